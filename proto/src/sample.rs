@@ -1,0 +1,581 @@
+//! The layout of one sample: its tensors, each with type and shape, ready to be read without a copy.
+//!
+//! Written once by whoever owns the dataset, before any clock starts; read by the SUT node. Everything in between
+//! moves it as opaque bytes. A codec, when there is one, wraps the whole of it.
+//!
+//! # Bytes
+//!
+//! All integers are little-endian. No magic and no version: both are the wire contract's (`lon.v1`).
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | number of tensors `T`, 1 to [`MAX_TENSORS`] |
+//! | for each of the `T` tensors: | |
+//! | 1 | element type, see [`DType::code`] |
+//! | 1 | rank `R`, 0 (a scalar) to [`MAX_RANK`] |
+//! | 4 `R` | dimensions, u32 each, outermost first; 0 is a dimension like any other (a tensor without elements) |
+//! | then for each of the `T` tensors: | |
+//! | 0 to 7 | zeros, up to the next multiple of [`DATA_ALIGNMENT`] from the start of the sample |
+//! | product of dimensions x element size | elements, row-major, little-endian |
+//!
+//! Nothing follows the last element. The data of every tensor starts at a multiple of [`DATA_ALIGNMENT`], so it can be
+//! viewed in place when the sample itself lies aligned in memory (the layout cannot promise the latter). The same
+//! tensors always give the same bytes, and bytes that break any of this are refused with a [`SampleError`].
+//!
+//! One image of a digit, `u8[1,8,8]`, is 80 bytes:
+//!
+//! ```text
+//! 01                                one tensor
+//! 02 03  01000000 08000000 08000000 u8, rank 3, dimensions 1, 8, 8
+//! 00                                padding from 15 to 16
+//! 64 bytes of pixels
+//! ```
+//!
+//! Beside the layout, [`Signature`] says which tensors a model takes, and whether a sample's tensors are those.
+
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+use crate::v1;
+
+/// Tensors in one sample at most.
+pub const MAX_TENSORS: usize = 64;
+
+/// Dimensions of one tensor at most.
+pub const MAX_RANK: usize = 8;
+
+/// The data of each tensor starts at a multiple of this many bytes from the start of the sample.
+pub const DATA_ALIGNMENT: usize = 8;
+
+macro_rules! dtypes {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $size:literal;)*) => {
+        /// The type of a tensor's elements.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum DType {
+            $($(#[$doc])* $variant = $code,)*
+        }
+
+        impl DType {
+            /// Every type there is.
+            pub const ALL: &[DType] = &[$(DType::$variant),*];
+
+            /// Bytes of one element.
+            pub const fn size(self) -> usize {
+                match self { $(DType::$variant => $size,)* }
+            }
+
+            /// The name used in texts, files and on command lines.
+            pub const fn name(self) -> &'static str {
+                match self { $(DType::$variant => $name,)* }
+            }
+
+            /// The type with this code, if there is one.
+            pub const fn from_code(code: u8) -> Option<DType> {
+                match code { $($code => Some(DType::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+dtypes! {
+    /// `f32`
+    F32 = 1, "f32", 4;
+    /// `u8`
+    U8 = 2, "u8", 1;
+    /// `i8`
+    I8 = 3, "i8", 1;
+    /// `u16`
+    U16 = 4, "u16", 2;
+    /// `i16`
+    I16 = 5, "i16", 2;
+    /// `i32`
+    I32 = 6, "i32", 4;
+    /// `i64`
+    I64 = 7, "i64", 8;
+    /// One byte: 0 is false, all else is true.
+    Bool = 9, "bool", 1;
+    /// IEEE half precision.
+    F16 = 10, "f16", 2;
+    /// `f64`
+    F64 = 11, "f64", 8;
+    /// `u32`
+    U32 = 12, "u32", 4;
+    /// `u64`
+    U64 = 13, "u64", 8;
+}
+
+impl DType {
+    /// The byte that stands for this type in a sample: the number that ONNX gives it (`TensorProto.DataType`), so
+    /// that there is no second numbering to learn.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that names no [`DType`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not an element type (known: {known})", known = known_dtypes())]
+pub struct UnknownDType(pub String);
+
+fn known_dtypes() -> String {
+    DType::ALL.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for DType {
+    type Err = UnknownDType;
+
+    fn from_str(text: &str) -> Result<DType, UnknownDType> {
+        let known = DType::ALL.iter().find(|dtype| dtype.name() == text);
+        known.copied().ok_or_else(|| UnknownDType(text.to_owned()))
+    }
+}
+
+/// A tensor's dimensions, outermost first; kept in place, since every sample that is read has some.
+#[derive(Clone, Copy)]
+pub struct Dims {
+    rank: u8,
+    dims: [u32; MAX_RANK],
+}
+
+impl Dims {
+    /// `None` when there are more than [`MAX_RANK`].
+    pub fn new(dims: &[u32]) -> Option<Dims> {
+        let mut all = [0; MAX_RANK];
+        all.get_mut(..dims.len())?.copy_from_slice(dims);
+        Some(Dims { rank: dims.len() as u8, dims: all })
+    }
+
+    /// The product, unless it is more than can be counted.
+    pub fn elements(&self) -> Option<u64> {
+        self.iter().try_fold(1u64, |product, &dim| product.checked_mul(u64::from(dim)))
+    }
+}
+
+impl Deref for Dims {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.dims[..usize::from(self.rank)]
+    }
+}
+
+impl PartialEq for Dims {
+    fn eq(&self, other: &Dims) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Dims {}
+
+impl fmt::Debug for Dims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl fmt::Display for Dims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_dims(f, self.iter())
+    }
+}
+
+fn write_dims(f: &mut fmt::Formatter<'_>, dims: impl Iterator<Item = impl fmt::Display>) -> fmt::Result {
+    f.write_str("[")?;
+    for (i, dim) in dims.enumerate() {
+        write!(f, "{}{dim}", if i == 0 { "" } else { "," })?;
+    }
+    f.write_str("]")
+}
+
+/// One tensor of a sample. Its data has exactly the bytes that type and dimensions ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    dtype: DType,
+    dims: Dims,
+    data: Bytes,
+}
+
+impl Tensor {
+    /// A tensor over row-major little-endian `data`.
+    ///
+    /// # Errors
+    /// More than [`MAX_RANK`] dimensions, or `data` is not as long as type and dimensions ask for.
+    pub fn new(dtype: DType, dims: &[u32], data: Bytes) -> Result<Tensor, SampleError> {
+        let rank = dims.len();
+        let dims = Dims::new(dims).ok_or(SampleError::Rank { tensor: 0, rank })?;
+        let needed = data_len(dtype, &dims).ok_or(SampleError::Overflow { tensor: 0, dtype, dims })?;
+        if needed != data.len() as u64 {
+            return Err(SampleError::DataLength { dtype, dims, needed, got: data.len() as u64 });
+        }
+        Ok(Tensor { dtype, dims, data })
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Dimensions, outermost first.
+    pub fn dims(&self) -> &Dims {
+        &self.dims
+    }
+
+    /// Elements, row-major, little-endian.
+    pub fn data(&self) -> &Bytes {
+        &self.data
+    }
+}
+
+/// Type and dimensions: `u8[1,8,8]`.
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, self.dims)
+    }
+}
+
+fn data_len(dtype: DType, dims: &Dims) -> Option<u64> {
+    dims.elements()?.checked_mul(dtype.size() as u64)
+}
+
+/// Why bytes are not a sample, or tensors cannot be one. Tensors are counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// Not 1 to [`MAX_TENSORS`] tensors.
+    #[error("{0} tensors; a sample has 1 to {MAX_TENSORS}")]
+    TensorCount(usize),
+    /// A type that nobody defined.
+    #[error("tensor {tensor} has element type code {code}, which means nothing")]
+    DTypeCode {
+        /// Which.
+        tensor: usize,
+        /// What stands there.
+        code: u8,
+    },
+    /// Too many dimensions.
+    #[error("tensor {tensor} has {rank} dimensions; {MAX_RANK} are allowed")]
+    Rank {
+        /// Which.
+        tensor: usize,
+        /// How many.
+        rank: usize,
+    },
+    /// More bytes than can be counted.
+    #[error("tensor {tensor} is said to be {dtype}{dims}, more than any memory holds")]
+    Overflow {
+        /// Which.
+        tensor: usize,
+        /// Its type.
+        dtype: DType,
+        /// Its dimensions.
+        dims: Dims,
+    },
+    /// The bytes end too early.
+    #[error("the sample ends after {got} bytes, inside {part}, which needs {needed}")]
+    Truncated {
+        /// Where the end was met.
+        part: SamplePart,
+        /// Bytes up to the end of that part.
+        needed: u64,
+        /// Bytes there are.
+        got: usize,
+    },
+    /// A padding byte that is not zero.
+    #[error("byte {at} is padding and not zero")]
+    Padding {
+        /// Position from the start of the sample.
+        at: usize,
+    },
+    /// Bytes behind the last tensor.
+    #[error("{0} bytes follow the last tensor")]
+    Trailing(usize),
+    /// Data that does not have the length its type and dimensions ask for.
+    #[error("{dtype}{dims} has {needed} bytes of data, not {got}")]
+    DataLength {
+        /// Type.
+        dtype: DType,
+        /// Dimensions.
+        dims: Dims,
+        /// Bytes they ask for.
+        needed: u64,
+        /// Bytes there are.
+        got: u64,
+    },
+}
+
+/// A part of a sample's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SamplePart {
+    /// The number of tensors, or type and shape of one.
+    Header,
+    /// The data of this tensor, or the padding before it.
+    Data(usize),
+}
+
+impl fmt::Display for SamplePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SamplePart::Header => f.write_str("the header"),
+            SamplePart::Data(tensor) => write!(f, "the data of tensor {tensor}"),
+        }
+    }
+}
+
+/// The bytes of a sample with these tensors.
+///
+/// # Errors
+/// There are none, or more than [`MAX_TENSORS`].
+pub fn encode(tensors: &[Tensor]) -> Result<Bytes, SampleError> {
+    let count = tensors.len();
+    if count == 0 || count > MAX_TENSORS {
+        return Err(SampleError::TensorCount(count));
+    }
+    let header: usize = 1 + tensors.iter().map(|tensor| 2 + 4 * tensor.dims.len()).sum::<usize>();
+    let data: usize = tensors.iter().map(|tensor| padded(tensor.data.len())).sum();
+    let mut bytes = BytesMut::with_capacity(padded(header) + data);
+    bytes.put_u8(count as u8);
+    for tensor in tensors {
+        bytes.put_u8(tensor.dtype.code());
+        bytes.put_u8(tensor.dims.rank);
+        tensor.dims.iter().for_each(|&dim| bytes.put_u32_le(dim));
+    }
+    for tensor in tensors {
+        bytes.resize(padded(bytes.len()), 0);
+        bytes.put_slice(&tensor.data);
+    }
+    Ok(bytes.freeze())
+}
+
+fn padded(len: usize) -> usize {
+    len.next_multiple_of(DATA_ALIGNMENT)
+}
+
+/// The tensors of a sample, as views into `sample`.
+///
+/// Takes any bytes: what is not a sample is refused, and nothing is allocated beyond a list of the tensors.
+///
+/// # Errors
+/// See [`SampleError`].
+pub fn decode(sample: Bytes) -> Result<Vec<Tensor>, SampleError> {
+    let mut reader = Reader { sample, at: 0 };
+    let count = usize::from(reader.header::<1>()?[0]);
+    if count == 0 || count > MAX_TENSORS {
+        return Err(SampleError::TensorCount(count));
+    }
+    let mut tensors = Vec::with_capacity(count);
+    for tensor in 0..count {
+        let (dtype, dims) = reader.shape(tensor)?;
+        tensors.push(Tensor { dtype, dims, data: Bytes::new() });
+    }
+    for (number, tensor) in tensors.iter_mut().enumerate() {
+        tensor.data = reader.data(number, tensor.dtype, &tensor.dims)?;
+    }
+    match reader.sample.len() - reader.at {
+        0 => Ok(tensors),
+        trailing => Err(SampleError::Trailing(trailing)),
+    }
+}
+
+struct Reader {
+    sample: Bytes,
+    at: usize,
+}
+
+impl Reader {
+    fn header<const N: usize>(&mut self) -> Result<[u8; N], SampleError> {
+        let Some(bytes) = self.sample.get(self.at..).and_then(|rest| rest.first_chunk()) else {
+            return Err(self.truncated(SamplePart::Header, (self.at + N) as u64));
+        };
+        self.at += N;
+        Ok(*bytes)
+    }
+
+    fn shape(&mut self, tensor: usize) -> Result<(DType, Dims), SampleError> {
+        let [code, rank] = self.header()?;
+        let dtype = DType::from_code(code).ok_or(SampleError::DTypeCode { tensor, code })?;
+        let mut dims = [0; MAX_RANK];
+        let used = dims.get_mut(..usize::from(rank));
+        for dim in used.ok_or(SampleError::Rank { tensor, rank: usize::from(rank) })? {
+            *dim = u32::from_le_bytes(self.header()?);
+        }
+        Ok((dtype, Dims { rank, dims }))
+    }
+
+    fn data(&mut self, tensor: usize, dtype: DType, dims: &Dims) -> Result<Bytes, SampleError> {
+        let overflow = SampleError::Overflow { tensor, dtype, dims: *dims };
+        let len = data_len(dtype, dims).ok_or_else(|| overflow.clone())?;
+        let start = padded(self.at);
+        let end = len.checked_add(start as u64).ok_or(overflow)?;
+        let padding = self.sample.get(self.at..start.min(self.sample.len())).unwrap_or_default();
+        if let Some(offset) = padding.iter().position(|&byte| byte != 0) {
+            return Err(SampleError::Padding { at: self.at + offset });
+        }
+        if end > self.sample.len() as u64 {
+            return Err(self.truncated(SamplePart::Data(tensor), end));
+        }
+        // Fits: not more than the length of a buffer in memory.
+        self.at = end as usize;
+        Ok(self.sample.slice(start..self.at))
+    }
+
+    fn truncated(&self, part: SamplePart, needed: u64) -> SampleError {
+        SampleError::Truncated { part, needed, got: self.sample.len() }
+    }
+}
+
+/// One input or output of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// The model's name for it.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Dimensions, outermost first; `None`: any size.
+    pub dims: Vec<Option<u32>>,
+}
+
+impl TensorSpec {
+    /// Whether the leading dimension is the batch: it is when its size is free or 1.
+    pub fn has_batch_dim(&self) -> bool {
+        matches!(self.dims.first(), Some(None | Some(1)))
+    }
+
+    /// The dimensions of `tensor` as one sample of this input, without batch dimension; `None` when it does not fit.
+    ///
+    /// A sample is one element of the batch. It leaves the batch dimension out (a model's `image u8[N,1,8,8]` takes
+    /// `u8[1,8,8]`) or has it as 1 (`u8[1,1,8,8]`); the rank tells which. An input without batch dimension is taken
+    /// as it stands.
+    pub fn sample_dims<'t>(&self, tensor: &'t Tensor) -> Option<&'t [u32]> {
+        let (given, wanted) = match (self.has_batch_dim(), &**tensor.dims()) {
+            (true, [1, rest @ ..]) if rest.len() + 1 == self.dims.len() => (rest, &self.dims[1..]),
+            (true, dims) => (dims, &self.dims[1..]),
+            (false, dims) => (dims, &self.dims[..]),
+        };
+        let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
+        let fits = tensor.dtype == self.dtype && given.len() == wanted.len() && given.iter().zip(wanted).all(same);
+        fits.then_some(given)
+    }
+}
+
+/// Name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`.
+impl fmt::Display for TensorSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dim = |(i, dim): (usize, &Option<u32>)| match dim {
+            Some(dim) => dim.to_string(),
+            None if i == 0 => "N".to_owned(),
+            None => "?".to_owned(),
+        };
+        write!(f, "{} {}", self.name, self.dtype)?;
+        write_dims(f, self.dims.iter().enumerate().map(dim))
+    }
+}
+
+/// The inputs or the outputs of a model, in its order. Empty: no model, so anything goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature(Vec<TensorSpec>);
+
+impl Signature {
+    /// A signature of these tensors.
+    pub fn new(specs: Vec<TensorSpec>) -> Signature {
+        Signature(specs)
+    }
+
+    /// Whether a sample of these tensors fits: as many, in this order, each fitting its own spec
+    /// (see [`TensorSpec::sample_dims`]).
+    ///
+    /// # Errors
+    /// It does not; the error shows both.
+    pub fn accepts(&self, tensors: &[Tensor]) -> Result<(), Mismatch> {
+        let fits = |(spec, tensor): (&TensorSpec, &Tensor)| spec.sample_dims(tensor).is_some();
+        let same_count = self.len() == tensors.len();
+        if self.is_empty() || (same_count && self.iter().zip(tensors).all(fits)) {
+            return Ok(());
+        }
+        let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
+        Err(Mismatch { expected: self.to_string(), got: got.join(", ") })
+    }
+}
+
+impl Deref for Signature {
+    type Target = [TensorSpec];
+
+    fn deref(&self) -> &[TensorSpec] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, spec) in self.iter().enumerate() {
+            write!(f, "{}{spec}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// A sample that a model does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the sample is {got}, the model takes {expected} (a sample leaves the batch dimension out or has it as 1)")]
+pub struct Mismatch {
+    /// What the model takes.
+    pub expected: String,
+    /// What the sample has.
+    pub got: String,
+}
+
+/// A tensor spec from the wire that makes no sense here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Its type.
+    #[error("tensor '{name}': {source}")]
+    DType {
+        /// The tensor.
+        name: String,
+        /// Why not.
+        source: UnknownDType,
+    },
+    /// One of its dimensions.
+    #[error("tensor '{name}' has a dimension of {dim}; it is -1 (free) or a 32-bit size")]
+    Dim {
+        /// The tensor.
+        name: String,
+        /// The dimension.
+        dim: i64,
+    },
+}
+
+impl From<&TensorSpec> for v1::TensorSpec {
+    fn from(spec: &TensorSpec) -> v1::TensorSpec {
+        v1::TensorSpec {
+            name: spec.name.clone(),
+            dtype: spec.dtype.to_string(),
+            dims: spec.dims.iter().map(|dim| dim.map_or(-1, i64::from)).collect(),
+        }
+    }
+}
+
+impl TryFrom<&v1::TensorSpec> for TensorSpec {
+    type Error = SpecError;
+
+    fn try_from(spec: &v1::TensorSpec) -> Result<TensorSpec, SpecError> {
+        let name = || spec.name.clone();
+        let dtype = spec.dtype.parse().map_err(|source| SpecError::DType { name: name(), source })?;
+        let dim = |&dim: &i64| match dim {
+            -1 => Ok(None),
+            dim => u32::try_from(dim).map(Some).map_err(|_| SpecError::Dim { name: name(), dim }),
+        };
+        Ok(TensorSpec { name: name(), dtype, dims: spec.dims.iter().map(dim).collect::<Result<_, _>>()? })
+    }
+}
+
+#[cfg(test)]
+mod tests;

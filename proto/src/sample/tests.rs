@@ -1,0 +1,191 @@
+use super::*;
+
+fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
+    let len = dims.iter().product::<u32>() as usize * dtype.size();
+    let data: Vec<u8> = (0..len).map(|i| (i % 255) as u8 + 1).collect();
+    Tensor::new(dtype, dims, data.into()).unwrap()
+}
+
+/// Written by hand from the table in the module's documentation.
+const GOLDEN: [u8; 51] = [
+    3, // tensors
+    7, 1, 2, 0, 0, 0, // i64[2]
+    4, 0, // u16 scalar
+    2, 2, 1, 0, 0, 0, 3, 0, 0, 0, // u8[1,3]
+    0, 0, 0, 0, 0, // 19 -> 24
+    1, 0, 0, 0, 0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, // 1, -2
+    0x34, 0x12, // 0x1234
+    0, 0, 0, 0, 0, 0, // 42 -> 48
+    10, 20, 30,
+];
+
+fn golden_tensors() -> Vec<Tensor> {
+    let i64s: Vec<u8> = [1i64, -2].iter().flat_map(|v| v.to_le_bytes()).collect();
+    vec![
+        Tensor::new(DType::I64, &[2], i64s.into()).unwrap(),
+        Tensor::new(DType::U16, &[], Bytes::from_static(&[0x34, 0x12])).unwrap(),
+        Tensor::new(DType::U8, &[1, 3], Bytes::from_static(&[10, 20, 30])).unwrap(),
+    ]
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    assert_eq!(&encode(&golden_tensors()).unwrap()[..], &GOLDEN);
+    assert_eq!(decode(Bytes::from_static(&GOLDEN)).unwrap(), golden_tensors());
+    let digit = encode(&[tensor(DType::U8, &[1, 8, 8])]).unwrap();
+    assert_eq!(digit.len(), 80);
+    assert_eq!(digit[..16], [1, 2, 3, 1, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 0, 0]);
+}
+
+#[test]
+fn every_type_and_rank_survives() {
+    for &dtype in DType::ALL {
+        for dims in [&[][..], &[0], &[7], &[2, 0, 3], &[1, 2, 1, 2, 1, 2, 1, 2]] {
+            let tensors = vec![tensor(dtype, dims), tensor(DType::U8, &[3])];
+            assert_eq!(decode(encode(&tensors).unwrap()).unwrap(), tensors, "{dtype} {dims:?}");
+        }
+    }
+    let many = vec![tensor(DType::Bool, &[1]); MAX_TENSORS];
+    assert_eq!(decode(encode(&many).unwrap()).unwrap(), many);
+}
+
+#[test]
+fn nothing_is_copied_and_data_lies_aligned() {
+    let sample = encode(&golden_tensors()).unwrap();
+    for tensor in decode(sample.clone()).unwrap() {
+        let offset = tensor.data().as_ptr() as usize - sample.as_ptr() as usize;
+        assert!(offset.is_multiple_of(DATA_ALIGNMENT) && offset < sample.len());
+    }
+}
+
+#[test]
+fn a_sample_cut_anywhere_is_refused() {
+    for len in 0..GOLDEN.len() {
+        let error = decode(Bytes::from_static(&GOLDEN[..len])).unwrap_err();
+        let SampleError::Truncated { needed, got, .. } = error else { panic!("{len}: {error}") };
+        assert!(got == len && needed > len as u64, "{error}");
+    }
+    let part = |len: usize| match decode(Bytes::from_static(&GOLDEN[..len])) {
+        Err(SampleError::Truncated { part, .. }) => part,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((part(18), part(19)), (SamplePart::Header, SamplePart::Data(0)));
+    assert_eq!((part(41), part(45), part(50)), (SamplePart::Data(1), SamplePart::Data(2), SamplePart::Data(2)));
+}
+
+#[test]
+fn every_breach_is_named() {
+    let refused = |bytes: &[u8]| decode(Bytes::copy_from_slice(bytes)).unwrap_err();
+    assert_eq!(refused(&[0]), SampleError::TensorCount(0));
+    assert_eq!(refused(&[65]), SampleError::TensorCount(65));
+    assert_eq!(refused(&[1, 8, 0]), SampleError::DTypeCode { tensor: 0, code: 8 });
+    assert_eq!(refused(&[1, 2, 9]), SampleError::Rank { tensor: 0, rank: 9 });
+    let huge = [&[1, 7, 8][..], &[0xff; 32]].concat();
+    assert!(matches!(refused(&huge), SampleError::Overflow { tensor: 0, .. }));
+    // 2^61 - 1 elements of 8 bytes can be counted, but not held.
+    let large = [&[1, 7, 2][..], &0x7fff_ffffu32.to_le_bytes(), &0x4000_0000u32.to_le_bytes(), &[0; 5]].concat();
+    assert!(matches!(refused(&large), SampleError::Truncated { part: SamplePart::Data(0), .. }));
+    let mut bad = GOLDEN;
+    bad[43] = 1;
+    assert_eq!(refused(&bad), SampleError::Padding { at: 43 });
+    assert_eq!(refused(&[&GOLDEN[..], &[0, 0]].concat()), SampleError::Trailing(2));
+    assert_eq!(encode(&[]), Err(SampleError::TensorCount(0)));
+    assert_eq!(encode(&vec![tensor(DType::U8, &[]); 65]), Err(SampleError::TensorCount(65)));
+    let short = Tensor::new(DType::F32, &[2, 3], Bytes::from_static(&[0; 23])).unwrap_err();
+    assert_eq!(short.to_string(), "f32[2,3] has 24 bytes of data, not 23");
+    assert!(matches!(Tensor::new(DType::U8, &[1; 9], Bytes::new()), Err(SampleError::Rank { rank: 9, .. })));
+}
+
+#[test]
+fn rubbish_never_panics() {
+    // A fixed generator (xorshift), so that a failure can be repeated.
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for _ in 0..20_000 {
+        let mut bytes = GOLDEN.to_vec();
+        for _ in 0..=next() % 3 {
+            let at = next() as usize % bytes.len();
+            bytes[at] = next() as u8;
+        }
+        bytes.truncate(next() as usize % 60);
+        let sample = Bytes::from(bytes);
+        if let Ok(tensors) = decode(sample.clone()) {
+            assert_eq!(encode(&tensors).unwrap(), sample);
+        }
+    }
+}
+
+#[test]
+fn types_have_names_and_codes() {
+    for &dtype in DType::ALL {
+        assert_eq!(dtype.to_string().parse(), Ok(dtype));
+        assert_eq!(DType::from_code(dtype.code()), Some(dtype));
+    }
+    let error = "float32".parse::<DType>().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "'float32' is not an element type (known: f32, u8, i8, u16, i16, i32, i64, bool, f16, f64, u32, u64)"
+    );
+}
+
+fn spec(name: &str, dtype: DType, dims: &[i64]) -> TensorSpec {
+    let dims = dims.iter().map(|&dim| u32::try_from(dim).ok()).collect();
+    TensorSpec { name: name.to_owned(), dtype, dims }
+}
+
+#[test]
+fn a_sample_may_leave_the_batch_dimension_out_or_have_it_as_one() {
+    let digits = Signature::new(vec![spec("image", DType::U8, &[-1, 1, 8, 8])]);
+    assert_eq!(digits.to_string(), "image u8[N,1,8,8]");
+    for good in [&[1, 8, 8][..], &[1, 1, 8, 8]] {
+        assert_eq!(digits.accepts(&[tensor(DType::U8, good)]), Ok(()));
+    }
+    for bad in [&[8, 8][..], &[64], &[2, 1, 8, 8], &[1, 1, 1, 8, 8], &[1, 8, 9], &[]] {
+        assert!(digits.accepts(&[tensor(DType::U8, bad)]).is_err(), "{bad:?}");
+    }
+    let error = digits.accepts(&[tensor(DType::F32, &[1, 8, 8]), tensor(DType::U8, &[])]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the sample is f32[1,8,8], u8[], the model takes image u8[N,1,8,8] \
+         (a sample leaves the batch dimension out or has it as 1)"
+    );
+    assert!(Signature::default().accepts(&[tensor(DType::U8, &[3])]).is_ok());
+}
+
+#[test]
+fn free_and_fixed_dimensions() {
+    let sequence = spec("ids", DType::I64, &[-1, -1]);
+    assert_eq!(sequence.to_string(), "ids i64[N,?]");
+    assert_eq!(sequence.sample_dims(&tensor(DType::I64, &[5])), Some(&[5][..]));
+    assert_eq!(sequence.sample_dims(&tensor(DType::I64, &[1, 5])), Some(&[5][..]));
+    // A sequence of length 1 is not a batch of 1.
+    assert_eq!(sequence.sample_dims(&tensor(DType::I64, &[1])), Some(&[1][..]));
+    assert_eq!(sequence.sample_dims(&tensor(DType::I64, &[2, 5])), None);
+    let label = spec("label", DType::I64, &[-1]);
+    assert_eq!(label.sample_dims(&tensor(DType::I64, &[])), Some(&[][..]));
+    assert_eq!(label.sample_dims(&tensor(DType::I64, &[1])), Some(&[][..]));
+    let single = spec("x", DType::F32, &[1, 4]);
+    assert_eq!(single.sample_dims(&tensor(DType::F32, &[4])), Some(&[4][..]));
+    let whole = spec("x", DType::F32, &[2, 4]);
+    assert_eq!(whole.sample_dims(&tensor(DType::F32, &[2, 4])), Some(&[2, 4][..]));
+    assert_eq!(whole.sample_dims(&tensor(DType::F32, &[4])), None);
+    let scalar = spec("x", DType::F32, &[]);
+    assert_eq!(scalar.sample_dims(&tensor(DType::F32, &[])), Some(&[][..]));
+}
+
+#[test]
+fn specs_cross_the_wire() {
+    let spec = spec("ids", DType::I64, &[-1, 384]);
+    let wire = v1::TensorSpec::from(&spec);
+    assert_eq!((wire.dtype.as_str(), wire.dims.as_slice()), ("i64", &[-1, 384][..]));
+    assert_eq!(TensorSpec::try_from(&wire), Ok(spec));
+    let bad = v1::TensorSpec { dims: vec![-2], ..wire.clone() };
+    assert!(TensorSpec::try_from(&bad).unwrap_err().to_string().contains("'ids' has a dimension of -2"));
+    let bad = v1::TensorSpec { dtype: "string".into(), ..wire };
+    assert!(TensorSpec::try_from(&bad).unwrap_err().to_string().starts_with("tensor 'ids': 'string'"));
+}

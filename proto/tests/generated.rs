@@ -1,0 +1,23 @@
+//! The checked-in code is what the .proto file generates today.
+//!
+//! `LON_BLESS=1 cargo test -p lon-proto --test generated` writes it anew.
+
+use std::path::Path;
+
+use protox::prost::Message as _;
+
+#[test]
+fn generated_code_is_fresh() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = tempfile::tempdir().unwrap();
+    let descriptors = protox::compile(["lon/v1/lon.proto"], [root]).unwrap();
+    assert!(!descriptors.encode_to_vec().is_empty());
+    tonic_prost_build::configure().bytes(".").out_dir(out.path()).compile_fds(descriptors).unwrap();
+    let fresh = std::fs::read_to_string(out.path().join("lon.v1.rs")).unwrap();
+    let kept = root.join("src/gen/lon.v1.rs");
+    if std::env::var_os("LON_BLESS").is_some() {
+        std::fs::write(&kept, &fresh).unwrap();
+    }
+    let checked_in = std::fs::read_to_string(&kept).unwrap_or_default();
+    assert!(fresh == checked_in, "src/gen/lon.v1.rs is stale: LON_BLESS=1 cargo test -p lon-proto --test generated");
+}
