@@ -1,1 +1,44 @@
-//! placeholder
+//! The Query Dispatch Library: many SUT nodes over a network, shown to a LoadGen as one SUT.
+//!
+//! ```text
+//! Qdl ── control connections: names, descriptions, claims, flushes, ends          control, name, describe
+//!  └ Run ── issue ─> which node ─> lane ─> writer ══ gRPC stream ══> SUT node     shared, window, lane, stream
+//!       └─ Sink <─ each sample's end, once ─ slots <─ reader <══════════╝         slots, types
+//! ```
+//!
+//! It moves opaque bytes. It has no codec for requests, no batcher and no cache, it puts one part of one sample into
+//! a message and nothing else, and it waits for nothing before sending: so the Network division's rules against
+//! pre-processing, post-processing, batching, padding and caching hold by construction. It may send the samples of
+//! one query to different nodes, which the rules allow.
+//!
+//! It is a leaf: it knows the wire, and neither the scenario engine nor the SUT node. Its face is synchronous;
+//! the threads behind it are its own, or the caller's ([`Driver`]).
+
+mod address;
+mod config;
+mod control;
+mod counters;
+mod describe;
+mod driver;
+mod error;
+mod lane;
+mod name;
+mod qdl;
+mod run;
+mod shared;
+mod slots;
+mod stream;
+mod types;
+mod watch;
+mod window;
+
+pub use address::{AddressError, DEFAULT_PORT, NodeAddress};
+pub use config::{Config, Driver, Policy, RunConfig};
+pub use control::NameTrip;
+pub use counters::NodeCounts;
+pub use describe::{Host, NodeDescription};
+pub use error::ConnectError;
+pub use name::{NETWORK_SUT, SutName};
+pub use qdl::Qdl;
+pub use run::{NodeReport, Run, SutCounts};
+pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stages};

@@ -1,0 +1,72 @@
+//! How the QDL reaches its nodes and how patient it is.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use crate::address::NodeAddress;
+
+/// Everything [`crate::Qdl::connect`] wants to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The nodes, in the order in which the SUT's name lists them.
+    pub nodes: Vec<NodeAddress>,
+    /// Who we are, shown to others while a node is taken.
+    pub client: String,
+    /// How long to keep trying nodes that are not there yet, or are busy. Zero: try once.
+    pub wait_ready: Duration,
+    /// How long one attempt to connect, or one control call, may take.
+    pub call_timeout: Duration,
+}
+
+impl Config {
+    /// Defaults for these nodes.
+    pub fn new(nodes: Vec<NodeAddress>) -> Config {
+        Config { nodes, client: String::new(), wait_ready: Duration::ZERO, call_timeout: Duration::from_secs(5) }
+    }
+}
+
+/// Everything [`crate::Qdl::start`] wants to know of one run.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// How samples find their node.
+    pub policy: Policy,
+    /// Which thread does the network's work.
+    pub driver: Driver,
+    /// Dispatch streams to each node, each on a connection of its own.
+    pub connections: NonZeroUsize,
+    /// A sample without an answer after this long has failed.
+    pub response_timeout: Duration,
+    /// A node that was not heard of for this long, not even by a heartbeat, is lost.
+    pub silence_timeout: Duration,
+}
+
+impl RunConfig {
+    /// Defaults for this policy and driver.
+    pub fn new(policy: Policy, driver: Driver) -> RunConfig {
+        RunConfig {
+            policy,
+            driver,
+            connections: NonZeroUsize::MIN,
+            response_timeout: Duration::from_secs(60),
+            silence_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// How samples find their node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Each sample goes at once to the node with the least outstanding; when all are full it fails.
+    LeastOutstanding,
+    /// Samples wait in one backlog from which each node takes as it finishes, so a slow node takes fewer.
+    Pull,
+}
+
+/// Which thread does the network's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// Threads of our own; the caller's thread only hands over.
+    Threads(NonZeroUsize),
+    /// The caller's thread, while it waits in [`crate::Run::pump`]: no hand-over, for one query at a time.
+    Inline,
+}

@@ -1,0 +1,89 @@
+//! What a node says of itself, read from the wire into types that do not depend on it.
+
+use lon_proto::sample::{Signature, TensorSpec};
+use lon_proto::v1;
+
+use crate::address::NodeAddress;
+use crate::error::ConnectError;
+
+/// One SUT node's account of itself.
+#[derive(Clone, Debug)]
+pub struct NodeDescription {
+    /// Where it was asked.
+    pub address: NodeAddress,
+    /// Its unique name.
+    pub name: String,
+    /// Software and version.
+    pub software: String,
+    /// The machine.
+    pub host: Host,
+    /// What runs the model: "onnxruntime 1.31.1", "tract 0.23.9", "null".
+    pub engine: String,
+    /// The model's name.
+    pub model: String,
+    /// Hexadecimal; empty when there is no model file.
+    pub model_sha256: String,
+    /// What a sample must look like; empty: anything.
+    pub inputs: Signature,
+    /// What an answer looks like.
+    pub outputs: Signature,
+    /// Codecs it can inflate.
+    pub codecs: Vec<String>,
+}
+
+/// The machine a node runs on. Empty or zero: it could not tell.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// Host name.
+    pub hostname: String,
+    /// Stable for an installation.
+    pub machine_id: String,
+    /// Changes at every boot.
+    pub boot_id: String,
+    /// Operating system.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// Usable cores.
+    pub cores: u32,
+    /// Memory.
+    pub memory_bytes: u64,
+}
+
+impl NodeDescription {
+    pub(crate) fn read(address: NodeAddress, description: v1::DescribeResponse) -> Result<Self, ConnectError> {
+        let backend = description.backend.unwrap_or_default();
+        let host = description.host.unwrap_or_default();
+        let specs = |specs: &[v1::TensorSpec]| {
+            let specs: Result<Vec<TensorSpec>, _> = specs.iter().map(TensorSpec::try_from).collect();
+            specs.map(Signature::new).map_err(|error| ConnectError::Refused {
+                address: address.clone(),
+                call: "Describe",
+                reason: format!("its model's signature cannot be read: {error}"),
+            })
+        };
+        Ok(NodeDescription {
+            name: description.name,
+            software: description.software,
+            engine: backend.engine,
+            model: backend.model,
+            model_sha256: backend.model_sha256,
+            inputs: specs(&backend.inputs)?,
+            outputs: specs(&backend.outputs)?,
+            codecs: description.codecs,
+            host: Host {
+                hostname: host.hostname,
+                machine_id: host.machine_id,
+                boot_id: host.boot_id,
+                os: host.os,
+                kernel: host.kernel,
+                cpu: host.cpu,
+                cores: host.cores,
+                memory_bytes: host.memory_bytes,
+            },
+            address,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! The threads, or the one thread, that carry the lanes.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+use tonic::transport::Endpoint;
+
+use crate::error::ConnectError;
+use crate::lane::Lane;
+use crate::shared::Shared;
+use crate::stream;
+use crate::types::NodeFailure;
+use crate::watch::{Patience, watch};
+
+/// How long streams get to end in good order once the run is over.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// A lane with what it takes to connect it.
+pub(crate) struct Wire {
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) run_id: Bytes,
+}
+
+/// What a lane reports once it is open, or could not be opened.
+pub(crate) type Opened = oneshot::Receiver<Result<(), NodeFailure>>;
+
+/// Who does the network's work.
+pub(crate) enum Carrier {
+    Threads(Vec<IoThread>),
+    Inline { runtime: Runtime, tasks: JoinSet<()> },
+}
+
+/// One thread with a current-thread runtime and some of the lanes.
+pub(crate) struct IoThread {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Carrier {
+    /// Spreads the lanes over `count` threads of their own.
+    pub(crate) fn threads(
+        count: NonZeroUsize,
+        shared: &Arc<Shared>,
+        wires: Vec<Wire>,
+        patience: Patience,
+    ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
+        let count = count.get().min(wires.len().max(1));
+        let mut shares: Vec<Vec<Wire>> = (0..count).map(|_| Vec::new()).collect();
+        for (number, wire) in wires.into_iter().enumerate() {
+            shares[number % count].push(wire);
+        }
+        let mut opened = Vec::new();
+        let mut threads = Vec::new();
+        for (number, share) in shares.into_iter().enumerate() {
+            threads.push(IoThread::start(number, shared, share, patience, &mut opened)?);
+        }
+        Ok((Carrier::Threads(threads), opened))
+    }
+
+    /// Leaves the lanes to whoever calls [`Carrier::pump`].
+    pub(crate) fn inline(
+        shared: &Arc<Shared>,
+        wires: Vec<Wire>,
+        patience: Patience,
+    ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
+        let runtime = build_runtime()?;
+        let mut opened = Vec::new();
+        let mut tasks = JoinSet::new();
+        {
+            let _inside = runtime.enter();
+            spawn_lanes(&mut tasks, shared, wires, patience, &mut opened);
+        }
+        Ok((Carrier::Inline { runtime, tasks }, opened))
+    }
+
+    /// Waits until every lane is open, or one cannot be.
+    pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<Result<(), NodeFailure>> {
+        let outcome = |received: Result<_, oneshot::error::RecvError>| {
+            received.unwrap_or_else(|_| Err(NodeFailure::Connection("its task ended".to_owned())))
+        };
+        match self {
+            Carrier::Threads(_) => opened.into_iter().map(|receiver| outcome(receiver.blocking_recv())).collect(),
+            Carrier::Inline { runtime, .. } => runtime.block_on(async move {
+                let mut outcomes = Vec::with_capacity(opened.len());
+                for receiver in opened {
+                    outcomes.push(outcome(receiver.await));
+                }
+                outcomes
+            }),
+        }
+    }
+
+    /// Does the network's work on this thread until something was delivered or `until` has come. Does nothing when
+    /// threads do the work.
+    pub(crate) fn pump(&self, delivered: &Notify, until: Option<Instant>) {
+        let Carrier::Inline { runtime, .. } = self else { return };
+        runtime.block_on(async {
+            match until {
+                None => delivered.notified().await,
+                Some(until) if until <= Instant::now() => tokio::task::yield_now().await,
+                Some(until) => {
+                    let _ = tokio::time::timeout_at(until.into(), delivered.notified()).await;
+                }
+            }
+        });
+    }
+
+    /// Gives the streams a moment to end, then lets go of them.
+    pub(crate) fn finish(self) {
+        match self {
+            Carrier::Inline { runtime, mut tasks } => runtime.block_on(farewell(&mut tasks)),
+            Carrier::Threads(threads) => drop(threads),
+        }
+    }
+}
+
+impl IoThread {
+    fn start(
+        number: usize,
+        shared: &Arc<Shared>,
+        wires: Vec<Wire>,
+        patience: Patience,
+        opened: &mut Vec<Opened>,
+    ) -> Result<IoThread, ConnectError> {
+        let runtime = build_runtime()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut tasks = JoinSet::new();
+        {
+            let _inside = runtime.enter();
+            spawn_lanes(&mut tasks, shared, wires, patience, opened);
+        }
+        let body = move || {
+            runtime.block_on(async {
+                // The sender's drop is as good as its word.
+                let _ = stopped.await;
+                farewell(&mut tasks).await;
+            });
+        };
+        let thread = std::thread::Builder::new().name(format!("qdl-io-{number}")).spawn(body);
+        let os = |error: std::io::Error| ConnectError::Os { what: "cannot start a thread", reason: error.to_string() };
+        Ok(IoThread { stop: Some(stop), thread: Some(thread.map_err(os)?) })
+    }
+}
+
+impl Drop for IoThread {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Spawns, on the runtime that is entered, what carries these lanes and what watches over them.
+fn spawn_lanes(
+    tasks: &mut JoinSet<()>,
+    shared: &Arc<Shared>,
+    wires: Vec<Wire>,
+    patience: Patience,
+    opened: &mut Vec<Opened>,
+) {
+    let lanes = wires.iter().map(|wire| Arc::clone(&wire.lane)).collect();
+    for Wire { lane, endpoint, run_id } in wires {
+        let (sender, receiver) = oneshot::channel();
+        opened.push(receiver);
+        tasks.spawn(stream::carry(Arc::clone(shared), lane, endpoint, run_id, sender));
+    }
+    tokio::spawn(watch(Arc::clone(shared), lanes, patience));
+}
+
+async fn farewell(tasks: &mut JoinSet<()>) {
+    let all = async { while tasks.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(FAREWELL, all).await;
+}
+
+fn build_runtime() -> Result<Runtime, ConnectError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| ConnectError::Os { what: "cannot build a runtime", reason: error.to_string() })
+}

@@ -1,0 +1,109 @@
+//! Errors of the control side: each names the node, its address, and what to do.
+
+use std::error::Error;
+use std::time::Duration;
+
+use crate::address::NodeAddress;
+use crate::types::NodeFailure;
+
+/// Why the nodes could not be brought together as one SUT.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// No node was given.
+    #[error("no SUT node was given")]
+    NoNodes,
+    /// A node cannot be reached.
+    #[error("SUT node {address} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where it was looked for.
+        address: NodeAddress,
+        /// What the attempt met.
+        reason: String,
+    },
+    /// A node answered a control call with an error.
+    #[error("SUT node {address} refused {call}: {reason}")]
+    Refused {
+        /// Which node.
+        address: NodeAddress,
+        /// Which call.
+        call: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// What answers is not a node of this wire version.
+    #[error("SUT node {address} does not speak lon.v1 version {ours}: {reason}")]
+    WireVersion {
+        /// Which node.
+        address: NodeAddress,
+        /// The version spoken here.
+        ours: u32,
+        /// What it said.
+        reason: String,
+    },
+    /// A node did not return the nonce.
+    #[error("SUT node {address} returned another nonce than it was sent: its name cannot be trusted")]
+    Nonce {
+        /// Which node.
+        address: NodeAddress,
+    },
+    /// Two nodes have one name.
+    #[error("two SUT nodes are named '{name}': {first} and {second}; names must be unique (sut-node serve --node)")]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// One of them.
+        first: NodeAddress,
+        /// The other.
+        second: NodeAddress,
+    },
+    /// A node's name would break the list of names.
+    #[error("SUT node {address} gives the unusable name '{name}'")]
+    BadName {
+        /// Which node.
+        address: NodeAddress,
+        /// What it said.
+        name: String,
+    },
+    /// A node took too long over a control call.
+    #[error("SUT node {address} did not answer {call} within {timeout:?}")]
+    Timeout {
+        /// Which node.
+        address: NodeAddress,
+        /// Which call.
+        call: &'static str,
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// A dispatch stream could not be opened.
+    #[error("SUT node {name} ({address}): {failure}")]
+    Stream {
+        /// Which node.
+        name: String,
+        /// Where it is.
+        address: NodeAddress,
+        /// What happened.
+        failure: NodeFailure,
+    },
+    /// The operating system refused a thread, a runtime, or random bytes.
+    #[error("{what}: {reason}")]
+    Os {
+        /// What was asked for.
+        what: &'static str,
+        /// The answer.
+        reason: String,
+    },
+}
+
+/// An error with its causes, as one line without repetitions.
+pub(crate) fn explain(error: &(dyn Error + 'static)) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !parts.iter().any(|part| part.contains(&text)) {
+            parts.push(text);
+        }
+        cause = error.source();
+    }
+    parts.join(": ")
+}

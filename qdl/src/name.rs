@@ -1,0 +1,70 @@
+//! The SUT's name: what the Network division asks of `Name`, as a pure function of the round trips.
+
+use crate::control::NameTrip;
+
+/// What a network SUT's name must contain (MLPerf Inference rules, Network division).
+pub const NETWORK_SUT: &str = "Network SUT";
+
+/// The name of the SUT behind the network, and the round trips it took.
+#[derive(Clone, Debug)]
+pub struct SutName {
+    /// `Network SUT: a, b`; without that substring when a node could not be asked.
+    pub text: String,
+    /// One per node, in the nodes' order.
+    pub trips: Vec<NameTrip>,
+}
+
+impl SutName {
+    /// Joins what the nodes answered just now. `expected` are the names that they gave at first.
+    pub(crate) fn from_trips(trips: Vec<NameTrip>, expected: &[String]) -> SutName {
+        let mut names = Vec::with_capacity(trips.len());
+        for (trip, expected) in trips.iter().zip(expected) {
+            match &trip.name {
+                Ok(name) if name == expected => names.push(name.as_str()),
+                Ok(name) => {
+                    let text = format!("SUT in doubt: node {expected} now calls itself {name}");
+                    return SutName { text, trips };
+                }
+                Err(reason) => {
+                    let text = format!("SUT in doubt: node {expected}: {reason}");
+                    return SutName { text, trips };
+                }
+            }
+        }
+        SutName { text: format!("{NETWORK_SUT}: {}", names.join(", ")), trips }
+    }
+
+    /// Every node answered with its name and its nonce.
+    pub fn is_complete(&self) -> bool {
+        self.text.contains(NETWORK_SUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn trip(name: Result<&str, &str>) -> NameTrip {
+        let name = name.map(str::to_owned).map_err(str::to_owned);
+        NameTrip { nonce_ok: name.is_ok(), name, rtt: Duration::from_micros(80) }
+    }
+
+    #[test]
+    fn the_name_lists_every_node_in_order() {
+        let expected = ["b".to_owned(), "a".to_owned()];
+        let name = SutName::from_trips(vec![trip(Ok("b")), trip(Ok("a"))], &expected);
+        assert_eq!(name.text, "Network SUT: b, a");
+        assert!(name.is_complete());
+    }
+
+    #[test]
+    fn a_node_that_fails_or_changes_takes_the_substring_away() {
+        let expected = ["a".to_owned(), "b".to_owned()];
+        for trips in [vec![trip(Ok("a")), trip(Err("gone"))], vec![trip(Ok("a")), trip(Ok("c"))]] {
+            let name = SutName::from_trips(trips, &expected);
+            assert!(!name.text.contains(NETWORK_SUT), "{}", name.text);
+            assert!(name.text.contains("node b"), "{}", name.text);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The QDL itself: nodes that have been reached, named and described, and the runs started over them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::future::{join_all, try_join_all};
+use lon_proto::{limits, v1};
+use tokio::sync::Notify;
+
+use crate::config::{Config, Driver, RunConfig};
+use crate::control::{Control, ControlThread};
+use crate::counters::NodeCounters;
+use crate::describe::NodeDescription;
+use crate::driver::{Carrier, Wire};
+use crate::error::ConnectError;
+use crate::lane::Lane;
+use crate::name::SutName;
+use crate::run::Run;
+use crate::shared::{Node, Shared};
+use crate::stream;
+use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
+use crate::watch::Patience;
+use crate::window::PullWindow;
+
+/// Many SUT nodes, shown as one.
+pub struct Qdl {
+    config: Config,
+    control: Arc<ControlThread>,
+    controls: Vec<Control>,
+    descriptions: Vec<NodeDescription>,
+}
+
+impl Qdl {
+    /// Reaches every node, learns its name and description, and checks that they make one SUT.
+    ///
+    /// # Errors
+    /// The first node that cannot be reached or does not fit, named with its address.
+    pub fn connect(config: Config) -> Result<Qdl, ConnectError> {
+        if config.nodes.is_empty() {
+            return Err(ConnectError::NoNodes);
+        }
+        let control = Arc::new(ControlThread::start()?);
+        let ours = config.clone();
+        let reached = control.wait(async move {
+            let controls = try_join_all(ours.nodes.iter().map(|node| Control::connect(node.clone(), &ours))).await?;
+            let names = try_join_all(controls.iter().map(Control::name_or_error)).await?;
+            check_names(&names, &ours)?;
+            let descriptions = try_join_all(controls.iter().map(Control::describe)).await?;
+            Ok((controls, descriptions))
+        });
+        let gone = || Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() });
+        let (controls, descriptions) = reached.unwrap_or_else(gone)?;
+        Ok(Qdl { config, control, controls, descriptions })
+    }
+
+    /// What the nodes said of themselves, in the order given.
+    pub fn nodes(&self) -> &[NodeDescription] {
+        &self.descriptions
+    }
+
+    /// The SUT's name, from a round trip to every node made by this very call.
+    pub fn name(&self) -> SutName {
+        let controls = self.controls.clone();
+        let trips = self.control.wait(async move { join_all(controls.iter().map(Control::name)).await });
+        let expected: Vec<String> = self.descriptions.iter().map(|node| node.name.clone()).collect();
+        SutName::from_trips(trips.unwrap_or_default(), &expected)
+    }
+
+    /// Claims every node for one run and opens its streams.
+    ///
+    /// # Errors
+    /// The first node that is busy or cannot be used; the others are let go.
+    pub fn start(&self, config: RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
+        let run_id = random_run_id()?;
+        let claims = self.claim(&run_id)?;
+        let delivered = Arc::new(Notify::new());
+        let sink: Arc<dyn Sink> = match config.driver {
+            Driver::Inline => Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }),
+            Driver::Threads(_) => sink,
+        };
+        let nodes = self.descriptions.iter().zip(&claims).enumerate();
+        let nodes = nodes.map(|(index, (node, claim))| new_node(NodeIndex(index), node, claim, &config)).collect();
+        let shared = Arc::new(Shared::new(config.policy, nodes, sink));
+        let wires = self.wires(&shared, &run_id)?;
+        let owners: Vec<NodeIndex> = wires.iter().map(|wire| wire.lane.node).collect();
+        let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
+        let (carrier, opened) = match config.driver {
+            Driver::Threads(count) => Carrier::threads(count, &shared, wires, patience)?,
+            Driver::Inline => Carrier::inline(&shared, wires, patience)?,
+        };
+        let outcomes = carrier.wait_open(opened);
+        let run = Run {
+            shared,
+            delivered,
+            carrier: Some(carrier),
+            control: Arc::clone(&self.control),
+            controls: self.controls.clone(),
+            run_id,
+        };
+        match owners.into_iter().zip(outcomes).find_map(|(node, outcome)| Some((node, outcome.err()?))) {
+            None => Ok(run),
+            Some((node, failure)) => {
+                let NodeDescription { name, address, .. } = &self.descriptions[node.0];
+                Err(ConnectError::Stream { name: name.clone(), address: address.clone(), failure })
+            }
+        }
+    }
+
+    /// Claims all nodes or none.
+    fn claim(&self, run_id: &Bytes) -> Result<Vec<v1::StartRunResponse>, ConnectError> {
+        let deadline = Instant::now() + self.config.wait_ready;
+        let (controls, run_id, client) = (self.controls.clone(), run_id.clone(), self.config.client.clone());
+        let claimed = self.control.wait(async move {
+            let claim = |control: &Control| {
+                let (control, run_id, client) = (control.clone(), run_id.clone(), client.clone());
+                async move { control.start_run(run_id, client, deadline).await }
+            };
+            let claims = join_all(controls.iter().map(claim)).await;
+            if claims.iter().all(Result::is_ok) {
+                return claims.into_iter().collect();
+            }
+            let held = controls.iter().zip(&claims).filter(|(_, claim)| claim.is_ok());
+            join_all(held.map(|(control, _)| control.end_run(run_id.clone()))).await;
+            claims.into_iter().collect::<Result<Vec<_>, _>>()
+        });
+        let gone = || Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() });
+        claimed.unwrap_or_else(gone)
+    }
+
+    fn wires(&self, shared: &Shared, run_id: &Bytes) -> Result<Vec<Wire>, ConnectError> {
+        let mut wires = Vec::new();
+        for (node, description) in shared.nodes.iter().zip(&self.descriptions) {
+            let address = &description.address;
+            for lane in &node.lanes {
+                let endpoint = stream::endpoint(address, self.config.call_timeout);
+                let endpoint = endpoint.map_err(|error| ConnectError::Unreachable {
+                    address: address.clone(),
+                    reason: error.to_string(),
+                })?;
+                wires.push(Wire { lane: Arc::clone(lane), endpoint, run_id: run_id.clone() });
+            }
+        }
+        Ok(wires)
+    }
+}
+
+fn new_node(index: NodeIndex, node: &NodeDescription, claim: &v1::StartRunResponse, config: &RunConfig) -> Node {
+    let lane = |_| Arc::new(Lane::new(index, limits::MAX_SAMPLE_BYTES));
+    let max_samples = claim.max_samples_in_flight.max(1);
+    Node {
+        name: node.name.clone(),
+        lanes: (0..config.connections.get()).map(lane).collect(),
+        counters: NodeCounters::default(),
+        lost: OnceLock::new(),
+        max_samples,
+        max_bytes: claim.max_bytes_in_flight,
+        window: Mutex::new(PullWindow::new(claim.busy_samples, max_samples)),
+    }
+}
+
+/// Names must be there, usable in a list, and unique.
+fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
+    let mut seen = HashMap::new();
+    for (name, address) in names.iter().zip(&config.nodes) {
+        if name.is_empty() || name.contains(',') || name.chars().any(char::is_control) {
+            return Err(ConnectError::BadName { address: address.clone(), name: name.clone() });
+        }
+        if let Some(first) = seen.insert(name, address) {
+            let (name, first, second) = (name.clone(), first.clone(), address.clone());
+            return Err(ConnectError::DuplicateName { name, first, second });
+        }
+    }
+    Ok(())
+}
+
+fn random_run_id() -> Result<Bytes, ConnectError> {
+    let mut id = [0; limits::RUN_ID_BYTES];
+    getrandom::fill(&mut id)
+        .map_err(|error| ConnectError::Os { what: "no random bytes for a run id", reason: error.to_string() })?;
+    Ok(Bytes::copy_from_slice(&id))
+}
+
+/// Passes on, and wakes the caller that pumps.
+struct Telling {
+    sink: Arc<dyn Sink>,
+    delivered: Arc<Notify>,
+}
+
+impl Sink for Telling {
+    fn replies(&self, replies: &mut Vec<Reply>) {
+        self.sink.replies(replies);
+        self.delivered.notify_one();
+    }
+
+    fn node_lost(&self, node: NodeIndex, failure: &NodeFailure) {
+        self.sink.node_lost(node, failure);
+        self.delivered.notify_one();
+    }
+
+    fn room(&self) {
+        self.sink.room();
+        self.delivered.notify_one();
+    }
+}

@@ -1,0 +1,126 @@
+//! What goes in and what comes out: samples, replies, and the sink that takes them.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+/// The caller's name for a sample; comes back with its reply and never crosses the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SampleId(pub u64);
+
+/// Position of a node in the list the caller gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(pub usize);
+
+/// One sample to send: opaque bytes under the caller's id.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Comes back with the reply.
+    pub id: SampleId,
+    /// Sent as they are; shared, not copied.
+    pub payload: Bytes,
+}
+
+/// What became of one sample, or the first token of it.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Which sample.
+    pub id: SampleId,
+    /// Which node had it; none when it was refused before a node was chosen.
+    pub node: Option<NodeIndex>,
+    /// When its last byte was handed to the transport, if it ever was.
+    pub sent_at: Option<Instant>,
+    /// When the reply's own bytes were complete.
+    pub at: Instant,
+    /// What it is.
+    pub outcome: Outcome,
+}
+
+/// The kinds of [`Reply`].
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// First token of a streamed answer. Does not end the sample.
+    FirstToken(Bytes),
+    /// The answer. Ends the sample.
+    Done(Answer),
+    /// There will be no answer. Ends the sample.
+    Failed(Failure),
+}
+
+/// A whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The outputs' bytes, as the SUT sent them.
+    pub data: Bytes,
+    /// Number of tokens; 0 when the SUT gave none.
+    pub n_tokens: u64,
+    /// Where the time went at the SUT.
+    pub stages: Stages,
+}
+
+/// Durations of the stages at the SUT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// From parts to tensors.
+    pub decode: Duration,
+    /// Waiting for a free worker.
+    pub queue: Duration,
+    /// Waiting for the batch to fill.
+    pub batch: Duration,
+    /// The backend at work.
+    pub inference: Duration,
+    /// From outputs to bytes.
+    pub encode: Duration,
+}
+
+/// Why a sample got no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The node said so.
+    #[error("refused by the node: {0}")]
+    Refused(String),
+    /// No answer within the response timeout.
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    /// Its node was lost.
+    #[error("its node was lost")]
+    NodeLost,
+    /// All nodes hold as much as they may: the target rate is beyond what they can take.
+    #[error("overload: every node has as much in flight as it takes")]
+    Overload,
+    /// No node is left.
+    #[error("no node is left")]
+    NoNode,
+    /// It was given up: the run ended before it was answered.
+    #[error("the run ended first")]
+    RunEnded,
+}
+
+/// Why a node is no longer used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeFailure {
+    /// The connection or the stream ended.
+    #[error("the connection failed: {0}")]
+    Connection(String),
+    /// The node ended its stream in the middle of the run.
+    #[error("it ended the stream: {0}")]
+    Ended(String),
+    /// Nothing was heard, not even a heartbeat.
+    #[error("nothing was heard from it for {0:?}")]
+    Silent(Duration),
+    /// It sent what the wire contract does not allow.
+    #[error("it broke the protocol: {0}")]
+    Protocol(String),
+}
+
+/// Takes replies. Called on I/O threads, so it must be quick and must not block.
+pub trait Sink: Send + Sync + 'static {
+    /// Takes everything out of `replies`, which is used again.
+    fn replies(&self, replies: &mut Vec<Reply>);
+
+    /// A node is lost; the replies of its samples (failed) come separately.
+    fn node_lost(&self, node: NodeIndex, failure: &NodeFailure);
+
+    /// The backlog of [`crate::Run::issue`] has room again (only under [`crate::Policy::Pull`]).
+    fn room(&self) {}
+}

@@ -1,0 +1,45 @@
+//! Watches over lanes: silent nodes are lost, overdue samples are given up.
+//!
+//! Silence is counted in ticks of this task, not in time: on a runtime that was not driven for a while (the inline
+//! driver between phases) what the node said meanwhile is read before the next tick.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use tokio::time::MissedTickBehavior;
+
+use crate::lane::Lane;
+use crate::shared::Shared;
+use crate::types::NodeFailure;
+
+const TICK: Duration = Duration::from_millis(100);
+
+/// How patient to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) response_timeout: Duration,
+    pub(crate) silence_timeout: Duration,
+}
+
+/// Runs until it is dropped with its runtime. `lanes`: those that the same thread carries.
+pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: Patience) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let allowed = (patience.silence_timeout.as_millis() / TICK.as_millis()).max(1) as u32;
+    let mut overdue = Vec::new();
+    loop {
+        ticks.tick().await;
+        let now = Instant::now();
+        for lane in lanes.iter().filter(|lane| !lane.is_closing()) {
+            if lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
+                shared.lose(lane.node, NodeFailure::Silent(patience.silence_timeout));
+            }
+            lane.expire(now, patience.response_timeout, &mut overdue);
+        }
+        if !overdue.is_empty() {
+            shared.sink.replies(&mut overdue);
+            overdue.clear();
+        }
+    }
+}

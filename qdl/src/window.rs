@@ -1,0 +1,88 @@
+//! How many samples a node may hold while nodes pull from the backlog.
+//!
+//! Enough to keep it busy across the network's delay, and not so many that a slow node sits on work that others
+//! could do at the end of the run. The node says what its workers need; the window starts there, doubles while it is
+//! emptied quickly (the fabric's delay, not the node, is then what limits), and halves back when it is not.
+
+use std::time::{Duration, Instant};
+
+/// Emptied faster than this, the window is too small.
+const QUICK: Duration = Duration::from_millis(100);
+/// Emptied slower than this, it is larger than it need be.
+const SLOW: Duration = Duration::from_millis(400);
+/// Bytes that a window may hold beyond what the node asked for.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The window of one node, fed with its answers.
+#[derive(Debug)]
+pub(crate) struct PullWindow {
+    floor: u64,
+    ceiling: u64,
+    size: u64,
+    answered: u64,
+    round_began: Option<Instant>,
+}
+
+impl PullWindow {
+    /// `floor`: what the node needs to be busy; `ceiling`: what it takes at all.
+    pub(crate) fn new(floor: u64, ceiling: u64) -> PullWindow {
+        let floor = floor.clamp(1, ceiling.max(1));
+        PullWindow { floor, ceiling: ceiling.max(1), size: floor, answered: 0, round_began: None }
+    }
+
+    /// How many more samples the node may be given while it holds `outstanding` samples of `outstanding_bytes`.
+    pub(crate) fn room(&self, outstanding: u64, outstanding_bytes: u64) -> u64 {
+        let size = if outstanding_bytes >= MAX_BYTES { self.floor } else { self.size };
+        size.saturating_sub(outstanding)
+    }
+
+    /// `answers` came at `now`.
+    pub(crate) fn answered(&mut self, answers: u64, now: Instant) {
+        let began = *self.round_began.get_or_insert(now);
+        self.answered += answers;
+        if self.answered < self.size {
+            return;
+        }
+        let took = now.saturating_duration_since(began);
+        if took < QUICK {
+            self.size = (self.size * 2).min(self.ceiling);
+        } else if took > SLOW {
+            self.size = (self.size / 2).max(self.floor);
+        }
+        self.answered = 0;
+        self.round_began = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quick_node_gets_more_and_a_slow_one_falls_back_to_its_need() {
+        let start = Instant::now();
+        let mut window = PullWindow::new(16, 1000);
+        assert_eq!(window.room(0, 0), 16);
+        for round in 1..=10 {
+            window.answered(window.room(0, 0), start + Duration::from_millis(round));
+        }
+        assert_eq!(window.room(0, 0), 1000);
+        for round in 1..=10 {
+            window.answered(window.room(0, 0), start + Duration::from_secs(round));
+        }
+        assert_eq!(window.room(0, 0), 16);
+        assert_eq!(window.room(15, 0), 1);
+        assert_eq!(window.room(17, 0), 0);
+    }
+
+    #[test]
+    fn large_samples_hold_the_window_at_the_need() {
+        let start = Instant::now();
+        let mut window = PullWindow::new(4, 1000);
+        window.answered(4, start);
+        window.answered(8, start);
+        assert!(window.room(4, 0) > 0);
+        assert_eq!(window.room(4, MAX_BYTES), 0);
+        assert_eq!(window.room(3, MAX_BYTES), 1);
+    }
+}
