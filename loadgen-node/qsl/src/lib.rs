@@ -1,1 +1,20 @@
-//! placeholder
+//! Query sample libraries: what is asked, made ready to send before any clock starts.
+//!
+//! - [`benchmark`]: the benchmarks that are known: their dataset, limits and accuracy target, as data;
+//! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
+//! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
+//! - [`synthetic`]: samples of any shape, for measuring fabrics;
+//! - [`accuracy`]: answers against labels.
+//!
+//! A leaf beside the wire contract: it knows neither network nor scenario.
+
+pub mod accuracy;
+pub mod benchmark;
+pub mod dataset;
+pub mod digits;
+mod npy;
+mod sums;
+pub mod synthetic;
+
+pub use lon_proto::CODEC_NONE;
+pub use sums::SumError;
