@@ -1,0 +1,182 @@
+//! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::net::TcpListener;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::backend::{self, Backend, BackendOptions};
+use crate::{NodeName, ServeConfig, serve};
+
+const EXIT_BUG: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+
+/// A SUT node: answers a LoadGen node's samples with an inference backend.
+///
+/// Exit codes: 0 served until SIGTERM or SIGINT (what had been taken in was answered); 1 a bug or the operating
+/// system; 2 usage, configuration, or a model that cannot be used.
+#[derive(Parser, Debug)]
+#[command(name = "sut-node", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Format of the log on standard error (RUST_LOG selects what is logged).
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Serve samples until SIGTERM.
+    #[command(after_help = "Examples:
+  sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --workers 2
+  sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
+  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms")]
+    Serve(ServeArgs),
+    /// Print what a node would say of itself, as JSON, without serving.
+    #[command(after_help = "Example:
+  sut-node describe --backend onnx:digits.onnx")]
+    Describe(DescribeArgs),
+}
+
+#[derive(Args, Debug)]
+struct BackendArgs {
+    /// What answers: onnx:MODEL.onnx, null, or synthetic:SPEC (constant=2ms).
+    #[arg(long, env = "LON_BACKEND")]
+    backend: String,
+    /// Threads inside one inference.
+    #[arg(long, default_value = "1", env = "LON_THREADS")]
+    threads: NonZeroUsize,
+}
+
+#[derive(Args, Debug)]
+struct ServeArgs {
+    /// Address and port to listen on.
+    #[arg(long, default_value = "0.0.0.0:8000", env = "LON_LISTEN")]
+    listen: String,
+    /// This node's name, unique in the cluster; the host name unless given.
+    #[arg(long, env = "LON_NODE")]
+    node: Option<NodeName>,
+    #[command(flatten)]
+    backend: BackendArgs,
+    /// Samples in one inference at most.
+    #[arg(long, default_value = "8", env = "LON_MAX_BATCH")]
+    max_batch: NonZeroUsize,
+    /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
+    #[arg(long, default_value = "0ms", value_parser = backend::parse_duration, env = "LON_MAX_DELAY")]
+    max_delay: Duration,
+    /// Inferences at one time, each on a thread with its own copy of the session.
+    #[arg(long, default_value = "1", env = "LON_WORKERS")]
+    workers: NonZeroUsize,
+}
+
+#[derive(Args, Debug)]
+struct DescribeArgs {
+    /// The name to show; the host name unless given.
+    #[arg(long, env = "LON_NODE")]
+    node: Option<NodeName>,
+    #[command(flatten)]
+    backend: BackendArgs,
+}
+
+/// Runs the command line and says how it ended.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.log_format);
+    let outcome = match cli.command {
+        Command::Serve(args) => run_serve(args),
+        Command::Describe(args) => run_describe(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "sut-node: {:#}", failure.error);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// An error and the exit code it means.
+struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+fn usage(error: impl Into<anyhow::Error>) -> Failure {
+    Failure { code: EXIT_USAGE, error: error.into() }
+}
+
+fn bug(error: impl Into<anyhow::Error>) -> Failure {
+    Failure { code: EXIT_BUG, error: error.into() }
+}
+
+fn run_serve(args: ServeArgs) -> Result<(), Failure> {
+    let node = args.node.map_or_else(host_name, Ok)?;
+    let mut config = ServeConfig::new(node.clone());
+    config.max_batch = args.max_batch;
+    config.max_delay = args.max_delay;
+    config.workers = args.workers;
+    let listener = TcpListener::bind(&args.listen)
+        .with_context(|| format!("cannot listen on {} (--listen)", args.listen))
+        .map_err(usage)?;
+    let backend = load(&args.backend, args.max_batch)?;
+    let address = listener.local_addr().map_err(bug)?;
+    let engine = backend.info().engine.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(bug)?;
+    runtime.block_on(async {
+        let mut term = signal(SignalKind::terminate()).map_err(bug)?;
+        let mut int = signal(SignalKind::interrupt()).map_err(bug)?;
+        let shutdown = async move {
+            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+            tracing::info!("shutting down: answering what was taken in");
+        };
+        let ready = || {
+            // The one line on standard output: scripts wait for it and read the port from it.
+            let _ = writeln!(std::io::stdout(), "sut-node {node} serving {engine} on {address}");
+        };
+        serve(listener, config, backend, shutdown, ready).await.map_err(|error| match error {
+            crate::ServeError::Backend(_) => usage(error),
+            _ => bug(error),
+        })
+    })
+}
+
+fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
+    let node = args.node.map_or_else(host_name, Ok)?;
+    let backend = load(&args.backend, NonZeroUsize::MIN)?;
+    let json = crate::describe_json(&node, backend.as_ref());
+    let text = serde_json::to_string_pretty(&json).map_err(bug)?;
+    writeln!(std::io::stdout(), "{text}").map_err(bug)
+}
+
+fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
+    let options = BackendOptions { threads: args.threads, max_batch, ..BackendOptions::default() };
+    backend::open(&args.backend, &options).map_err(usage)
+}
+
+fn host_name() -> Result<NodeName, Failure> {
+    let name = nix::unistd::gethostname().context("the host name cannot be read; give --node").map_err(usage)?;
+    name.to_string_lossy().parse().context("the host name will not do; give --node").map_err(usage)
+}
+
+fn start_log(format: LogFormat) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tract=warn,ort=warn"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().init(),
+    }
+}

@@ -1,0 +1,107 @@
+//! How one SUT node serves: checked values, from whatever read them (flags, a test, `demo`).
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use lon_proto::limits;
+
+/// Everything [`crate::serve`] wants to know besides the backend.
+#[derive(Clone, Debug)]
+pub struct ServeConfig {
+    /// The node's name, unique among the nodes of a run.
+    pub node: NodeName,
+    /// Samples in one inference at most.
+    pub max_batch: NonZeroUsize,
+    /// How long a free worker waits for a batch to fill, counted from the arrival of its first sample.
+    pub max_delay: Duration,
+    /// Worker threads, each with its own state of the backend.
+    pub workers: NonZeroUsize,
+    /// What may be inside the node at one time.
+    pub limits: Limits,
+    /// How long SIGTERM waits for answers under way.
+    pub drain: Duration,
+}
+
+impl ServeConfig {
+    /// Defaults for a node of this name: batches of what is there (up to 8), one worker.
+    pub fn new(node: NodeName) -> ServeConfig {
+        ServeConfig {
+            node,
+            max_batch: NonZeroUsize::MIN.saturating_add(7),
+            max_delay: Duration::ZERO,
+            workers: NonZeroUsize::MIN,
+            limits: Limits::default(),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Bounds on what is inside a node: samples admitted whose answers have not been handed to the network. Told to the
+/// LoadGen node in `StartRun`, so that it need not find out by being stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Samples.
+    pub max_samples_in_flight: u64,
+    /// Bytes of those samples.
+    pub max_bytes_in_flight: u64,
+    /// Bytes of one sample.
+    pub max_sample_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            max_samples_in_flight: 16 << 10,
+            max_bytes_in_flight: 1 << 30,
+            max_sample_bytes: limits::MAX_SAMPLE_BYTES,
+        }
+    }
+}
+
+/// A node's name: 1 to 128 printable characters, no comma (names are listed with commas between).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeName(String);
+
+/// Why a text is not a [`NodeName`].
+#[derive(Debug, thiserror::Error)]
+#[error("'{0}' cannot be a node name: 1 to 128 printable characters without comma or surrounding blanks")]
+pub struct NodeNameError(String);
+
+impl std::str::FromStr for NodeName {
+    type Err = NodeNameError;
+
+    fn from_str(text: &str) -> Result<NodeName, NodeNameError> {
+        let bad = |c: char| c == ',' || c.is_control();
+        if text.is_empty() || text.trim() != text || text.chars().count() > 128 || text.contains(bad) {
+            return Err(NodeNameError(text.to_owned()));
+        }
+        Ok(NodeName(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for NodeName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for NodeName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_would_confuse_a_list_are_refused() {
+        for good in ["N1", "gpu host 7", "sut-0.sut.default.svc"] {
+            assert!(good.parse::<NodeName>().is_ok(), "{good}");
+        }
+        for bad in ["", " N1", "a,b", "a\nb", &"x".repeat(129)] {
+            assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
+        }
+    }
+}

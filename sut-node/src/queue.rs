@@ -1,0 +1,100 @@
+//! The queue between the streams and the workers, and the batches that leave it.
+//!
+//! Bounded from outside: a sample enters only after [`crate::run::Run`] admitted it. There is no batcher thread; the
+//! worker that is free forms its own batch, so a batch costs no hand-over.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::backend::Sample;
+use crate::lane::Lane;
+
+/// One admitted sample on its way to a worker.
+pub(crate) struct Job {
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) id: u64,
+    pub(crate) sample: Sample,
+    /// Time spent on decoding, already past.
+    pub(crate) decode: Duration,
+    pub(crate) queued_at: Instant,
+}
+
+/// Jobs in order of arrival.
+pub(crate) struct JobQueue {
+    state: Mutex<State>,
+    changed: Condvar,
+    max_batch: usize,
+    max_delay: Duration,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// The LoadGen node has flushed: nothing more comes soon, so nothing is worth waiting for.
+    flushed: bool,
+    closed: bool,
+}
+
+impl JobQueue {
+    pub(crate) fn new(max_batch: usize, max_delay: Duration) -> JobQueue {
+        JobQueue { state: Mutex::default(), changed: Condvar::new(), max_batch, max_delay }
+    }
+
+    pub(crate) fn push(&self, job: Job) {
+        let mut state = self.lock();
+        state.flushed = false;
+        state.jobs.push_back(job);
+        let waiting = state.jobs.len();
+        drop(state);
+        if waiting == 1 || waiting >= self.max_batch {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Hands out what is there without waiting for more, until the next push.
+    pub(crate) fn flush(&self) {
+        self.lock().flushed = true;
+        self.changed.notify_all();
+    }
+
+    /// No more jobs come; workers finish what is there and get `None`.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Blocks until a batch is due and moves it into `batch`; false when the queue is closed and empty.
+    ///
+    /// A batch is due when it is full, when its first sample has waited `max_delay`, or after a flush.
+    pub(crate) fn next_batch(&self, batch: &mut Vec<Job>) -> bool {
+        let mut state = self.lock();
+        loop {
+            let Some(first) = state.jobs.front() else {
+                if state.closed {
+                    return false;
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = first.queued_at.elapsed();
+            if state.jobs.len() >= self.max_batch || waited >= self.max_delay || state.flushed || state.closed {
+                let take = state.jobs.len().min(self.max_batch);
+                batch.extend(state.jobs.drain(..take));
+                let more = !state.jobs.is_empty();
+                drop(state);
+                if more {
+                    self.changed.notify_one();
+                }
+                return true;
+            }
+            let rest = self.max_delay - waited;
+            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A worker that panicked did so outside this lock; what is inside is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
