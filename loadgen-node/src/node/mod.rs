@@ -1,1 +1,63 @@
-//! The LoadGen node.
+//! The LoadGen node: the command line, the real [`World`](crate::world::World) over the QDL, run folder and reports.
+//!
+//! - `args`, `exit`: what can be typed, and how it ends;
+//! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
+//! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
+//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
+//! - `accuracy`, `trace`: the commands that need no SUT.
+
+mod accuracy;
+mod args;
+#[cfg(feature = "demo")]
+mod demo;
+mod exit;
+mod folder;
+mod inbox;
+mod logs;
+mod net_world;
+mod pace;
+mod progress;
+mod result;
+mod run;
+mod screen;
+mod setup;
+mod tally;
+mod targets;
+mod vectors;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use args::{Cli, Command, LogFormat};
+use clap::Parser as _;
+pub use exit::Exit;
+use tracing_subscriber::EnvFilter;
+
+/// Runs the command line and says how it ended.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse_from(args::with_dashes(std::env::args()));
+    start_log(cli.log_format);
+    let outcome = match cli.command {
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => demo::demo(args),
+        Command::Run(args) => run::run(&args),
+        Command::Trace(args) => vectors::trace(&args),
+        Command::Replay(args) => vectors::replay(&args),
+        Command::Accuracy(args) => accuracy::accuracy(&args),
+    };
+    let exit = outcome.unwrap_or_else(|failure| {
+        let _ = writeln!(std::io::stderr(), "loadgen-node: {:#}", failure.error);
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}
+
+fn start_log(format: LogFormat) {
+    let quiet = "info,tract=warn,ort=warn,sut_node=warn";
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(quiet));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().init(),
+    }
+}

@@ -1,0 +1,224 @@
+//! The command line, as typed. What it means is checked where it is used.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::exit;
+use crate::settings::{Assignment, Mode, Scenario};
+
+/// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.
+#[derive(Parser, Debug)]
+#[command(name = "loadgen-node", version, after_help = exit::HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Format of the log on standard error (RUST_LOG selects what is logged).
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Do the main job with nothing installed: two SUT nodes on loopback, the digits benchmark over gRPC.
+    #[cfg(feature = "demo")]
+    #[command(after_help = "Example:
+  loadgen-node demo
+  loadgen-node demo --out /tmp/demo")]
+    Demo(DemoArgs),
+    /// Run one test against SUT nodes.
+    #[command(after_help = "Examples:
+  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --benchmark digits --scenario Server --set target_qps=500
+  loadgen-node run --sut @nodes.txt --benchmark digits --scenario Offline --mode AccuracyOnly
+  loadgen-node run --sut dns:sut:8000 --benchmark synthetic --dataset 'synthetic:u8[64]x1024' \\
+      --scenario SingleStream --set min_duration=5000
+
+Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration (ms), min_query_count,
+samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones.")]
+    Run(RunArgs),
+    /// Print the traffic that settings would generate; needs no SUT.
+    #[command(
+        after_help = "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample indices in issue order, the schedule
+(Server), and which samples the accuracy log takes. FILE.json is {\"qsl\":{\"total\":..,\"performance\":..},
+\"settings\":{...}} with the field names of LoadGen's TestSettings.
+
+Example:
+  echo '{\"qsl\":{\"total\":100,\"performance\":50},\"settings\":{\"scenario\":\"Server\",\"server_target_qps\":1000}}' > s.json
+  loadgen-node trace --settings s.json --digest"
+    )]
+    Trace(TraceArgs),
+    /// Judge recorded results again; needs no SUT.
+    #[command(
+        after_help = "FILE.json has settings, qsl, sut_name and result (latencies in ns). Prints {\"summary\": TEXT of the summary file,
+\"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}.
+
+Example:
+  loadgen-node replay --report-vector results.json"
+    )]
+    Replay(ReplayArgs),
+    /// Score the accuracy log of a run folder against the dataset's labels.
+    #[command(after_help = "Example:
+  loadgen-node accuracy results/20260101T120000Z-digits-Offline
+  loadgen-node accuracy --json results/20260101T120000Z-digits-Offline
+
+Exit code 3 when the target is missed.")]
+    Accuracy(AccuracyArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Run folder to make; results/<UTC>-digits-demo unless given.
+    #[arg(long, env = "LON_OUT")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct RunArgs {
+    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    #[arg(long, alias = "sut-server", env = "LON_SUT")]
+    pub(crate) sut: String,
+    /// How queries travel.
+    #[arg(long, value_enum, default_value_t = Transport::Grpc, env = "LON_TRANSPORT")]
+    pub(crate) transport: Transport,
+    /// LoadGen's scenario.
+    #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
+          help = "SingleStream, MultiStream, Server or Offline")]
+    pub(crate) scenario: Scenario,
+    /// LoadGen's mode.
+    #[arg(long, value_parser = mode, default_value = "PerformanceOnly", env = "LON_MODE",
+          help = "PerformanceOnly, AccuracyOnly or SubmissionRun (accuracy, then performance)")]
+    pub(crate) mode: Mode,
+    /// What is asked: digits, or synthetic.
+    #[arg(long, env = "LON_BENCHMARK")]
+    pub(crate) benchmark: String,
+    /// Dataset folder, or synthetic:DTYPE[DIMS]xCOUNT; the benchmark's own unless given.
+    #[arg(long, env = "LON_DATASET")]
+    pub(crate) dataset: Option<String>,
+    /// A setting, by LoadGen's config key; can be repeated.
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
+    pub(crate) set: Vec<Assignment>,
+    /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
+    #[arg(long, env = "LON_OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// How long to wait for nodes that are not there yet, or are busy.
+    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
+    pub(crate) wait_ready: Duration,
+    /// Connections to each node.
+    #[arg(long, default_value = "1", env = "LON_CONNECTIONS")]
+    pub(crate) connections: NonZeroUsize,
+    /// Threads that do the network's work in Server and Offline.
+    #[arg(long, default_value = "1", env = "LON_IO_THREADS")]
+    pub(crate) io_threads: NonZeroUsize,
+    /// A sample without an answer after this long has failed.
+    #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
+    pub(crate) response_timeout: Duration,
+}
+
+/// How queries travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// One bidirectional gRPC stream per connection.
+    Grpc,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceArgs {
+    /// The settings and the QSL's counts.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) settings: PathBuf,
+    /// Print lists of more than 600 elements as count, SHA-256 and both ends.
+    #[arg(long)]
+    pub(crate) digest: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReplayArgs {
+    /// The results to judge.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) report_vector: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AccuracyArgs {
+    /// The run folder.
+    pub(crate) folder: PathBuf,
+    /// Dataset folder with the labels; the benchmark's own unless given.
+    #[arg(long, env = "LON_DATASET")]
+    pub(crate) dataset: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn scenario(text: &str) -> Result<Scenario, String> {
+    Scenario::from_name(text).ok_or_else(|| format!("the scenarios are {}", names(Scenario::ALL.map(Scenario::name))))
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    Mode::from_name(text).ok_or_else(|| format!("the modes are {}", names(Mode::ALL.map(Mode::name))))
+}
+
+fn names<const N: usize>(names: [&str; N]) -> String {
+    names.join(", ")
+}
+
+/// `500us`, `2ms`, `1.5s`, `2m`: a number and its unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        _ => return Err("write a number and a unit, for example 500us, 20ms, 3s, 2m".to_owned()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| format!("'{number}' is not a number"))?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+/// Underscores in flag names mean dashes, as in the reference implementations (`--sut_server`).
+pub(crate) fn with_dashes(args: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    args.map(|arg| {
+        let Some(flag) = arg.strip_prefix("--") else { return arg };
+        match flag.split_once('=') {
+            Some((name, value)) => format!("--{}={value}", name.replace('_', "-")),
+            None => format!("--{}", flag.replace('_', "-")),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn underscore_spellings_are_taken() {
+        let typed = ["loadgen-node", "run", "--sut_server=a_b:1", "--set", "target_qps=5", "--response_timeout", "2s"];
+        let args: Vec<String> = with_dashes(typed.iter().map(ToString::to_string)).collect();
+        assert_eq!(args[2..], ["--sut-server=a_b:1", "--set", "target_qps=5", "--response-timeout", "2s"]);
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("500us"), Ok(Duration::from_micros(500)));
+        for bad in ["5", "s", "-1s", "1h", "x ms"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The command `demo`: the main job with nothing installed. The SUT nodes are real, only close by.
+
+use std::net::TcpListener;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use lon_qsl::benchmark::Benchmark;
+use lon_qsl::digits;
+use sut_node::ServeConfig;
+use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
+use tokio::sync::oneshot;
+
+use super::args::{DemoArgs, RunArgs, Transport};
+use super::exit::{Exit, OrExit as _, Outcome};
+use super::{run, setup};
+use crate::settings::{Mode, Scenario};
+
+const NODES: [&str; 2] = ["demo-sut-1", "demo-sut-2"];
+/// Ten seconds of Server traffic that two small cores answer at ease.
+const SETTINGS: [&str; 3] = ["target_qps=200", "min_duration=10000", "min_query_count=1000"];
+
+/// Starts two SUT nodes on loopback and runs the digits benchmark against them: accuracy, then Server.
+pub(crate) fn demo(args: DemoArgs) -> Outcome {
+    let benchmark = Benchmark::find("digits").or_exit(Exit::Bug)?;
+    let backend = load().or_exit(Exit::Usage)?;
+    let nodes: Vec<Node> =
+        NODES.iter().map(|name| Node::start(name, &backend)).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
+    let addresses: Vec<String> = nodes.iter().map(|node| node.address.clone()).collect();
+    let set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
+    let exit = run::run(&RunArgs {
+        sut: addresses.join(","),
+        transport: Transport::Grpc,
+        scenario: Scenario::Server,
+        mode: Mode::SubmissionRun,
+        benchmark: benchmark.name.to_owned(),
+        dataset: None,
+        set,
+        out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
+        wait_ready: Duration::from_secs(10),
+        connections: NonZeroUsize::MIN,
+        io_threads: NonZeroUsize::MIN,
+        response_timeout: Duration::from_secs(60),
+    })?;
+    for node in nodes {
+        node.stop().or_exit(Exit::Bug)?;
+    }
+    Ok(exit)
+}
+
+fn load() -> anyhow::Result<Arc<dyn Backend>> {
+    let options = BackendOptions::default();
+    let model = Onnx::from_bytes(digits::MODEL, digits::model()?, &options);
+    Ok(Arc::new(model.context("the demo's model")?))
+}
+
+/// A SUT node on a thread of its own.
+struct Node {
+    address: String,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Node {
+    fn start(name: &str, backend: &Arc<dyn Backend>) -> anyhow::Result<Node> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
+        let address = listener.local_addr()?.to_string();
+        let mut config = ServeConfig::new(name.parse()?);
+        config.max_batch = NonZeroUsize::MIN;
+        let backend = Arc::clone(backend);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let body = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let shutdown = async {
+                // The sender's drop is as good as its word.
+                let _ = stopped.await;
+            };
+            Ok(runtime.block_on(sut_node::serve(listener, config, backend, shutdown, || {}))?)
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
+        Ok(Node { address, stop, thread })
+    }
+
+    fn stop(self) -> anyhow::Result<()> {
+        drop(self.stop);
+        self.thread.join().map_err(|_| anyhow!("a SUT node's thread panicked"))?
+    }
+}

@@ -1,0 +1,58 @@
+//! Exit codes of `loadgen-node`, and errors that carry one.
+
+use std::fmt;
+
+/// How the program ends. Documented in `--help`; scripts rely on the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// VALID, or the command did its job.
+    Ok = 0,
+    /// A bug, or the operating system failed us.
+    Bug = 1,
+    /// Usage, configuration, or a file or model mismatch found before the start.
+    Usage = 2,
+    /// The run finished and is INVALID.
+    Invalid = 3,
+    /// Nodes or network failed.
+    Network = 4,
+    /// SIGINT or SIGTERM; partial results are written.
+    Interrupted = 5,
+}
+
+/// The table for `--help`.
+pub(crate) const HELP: &str = "Exit codes:
+  0  VALID, or the command did its job
+  1  a bug
+  2  usage, configuration, or a file or model that does not fit, found before the start
+  3  the run finished and is INVALID
+  4  SUT nodes or the network failed
+  5  interrupted by SIGINT or SIGTERM; partial results are written
+
+Results of this tool are unverified and are not official MLPerf results. MLPerf is a trademark of MLCommons.";
+
+/// An error and the exit code it means.
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+}
+
+/// The outcome of a command.
+pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {:#}", self.exit, self.error)
+    }
+}
+
+/// Gives an error its exit code where it is known what it means.
+pub(crate) trait OrExit<T> {
+    fn or_exit(self, exit: Exit) -> Outcome<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
+    fn or_exit(self, exit: Exit) -> Outcome<T> {
+        self.map_err(|error| Failure { exit, error: error.into() })
+    }
+}

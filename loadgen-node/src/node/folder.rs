@@ -1,0 +1,122 @@
+//! The run folder: made before the run so that a bad place is found early, filled so that no file is ever half there.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Why a run folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FolderError {
+    #[error("{0} exists already: results are never overwritten; give another --out, or move it away")]
+    Exists(PathBuf),
+    #[error("cannot make the run folder {path}: {source}")]
+    Create { path: PathBuf, source: io::Error },
+    #[error("cannot write {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// One run's folder.
+#[derive(Debug)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes the folder, and the folders above it.
+    pub(crate) fn create(path: &Path) -> Result<RunFolder, FolderError> {
+        let fail = |source: io::Error| match source.kind() {
+            io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
+            _ => FolderError::Create { path: path.to_owned(), source },
+        };
+        if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+            fs::create_dir_all(above).map_err(fail)?;
+        }
+        fs::create_dir(path).map_err(fail)?;
+        Ok(RunFolder { path: path.to_owned() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file whole or not at all.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
+        let mut file = self.spool(name)?;
+        file.write(content)?;
+        file.finish()
+    }
+
+    /// A file that grows during the run and takes its name when it is finished.
+    pub(crate) fn spool(&self, name: &str) -> Result<Spool, FolderError> {
+        let path = self.path.join(name);
+        match NamedTempFile::new_in(&self.path) {
+            Ok(file) => Ok(Spool { file: BufWriter::with_capacity(1 << 20, file), path }),
+            Err(source) => Err(FolderError::Write { path, source }),
+        }
+    }
+
+    /// Takes the folder away again if nothing was written: the run never started.
+    pub(crate) fn discard_if_empty(self) {
+        // A folder with files in it cannot be removed this way, which is what is wanted.
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// A file under construction. Dropped unfinished, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    file: BufWriter<NamedTempFile>,
+    path: PathBuf,
+}
+
+impl Spool {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
+        self.file.write_all(bytes).map_err(|source| FolderError::Write { path: self.path.clone(), source })
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn finish(self) -> Result<(), FolderError> {
+        let Spool { file, path } = self;
+        let fail = |source| FolderError::Write { path: path.clone(), source };
+        let file = file.into_inner().map_err(|error| fail(error.into_error()))?;
+        readable(file.as_file()).map_err(fail)?;
+        file.persist(&path).map_err(|error| fail(error.error))?;
+        Ok(())
+    }
+}
+
+/// Temporary files are private to their maker; results are for everybody who may enter the folder.
+fn readable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_exists_is_left_alone() {
+        let above = tempfile::tempdir().unwrap();
+        let path = above.path().join("a/run");
+        let folder = RunFolder::create(&path).unwrap();
+        folder.write("x.txt", b"x").unwrap();
+        let error = RunFolder::create(&path).unwrap_err().to_string();
+        assert!(error.contains("exists already"), "{error}");
+        assert_eq!(fs::read(path.join("x.txt")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn an_unfinished_file_leaves_nothing() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(&above.path().join("run")).unwrap();
+        let mut spool = folder.spool("log.json").unwrap();
+        spool.write(b"half").unwrap();
+        drop(spool);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        folder.discard_if_empty();
+        assert!(!above.path().join("run").exists());
+    }
+}

@@ -1,0 +1,75 @@
+//! Where the QDL's threads put replies and the engine's thread takes them.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use qdl::{NodeFailure, NodeIndex, Reply, Sink};
+
+/// Replies that have arrived and were not taken yet. Bounded by what the QDL allows in flight.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    changed: Condvar,
+    broken: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    replies: Vec<Reply>,
+    room: bool,
+    /// The engine's thread sleeps here; otherwise nobody need be woken.
+    waiting: bool,
+}
+
+impl Inbox {
+    /// A node was lost: the SUT is not whole any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(SeqCst)
+    }
+
+    /// Takes what is there.
+    pub(crate) fn take(&self, into: &mut Vec<Reply>) {
+        into.append(&mut self.lock().replies);
+    }
+
+    /// Sleeps until something is there, something changed, or `timeout` has passed.
+    pub(crate) fn wait(&self, timeout: Duration) {
+        let mut state = self.lock();
+        if state.replies.is_empty() && !std::mem::take(&mut state.room) {
+            state.waiting = true;
+            state = self.changed.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0;
+            state.waiting = false;
+            state.room = false;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, what: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        what(&mut state);
+        let waiting = state.waiting;
+        drop(state);
+        if waiting {
+            self.changed.notify_one();
+        }
+    }
+}
+
+impl Sink for Inbox {
+    fn replies(&self, replies: &mut Vec<Reply>) {
+        self.change(|state| state.replies.append(replies));
+    }
+
+    fn node_lost(&self, _node: NodeIndex, _failure: &NodeFailure) {
+        self.broken.store(true, SeqCst);
+        self.change(|_| {});
+    }
+
+    fn room(&self) {
+        self.change(|state| state.room = true);
+    }
+}

@@ -1,0 +1,133 @@
+//! The official log files of a run, from what the engine left behind.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::folder::{FolderError, RunFolder, Spool};
+use super::progress::Counts;
+use super::run::Finished;
+use crate::plan::PhasePlan;
+use crate::report::detail::DetailContext;
+use crate::report::{self, Trailer, accuracy, detail};
+use crate::run::{AccuracyEntry, Observer};
+use crate::world::TimeNs;
+
+/// Bytes of text gathered before they go to the file.
+const GATHER_BYTES: usize = 256 << 10;
+
+/// Writes `mlperf_log_accuracy.json` while the run goes on, and keeps what is to be scored.
+pub(crate) struct AccuracyLog {
+    spool: Spool,
+    text: String,
+    empty: bool,
+    failed: Option<FolderError>,
+    counts: Arc<Counts>,
+    /// Answers of accuracy phases, if somebody wants to score them.
+    answers: Vec<(usize, Vec<u8>)>,
+    keep: bool,
+    in_accuracy_phase: bool,
+}
+
+impl AccuracyLog {
+    /// `keep`: the answers will be scored.
+    pub(crate) fn create(folder: &RunFolder, counts: Arc<Counts>, keep: bool) -> Result<AccuracyLog, FolderError> {
+        Ok(AccuracyLog {
+            spool: folder.spool("mlperf_log_accuracy.json")?,
+            text: accuracy::OPEN.to_owned(),
+            empty: true,
+            failed: None,
+            counts,
+            answers: Vec::new(),
+            keep,
+            in_accuracy_phase: false,
+        })
+    }
+
+    /// Gives the file its name and hands over the answers of accuracy phases.
+    pub(crate) fn finish(mut self) -> Result<Vec<(usize, Vec<u8>)>, FolderError> {
+        self.text.push_str(accuracy::CLOSE);
+        self.drain();
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.spool.finish().map(|()| self.answers),
+        }
+    }
+
+    /// The first failure to write is kept and told at the end: the run itself need not suffer from it.
+    fn drain(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.spool.write(self.text.as_bytes()).err();
+        }
+        self.text.clear();
+    }
+}
+
+impl Observer for AccuracyLog {
+    fn accuracy(&mut self, entry: &AccuracyEntry<'_>) {
+        accuracy::push_entry(&mut self.text, std::mem::take(&mut self.empty), entry);
+        if self.text.len() >= GATHER_BYTES {
+            self.drain();
+        }
+        if self.keep && self.in_accuracy_phase {
+            self.answers.push((entry.index.0 as usize, entry.data.to_vec()));
+        }
+    }
+
+    fn phase_started(&mut self, phase: &PhasePlan, _start: TimeNs) {
+        self.in_accuracy_phase = phase.is_accuracy();
+        // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
+        let planned = phase.generated.samples() + self.counts.issued.load(Relaxed);
+        self.counts.planned.store(planned, Relaxed);
+    }
+}
+
+/// The files that are written when all is over.
+pub(crate) struct Logs<'a> {
+    finished: &'a Finished<'a>,
+}
+
+impl<'a> Logs<'a> {
+    pub(crate) fn new(finished: &'a Finished<'a>) -> Logs<'a> {
+        Logs { finished }
+    }
+
+    /// Writes summary and detail.
+    pub(crate) fn write(&self, folder: &RunFolder) -> Result<(), FolderError> {
+        folder.write("mlperf_log_summary.txt", self.summary().as_bytes())?;
+        folder.write("mlperf_log_detail.txt", self.detail().as_bytes())
+    }
+
+    fn summary(&self) -> String {
+        let Finished { plan, outcome, names, .. } = self.finished;
+        let errors = outcome.events.errors() + plan.faults().len() as u64;
+        let trailer = Trailer { warnings: outcome.events.warnings(), errors };
+        match &outcome.summary {
+            Some(summary) => report::summary_text(plan, summary, &names[1].text, trailer),
+            None => report::accuracy_only_text(trailer),
+        }
+    }
+
+    fn detail(&self) -> String {
+        let Finished { plan, outcome, names, started, dataset_name, .. } = self.finished;
+        let asked = names[0].trips.iter().map(|trip| trip.rtt).max().unwrap_or_default();
+        let context = DetailContext {
+            version: env!("CARGO_PKG_VERSION"),
+            sut_name: &names[0].text,
+            sut_name_duration_ns: asked.as_nanos() as u64,
+            qsl_name: dataset_name,
+            // The world's clock began with the run.
+            start: TimeNs::default(),
+            start_unix_ns: unix_ns(*started),
+            pid: std::process::id(),
+            // The engine has one thread, and it is the process's first.
+            tid: u64::from(std::process::id()),
+        };
+        detail::render(plan, outcome, &context)
+    }
+}
+
+fn unix_ns(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}

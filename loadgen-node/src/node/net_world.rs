@@ -1,0 +1,178 @@
+//! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
+//!
+//! Two drivers behind one face. *Split* (Server, Offline): this thread issues and waits precisely, the QDL's threads
+//! do the network's work. *Inline* (SingleStream, MultiStream): this thread does it all while it waits, so that a
+//! query needs no hand-over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_qsl::dataset::Dataset;
+use qdl::{Outcome, Reply, Run, Sample, SampleId};
+
+use super::inbox::Inbox;
+use super::pace::Pace;
+use super::progress::Counts;
+use super::tally::Tally;
+use crate::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
+
+/// How often a wait without end looks whether the user wants to stop.
+const LOOK_AROUND: Duration = Duration::from_millis(50);
+
+/// See the module's docs.
+pub(crate) struct NetWorld {
+    run: Run,
+    inbox: Arc<Inbox>,
+    dataset: Dataset,
+    origin: Instant,
+    pace: Pace,
+    inline: bool,
+    stop: Arc<AtomicBool>,
+    counts: Arc<Counts>,
+    tally: Tally,
+    /// Taken from the inbox and not yet turned into arrivals; kept for its memory.
+    replies: Vec<Reply>,
+}
+
+impl NetWorld {
+    /// `stop` turns true when the user asks to stop; `counts` is what the progress display reads.
+    pub(crate) fn new(
+        run: Run,
+        inbox: Arc<Inbox>,
+        dataset: Dataset,
+        inline: bool,
+        stop: Arc<AtomicBool>,
+        counts: Arc<Counts>,
+    ) -> NetWorld {
+        NetWorld {
+            run,
+            inbox,
+            dataset,
+            origin: Instant::now(),
+            pace: Pace::for_this_thread(),
+            inline,
+            stop,
+            counts,
+            tally: Tally::default(),
+            replies: Vec::new(),
+        }
+    }
+
+    /// What the run was made of, for the end of it.
+    pub(crate) fn into_parts(self) -> (Run, Dataset, Tally) {
+        (self.run, self.dataset, self.tally)
+    }
+
+    fn at(&self, time: TimeNs) -> Instant {
+        self.origin + Duration::from_nanos(time.0)
+    }
+
+    fn time(&self, at: Instant) -> TimeNs {
+        TimeNs(at.saturating_duration_since(self.origin).as_nanos() as u64)
+    }
+
+    fn wake(&self) -> Wake {
+        if self.stop.load(SeqCst) {
+            Wake::Interrupted
+        } else if self.inbox.is_broken() {
+            Wake::Broken
+        } else {
+            Wake::Ready
+        }
+    }
+
+    fn collect(&mut self, arrivals: &mut Vec<Arrival<Bytes>>) {
+        let mut replies = std::mem::take(&mut self.replies);
+        self.inbox.take(&mut replies);
+        for reply in replies.drain(..) {
+            let arrival = self.arrival(reply);
+            arrivals.push(arrival);
+        }
+        self.replies = replies;
+    }
+
+    fn arrival(&mut self, reply: Reply) -> Arrival<Bytes> {
+        let Reply { id, sent_at, at, outcome, .. } = reply;
+        let (seq, sent_at, at) = (crate::world::SampleSeq(id.0), sent_at.map(|at| self.time(at)), self.time(at));
+        let kind = match outcome {
+            Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
+            Outcome::Done(answer) => {
+                self.counts.ended.fetch_add(1, Relaxed);
+                let round_trip = sent_at.map(|sent_at| Duration::from_nanos(at.since(sent_at)));
+                self.tally.answered(&answer.stages, round_trip);
+                ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
+            }
+            Outcome::Failed(failure) => {
+                self.counts.ended.fetch_add(1, Relaxed);
+                self.tally.failed(&failure);
+                ArrivalKind::Failed
+            }
+        };
+        Arrival { seq, at, sent_at, kind }
+    }
+
+    /// One stretch of waiting, at most [`LOOK_AROUND`] long.
+    fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
+        let slice = Instant::now() + LOOK_AROUND;
+        let until = until.map_or(slice, |until| until.min(slice));
+        if self.inline {
+            self.run.pump(Some(until));
+        } else if wake_on_arrival {
+            self.inbox.wait(until.saturating_duration_since(Instant::now()));
+        } else {
+            self.pace.wait_until(until);
+        }
+    }
+}
+
+impl World for NetWorld {
+    type Data = Bytes;
+
+    fn now(&mut self) -> TimeNs {
+        self.time(Instant::now())
+    }
+
+    fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
+        self.dataset.load(set.iter().map(|index| index.0 as usize)).map_err(|error| error.to_string())
+    }
+
+    fn unload(&mut self, _set: &[SampleIndex]) {
+        self.dataset.unload();
+    }
+
+    fn room(&mut self) -> usize {
+        self.run.room()
+    }
+
+    fn issue(&mut self, _query: QuerySeq, samples: &[Issued]) {
+        self.counts.issued.fetch_add(samples.len() as u64, Relaxed);
+        let dataset = &self.dataset;
+        let payload = |issued: &Issued| dataset.payload(issued.index.0 as usize);
+        self.run.issue(samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) }));
+    }
+
+    fn flush(&mut self) {
+        self.run.flush();
+    }
+
+    fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Bytes>>) -> Wake {
+        let before = arrivals.len();
+        let until = until.map(|until| self.at(until));
+        self.collect(arrivals);
+        loop {
+            let arrived = wake_on_arrival && arrivals.len() > before;
+            if arrived || until.is_some_and(|until| until <= Instant::now()) {
+                return self.wake();
+            }
+            self.rest(until, wake_on_arrival);
+            self.collect(arrivals);
+            let wake = self.wake();
+            if wake != Wake::Ready || (wake_on_arrival && arrivals.len() == before) {
+                // Told to stop, or room was freed, or a look around is due: the engine decides what that means.
+                return wake;
+            }
+        }
+    }
+}

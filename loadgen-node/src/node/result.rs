@@ -1,0 +1,161 @@
+//! `result_summary.json`, and the node's own reasons against a result. Pure: what happened goes in, JSON comes out.
+
+use lon_qsl::accuracy::{Score, ScoreError};
+use lon_qsl::benchmark::Benchmark;
+use qdl::{NodeReport, SutName};
+use serde_json::{Value, json};
+
+use super::run::Finished;
+use super::tally::Tally;
+use crate::run::{End, RunOutcome};
+use crate::summary::LatencyStats;
+
+/// Adds what the engine cannot know to the strict verdict.
+pub(crate) fn add_reasons(
+    outcome: &mut RunOutcome,
+    reports: &[NodeReport],
+    names: &[SutName; 2],
+    tally: &Tally,
+    benchmark: &Benchmark,
+    accuracy: Option<&Result<Score, ScoreError>>,
+) {
+    let verdict = &mut outcome.verdict;
+    for report in reports {
+        let NodeReport { name, counts, lost, .. } = report;
+        if let Some(failure) = lost {
+            verdict.add("node_lost", format!("node {name} was lost: {failure}"));
+        }
+        for (count, code, what) in [
+            (counts.duplicate, "duplicate_answers", "answers to samples that it had answered"),
+            (counts.late, "late_answers", "answers to samples that had been given up"),
+            (counts.foreign, "foreign_answers", "answers to samples that it was never sent"),
+        ] {
+            if count > 0 {
+                verdict.add(code, format!("node {name} sent {count} {what}"));
+            }
+        }
+    }
+    // With the causes known, the engine's bare number says nothing more.
+    verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
+    for (failure, count) in tally.failures() {
+        verdict.add("failed_samples", format!("{count} samples failed: {failure}"));
+    }
+    for name in names.iter().filter(|name| !name.is_complete()) {
+        verdict.add("sut_name", name.text.clone());
+    }
+    match (accuracy, benchmark.accuracy) {
+        (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
+        (Some(Ok(score)), Some(target)) if score.value < target.value => {
+            let (metric, unit) = (target.metric.name(), target.metric.unit());
+            let (value, wanted) = (score.value, target.value);
+            verdict.add("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
+        }
+        _ => {}
+    }
+}
+
+/// The whole of `result_summary.json`.
+pub(crate) fn json(finished: &Finished<'_>) -> Value {
+    let Finished { args, benchmark, plan, outcome, .. } = finished;
+    let verdict = &outcome.verdict;
+    let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
+    let lag = outcome.lag();
+    json!({
+        "schema": 1,
+        "result": word(verdict.is_valid()),
+        // Accuracy runs have no official verdict.
+        "official_result": verdict.official.map(word),
+        "interrupted": outcome.end == End::Interrupted,
+        "unofficial": "results of this tool are unverified and are not official MLPerf results",
+        "loadgen_version": concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial"),
+        "division": "open",
+        "benchmark": benchmark.name,
+        "dataset": finished.dataset_name,
+        "scenario": args.scenario.name(),
+        "mode": args.mode.name(),
+        "sut_name": finished.names[1].text,
+        "metric": metric(finished),
+        "accuracy": accuracy(finished),
+        "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
+        "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
+        "counts": counts(finished),
+        "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
+        "settings": plan.requested(),
+        "network": network(finished),
+    })
+}
+
+fn metric(finished: &Finished<'_>) -> Value {
+    match (&finished.outcome.summary, &finished.accuracy) {
+        (Some(summary), _) => {
+            let metric = summary.metric();
+            json!({ "name": metric.name, "value": metric.value, "unit": metric.unit })
+        }
+        (None, Some(_)) => accuracy(finished),
+        (None, None) => Value::Null,
+    }
+}
+
+/// The skeleton of `accuracy --json`, or null.
+fn accuracy(finished: &Finished<'_>) -> Value {
+    match (&finished.accuracy, finished.benchmark.accuracy) {
+        (Some(Ok(score)), Some(target)) => super::accuracy::json(*score, target),
+        _ => Value::Null,
+    }
+}
+
+fn latency(stats: &LatencyStats) -> Value {
+    let [p50, p90, p95, p97, p99, p99_9] = stats.percentiles_ns;
+    json!({
+        "min": stats.min_ns, "mean": stats.mean_ns, "p50": p50, "p90": p90, "p95": p95, "p97": p97, "p99": p99,
+        "p99_9": p99_9, "max": stats.max_ns,
+    })
+}
+
+fn counts(finished: &Finished<'_>) -> Value {
+    let counts = finished.outcome.counts();
+    let sum = |count: fn(&qdl::NodeCounts) -> u64| finished.reports.iter().map(|r| count(&r.counts)).sum::<u64>();
+    json!({
+        "issued": counts.issued,
+        "completed": counts.completed,
+        "failed": counts.failed + counts.lost,
+        "duplicate": counts.duplicate + sum(|counts| counts.duplicate),
+        "late": counts.late + sum(|counts| counts.late),
+        "foreign": counts.unknown + sum(|counts| counts.foreign),
+    })
+}
+
+fn network(finished: &Finished<'_>) -> Value {
+    let nodes = finished.nodes.iter().zip(&finished.reports).map(|(node, report)| {
+        let sut = report.sut.as_ref().ok();
+        json!({
+            "name": node.name,
+            "address": node.address.to_string(),
+            "hostname": node.host.hostname,
+            "software": node.software,
+            "engine": node.engine,
+            "model": node.model,
+            "model_sha256": node.model_sha256,
+            "samples": report.counts.samples_sent,
+            "message_bytes": {
+                "ingress": { "loadgen": report.counts.message_bytes_out, "sut": sut.map(|sut| sut.message_bytes_in) },
+                "egress": { "loadgen": report.counts.message_bytes_in, "sut": sut.map(|sut| sut.message_bytes_out) },
+            },
+            "lost": report.lost.as_ref().map(ToString::to_string),
+        })
+    });
+    let trips = finished.names.iter().flat_map(|name| &name.trips);
+    let trips = trips.zip(finished.nodes.iter().cycle()).map(
+        |(trip, node)| json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok }),
+    );
+    let split = finished.tally.split();
+    let split = split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 })));
+    json!({
+        "transport": "grpc",
+        "codec": lon_qsl::CODEC_NONE,
+        "connections": finished.args.connections,
+        "nodes": nodes.collect::<Vec<_>>(),
+        "name_round_trips": trips.collect::<Vec<_>>(),
+        "latency_split_ns": Value::Object(split.collect()),
+    })
+}

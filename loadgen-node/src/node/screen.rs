@@ -1,0 +1,102 @@
+//! What a person sees at the end of a run, on standard output.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use super::run::Finished;
+use crate::run::End;
+
+/// Prints the result of a run.
+pub(crate) fn show(finished: &Finished<'_>, folder: &Path) -> io::Result<()> {
+    let text = text(finished, folder);
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn text(finished: &Finished<'_>, folder: &Path) -> String {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    let outcome = &finished.outcome;
+    lines.push(("Result", verdict(finished)));
+    for reason in &outcome.verdict.reasons {
+        lines.push(("", format!("- {}", reason.text)));
+    }
+    lines.push(("SUT", format!("{} ({})", finished.names[1].text, engines(finished))));
+    lines.push(("Test", test(finished)));
+    if let Some(summary) = &outcome.summary {
+        let metric = summary.metric();
+        lines.push(("Metric", format!("{} = {:.2} {}", metric.name, metric.value, metric.unit)));
+        let latency = summary.judged_latency();
+        let [p50, p90, _, _, p99, p99_9] = latency.percentiles_ns.map(human);
+        let max = human(latency.max_ns);
+        lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}")));
+    }
+    let lag = outcome.lag();
+    if lag.count > 0 {
+        let [p50, p99, max] =
+            [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
+        lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent)")));
+    }
+    if let (Some(Ok(score)), Some(target)) = (&finished.accuracy, finished.benchmark.accuracy) {
+        lines.push(("Accuracy", super::accuracy::line(*score, target)));
+    }
+    lines.push(("Samples", samples(finished)));
+    lines.push(("Files", folder.display().to_string()));
+    lines.push(("", "Unverified: not an official MLPerf result.".to_owned()));
+    let mut text = String::new();
+    for (name, line) in lines {
+        let _ = writeln!(text, "{name:<10}{line}");
+    }
+    text
+}
+
+fn verdict(finished: &Finished<'_>) -> String {
+    let verdict = &finished.outcome.verdict;
+    let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
+    let how = match finished.outcome.end {
+        End::Interrupted => ", interrupted: what had been measured was written",
+        End::Broken => ", the SUT failed: what had been measured was written",
+        _ => "",
+    };
+    let official = match verdict.official {
+        Some(official) => format!("official rules alone: {}", word(official)),
+        None => "nothing judged by the official rules".to_owned(),
+    };
+    format!("{} ({official}){how}", word(verdict.is_valid()))
+}
+
+fn engines(finished: &Finished<'_>) -> String {
+    let mut engines: Vec<&str> = finished.nodes.iter().map(|node| node.engine.as_str()).collect();
+    engines.dedup();
+    format!("{} over grpc", engines.join(", "))
+}
+
+fn test(finished: &Finished<'_>) -> String {
+    let settings = finished.plan.requested();
+    format!("{} {} on {}", settings.scenario.name(), settings.mode.name(), finished.dataset_name)
+}
+
+fn samples(finished: &Finished<'_>) -> String {
+    let counts = finished.outcome.counts();
+    let share = finished.reports.iter().map(|report| format!("{} {}", report.name, report.counts.samples_sent));
+    let share = share.collect::<Vec<_>>().join(", ");
+    format!("{} issued, {} answered, {} failed ({share})", counts.issued, counts.completed, counts.failed + counts.lost)
+}
+
+/// A duration in the unit that fits it.
+fn human(ns: i64) -> String {
+    format!("{:.1?}", Duration::from_nanos(ns.max(0) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::human;
+
+    #[test]
+    fn durations_have_fitting_units() {
+        assert_eq!([0, 1_500, 2_345_678, 3_000_000_000].map(human), ["0.0ns", "1.5µs", "2.3ms", "3.0s"]);
+    }
+}

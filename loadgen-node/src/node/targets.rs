@@ -1,0 +1,85 @@
+//! `--sut`: the nodes, as a list, a file, or every address a name has.
+
+use std::net::ToSocketAddrs as _;
+
+use anyhow::{Context as _, anyhow, bail};
+use qdl::NodeAddress;
+
+/// The nodes that the text names: `host:port[,host:port...]`, `@FILE` (one a line, `#` comments), or
+/// `dns:NAME[:PORT]`.
+pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<NodeAddress>> {
+    let nodes = if let Some(file) = text.strip_prefix('@') {
+        from_file(file)?
+    } else if let Some(name) = text.strip_prefix("dns:") {
+        from_name(name)?
+    } else {
+        text.split(',').map(|node| Ok(node.trim().parse()?)).collect::<anyhow::Result<Vec<_>>>()?
+    };
+    for (position, node) in nodes.iter().enumerate() {
+        if nodes[..position].contains(node) {
+            bail!("{node} is listed twice");
+        }
+    }
+    Ok(nodes)
+}
+
+fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let lines =
+        text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
+    let nodes: anyhow::Result<Vec<NodeAddress>> = lines
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(number, line)| line.parse().with_context(|| format!("{file}:{number}")))
+        .collect();
+    let nodes = nodes?;
+    if nodes.is_empty() {
+        bail!("{file} lists no node");
+    }
+    Ok(nodes)
+}
+
+fn from_name(name: &str) -> anyhow::Result<Vec<NodeAddress>> {
+    let (host, port) = match name.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| anyhow!("'{port}' in dns:{name} is not a port"))?),
+        None => (name, qdl::DEFAULT_PORT),
+    };
+    let addresses = (host, port).to_socket_addrs().with_context(|| format!("{host} has no address"))?;
+    let mut nodes: Vec<NodeAddress> = Vec::new();
+    for address in addresses {
+        let node = address.to_string().parse()?;
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    // Resolvers turn the list round; the order of nodes in the SUT's name should not depend on that.
+    nodes.sort_by_key(ToString::to_string);
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match parse(text) {
+            Ok(nodes) => nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            Err(error) => format!("{error:#}"),
+        }
+    }
+
+    #[test]
+    fn lists_files_and_names() {
+        assert_eq!(shown("a:1, b"), "a:1 b:8000");
+        assert!(shown("a:1,a:1").contains("twice"));
+        assert!(shown("a:x").contains("a:x"));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "# nodes\na:1\n\nb:2 # second\n").unwrap();
+        let text = format!("@{}", file.path().display());
+        assert_eq!(shown(&text), "a:1 b:2");
+        std::fs::write(file.path(), "a:1\nb c\n").unwrap();
+        assert!(shown(&text).contains(":2:"), "{}", shown(&text));
+        assert!(shown("@/no/such/file").contains("/no/such/file"));
+        assert!(shown("dns:127.0.0.1:9000").contains("127.0.0.1:9000"));
+        assert!(shown("dns:127.0.0.1:port").contains("'port'"));
+    }
+}
