@@ -1,1 +1,20 @@
-#![allow(missing_docs)] fn main(){}
+//! Whole-system tests: the two programs as processes, on real sockets.
+//!
+//! - `two_nodes`: the main job over separate processes, every scenario
+//! - `demo`: the one command that needs nothing
+//! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
+//! - `input`: flags, settings, files and models that do not fit
+//! - `peers`: nodes that misbehave while a run is under way (scripted)
+//! - `loss`: nodes that die or fall silent, runs that are interrupted
+//! - `wire`: what crosses the network, and what never does
+//! - `tidy`: the repository's own rules
+#![allow(missing_docs)]
+
+mod demo;
+mod input;
+mod loss;
+mod nodes;
+mod peers;
+mod tidy;
+mod two_nodes;
+mod wire;

@@ -1,0 +1,25 @@
+use lon_tests::process::LoadGen;
+use lon_tests::run_folder::RunFolder;
+
+#[test]
+fn the_demo_does_the_main_job() {
+    let folder = RunFolder::new();
+    let finished = LoadGen::run(&["demo", "--out", folder.arg()]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    folder.assert_complete();
+    let result = folder.result();
+    assert_eq!(result["result"], "VALID", "{result}");
+    assert_eq!(result["official_result"], "VALID");
+    assert_eq!(result["sut_name"], "Network SUT: demo-sut-1, demo-sut-2");
+    assert!(result["accuracy"]["value"].as_f64().unwrap() > 97.0, "{result}");
+    let nodes = result["network"]["nodes"].as_array().unwrap();
+    assert!(nodes.iter().all(|node| node["samples"].as_u64().unwrap() > 500), "both nodes work: {result}");
+    assert!(finished.stdout.contains("VALID") && finished.stdout.contains("top1"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("not an official MLPerf result"), "{}", finished.stdout);
+    // The folder can be scored again by itself.
+    let scored = LoadGen::run(&["accuracy", "--json", folder.arg()]);
+    assert_eq!(scored.code, Some(0), "{scored:?}");
+    let score: serde_json::Value = serde_json::from_str(&scored.stdout).unwrap();
+    assert_eq!(score["value"], result["accuracy"]["value"]);
+    assert_eq!((score["samples"].as_u64(), score["passed"].as_bool()), (Some(450), Some(true)));
+}

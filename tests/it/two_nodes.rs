@@ -1,0 +1,138 @@
+//! The main job over separate processes.
+
+use lon_tests::process::{Finished, LoadGen, SutNode, repository};
+use lon_tests::run_folder::RunFolder;
+
+fn digits_backend() -> String {
+    format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display())
+}
+
+fn run(nodes: &[&SutNode], folder: &RunFolder, more: &[&str]) -> Finished {
+    let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
+    let sut = sut.join(",");
+    let mut args = vec!["run", "--sut", &sut, "--out", folder.arg()];
+    args.extend_from_slice(more);
+    LoadGen::run(&args)
+}
+
+#[test]
+fn digits_are_answered_right_over_two_addresses() {
+    let backend = digits_backend();
+    let nodes = [
+        SutNode::start_on("127.0.0.1:0", "left", &backend, &[]),
+        SutNode::start_on(
+            "127.0.0.2:0",
+            "right",
+            &backend,
+            &["--max-batch", "4", "--max-delay", "1ms", "--workers", "2"],
+        ),
+    ];
+    let folder = RunFolder::new();
+    let args = ["--benchmark", "digits", "--scenario", "Offline", "--mode", "AccuracyOnly"];
+    let finished = run(&[&nodes[0], &nodes[1]], &folder, &args);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    folder.assert_complete();
+    let result = folder.result();
+    assert_eq!(result["sut_name"], "Network SUT: left, right");
+    assert!(result["metric"]["value"].as_f64().unwrap() > 97.0, "{result}");
+    assert_eq!(result["counts"]["completed"], 450);
+    for node in result["network"]["nodes"].as_array().unwrap() {
+        let bytes = &node["message_bytes"];
+        assert_eq!(bytes["ingress"]["loadgen"], bytes["ingress"]["sut"], "{result}");
+        assert_eq!(bytes["egress"]["loadgen"], bytes["egress"]["sut"], "{result}");
+        assert!(node["samples"].as_u64().unwrap() > 0, "{result}");
+        assert_eq!(node["model_sha256"].as_str().unwrap().len(), 64, "{result}");
+    }
+    let trips = result["network"]["name_round_trips"].as_array().unwrap();
+    assert_eq!(trips.len(), 4, "two nodes, asked before and after");
+    assert!(trips.iter().all(|trip| trip["nonce_ok"] == true && trip["rtt_ns"].as_u64().unwrap() > 0));
+}
+
+#[test]
+fn every_scenario_is_valid_on_null_nodes() {
+    for (scenario, settings) in [
+        ("SingleStream", "min_duration=300,target_latency=0.01"),
+        ("MultiStream", "min_duration=300,min_query_count=700,target_latency=0.1"),
+        ("Server", "min_duration=300,target_qps=3000,target_latency=500"),
+        ("Offline", "min_duration=300,target_qps=50000"),
+    ] {
+        let nodes = [SutNode::start("a", "null", &[]), SutNode::start("b", "null", &[])];
+        let folder = RunFolder::new();
+        let dataset = "synthetic:u8[64]x1024";
+        let args = ["--benchmark", "synthetic", "--dataset", dataset, "--scenario", scenario, "--set", settings];
+        let finished = run(&[&nodes[0], &nodes[1]], &folder, &args);
+        folder.assert_complete();
+        let result = folder.result();
+        assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{scenario}: {result}");
+        // A machine that stalls can make a run INVALID; what it may not do is lose samples or hang.
+        assert!(matches!(finished.code, Some(0 | 3)), "{scenario}: {finished:?}");
+        assert_eq!(finished.code == Some(0), result["result"] == "VALID", "{scenario}: {result}");
+    }
+}
+
+#[test]
+fn large_samples_travel_in_parts() {
+    let node = SutNode::start("a", "null", &[]);
+    let folder = RunFolder::new();
+    // Just over two parts each, and one more connection than nodes.
+    let dataset = "synthetic:u8[2097153]x8";
+    let args = [
+        "--benchmark",
+        "synthetic",
+        "--dataset",
+        dataset,
+        "--scenario",
+        "Offline",
+        "--connections",
+        "2",
+        "--io-threads",
+        "2",
+        "--set",
+        "min_duration=0,min_query_count=64,target_qps=1",
+    ];
+    let finished = run(&[&node], &folder, &args);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let result = folder.result();
+    assert_eq!(result["counts"]["completed"], 64, "{result}");
+    let bytes = &result["network"]["nodes"][0]["message_bytes"]["ingress"];
+    assert_eq!(bytes["loadgen"], bytes["sut"]);
+    assert!(bytes["sut"].as_u64().unwrap() > 64 * 2_097_153);
+}
+
+#[test]
+fn synthetic_service_time_shows_in_the_latency() {
+    let node = SutNode::start("a", "synthetic:constant=2ms", &["--max-batch", "1"]);
+    let folder = RunFolder::new();
+    let dataset = "synthetic:u8[64]x16";
+    let args = [
+        "--benchmark",
+        "synthetic",
+        "--dataset",
+        dataset,
+        "--scenario",
+        "SingleStream",
+        "--set",
+        "min_duration=0,min_query_count=100,target_latency=1",
+    ];
+    let finished = run(&[&node], &folder, &args);
+    let result = folder.result();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(result["latency_ns"]["min"].as_u64().unwrap() >= 2_000_000, "{result}");
+    assert!(result["network"]["latency_split_ns"]["inference"]["p50"].as_u64().unwrap() >= 1_900_000, "{result}");
+}
+
+#[test]
+fn sut_node_describes_itself_and_drains_on_sigterm() {
+    use nix::sys::signal::Signal;
+    let output = std::process::Command::new(lon_tests::process::binary("sut-node"))
+        .args(["describe", "--node", "N1", "--backend", &digits_backend()])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let described: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(described["backend"]["inputs"][0], "image u8[N,1,8,8]");
+    assert_eq!(described["name"], "N1");
+    let node = SutNode::start("a", "null", &[]);
+    node.signal(Signal::SIGTERM);
+    assert_eq!(node.wait(), Some(0));
+}

@@ -1,0 +1,63 @@
+//! A run folder as tests read it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A place for a run folder; removed when dropped.
+pub struct RunFolder {
+    _above: TempDir,
+    /// Where the run is told to write.
+    pub path: PathBuf,
+}
+
+impl Default for RunFolder {
+    fn default() -> RunFolder {
+        RunFolder::new()
+    }
+}
+
+impl RunFolder {
+    /// A path that does not exist yet.
+    pub fn new() -> RunFolder {
+        let above = tempfile::tempdir().expect("a temporary folder");
+        let path = above.path().join("run");
+        RunFolder { _above: above, path }
+    }
+
+    /// As an argument.
+    pub fn arg(&self) -> &str {
+        self.path.to_str().expect("temporary paths are UTF-8")
+    }
+
+    /// The result in JSON.
+    pub fn result(&self) -> Value {
+        let text = std::fs::read_to_string(self.path.join("result_summary.json")).expect("result_summary.json");
+        serde_json::from_str(&text).expect("result_summary.json is JSON")
+    }
+
+    /// The official log files are there, whole, and every line of the detail log is JSON.
+    pub fn assert_complete(&self) {
+        let read = |name: &str| {
+            let path = self.path.join(name);
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        assert!(read("mlperf_log_summary.txt").contains("encountered"), "the summary is cut off");
+        for line in read("mlperf_log_detail.txt").lines() {
+            let json = line.strip_prefix(":::MLLOG ").unwrap_or_else(|| panic!("odd line: {line}"));
+            serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{error}: {line}"));
+        }
+        serde_json::from_str::<Value>(&read("mlperf_log_accuracy.json")).expect("the accuracy log is JSON");
+        self.result();
+        assert_no_leftovers(&self.path);
+    }
+}
+
+/// Every file has its final name.
+fn assert_no_leftovers(folder: &Path) {
+    for entry in std::fs::read_dir(folder).expect("the run folder") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        assert!(!name.starts_with('.'), "{name} was left behind");
+    }
+}
