@@ -119,7 +119,8 @@ pub trait World {
     }
 
     /// Sends samples of one query. Never blocks: what cannot be sent comes back as [`ArrivalKind::Failed`].
-    /// May be called several times for one query when [`World::room`] is less than the query.
+    /// May be called several times for one query when [`World::room`] is less than the query. With query coalescing
+    /// (a setting of the official LoadGen) it is called once for several queries, under the name of the first.
     fn issue(&mut self, query: QuerySeq, samples: &[Issued]);
 
     /// Every query of the phase has been issued (LoadGen's `FlushQueries`). Does not block.
@@ -127,5 +128,9 @@ pub trait World {
 
     /// Waits until `until` (`None`: as long as it takes) or, when `wake_on_arrival`, until something arrived or room
     /// was freed, then appends what has arrived. With `until` in the past it only collects. May return early.
+    ///
+    /// After the first [`Wake::Interrupted`] or [`Wake::Broken`] the engine drains: it goes on waiting, with `until` at
+    /// most its grace time away, and takes arrivals as before. Every issued sample must arrive sooner or later (as
+    /// failed, if need be) unless the world reports one of the two; otherwise the run would never end.
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Self::Data>>) -> Wake;
 }

@@ -35,11 +35,14 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::str::FromStr;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-use crate::v1;
+mod dtype;
+mod signature;
+
+pub use dtype::{DType, UnknownDType};
+pub use signature::{Mismatch, Signature, SpecError, TensorSpec};
 
 /// Tensors in one sample at most.
 pub const MAX_TENSORS: usize = 64;
@@ -49,96 +52,6 @@ pub const MAX_RANK: usize = 8;
 
 /// The data of each tensor starts at a multiple of this many bytes from the start of the sample.
 pub const DATA_ALIGNMENT: usize = 8;
-
-macro_rules! dtypes {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $size:literal;)*) => {
-        /// The type of a tensor's elements.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum DType {
-            $($(#[$doc])* $variant = $code,)*
-        }
-
-        impl DType {
-            /// Every type there is.
-            pub const ALL: &[DType] = &[$(DType::$variant),*];
-
-            /// Bytes of one element.
-            pub const fn size(self) -> usize {
-                match self { $(DType::$variant => $size,)* }
-            }
-
-            /// The name used in texts, files and on command lines.
-            pub const fn name(self) -> &'static str {
-                match self { $(DType::$variant => $name,)* }
-            }
-
-            /// The type with this code, if there is one.
-            pub const fn from_code(code: u8) -> Option<DType> {
-                match code { $($code => Some(DType::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-dtypes! {
-    /// `f32`
-    F32 = 1, "f32", 4;
-    /// `u8`
-    U8 = 2, "u8", 1;
-    /// `i8`
-    I8 = 3, "i8", 1;
-    /// `u16`
-    U16 = 4, "u16", 2;
-    /// `i16`
-    I16 = 5, "i16", 2;
-    /// `i32`
-    I32 = 6, "i32", 4;
-    /// `i64`
-    I64 = 7, "i64", 8;
-    /// One byte: 0 is false, all else is true.
-    Bool = 9, "bool", 1;
-    /// IEEE half precision.
-    F16 = 10, "f16", 2;
-    /// `f64`
-    F64 = 11, "f64", 8;
-    /// `u32`
-    U32 = 12, "u32", 4;
-    /// `u64`
-    U64 = 13, "u64", 8;
-}
-
-impl DType {
-    /// The byte that stands for this type in a sample: the number that ONNX gives it (`TensorProto.DataType`), so
-    /// that there is no second numbering to learn.
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A text that names no [`DType`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not an element type (known: {known})", known = known_dtypes())]
-pub struct UnknownDType(pub String);
-
-fn known_dtypes() -> String {
-    DType::ALL.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ")
-}
-
-impl FromStr for DType {
-    type Err = UnknownDType;
-
-    fn from_str(text: &str) -> Result<DType, UnknownDType> {
-        let known = DType::ALL.iter().find(|dtype| dtype.name() == text);
-        known.copied().ok_or_else(|| UnknownDType(text.to_owned()))
-    }
-}
 
 /// A tensor's dimensions, outermost first; kept in place, since every sample that is read has some.
 #[derive(Clone, Copy)]
@@ -429,151 +342,6 @@ impl Reader {
 
     fn truncated(&self, part: SamplePart, needed: u64) -> SampleError {
         SampleError::Truncated { part, needed, got: self.sample.len() }
-    }
-}
-
-/// One input or output of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorSpec {
-    /// The model's name for it.
-    pub name: String,
-    /// Element type.
-    pub dtype: DType,
-    /// Dimensions, outermost first; `None`: any size.
-    pub dims: Vec<Option<u32>>,
-}
-
-impl TensorSpec {
-    /// Whether the leading dimension is the batch: it is when its size is free or 1.
-    pub fn has_batch_dim(&self) -> bool {
-        matches!(self.dims.first(), Some(None | Some(1)))
-    }
-
-    /// The dimensions of `tensor` as one sample of this input, without batch dimension; `None` when it does not fit.
-    ///
-    /// A sample is one element of the batch. It leaves the batch dimension out (a model's `image u8[N,1,8,8]` takes
-    /// `u8[1,8,8]`) or has it as 1 (`u8[1,1,8,8]`); the rank tells which. An input without batch dimension is taken
-    /// as it stands.
-    pub fn sample_dims<'t>(&self, tensor: &'t Tensor) -> Option<&'t [u32]> {
-        let (given, wanted) = match (self.has_batch_dim(), &**tensor.dims()) {
-            (true, [1, rest @ ..]) if rest.len() + 1 == self.dims.len() => (rest, &self.dims[1..]),
-            (true, dims) => (dims, &self.dims[1..]),
-            (false, dims) => (dims, &self.dims[..]),
-        };
-        let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
-        let fits = tensor.dtype == self.dtype && given.len() == wanted.len() && given.iter().zip(wanted).all(same);
-        fits.then_some(given)
-    }
-}
-
-/// Name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`.
-impl fmt::Display for TensorSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dim = |(i, dim): (usize, &Option<u32>)| match dim {
-            Some(dim) => dim.to_string(),
-            None if i == 0 => "N".to_owned(),
-            None => "?".to_owned(),
-        };
-        write!(f, "{} {}", self.name, self.dtype)?;
-        write_dims(f, self.dims.iter().enumerate().map(dim))
-    }
-}
-
-/// The inputs or the outputs of a model, in its order. Empty: no model, so anything goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signature(Vec<TensorSpec>);
-
-impl Signature {
-    /// A signature of these tensors.
-    pub fn new(specs: Vec<TensorSpec>) -> Signature {
-        Signature(specs)
-    }
-
-    /// Whether a sample of these tensors fits: as many, in this order, each fitting its own spec
-    /// (see [`TensorSpec::sample_dims`]).
-    ///
-    /// # Errors
-    /// It does not; the error shows both.
-    pub fn accepts(&self, tensors: &[Tensor]) -> Result<(), Mismatch> {
-        let fits = |(spec, tensor): (&TensorSpec, &Tensor)| spec.sample_dims(tensor).is_some();
-        let same_count = self.len() == tensors.len();
-        if self.is_empty() || (same_count && self.iter().zip(tensors).all(fits)) {
-            return Ok(());
-        }
-        let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
-        Err(Mismatch { expected: self.to_string(), got: got.join(", ") })
-    }
-}
-
-impl Deref for Signature {
-    type Target = [TensorSpec];
-
-    fn deref(&self) -> &[TensorSpec] {
-        &self.0
-    }
-}
-
-impl fmt::Display for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, spec) in self.iter().enumerate() {
-            write!(f, "{}{spec}", if i == 0 { "" } else { ", " })?;
-        }
-        Ok(())
-    }
-}
-
-/// A sample that a model does not take.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the sample is {got}, the model takes {expected} (a sample leaves the batch dimension out or has it as 1)")]
-pub struct Mismatch {
-    /// What the model takes.
-    pub expected: String,
-    /// What the sample has.
-    pub got: String,
-}
-
-/// A tensor spec from the wire that makes no sense here.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
-    /// Its type.
-    #[error("tensor '{name}': {source}")]
-    DType {
-        /// The tensor.
-        name: String,
-        /// Why not.
-        source: UnknownDType,
-    },
-    /// One of its dimensions.
-    #[error("tensor '{name}' has a dimension of {dim}; it is -1 (free) or a 32-bit size")]
-    Dim {
-        /// The tensor.
-        name: String,
-        /// The dimension.
-        dim: i64,
-    },
-}
-
-impl From<&TensorSpec> for v1::TensorSpec {
-    fn from(spec: &TensorSpec) -> v1::TensorSpec {
-        v1::TensorSpec {
-            name: spec.name.clone(),
-            dtype: spec.dtype.to_string(),
-            dims: spec.dims.iter().map(|dim| dim.map_or(-1, i64::from)).collect(),
-        }
-    }
-}
-
-impl TryFrom<&v1::TensorSpec> for TensorSpec {
-    type Error = SpecError;
-
-    fn try_from(spec: &v1::TensorSpec) -> Result<TensorSpec, SpecError> {
-        let name = || spec.name.clone();
-        let dtype = spec.dtype.parse().map_err(|source| SpecError::DType { name: name(), source })?;
-        let dim = |&dim: &i64| match dim {
-            -1 => Ok(None),
-            dim => u32::try_from(dim).map(Some).map_err(|_| SpecError::Dim { name: name(), dim }),
-        };
-        Ok(TensorSpec { name: name(), dtype, dims: spec.dims.iter().map(dim).collect::<Result<_, _>>()? })
     }
 }
 

@@ -100,7 +100,7 @@ fn drive<'a>(
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
     let inline = matches!(args.scenario, Scenario::SingleStream | Scenario::MultiStream);
     let inbox = Arc::new(Inbox::default());
-    let run = qdl.start(run_config(args, inline), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
+    let run = qdl.start(&run_config(args, inline), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let counts = Arc::new(Counts::default());
     let progress = Progress::start(Arc::clone(&counts), format!("{} {}", benchmark.name, args.scenario.name()));
     let mut log = AccuracyLog::create(folder, Arc::clone(&counts), benchmark.accuracy.is_some()).or_exit(Exit::Bug)?;

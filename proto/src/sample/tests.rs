@@ -1,4 +1,5 @@
 use super::*;
+use crate::v1;
 
 fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
     let len = dims.iter().product::<u32>() as usize * dtype.size();

@@ -1,0 +1,220 @@
+//! Requested settings become a plan that can be run: effective values, loaded sets, and the size of every phase.
+//!
+//! A [`Plan`] exists only if its run cannot crash or exhaust the engine; everything after this point relies on it.
+//! No traffic is stored here: phases know how to generate theirs again ([`crate::trace`]).
+
+mod effective;
+mod error;
+mod phase;
+
+pub use effective::Effective;
+pub(crate) use effective::{Request, Sanitised};
+pub use error::PlanError;
+pub use phase::{Generated, PhaseMode, PhasePlan};
+
+use crate::scenario;
+use crate::sets::{Cut, LoadableSet, loadable_sets};
+use crate::settings::{Mode, Qsl, TestSettings};
+use crate::world::{QuerySeq, SampleSeq};
+
+/// Most samples in one phase: what the recorder's offsets hold.
+pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
+
+/// Longest `min_duration_ms` and `max_duration_ms`: ten years.
+pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
+
+/// A test that can be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    requested: TestSettings,
+    effective: Effective,
+    qsl: Qsl,
+    faults: Vec<String>,
+    phases: Vec<PhasePlan>,
+}
+
+impl Plan {
+    /// Checks settings against a library and works out what a test with them consists of.
+    ///
+    /// # Errors
+    /// The settings have no run, or one that would never end or not fit in memory.
+    pub fn new(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
+        let (requested, effective, faults) = Effective::judge(requested, qsl)?;
+        let mut plan = Self { requested, effective, qsl, faults, phases: Vec::new() };
+        plan.check_library()?;
+        plan.add_phases()?;
+        Ok(plan)
+    }
+
+    /// The effective settings alone: enough to judge results, without generating anything.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
+        let (requested, effective, faults) = Effective::judge(requested, qsl)?;
+        Ok(Self { requested, effective, qsl, faults, phases: Vec::new() })
+    }
+
+    /// What was requested, with test 05 applied.
+    pub fn requested(&self) -> &TestSettings {
+        &self.requested
+    }
+
+    /// What will be used.
+    pub fn effective(&self) -> &Effective {
+        &self.effective
+    }
+
+    /// What the library reported.
+    pub fn qsl(&self) -> Qsl {
+        self.qsl
+    }
+
+    /// Objections that do not stop a test but are logged as errors (`error_invalid_test_settings`).
+    pub fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
+    /// The phases, in order: accuracy, one per loadable set, then performance.
+    pub fn phases(&self) -> &[PhasePlan] {
+        &self.phases
+    }
+
+    fn check_library(&self) -> Result<(), PlanError> {
+        let empty = |count| Err(PlanError::EmptyLibrary { count });
+        if self.qsl.total == 0 {
+            return empty("the total sample count");
+        }
+        if self.qsl.total >= u64::from(u32::MAX) {
+            return Err(PlanError::value("qsl.total", &self.qsl.total, "at most 4294967294 samples"));
+        }
+        if self.effective.mode.has_performance() && self.effective.performance_sample_count == 0 {
+            return empty("the performance sample count");
+        }
+        Ok(())
+    }
+
+    fn add_phases(&mut self) -> Result<(), PlanError> {
+        let mode = self.effective.mode;
+        if mode == Mode::FindPeakPerformance {
+            return Err(PlanError::FindPeak { scenario: self.effective.scenario });
+        }
+        if mode.has_accuracy() {
+            for set in self.sets(self.effective.accuracy_sample_count) {
+                self.add_phase(PhaseMode::AccuracyOnly, set)?;
+            }
+        }
+        if mode.has_performance() {
+            let sets = self.sets(self.effective.performance_sample_count);
+            for set in sets.into_iter().take(1) {
+                self.add_phase(PhaseMode::PerformanceOnly, set)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_phase(&mut self, mode: PhaseMode, set: LoadableSet) -> Result<(), PlanError> {
+        let (query, sample) = match self.phases.last() {
+            Some(last) => (last.end_query(), last.end_sample()),
+            None => (QuerySeq(0), SampleSeq(0)),
+        };
+        self.phases.push(PhasePlan::new(&self.effective, mode, set, query, sample)?);
+        Ok(())
+    }
+
+    fn sets(&self, count: u64) -> Vec<LoadableSet> {
+        let padding = scenario::rules(self.effective.scenario).set_padding(&self.effective);
+        loadable_sets(Cut {
+            count,
+            total: self.qsl.total as u32,
+            per_set: self.effective.performance_sample_count,
+            padding,
+            seed: self.effective.qsl_rng_seed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Scenario;
+
+    const QSL: Qsl = Qsl { total: 100, performance: 40 };
+
+    fn with(scenario: Scenario, change: impl FnOnce(&mut TestSettings)) -> TestSettings {
+        let mut settings = TestSettings { scenario, min_duration_ms: 0, ..TestSettings::default() };
+        change(&mut settings);
+        settings
+    }
+
+    fn error_of(settings: TestSettings, qsl: Qsl) -> String {
+        Plan::new(settings, qsl).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_crashes_or_exhausts_the_official_one_is_an_error() {
+        use Scenario::{MultiStream, Offline, Server, SingleStream};
+        let cases: [(TestSettings, &str); 10] = [
+            (with(Server, |s| s.min_query_count = 0), "nothing to issue"),
+            (with(Server, |s| s.server_target_qps = 0.0), "server_target_qps"),
+            (with(Server, |s| s.server_target_qps = f64::INFINITY), "server_target_qps"),
+            (with(SingleStream, |s| s.single_stream_expected_latency_ns = 0.0), "single_stream_expected_latency_ns"),
+            (with(MultiStream, |s| s.multi_stream_samples_per_query = 0), "multi_stream_samples_per_query"),
+            (with(Offline, |s| s.min_query_count = 0), "nothing to issue"),
+            (with(Offline, |s| s.offline_expected_qps = 0.0), "offline_expected_qps"),
+            (
+                with(MultiStream, |s| {
+                    s.performance_issue_unique = true;
+                    s.sample_concatenate_permutation = true;
+                }),
+                "performance_issue_unique",
+            ),
+            (
+                with(Server, |s| {
+                    s.performance_issue_same = true;
+                    s.performance_issue_same_index = 40;
+                }),
+                "performance_issue_same_index",
+            ),
+            (with(Server, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
+        ];
+        for (settings, named) in cases {
+            let text = error_of(settings, QSL);
+            assert!(text.contains(named), "{named}: {text}");
+        }
+    }
+
+    #[test]
+    fn empty_libraries_are_errors_in_every_mode() {
+        let empty = Qsl { total: 0, performance: 0 };
+        assert!(error_of(with(Scenario::Server, |s| s.mode = Mode::AccuracyOnly), empty).contains("total"));
+        let none_fit = Qsl { total: 5, performance: 0 };
+        assert!(error_of(with(Scenario::Server, |_| ()), none_fit).contains("performance sample count"));
+    }
+
+    #[test]
+    fn endless_generation_is_an_error() {
+        let text = error_of(
+            with(Scenario::Server, |s| {
+                s.server_target_qps = 1e12;
+                s.min_duration_ms = 600_000;
+            }),
+            QSL,
+        );
+        assert!(text.contains("more than"), "{text}");
+    }
+
+    #[test]
+    fn a_negative_rate_becomes_one_and_is_logged() {
+        let plan = Plan::new(with(Scenario::Server, |s| s.server_target_qps = -3.0), QSL).unwrap();
+        assert_eq!(plan.effective().target_qps, 1.0);
+        assert_eq!(plan.faults(), ["Invalid value for server_target_qps requested. requested: -3 using: 1"]);
+    }
+
+    #[test]
+    fn ids_count_on_over_phases() {
+        let plan = Plan::new(with(Scenario::Server, |s| s.mode = Mode::SubmissionRun), QSL).unwrap();
+        let firsts: Vec<u64> = plan.phases().iter().map(|phase| phase.first_sample.0).collect();
+        assert_eq!(firsts, [0, 40, 80, 100]);
+    }
+}

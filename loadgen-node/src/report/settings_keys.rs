@@ -1,0 +1,79 @@
+//! The `requested_*` and `effective_*` keys of the detail log, in official order.
+
+use crate::plan::{Effective, Plan};
+use crate::scenario::{self, Entry};
+use crate::settings::TestSettings;
+
+/// All of both.
+pub(super) fn settings_keys(plan: &Plan) -> Vec<Entry> {
+    let requested = requested(plan.requested()).into_iter().map(|(name, value)| (format!("requested_{name}"), value));
+    let effective = effective(plan.effective()).into_iter().map(|(name, value)| (format!("effective_{name}"), value));
+    requested.chain(effective).collect()
+}
+
+fn requested(s: &TestSettings) -> Vec<Entry> {
+    let rules = scenario::rules(s.scenario);
+    let mut entries: Vec<Entry> =
+        vec![("scenario".into(), s.scenario.name().into()), ("test_mode".into(), s.mode.name().into())];
+    entries.extend(rules.requested(s));
+    let common: [(&str, super::Value); 17] = [
+        ("min_duration_ms", s.min_duration_ms.into()),
+        ("max_duration_ms", s.max_duration_ms.into()),
+        ("min_query_count", s.min_query_count.into()),
+        ("max_query_count", s.max_query_count.into()),
+        ("qsl_rng_seed", s.qsl_rng_seed.into()),
+        ("sample_index_rng_seed", s.sample_index_rng_seed.into()),
+        ("schedule_rng_seed", s.schedule_rng_seed.into()),
+        ("accuracy_log_rng_seed", s.accuracy_log_rng_seed.into()),
+        ("accuracy_log_probability", s.accuracy_log_probability.into()),
+        ("accuracy_log_sampling_target", s.accuracy_log_sampling_target.into()),
+        ("print_timestamps", s.print_timestamps.into()),
+        ("performance_issue_unique", s.performance_issue_unique.into()),
+        ("performance_issue_same", s.performance_issue_same.into()),
+        ("performance_issue_same_index", s.performance_issue_same_index.into()),
+        ("performance_sample_count_override", s.performance_sample_count_override.into()),
+        ("accuracy_sample_count_override", s.accuracy_sample_count_override.into()),
+        ("sample_concatenate_permutation", s.sample_concatenate_permutation.into()),
+    ];
+    entries.extend(common.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    if s.use_token_latencies {
+        entries.push(("use_token_latencies".into(), true.into()));
+        if rules.reports_token_latencies() {
+            entries.push(("server_ttft_latency".into(), s.server_ttft_latency.into()));
+            entries.push(("server_tpot_latency".into(), s.server_tpot_latency.into()));
+        }
+    }
+    entries
+}
+
+fn effective(e: &Effective) -> Vec<Entry> {
+    let entries: [(&str, super::Value); 26] = [
+        ("scenario", e.scenario.name().into()),
+        ("test_mode", e.mode.name().into()),
+        ("samples_per_query", e.samples_per_query.into()),
+        ("target_qps", e.target_qps.into()),
+        ("target_latency_ns", e.target_latency_ns.into()),
+        ("target_latency_percentile", e.target_latency_percentile.into()),
+        ("max_async_queries", e.max_async_queries.into()),
+        ("target_duration_ms", e.target_duration_ms.into()),
+        ("min_duration_ms", e.min_duration_ms.into()),
+        ("max_duration_ms", e.max_duration_ms.into()),
+        ("min_query_count", e.min_query_count.into()),
+        ("max_query_count", e.max_query_count.into()),
+        ("min_sample_count", e.min_sample_count.into()),
+        ("qsl_rng_seed", e.qsl_rng_seed.into()),
+        ("sample_index_rng_seed", e.sample_index_rng_seed.into()),
+        ("schedule_rng_seed", e.schedule_rng_seed.into()),
+        ("accuracy_log_rng_seed", e.accuracy_log_rng_seed.into()),
+        ("accuracy_log_probability", e.accuracy_log_probability.into()),
+        ("accuracy_log_sampling_target", e.accuracy_log_sampling_target.into()),
+        ("print_timestamps", e.print_timestamps.into()),
+        ("performance_issue_unique", e.performance_issue_unique.into()),
+        ("performance_issue_same", e.performance_issue_same.into()),
+        ("performance_issue_same_index", e.performance_issue_same_index.into()),
+        ("performance_sample_count", e.performance_sample_count.into()),
+        ("accuracy_sample_count", e.accuracy_sample_count.into()),
+        ("sample_concatenate_permutation", e.sample_concatenate_permutation.into()),
+    ];
+    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

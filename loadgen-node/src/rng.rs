@@ -1,0 +1,158 @@
+//! Random numbers exactly as the official LoadGen draws them (GCC 11 or later): engine, bounded integers, shuffles, reals.
+//!
+//! The standard fixes only the engine; how a library turns its draws into integers, reals and permutations is fixed
+//! here, and every rule decides which sample is asked when. Not a general random library: nothing may be added that
+//! draws differently.
+
+use rand_mt::Mt;
+
+/// Lists up to this length are shuffled with two positions per draw: the product of two bounds still fits a draw.
+const PAIRED_SHUFFLE_MAX: usize = 65_535;
+
+/// The largest real below 1.
+const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+
+/// The 32-bit Mersenne Twister.
+#[derive(Clone, Debug)]
+pub(crate) struct Rng(Mt);
+
+impl Rng {
+    /// Seeds the engine; only the low 32 bits of the seed act.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Mt::new(seed as u32))
+    }
+
+    /// The engine with its default seed.
+    pub(crate) fn unseeded() -> Self {
+        Self(Mt::new_unseeded())
+    }
+
+    /// Uniform integer in `0..n`, for `n` of at least 1: the high half of a product, redrawn where it would be biased.
+    #[inline]
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        let mut product = u64::from(self.0.next_u32()) * u64::from(n);
+        if (product as u32) < n {
+            let threshold = n.wrapping_neg() % n;
+            while (product as u32) < threshold {
+                product = u64::from(self.0.next_u32()) * u64::from(n);
+            }
+        }
+        (product >> 32) as u32
+    }
+
+    /// Uniform real in `[0, 1)` from two draws, low half first.
+    #[inline]
+    pub(crate) fn real(&mut self) -> f64 {
+        let low = f64::from(self.0.next_u32());
+        let high = f64::from(self.0.next_u32());
+        let real = (low + high * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
+        if real < 1.0 { real } else { BELOW_ONE }
+    }
+
+    /// Time to the next event of a Poisson process with `rate` events per second, in whole ns.
+    #[inline]
+    pub(crate) fn gap_ns(&mut self, rate: f64) -> u64 {
+        ((-(1.0 - self.real()).ln() / rate) * 1e9) as u64
+    }
+
+    /// Permutes a list.
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
+        if list.len() <= PAIRED_SHUFFLE_MAX {
+            self.shuffle_paired(list);
+        } else {
+            for i in 1..list.len() {
+                list.swap(i, self.below(i as u32 + 1) as usize);
+            }
+        }
+    }
+
+    fn shuffle_paired<T>(&mut self, list: &mut [T]) {
+        if list.is_empty() {
+            return;
+        }
+        let mut i = 1;
+        if list.len().is_multiple_of(2) {
+            list.swap(1, self.below(2) as usize);
+            i = 2;
+        }
+        while i < list.len() {
+            let bound = i as u32 + 2;
+            let both = self.below((bound - 1) * bound);
+            list.swap(i, (both / bound) as usize);
+            list.swap(i + 1, (both % bound) as usize);
+            i += 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_engine_matches_the_standard() {
+        let mut rng = Rng::unseeded();
+        let last = (0..10_000).map(|_| rng.0.next_u32()).last();
+        assert_eq!(last, Some(4_123_659_995));
+    }
+
+    #[test]
+    fn seeds_act_modulo_two_to_the_32() {
+        let (mut long, mut short) = (Rng::new((1 << 32) + 1), Rng::new(1));
+        assert!((0..100).all(|_| long.0.next_u32() == short.0.next_u32()));
+    }
+
+    #[test]
+    fn below_stays_below_and_reaches_both_ends() {
+        let mut rng = Rng::new(7);
+        let drawn: Vec<u32> = (0..1_000).map(|_| rng.below(10)).collect();
+        assert!(drawn.iter().all(|x| *x < 10));
+        assert!(drawn.contains(&0) && drawn.contains(&9));
+    }
+
+    #[test]
+    fn below_redraws_where_the_product_would_be_biased() {
+        // For n = 3 * 2^30 a quarter of the draws is rejected; count draws against a twin engine.
+        let (mut rng, mut twin) = (Rng::new(1), Rng::new(1));
+        for _ in 0..1_000 {
+            rng.below(3 << 30);
+        }
+        let next = rng.0.next_u32();
+        let draws = (0..3_000).position(|_| twin.0.next_u32() == next).unwrap();
+        assert!((1_200..1_500).contains(&draws), "{draws}");
+    }
+
+    /// Number of engine draws that shuffling `n` items takes.
+    fn draws_of_shuffle(n: usize) -> usize {
+        let (mut rng, mut twin) = (Rng::new(3), Rng::new(3));
+        let mut list: Vec<u32> = (0..n as u32).collect();
+        rng.shuffle(&mut list);
+        let mut sorted = list;
+        sorted.sort_unstable();
+        assert!(sorted.iter().enumerate().all(|(i, x)| i == *x as usize), "a permutation");
+        let next = rng.0.next_u32();
+        (0..2 * n + 10).position(|_| twin.0.next_u32() == next).unwrap()
+    }
+
+    #[test]
+    fn shuffles_switch_to_one_draw_per_item_at_65536() {
+        assert!(draws_of_shuffle(65_535) < 50_000, "two items per draw");
+        assert!(draws_of_shuffle(65_536) >= 65_535, "one item per draw");
+        assert!(draws_of_shuffle(65_537) >= 65_536, "one item per draw");
+    }
+
+    #[test]
+    fn lists_of_zero_and_one_draw_nothing() {
+        assert_eq!(draws_of_shuffle(0), 0);
+        assert_eq!(draws_of_shuffle(1), 0);
+        assert_eq!(draws_of_shuffle(2), 1);
+    }
+
+    #[test]
+    fn reals_take_their_low_half_first() {
+        let (mut rng, mut twin) = (Rng::new(11), Rng::new(11));
+        let (low, high) = (twin.0.next_u32(), twin.0.next_u32());
+        let expected = (f64::from(low) + f64::from(high) * 2f64.powi(32)) / 2f64.powi(64);
+        assert_eq!(rng.real(), expected);
+    }
+}

@@ -1,0 +1,51 @@
+//! What a run tells its caller while it goes on.
+
+use super::PhaseOutcome;
+use crate::plan::PhasePlan;
+use crate::world::{SampleIndex, SampleSeq, TimeNs};
+
+/// An answer that belongs in the accuracy log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccuracyEntry<'a> {
+    /// The sample's id.
+    pub seq: SampleSeq,
+    /// Its position in the library.
+    pub index: SampleIndex,
+    /// The answer.
+    pub data: &'a [u8],
+    /// The first token's bytes, in token runs with first tokens.
+    pub token_data: Option<&'a [u8]>,
+    /// The token count, in token runs.
+    pub token_count: Option<i64>,
+}
+
+/// Where a phase is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Queries issued in this phase.
+    pub queries_issued: u64,
+    /// Samples issued in this phase.
+    pub samples_issued: u64,
+    /// Samples of this phase that have ended.
+    pub samples_ended: u64,
+}
+
+/// Receives entries and progress, on the engine's thread and within the timed stretch: return quickly.
+pub trait Observer {
+    /// An answer for the accuracy log, in order of arrival.
+    fn accuracy(&mut self, entry: &AccuracyEntry<'_>);
+
+    /// A phase is about to start; its samples are loaded.
+    fn phase_started(&mut self, _phase: &PhasePlan, _start: TimeNs) {}
+
+    /// A phase has ended.
+    fn phase_ended(&mut self, _outcome: &PhaseOutcome) {}
+
+    /// Called after every wait, which may be a million times per second.
+    fn progress(&mut self, _progress: Progress) {}
+}
+
+/// Takes no notice.
+impl Observer for () {
+    fn accuracy(&mut self, _entry: &AccuracyEntry<'_>) {}
+}

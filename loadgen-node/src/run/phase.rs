@@ -1,0 +1,201 @@
+//! One phase: its state from loading to the closed timeline. The loop that moves it is [`super::driver`].
+
+use super::driver::Driver;
+use super::{Observer, PhaseOutcome, RunOptions, Stop};
+use crate::events::EventLog;
+use crate::issuer::Issuer;
+use crate::picks::Picks;
+use crate::plan::{Effective, PhasePlan};
+use crate::recorder::Recorder;
+use crate::report::Value;
+use crate::scenario::{self, Pacing};
+use crate::timeline::{FinalQuery, Timeline};
+use crate::trace::{Query, Trace};
+use crate::world::{Issued, SampleIndex, TimeNs, Wake, World};
+
+/// A phase before and while it runs.
+pub(super) struct PhaseRun<'a> {
+    phase: &'a PhasePlan,
+    pub(super) options: RunOptions,
+    picks: &'a mut Picks,
+    trace: Trace<'a>,
+    pub(super) upcoming: Option<Query>,
+    /// Samples of `upcoming` already handed over.
+    handed: u64,
+    pub(super) issuer: Issuer,
+    effective: &'a Effective,
+    pub(super) recorder: Recorder,
+    pub(super) pacing: Pacing,
+    pub(super) coalesces: bool,
+    pub(super) first_tokens_expected: bool,
+    pub(super) start: TimeNs,
+    final_query: Option<FinalQuery>,
+}
+
+impl<'a> PhaseRun<'a> {
+    pub(super) fn new(
+        effective: &'a Effective,
+        phase: &'a PhasePlan,
+        options: RunOptions,
+        picks: &'a mut Picks,
+    ) -> Self {
+        let rules = scenario::rules(effective.scenario);
+        let token_run = effective.use_token_latencies;
+        let samples = usize::try_from(phase.generated.samples()).unwrap_or(usize::MAX);
+        let mut trace = Trace::new(phase);
+        Self {
+            phase,
+            options,
+            picks,
+            upcoming: trace.next(),
+            trace,
+            handed: 0,
+            issuer: Issuer::new(effective, phase, TimeNs(0)),
+            effective,
+            recorder: Recorder::new(phase.first_sample, samples, token_run),
+            pacing: rules.pacing(),
+            coalesces: rules.coalesces(effective),
+            first_tokens_expected: token_run && rules.reports_token_latencies(),
+            start: TimeNs(0),
+            final_query: None,
+        }
+    }
+
+    /// Runs it. An error is the world's: the samples could not be loaded.
+    pub(super) fn run<W: World, O: Observer>(
+        mut self,
+        world: &mut W,
+        observer: &mut O,
+        events: &mut EventLog,
+    ) -> Result<PhaseOutcome, String> {
+        let set = &self.phase.set.indices;
+        world.load(set)?;
+        self.announce(world.now(), events);
+        let mut driver = Driver::new(world, observer, events);
+        self.begin(driver.world.now());
+        driver.observer.phase_started(self.phase, self.start);
+        let mut stop = driver.issue_all(&mut self);
+        driver.log_stop(stop);
+        driver.world.flush();
+        driver.drain(&mut self);
+        match driver.wake {
+            Wake::Ready => {}
+            Wake::Interrupted => stop = Stop::Interrupted,
+            Wake::Broken => stop = Stop::Broken,
+        }
+        let outcome = self.close(driver.world.now(), stop, driver.events);
+        driver.world.unload(set);
+        Ok(outcome)
+    }
+
+    fn announce(&self, now: TimeNs, events: &mut EventLog) {
+        let generated = self.phase.generated;
+        let set = self.phase.set.indices.iter().map(|index| index.0).collect();
+        events.info(now, "loaded_qsl_set", Value::List(set));
+        events.info(now, "generated_query_count", generated.queries);
+        events.info(now, "generated_samples_per_query", generated.samples_per_query);
+        events.info(now, "generated_query_duration", generated.duration_ns);
+    }
+
+    fn begin(&mut self, start: TimeNs) {
+        self.start = start;
+        self.recorder.begin(start);
+        self.issuer = Issuer::new(self.effective, self.phase, start);
+    }
+
+    fn close(self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
+        let queries = self.issuer.count() + u64::from(self.handed > 0);
+        let (latest_end, lag) = (self.recorder.latest_end(), self.recorder.lag());
+        let (cells, tokens, counts) = self.recorder.close();
+        self.picks.skip(self.phase.generated.samples() - counts.issued);
+        log_end(now, self.start, latest_end, events);
+        if counts.failed > 0 {
+            events.error(now, format!("Samples were given up without an answer. count: {}", counts.failed));
+        }
+        if counts.lost > 0 {
+            let text = "Encountered incomplete samples at the end of a series of queries. count:";
+            events.error(now, format!("{text} {}", counts.lost));
+        }
+        let timeline = (!self.phase.is_accuracy()).then(|| Timeline {
+            queries,
+            samples_per_query: self.phase.generated.samples_per_query,
+            end_ns: now.since(self.start),
+            final_query: self.final_query,
+            cells,
+            tokens,
+        });
+        PhaseOutcome {
+            mode: self.phase.mode,
+            queries_issued: queries,
+            stop,
+            started: self.start,
+            latest_end,
+            counts,
+            lag,
+            timeline,
+        }
+    }
+
+    /// When the latency of a query starts that is issued at `now`, ns from the start.
+    fn scheduled_ns(&self, query: &Query, now: TimeNs) -> u64 {
+        match self.pacing {
+            Pacing::Reply => now.since(self.start),
+            Pacing::Schedule => query.due_ns,
+            Pacing::Nothing => 0,
+        }
+    }
+
+    /// Appends the next samples of `upcoming` to `buffer` and records them; whether that completes the query.
+    pub(super) fn take_samples(&mut self, query: &Query, now: TimeNs, max: usize, buffer: &mut Vec<Issued>) -> bool {
+        let scheduled_ns = self.scheduled_ns(query, now);
+        if self.handed == 0 {
+            self.final_query = Some(FinalQuery {
+                due_ns: query.due_ns,
+                issued_ns: now.since(self.start),
+                scheduled_ns,
+                first_position: query.first_sample.0 - self.phase.first_sample.0,
+            });
+        }
+        let from = buffer.len();
+        self.trace.samples(query, self.handed, max, buffer);
+        for issued in &buffer[from..] {
+            let logged = self.logged(issued.index);
+            self.recorder.issue(scheduled_ns, logged);
+        }
+        self.handed += (buffer.len() - from) as u64;
+        let complete = self.handed >= query.samples;
+        if complete {
+            self.handed = 0;
+            self.upcoming = self.trace.next();
+        }
+        complete
+    }
+
+    #[inline]
+    fn logged(&mut self, index: SampleIndex) -> Option<SampleIndex> {
+        if self.phase.is_accuracy() {
+            self.picks.skip(1);
+            Some(index)
+        } else {
+            (self.picks.possible() && self.picks.next()).then_some(index)
+        }
+    }
+}
+
+/// The six counters of the official logger, which this one has no use for.
+const LOGGER_COUNTERS: [&str; 6] = [
+    "logger_swap_request_slots_retry_count",
+    "logger_swap_request_slots_retry_retry_count",
+    "logger_swap_request_slots_retry_reencounter_count",
+    "logger_start_reading_entries_retry_count",
+    "logger_tls_total_log_cas_fail_count",
+    "logger_tls_total_swap_buffers_slot_retry_count",
+];
+
+fn log_end(now: TimeNs, start: TimeNs, latest_end: TimeNs, events: &mut EventLog) {
+    for key in LOGGER_COUNTERS {
+        events.info(now, key, 0_u64);
+    }
+    events.info(now, "power_begin", Value::Wall(start));
+    events.info(now, "power_end", Value::Wall(latest_end));
+}

@@ -1,0 +1,70 @@
+//! Loadable sets: which samples of the library are in memory during a phase, and in which order.
+//!
+//! Follows LoadGen 6.0.6 and later: a performance phase only touches indices below the performance count. Earlier
+//! releases shuffled the whole library first; that rule is not offered.
+
+use crate::rng::Rng;
+use crate::world::SampleIndex;
+
+/// The samples of one phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadableSet {
+    /// As handed to the library, padding included.
+    pub indices: Vec<SampleIndex>,
+    /// Length without padding; queries start below it.
+    pub end: usize,
+}
+
+/// How to cut the library.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// Samples wanted in all.
+    pub(crate) count: u64,
+    /// Samples the library has.
+    pub(crate) total: u32,
+    /// Samples per set; 0 = all in one.
+    pub(crate) per_set: u64,
+    /// Entries appended so that a query may start at the last sample and run on.
+    pub(crate) padding: u64,
+    /// `qsl_rng_seed`.
+    pub(crate) seed: u64,
+}
+
+/// The sets, in the order in which accuracy phases run them; a performance phase uses the first.
+pub(crate) fn loadable_sets(cut: Cut) -> Vec<LoadableSet> {
+    let count = cut.count.min(u64::from(cut.total)) as u32;
+    let mut all: Vec<SampleIndex> = (0..count).map(SampleIndex).collect();
+    Rng::new(cut.seed).shuffle(&mut all);
+    let per_set = if cut.per_set == 0 { all.len() } else { cut.per_set.min(u64::from(count)) as usize };
+    all.chunks(per_set.max(1)).map(|chunk| padded(chunk, cut.padding)).collect()
+}
+
+fn padded(chunk: &[SampleIndex], padding: u64) -> LoadableSet {
+    let mut indices = chunk.to_vec();
+    for i in 0..padding as usize {
+        indices.push(indices[i]);
+    }
+    LoadableSet { indices, end: chunk.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_everything_once_and_pads_from_the_front() {
+        let sets = loadable_sets(Cut { count: 10, total: 10, per_set: 4, padding: 6, seed: 5 });
+        assert_eq!(sets.iter().map(|set| set.end).collect::<Vec<_>>(), [4, 4, 2]);
+        let mut seen: Vec<u32> = sets.iter().flat_map(|set| &set.indices[..set.end]).map(|i| i.0).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..10).collect::<Vec<_>>());
+        let short = &sets[2].indices;
+        assert_eq!(short.len(), 8);
+        assert!((2..8).all(|i| short[i] == short[i - 2]), "padding repeats a set shorter than itself");
+    }
+
+    #[test]
+    fn zero_per_set_is_one_set() {
+        assert_eq!(loadable_sets(Cut { count: 9, total: 7, per_set: 0, padding: 0, seed: 1 }).len(), 1);
+    }
+}

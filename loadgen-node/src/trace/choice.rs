@@ -1,0 +1,103 @@
+//! At which position of the loaded set the next query starts.
+//!
+//! The sample engine is advanced in the official way first, used or not: permutations for accuracy, for unique issue
+//! and for equal issue are drawn by every phase.
+
+use super::Recipe;
+use crate::rng::Rng;
+use crate::scenario::Layout;
+use crate::sets::LoadableSet;
+
+/// Where start positions come from.
+#[derive(Clone, Debug)]
+pub(super) enum Choice {
+    /// A permutation of the possible positions, each once.
+    Listed { positions: std::vec::IntoIter<u32> },
+    /// Always the same one.
+    Same { position: u32 },
+    /// Rounds of permutations of the whole set.
+    Rounds(Box<Rounds>),
+    /// Independent draws.
+    Random { rng: Box<Rng>, end: u32 },
+    /// The query is the whole set.
+    Start,
+}
+
+/// Equal issue: each round is a further shuffle of the same list; after the last round the first comes again.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    at_start: Rng,
+    rng: Rng,
+    list: Vec<u32>,
+    next: usize,
+    round: u64,
+    rounds: u64,
+}
+
+impl Choice {
+    /// Advances `rng` over all permutations and keeps the one that counts.
+    pub(super) fn new(recipe: &Recipe, rng: &mut Rng, set: &LoadableSet) -> Self {
+        let starts: Vec<u32> = (0..set.end as u32).step_by(recipe.stride).collect();
+        let permuted = |rng: &mut Rng| {
+            let mut list = starts.clone();
+            rng.shuffle(&mut list);
+            list
+        };
+        let main = recipe.accuracy.then(|| permuted(rng));
+        let unique = permuted(rng);
+        let equal = Rounds::new(recipe.min_queries, rng, set.indices.len());
+
+        if recipe.layout == Layout::WholeSet {
+            return recipe.same.map_or(Self::Start, |position| Self::Same { position });
+        }
+        match (recipe.same, main) {
+            _ if recipe.unique => Self::Listed { positions: unique.into_iter() },
+            (Some(position), _) => Self::Same { position },
+            _ if recipe.equal && recipe.layout == Layout::One => Self::Rounds(Box::new(equal)),
+            (None, Some(main)) => Self::Listed { positions: main.into_iter() },
+            (None, None) => Self::Random { rng: Box::new(rng.clone()), end: set.end as u32 },
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> u32 {
+        match self {
+            Self::Random { rng, end } => rng.below(*end),
+            Self::Listed { positions } => positions.next().unwrap_or(0),
+            Self::Same { position } => *position,
+            Self::Rounds(rounds) => rounds.next(),
+            Self::Start => 0,
+        }
+    }
+}
+
+impl Rounds {
+    /// Notes where the rounds begin and advances `rng` past them.
+    fn new(queries: u64, rng: &mut Rng, set_len: usize) -> Self {
+        let at_start = rng.clone();
+        let mut list: Vec<u32> = (0..set_len as u32).collect();
+        let rounds = queries.div_ceil(set_len as u64);
+        for _ in 0..rounds {
+            rng.shuffle(&mut list);
+        }
+        Self { rng: at_start.clone(), at_start, list, next: set_len, round: 0, rounds }
+    }
+
+    fn next(&mut self) -> u32 {
+        if self.next == self.list.len() {
+            self.begin_round();
+        }
+        self.next += 1;
+        self.list[self.next - 1]
+    }
+
+    fn begin_round(&mut self) {
+        if self.round.is_multiple_of(self.rounds.max(1)) {
+            self.rng = self.at_start.clone();
+            self.list = (0..self.list.len() as u32).collect();
+        }
+        self.rng.shuffle(&mut self.list);
+        self.round += 1;
+        self.next = 0;
+    }
+}

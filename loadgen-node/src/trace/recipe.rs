@@ -1,0 +1,156 @@
+//! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
+
+use crate::plan::{Effective, Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, PlanError};
+use crate::rng::Rng;
+use crate::scenario::{self, Gap, Layout};
+use crate::sets::LoadableSet;
+
+/// Everything that generating needs beside the loaded set.
+#[derive(Clone, Debug)]
+pub(crate) struct Recipe {
+    pub(super) layout: Layout,
+    gap: Gap,
+    target_qps: f64,
+    /// Queries are generated until one is due at this time or later ...
+    generate_ns: u64,
+    /// ... and there are this many. Before padding: the length that fixes how many draws equal issue consumes.
+    pub(super) min_queries: u64,
+    padded_min_queries: u64,
+    pub(super) samples_per_query: u64,
+    /// Distance between positions at which queries may start.
+    pub(super) stride: usize,
+    /// Equal issue grows by whole sets of this size.
+    set_len: u64,
+    pub(super) accuracy: bool,
+    pub(super) unique: bool,
+    pub(super) same: Option<u32>,
+    pub(super) equal: bool,
+    pub(super) sample_index_seed: u64,
+    schedule_seed: u64,
+}
+
+impl Recipe {
+    pub(crate) fn new(effective: &Effective, mode: PhaseMode, set: &LoadableSet) -> Self {
+        let rules = scenario::rules(effective.scenario);
+        let traffic = rules.traffic();
+        let accuracy = mode == PhaseMode::AccuracyOnly;
+        let set_len = set.indices.len() as u64;
+        let mut samples_per_query = if accuracy {
+            rules.accuracy_samples_per_query(effective, set.end as u64)
+        } else {
+            effective.samples_per_query
+        };
+        let mut generate_ns = effective.target_duration_ms * 1_000_000 * traffic.duration_factor;
+        let mut min_queries = effective.min_query_count;
+        if accuracy || effective.performance_issue_unique {
+            generate_ns = 0;
+            min_queries = set_len.checked_div(samples_per_query).unwrap_or(0);
+        }
+        let equal = effective.sample_concatenate_permutation;
+        let mut padded_min_queries = min_queries;
+        if equal && !accuracy {
+            let padded =
+                if traffic.layout == Layout::WholeSet { &mut samples_per_query } else { &mut padded_min_queries };
+            *padded = padded.checked_next_multiple_of(set_len.max(1)).unwrap_or(u64::MAX);
+        }
+        Self {
+            layout: traffic.layout,
+            gap: traffic.gap,
+            target_qps: effective.target_qps,
+            generate_ns,
+            min_queries,
+            padded_min_queries,
+            samples_per_query,
+            stride: if traffic.layout == Layout::Window { samples_per_query as usize } else { 1 },
+            set_len,
+            accuracy,
+            unique: effective.performance_issue_unique,
+            same: effective.performance_issue_same.then_some(effective.performance_issue_same_index as u32),
+            equal,
+            sample_index_seed: effective.sample_index_rng_seed,
+            schedule_seed: effective.schedule_rng_seed,
+        }
+    }
+
+    /// Refuses what would never end, read beyond the set, or not fit.
+    pub(crate) fn check(&self, effective: &Effective, set: &LoadableSet) -> Result<(), PlanError> {
+        if self.expected_samples() > MAX_SAMPLES_PER_PHASE as f64 {
+            return Err(PlanError::TooManySamples { limit: MAX_SAMPLES_PER_PHASE, expected: self.expected_samples() });
+        }
+        let draws_rounds = self.equal && !self.unique && self.same.is_none() && self.layout == Layout::One;
+        if draws_rounds && self.min_queries == 0 {
+            return Err(PlanError::NothingToIssue { scenario: effective.scenario });
+        }
+        let window = if self.layout == Layout::Window { self.samples_per_query } else { 1 };
+        let index = effective.performance_issue_same_index;
+        let uses_same = self.same.is_some() && (!self.unique || self.layout == Layout::WholeSet);
+        if uses_same && index.saturating_add(window) > self.set_len {
+            return Err(PlanError::SameIndex { index, set_len: set.end });
+        }
+        Ok(())
+    }
+
+    /// Number of samples to expect, without generating.
+    pub(crate) fn expected_samples(&self) -> f64 {
+        let by_duration = self.generate_ns as f64 / 1e9 * self.target_qps;
+        (by_duration + self.padded_min_queries as f64) * self.samples_per_query as f64
+    }
+
+    /// Counts the queries; `None` when there are too many.
+    pub(crate) fn count(&self) -> Option<Generated> {
+        let limit = MAX_SAMPLES_PER_PHASE / self.samples_per_query.max(1);
+        let mut schedule = self.schedule();
+        let (mut queries, mut wanted, mut due_ns, mut last_ns) = (0, self.padded_min_queries, 0, 0);
+        let grows = self.equal && self.layout != Layout::WholeSet;
+        while last_ns < self.generate_ns || queries < wanted {
+            queries += 1;
+            if queries > limit {
+                return None;
+            }
+            last_ns = due_ns;
+            due_ns = schedule.next();
+            if grows && queries >= wanted && last_ns < self.generate_ns {
+                wanted += self.set_len;
+            }
+        }
+        Some(Generated { queries, samples_per_query: self.samples_per_query, duration_ns: due_ns })
+    }
+
+    /// Whether more queries are wanted than there are unique samples to start them with.
+    pub(crate) fn unique_exhausted(&self, queries: u64, set: &LoadableSet) -> bool {
+        self.unique && self.layout != Layout::WholeSet && queries > set.end.div_ceil(self.stride) as u64
+    }
+
+    pub(super) fn schedule(&self) -> Schedule {
+        let source = match self.gap {
+            Gap::Poisson => Source::Poisson { rng: Box::new(Rng::new(self.schedule_seed)), rate: self.target_qps },
+            Gap::Constant => Source::Constant { gap_ns: ((1.0 / self.target_qps) * 1e9) as u64 },
+        };
+        Schedule { due_ns: 0, source }
+    }
+}
+
+/// Due times; the first query is due at 0, `next` gives those after it.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    due_ns: u64,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Poisson { rng: Box<Rng>, rate: f64 },
+    Constant { gap_ns: u64 },
+}
+
+impl Schedule {
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        let gap_ns = match &mut self.source {
+            Source::Poisson { rng, rate } => rng.gap_ns(*rate),
+            Source::Constant { gap_ns } => *gap_ns,
+        };
+        self.due_ns = self.due_ns.saturating_add(gap_ns);
+        self.due_ns
+    }
+}

@@ -1,0 +1,154 @@
+//! The traffic that settings generate, as JSON.
+//!
+//! What is issued is what a SUT gets that answers at once while virtual time stands still: time only passes while the
+//! issuer waits for a due time.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+
+use super::VectorError;
+use super::listing::Listing;
+use crate::issuer::{Decision, Issuer};
+use crate::picks::Picks;
+use crate::plan::{PhasePlan, Plan};
+use crate::scenario::{self, Pacing};
+use crate::settings::{Qsl, TestSettings};
+use crate::trace::{Query, Trace};
+use crate::world::TimeNs;
+
+/// Samples fetched at once.
+const PIECE: usize = 4_096;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    qsl: Qsl,
+    settings: TestSettings,
+    #[serde(rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(rename = "note")]
+    _note: Option<IgnoredAny>,
+    #[serde(rename = "expected")]
+    _expected: Option<IgnoredAny>,
+    #[serde(rename = "ground_truth")]
+    _ground_truth: Option<IgnoredAny>,
+}
+
+/// The phases of a test with these settings: `{"phases":[...]}`. With `digest`, lists of more than 600 elements become
+/// digests.
+///
+/// # Errors
+/// The input has another form, or its settings cannot be run.
+pub fn trace_json(input: &str, digest: bool) -> Result<Value, VectorError> {
+    let input: Input = serde_json::from_str(input)?;
+    let plan = Plan::new(input.settings, input.qsl)?;
+    let effective = plan.effective();
+    let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
+    let phases: Vec<Value> = plan
+        .phases()
+        .iter()
+        .map(|phase| {
+            let mut issued = IssuedLists::new(digest);
+            issued.collect(&plan, phase, &mut picks);
+            issued.into_json(&plan, phase, digest)
+        })
+        .collect();
+    Ok(json!({ "phases": phases }))
+}
+
+/// What is issued in a phase.
+struct IssuedLists {
+    queries: u64,
+    samples: u64,
+    indices: Listing,
+    schedule_ns: Listing,
+    logged: Listing,
+}
+
+impl IssuedLists {
+    fn new(digest: bool) -> Self {
+        Self {
+            queries: 0,
+            samples: 0,
+            indices: Listing::new(digest),
+            schedule_ns: Listing::new(digest),
+            logged: Listing::new(digest),
+        }
+    }
+
+    /// Issues as the run loop does.
+    fn collect(&mut self, plan: &Plan, phase: &PhasePlan, picks: &mut Picks) {
+        let mut issuer = Issuer::new(plan.effective(), phase, TimeNs(0));
+        let mut trace = Trace::new(phase);
+        let mut upcoming = trace.next();
+        let mut now = TimeNs(0);
+        loop {
+            match issuer.decide(now, 0, upcoming.as_ref()) {
+                Decision::Issue => {
+                    if let Some(query) = upcoming {
+                        self.issue(phase, &mut trace, &query, picks);
+                    }
+                    issuer.issued(1, now, 0);
+                    upcoming = trace.next();
+                }
+                Decision::WaitUntil(due) => now = due,
+                Decision::AwaitReply => {}
+                Decision::Stop(_) => break,
+            }
+        }
+        self.queries = issuer.count();
+        picks.skip(phase.generated.samples() - self.samples);
+    }
+
+    fn issue(&mut self, phase: &PhasePlan, trace: &mut Trace<'_>, query: &Query, picks: &mut Picks) {
+        self.schedule_ns.push(query.due_ns);
+        let mut buffer = Vec::new();
+        let mut from = 0;
+        while from < query.samples {
+            buffer.clear();
+            trace.samples(query, from, PIECE, &mut buffer);
+            from += buffer.len() as u64;
+            for sample in &buffer {
+                self.indices.push(u64::from(sample.index.0));
+                if picks.possible() && picks.next() && !phase.is_accuracy() {
+                    self.logged.push(sample.seq.0);
+                }
+            }
+        }
+        self.samples += query.samples;
+    }
+
+    fn into_json(self, plan: &Plan, phase: &PhasePlan, digest: bool) -> Value {
+        let generated = phase.generated;
+        let loaded = Listing::of(digest, phase.set.indices.iter().map(|index| u64::from(index.0)));
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("mode", phase.mode.name().into());
+        put("loaded_set", loaded.into_json());
+        put("generated_query_count", generated.queries.into());
+        put("generated_samples_per_query", generated.samples_per_query.into());
+        put("generated_query_duration_ns", generated.duration_ns.into());
+        put("issued_query_count", self.queries.into());
+        put("samples_per_issued_query", generated.samples_per_query.into());
+        put("first_sample_seq_id", phase.first_sample.0.into());
+        put("sample_indices", self.indices.into_json());
+        if scenario::rules(plan.effective().scenario).pacing() == Pacing::Schedule {
+            put("schedule_ns", self.schedule_ns.into_json());
+        }
+        put("accuracy_log_seq_ids", if phase.is_accuracy() { "all".into() } else { self.logged.into_json() });
+        Value::Object(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_are_named() {
+        let text = r#"{"qsl":{"total":4,"performance":4},"settings":{},"extra":1}"#;
+        let error = trace_json(text, false).unwrap_err().to_string();
+        assert!(error.contains("extra"), "{error}");
+    }
+}

@@ -1,0 +1,30 @@
+//! Vectors captured from the official LoadGen: traffic, reports and early stopping must be reproduced exactly.
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
+
+mod detail;
+mod early_stopping;
+mod purity;
+mod report;
+mod trace;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// The vector files whose names begin with `prefix`: name and text.
+fn vectors(prefix: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden");
+    let mut found: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(entry.path()).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The part of a vector that says what must come out.
+fn expected(text: &str) -> Value {
+    serde_json::from_str::<Value>(text).unwrap()["expected"].take()
+}

@@ -1,0 +1,152 @@
+//! Which tensors a model takes and gives, and whether a sample has them.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::{DType, Tensor, UnknownDType, write_dims};
+use crate::v1;
+
+/// One input or output of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// The model's name for it.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Dimensions, outermost first; `None`: any size.
+    pub dims: Vec<Option<u32>>,
+}
+
+impl TensorSpec {
+    /// Whether the leading dimension is the batch: it is when its size is free or 1.
+    pub fn has_batch_dim(&self) -> bool {
+        matches!(self.dims.first(), Some(None | Some(1)))
+    }
+
+    /// The dimensions of `tensor` as one sample of this input, without batch dimension; `None` when it does not fit.
+    ///
+    /// A sample is one element of the batch. It leaves the batch dimension out (a model's `image u8[N,1,8,8]` takes
+    /// `u8[1,8,8]`) or has it as 1 (`u8[1,1,8,8]`); the rank tells which. An input without batch dimension is taken
+    /// as it stands.
+    pub fn sample_dims<'t>(&self, tensor: &'t Tensor) -> Option<&'t [u32]> {
+        let (given, wanted) = match (self.has_batch_dim(), &**tensor.dims()) {
+            (true, [1, rest @ ..]) if rest.len() + 1 == self.dims.len() => (rest, &self.dims[1..]),
+            (true, dims) => (dims, &self.dims[1..]),
+            (false, dims) => (dims, &self.dims[..]),
+        };
+        let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
+        let fits = tensor.dtype == self.dtype && given.len() == wanted.len() && given.iter().zip(wanted).all(same);
+        fits.then_some(given)
+    }
+}
+
+/// Name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`.
+impl fmt::Display for TensorSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dim = |(i, dim): (usize, &Option<u32>)| match dim {
+            Some(dim) => dim.to_string(),
+            None if i == 0 => "N".to_owned(),
+            None => "?".to_owned(),
+        };
+        write!(f, "{} {}", self.name, self.dtype)?;
+        write_dims(f, self.dims.iter().enumerate().map(dim))
+    }
+}
+
+/// The inputs or the outputs of a model, in its order. Empty: no model, so anything goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature(Vec<TensorSpec>);
+
+impl Signature {
+    /// A signature of these tensors.
+    pub fn new(specs: Vec<TensorSpec>) -> Signature {
+        Signature(specs)
+    }
+
+    /// Whether a sample of these tensors fits: as many, in this order, each fitting its own spec
+    /// (see [`TensorSpec::sample_dims`]).
+    ///
+    /// # Errors
+    /// It does not; the error shows both.
+    pub fn accepts(&self, tensors: &[Tensor]) -> Result<(), Mismatch> {
+        let fits = |(spec, tensor): (&TensorSpec, &Tensor)| spec.sample_dims(tensor).is_some();
+        let same_count = self.len() == tensors.len();
+        if self.is_empty() || (same_count && self.iter().zip(tensors).all(fits)) {
+            return Ok(());
+        }
+        let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
+        Err(Mismatch { expected: self.to_string(), got: got.join(", ") })
+    }
+}
+
+impl Deref for Signature {
+    type Target = [TensorSpec];
+
+    fn deref(&self) -> &[TensorSpec] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, spec) in self.iter().enumerate() {
+            write!(f, "{}{spec}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// A sample that a model does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the sample is {got}, the model takes {expected} (a sample leaves the batch dimension out or has it as 1)")]
+pub struct Mismatch {
+    /// What the model takes.
+    pub expected: String,
+    /// What the sample has.
+    pub got: String,
+}
+
+/// A tensor spec from the wire that makes no sense here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Its type.
+    #[error("tensor '{name}': {cause}")]
+    DType {
+        /// The tensor.
+        name: String,
+        /// Why not.
+        cause: UnknownDType,
+    },
+    /// One of its dimensions.
+    #[error("tensor '{name}' has a dimension of {dim}; it is -1 (free) or a 32-bit size")]
+    Dim {
+        /// The tensor.
+        name: String,
+        /// The dimension.
+        dim: i64,
+    },
+}
+
+impl From<&TensorSpec> for v1::TensorSpec {
+    fn from(spec: &TensorSpec) -> v1::TensorSpec {
+        v1::TensorSpec {
+            name: spec.name.clone(),
+            dtype: spec.dtype.to_string(),
+            dims: spec.dims.iter().map(|dim| dim.map_or(-1, i64::from)).collect(),
+        }
+    }
+}
+
+impl TryFrom<&v1::TensorSpec> for TensorSpec {
+    type Error = SpecError;
+
+    fn try_from(spec: &v1::TensorSpec) -> Result<TensorSpec, SpecError> {
+        let name = || spec.name.clone();
+        let dtype = spec.dtype.parse().map_err(|cause| SpecError::DType { name: name(), cause })?;
+        let dim = |&dim: &i64| match dim {
+            -1 => Ok(None),
+            dim => u32::try_from(dim).map(Some).map_err(|_| SpecError::Dim { name: name(), dim }),
+        };
+        Ok(TensorSpec { name: name(), dtype, dims: spec.dims.iter().map(dim).collect::<Result<_, _>>()? })
+    }
+}
