@@ -72,7 +72,7 @@ impl Qdl {
     ///
     /// # Errors
     /// The first node that is busy or cannot be used; the others are let go.
-    pub fn start(&self, config: RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
+    pub fn start(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
         let run_id = random_run_id()?;
         let claims = self.claim(&run_id)?;
         let delivered = Arc::new(Notify::new());
@@ -81,7 +81,7 @@ impl Qdl {
             Driver::Threads(_) => sink,
         };
         let nodes = self.descriptions.iter().zip(&claims).enumerate();
-        let nodes = nodes.map(|(index, (node, claim))| new_node(NodeIndex(index), node, claim, &config)).collect();
+        let nodes = nodes.map(|(index, (node, claim))| new_node(NodeIndex(index), node, claim, config)).collect();
         let shared = Arc::new(Shared::new(config.policy, nodes, sink));
         let wires = self.wires(&shared, &run_id)?;
         let owners: Vec<NodeIndex> = wires.iter().map(|wire| wire.lane.node).collect();

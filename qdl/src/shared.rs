@@ -171,13 +171,13 @@ impl Shared {
     }
 
     /// Marks a node as lost, once, and fails what it held.
-    pub(crate) fn lose(&self, index: NodeIndex, failure: NodeFailure) {
+    pub(crate) fn lose(&self, index: NodeIndex, failure: &NodeFailure) {
         let node = &self.nodes[index.0];
         if node.lost.set(failure.clone()).is_err() {
             return;
         }
         tracing::error!("node {} is lost: {failure}", node.name);
-        self.sink.node_lost(index, &failure);
+        self.sink.node_lost(index, failure);
         let mut replies = Vec::new();
         let now = Instant::now();
         for lane in &node.lanes {
@@ -276,11 +276,11 @@ mod tests {
     fn a_lost_node_gets_nothing_and_its_samples_fail() {
         let (shared, kept) = shared(Policy::LeastOutstanding);
         shared.issue(samples(2));
-        shared.lose(NodeIndex(0), NodeFailure::Ended("test".into()));
+        shared.lose(NodeIndex(0), &NodeFailure::Ended("test".into()));
         assert_eq!(kept.0.lock().unwrap().len(), 1);
         shared.issue(samples(1));
         assert_eq!(shared.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 2]);
-        shared.lose(NodeIndex(1), NodeFailure::Ended("test".into()));
+        shared.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
         shared.issue(samples(1));
         let replies = kept.0.lock().unwrap();
         assert!(matches!(replies.last().unwrap().outcome, Outcome::Failed(Failure::NoNode)));

@@ -52,7 +52,7 @@ pub(crate) async fn carry(
     };
     let _ = opened.send(Ok(()));
     if let Err(failure) = read(&shared, &lane, stream).await {
-        shared.lose(lane.node, failure);
+        shared.lose(lane.node, &failure);
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: 
         let now = Instant::now();
         for lane in lanes.iter().filter(|lane| !lane.is_closing()) {
             if lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
-                shared.lose(lane.node, NodeFailure::Silent(patience.silence_timeout));
+                shared.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
             }
             lane.expire(now, patience.response_timeout, &mut overdue);
         }

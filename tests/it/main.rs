@@ -8,7 +8,7 @@
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `wire`: what crosses the network, and what never does
 //! - `tidy`: the repository's own rules
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod demo;
 mod input;

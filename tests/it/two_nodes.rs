@@ -136,3 +136,18 @@ fn sut_node_describes_itself_and_drains_on_sigterm() {
     node.signal(Signal::SIGTERM);
     assert_eq!(node.wait(), Some(0));
 }
+
+#[test]
+fn standard_health_is_served() {
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+    let node = SutNode::start("a", "null", &[]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let status = runtime.block_on(async {
+        let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{}", node.address)).unwrap();
+        let mut client = HealthClient::new(endpoint.connect().await.unwrap());
+        let request = HealthCheckRequest { service: "lon.v1.SutNode".to_owned() };
+        client.check(request).await.unwrap().into_inner().status()
+    });
+    assert_eq!(status, ServingStatus::Serving);
+}

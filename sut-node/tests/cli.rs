@@ -1,0 +1,45 @@
+//! The command line explains itself, and what it does not know is an error with exit code 2.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn sut_node(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sut-node")).args(args).output().unwrap()
+}
+
+#[test]
+fn every_command_shows_an_example() {
+    for command in ["serve", "describe"] {
+        let output = sut_node(&[command, "--help"]);
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(help.contains("Example") && help.contains(&format!("sut-node {command}")), "{help}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_an_error_that_names_it() {
+    for (args, part) in [
+        (&["serve"][..], "--backend"),
+        (&["serve", "--backend", "null", "--node", "a,b"], "a,b"),
+        (&["serve", "--backend", "null", "--max-batch", "0"], "max-batch"),
+        (&["serve", "--backend", "null", "--max-delay", "5"], "max-delay"),
+        (&["serve", "--backend", "null", "--listen", "nowhere"], "nowhere"),
+        (&["serve", "--backend", "nul"], "'nul'"),
+    ] {
+        let output = sut_node(args);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+        assert!(stderr.contains(part), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let output = sut_node(&["serve", "--backend", "null", "--listen", &address]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains(&address) && stderr.contains("--listen"), "{stderr}");
+}
