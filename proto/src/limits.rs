@@ -27,6 +27,12 @@ pub const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// A stream that had nothing to say for this long says so.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 
+/// A SUT node asks a silent connection for a sign of life this often,
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// and closes it when none comes for this long.
+pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Run ids are this many random bytes.
 pub const RUN_ID_BYTES: usize = 16;
 

@@ -94,6 +94,9 @@ pub async fn serve(
         .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
         .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)
         .max_frame_size(limits::HTTP2_FRAME_BYTES)
+        // A LoadGen node whose host died closes nothing; its claim must lapse all the same.
+        .http2_keepalive_interval(Some(limits::KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(limits::KEEPALIVE_TIMEOUT))
         .add_service(SutNodeServer::new(service).max_decoding_message_size(limits::MAX_MESSAGE_BYTES))
         .add_service(health_service);
     ready();
@@ -101,8 +104,9 @@ pub async fn serve(
     let outcome = tokio::select! {
         outcome = serving => outcome.map_err(ServeError::from),
         () = overdue(stop, drain) => {
+            // The workers are not waited for either: they are what is late.
             tracing::warn!("not everything was answered within {drain:?} of the shutdown");
-            Ok(())
+            return Ok(());
         }
     };
     queue.close();

@@ -75,7 +75,8 @@ impl Reader {
             return Err(Status::invalid_argument("a second Open on this stream"));
         }
         let id = message.id;
-        let whole = self.assemble(message).map_err(|error| Status::invalid_argument(format!("sample {id}: {error}")))?;
+        let whole =
+            self.assemble(message).map_err(|error| Status::invalid_argument(format!("sample {id}: {error}")))?;
         let Some(bytes) = whole else { return Ok(true) };
         let run = &self.lane.run;
         run.count_received();
@@ -145,7 +146,9 @@ pub(crate) async fn open(stream: &mut Streaming<DispatchRequest>) -> Result<Byte
 fn decode(bytes: Bytes, input: Input) -> Result<Sample, String> {
     let tensors = match input {
         Input::Opaque => Vec::new(),
-        Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| format!("the sample cannot be read: {error}"))?,
+        Input::Tensors => {
+            tensor::decode(bytes.clone()).map_err(|error| format!("the sample cannot be read: {error}"))?
+        }
     };
     Ok(Sample { bytes, tensors })
 }

@@ -56,7 +56,8 @@ impl Service {
     fn run(&self, id: &Bytes) -> Result<Arc<Run>, Status> {
         let claim = self.claim();
         let run = claim.as_ref().filter(|run| run.id == *id);
-        run.cloned().ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
+        run.cloned()
+            .ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
     }
 
     /// Two batches for every worker: one at work, one ready.
@@ -158,7 +159,10 @@ fn check_start(request: &StartRunRequest) -> Result<(), Status> {
         return Err(Status::invalid_argument("a run id has 16 bytes"));
     }
     if !matches!(request.codec.as_str(), "" | CODEC_NONE) {
-        return Err(Status::unimplemented(format!("codec '{}' is not known here (known: {CODEC_NONE})", request.codec)));
+        return Err(Status::unimplemented(format!(
+            "codec '{}' is not known here (known: {CODEC_NONE})",
+            request.codec
+        )));
     }
     Ok(())
 }

@@ -1,0 +1,159 @@
+//! Samples into batches, batches into answers: the worker of both engines.
+//!
+//! The samples of a batch that have the same shape run together, as one tensor per input. Samples differ in shape only
+//! where the model leaves a size free; those run in groups. Nothing is padded.
+
+use bytes::{Bytes, BytesMut};
+
+use super::super::{InferError, Sample, Worker};
+use super::engine::{BatchInput, BatchOutput, Session};
+use super::model::Model;
+use crate::tensor::{Dims, Tensor, TensorSpec};
+
+/// A sample larger than any node accepts is not worth inventing, whatever a model file says.
+const MAX_ZEROS_BYTES: u64 = 1 << 30;
+
+pub(super) struct OnnxWorker {
+    model: Model,
+    session: Box<dyn Session>,
+    engine: String,
+}
+
+impl OnnxWorker {
+    pub(super) fn new(model: Model, session: Box<dyn Session>, engine: &str) -> OnnxWorker {
+        OnnxWorker { model, session, engine: engine.to_owned() }
+    }
+
+    /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
+    /// run: nobody knows which sizes to take. The error has the size it happened with.
+    pub(super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
+        let Some(sample) = self.zeros() else { return Ok(()) };
+        for batch in self.session.sizes().to_warm() {
+            self.run(&vec![&sample; batch]).map_err(|reason| (batch, reason))?;
+        }
+        Ok(())
+    }
+
+    fn zeros(&self) -> Option<Sample> {
+        let tensor = |spec: &TensorSpec| {
+            let own = if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims[..] };
+            let dims = own.iter().copied().collect::<Option<Vec<u32>>>()?;
+            let elements = Dims::new(&dims)?.elements()?;
+            let len = elements.checked_mul(spec.dtype.size() as u64).filter(|&len| len <= MAX_ZEROS_BYTES)?;
+            Tensor::new(spec.dtype, &dims, vec![0; len as usize].into()).ok()
+        };
+        let tensors = self.model.inputs.iter().map(tensor).collect::<Option<_>>()?;
+        Some(Sample { bytes: Bytes::new(), tensors })
+    }
+
+    /// One run of samples that all fit and have the same shape.
+    fn run(&mut self, batch: &[&Sample]) -> Result<Vec<Bytes>, String> {
+        let inputs: Vec<BatchInput<'_>> = (0..self.model.inputs.len()).map(|input| self.gather(input, batch)).collect();
+        let outputs = self.session.run(&inputs)?;
+        if outputs.len() != self.model.outputs.len() {
+            return Err(format!("{} outputs came, {} were due", outputs.len(), self.model.outputs.len()));
+        }
+        split(outputs, batch.len())
+    }
+
+    fn gather<'s>(&self, input: usize, batch: &[&'s Sample]) -> BatchInput<'s> {
+        let spec = &self.model.inputs[input];
+        let tensors = batch.iter().filter_map(|sample| sample.tensors.get(input));
+        let own = tensors.clone().next().and_then(|tensor| spec.sample_dims(tensor)).unwrap_or_default();
+        let leading = spec.has_batch_dim().then_some(batch.len());
+        let dims = leading.into_iter().chain(own.iter().map(|&dim| dim as usize)).collect();
+        BatchInput { dtype: spec.dtype, dims, parts: tensors.map(|tensor| &tensor.data()[..]).collect() }
+    }
+
+    /// Whether two samples that fit can be in one run.
+    fn same_shape(&self, one: &Sample, other: &Sample) -> bool {
+        let dims = |sample: &Sample| {
+            let pairs = self.model.inputs.iter().zip(&sample.tensors);
+            pairs.map(|(spec, tensor)| spec.sample_dims(tensor).map(<[u32]>::to_vec)).collect::<Vec<_>>()
+        };
+        !self.model.has_free_dims() || dims(one) == dims(other)
+    }
+
+    /// Runs a group, in as few batches as the session allows, and files the answers under the samples' numbers.
+    fn run_group(&mut self, batch: &[Sample], mut group: &[usize], answers: &mut [Option<Answer>]) {
+        while !group.is_empty() {
+            let (now, later) = group.split_at(self.session.sizes().largest(group.len()));
+            let samples: Vec<&Sample> = now.iter().map(|&number| &batch[number]).collect();
+            match self.run(&samples) {
+                Ok(results) => now.iter().zip(results).for_each(|(&number, bytes)| answers[number] = Some(Ok(bytes))),
+                // Values can make a run fail too (an index out of range): only the sample that has them shall fail.
+                Err(_) if now.len() > 1 => now.iter().for_each(|&number| self.run_group(batch, &[number], answers)),
+                Err(reason) => {
+                    let error = InferError::Engine { engine: self.engine.clone(), batch: now.len(), reason };
+                    now.iter().for_each(|&number| answers[number] = Some(Err(error.clone())));
+                }
+            }
+            group = later;
+        }
+    }
+}
+
+type Answer = Result<Bytes, InferError>;
+
+impl Worker for OnnxWorker {
+    fn infer(&mut self, batch: &[Sample]) -> Vec<Answer> {
+        let mut answers: Vec<Option<Answer>> = vec![None; batch.len()];
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (number, sample) in batch.iter().enumerate() {
+            if let Err(mismatch) = self.model.inputs.accepts(&sample.tensors) {
+                answers[number] = Some(Err(mismatch.into()));
+                continue;
+            }
+            match groups.iter_mut().find(|group| self.same_shape(&batch[group[0]], sample)) {
+                Some(group) => group.push(number),
+                None => groups.push(vec![number]),
+            }
+        }
+        for group in groups {
+            self.run_group(batch, &group, &mut answers);
+        }
+        // Every sample was either refused or in a group.
+        answers.into_iter().flatten().collect()
+    }
+}
+
+/// Cuts the outputs of a batch along their leading dimension and joins, per sample, what belongs to it.
+fn split(outputs: Vec<BatchOutput>, batch: usize) -> Result<Vec<Bytes>, String> {
+    let uneven = |output: &&BatchOutput| batch > 1 && output.dims.first() != Some(&batch);
+    if let Some(output) = outputs.iter().find(uneven) {
+        let dims = &output.dims;
+        return Err(format!("an output of shape {dims:?} cannot be cut into {batch} answers (run with --max-batch 1)"));
+    }
+    let mut whole: Vec<Bytes> = outputs.into_iter().map(|output| output.data.into()).collect();
+    let lens: Vec<usize> = whole.iter().map(|data| data.len() / batch).collect();
+    let mut answer = |_| match &mut whole[..] {
+        [only] => only.split_to(lens[0]),
+        several => {
+            let mut joined = BytesMut::with_capacity(lens.iter().sum());
+            several.iter_mut().zip(&lens).for_each(|(data, &len)| joined.extend_from_slice(&data.split_to(len)));
+            joined.freeze()
+        }
+    };
+    Ok((0..batch).map(&mut answer).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(dims: &[usize], data: &'static [u8]) -> BatchOutput {
+        BatchOutput { dims: dims.to_vec(), data: data.to_vec() }
+    }
+
+    #[test]
+    fn outputs_are_cut_and_joined_per_sample() {
+        let one = split(vec![output(&[3, 2], b"aabbcc")], 3).unwrap();
+        assert_eq!(one, [&b"aa"[..], b"bb", b"cc"]);
+        let two = split(vec![output(&[2], b"xy"), output(&[2, 2], b"1122")], 2).unwrap();
+        assert_eq!(two, [&b"x11"[..], b"y22"]);
+        // Alone, a sample owns everything, whatever its shape.
+        assert_eq!(split(vec![output(&[5], b"abcde"), output(&[], b"f")], 1).unwrap(), [&b"abcdef"[..]]);
+        let error = split(vec![output(&[4, 2], b"aabbccdd")], 2).unwrap_err();
+        assert!(error.contains("[4, 2]") && error.contains("--max-batch 1"), "{error}");
+    }
+}

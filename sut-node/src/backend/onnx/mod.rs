@@ -1,0 +1,185 @@
+//! Runs an ONNX model: ONNX Runtime when its library is there, else the embedded tract.
+//!
+//! ```text
+//! model   ── file or bytes -> checked sum, signature, what batches it allows
+//! library ── where ONNX Runtime's library is, and which version
+//! engine  ── what both engines are to the rest: tensors of a batch in, tensors of a batch out
+//! ort, tract
+//! batch   ── samples -> one batch -> answers (the Worker)
+//! ```
+//!
+//! The signature is read from the model file itself, so it is the same whatever runs the model, and known before
+//! anything has run.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use self::batch::OnnxWorker;
+use self::engine::Engine;
+use self::model::Model;
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Input, OnnxEngine, Worker};
+
+mod batch;
+mod engine;
+mod library;
+mod model;
+mod ort;
+mod tract;
+
+/// An ONNX model and what runs it.
+pub struct Onnx {
+    info: BackendInfo,
+    model: Model,
+    engine: Box<dyn Engine>,
+}
+
+impl Onnx {
+    /// The model in the file at `path`, which is read once. When a `SHA256SUMS` beside it lists it, the sum must match.
+    ///
+    /// # Errors
+    /// See [`OnnxError`].
+    pub fn open(path: &Path, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Onnx::load(&name, &path.display().to_string(), model::read(path)?, options)
+    }
+
+    /// A model that is in memory already, for example built into the program; `name` is shown as its file name. Its
+    /// sum is in [`BackendInfo::model_sha256`]; whoever knows what it should be has checked it.
+    ///
+    /// # Errors
+    /// See [`OnnxError`].
+    pub fn from_bytes(name: &str, bytes: impl Into<Bytes>, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        Onnx::load(name, name, bytes.into(), options)
+    }
+
+    fn load(name: &str, place: &str, bytes: Bytes, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        let sha256 = model::sha256(&bytes);
+        let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: sha256.clone(), reason };
+        let (model, proto) = Model::parse(&bytes).map_err(unusable)?;
+        let engine: Box<dyn Engine> = match library::locate(options.engine)? {
+            Some(library) => Box::new(ort::OnnxRuntime::new(&library, &model, bytes, options)?),
+            None => Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?),
+        };
+        model.warn_about_batches(name, options.max_batch);
+        let info = BackendInfo {
+            engine: engine.name().to_owned(),
+            model: name.to_owned(),
+            model_sha256: Some(sha256),
+            inputs: model.inputs.clone(),
+            outputs: model.outputs.clone(),
+        };
+        Ok(Onnx { info, model, engine })
+    }
+}
+
+impl Backend for Onnx {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Workers
+    }
+
+    fn input(&self) -> Input {
+        Input::Tensors
+    }
+
+    fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
+        let cannot_run = |batch, reason| OnnxError::CannotRun {
+            engine: self.info.engine.clone(),
+            model: self.info.model.clone(),
+            sha256: self.info.model_sha256.clone().unwrap_or_default(),
+            batch,
+            reason,
+            hint: self.engine.hint(),
+        };
+        let session = self.engine.session().map_err(|reason| cannot_run(1, reason))?;
+        let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine);
+        worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
+        Ok(Box::new(worker))
+    }
+}
+
+impl std::fmt::Debug for Onnx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Onnx").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// Why a model cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OnnxError {
+    /// The model, or the list of sums beside it, cannot be read.
+    #[error("cannot read {path}: {cause}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// The operating system's answer.
+        cause: std::io::Error,
+    },
+    /// The model is not the one its list of sums speaks of.
+    #[error(
+        "{path} is not the file that {list} lists: its SHA-256 is {actual}, listed is {expected}; fetch or build the \
+         model again, or correct the list"
+    )]
+    Sum {
+        /// The model.
+        path: PathBuf,
+        /// The list.
+        list: PathBuf,
+        /// Sum in the list.
+        expected: String,
+        /// Sum of the file.
+        actual: String,
+    },
+    /// The bytes are no model, or one that cannot be served.
+    #[error("{place} (SHA-256 {sha256}) cannot be used as a model: {reason}")]
+    Model {
+        /// Its path, or its name when it is not a file.
+        place: String,
+        /// Its sum.
+        sha256: String,
+        /// What is wrong, and what to do about it.
+        reason: String,
+    },
+    /// The engine refuses the model, or fails on an input of zeros.
+    #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}{hint}")]
+    CannotRun {
+        /// What should have run it.
+        engine: String,
+        /// The model.
+        model: String,
+        /// Its sum.
+        sha256: String,
+        /// Samples in the batch.
+        batch: usize,
+        /// In the engine's words.
+        reason: String,
+        /// What else to try.
+        hint: &'static str,
+    },
+    /// ONNX Runtime's library is there but cannot be used.
+    #[error(
+        "ONNX Runtime's library {path} ({origin}) cannot be used: {reason}; point ORT_DYLIB_PATH at a \
+         libonnxruntime.so of version 1.22 or later, or take it away to use the embedded engine"
+    )]
+    Library {
+        /// Which file.
+        path: PathBuf,
+        /// How it was found.
+        origin: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// ONNX Runtime was asked for and is not there.
+    #[error(
+        "ONNX Runtime's library was not found: set ORT_DYLIB_PATH to the path of libonnxruntime.so, or put it beside \
+         the program"
+    )]
+    NoLibrary,
+}
+
+#[cfg(test)]
+mod tests;

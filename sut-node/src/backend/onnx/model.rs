@@ -1,0 +1,203 @@
+//! The model file: its sum, its signature, and which batches it allows. Runs nothing.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+use tract_onnx::pb::{
+    GraphProto, ModelProto, TensorProto, ValueInfoProto, tensor_proto::DataLocation,
+    tensor_shape_proto::dimension::Value as Dim, type_proto::Value as Type,
+};
+use tract_onnx::prelude::Framework as _;
+
+use super::OnnxError;
+use crate::tensor::{DType, Signature, TensorSpec};
+
+/// The list of sums that may lie beside a model, as `sha256sum` writes it.
+const SUMS_FILE: &str = "SHA256SUMS";
+
+/// The bytes of the file at `path`, checked against the list of sums beside it if that names the file.
+pub(super) fn read(path: &Path) -> Result<Bytes, OnnxError> {
+    let error = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| OnnxError::Read { path, cause }
+    };
+    let bytes = fs::read(path).map_err(error(path))?;
+    let list = path.with_file_name(SUMS_FILE);
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let sums = match fs::read_to_string(&list) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        sums => sums.map_err(error(&list))?,
+    };
+    let actual = sha256(&bytes);
+    match listed_sum(&sums, name) {
+        Some(expected) if expected != actual => Err(OnnxError::Sum { path: path.to_owned(), list, expected, actual }),
+        _ => Ok(bytes.into()),
+    }
+}
+
+fn listed_sum(sums: &str, name: &str) -> Option<String> {
+    sums.lines().find_map(|line| {
+        let (sum, listed) = line.trim_end().split_once(char::is_whitespace)?;
+        let listed = listed.trim_start().trim_start_matches('*').trim_start_matches("./");
+        (listed == name).then(|| sum.to_ascii_lowercase())
+    })
+}
+
+/// In hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is known of a model before it runs.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    pub(super) inputs: Signature,
+    pub(super) outputs: Signature,
+    /// Whether several samples may share a run; if not, why not.
+    pub(super) batching: Result<(), String>,
+    /// Names of the inputs' free dimensions, where the model names them: equal names are equal sizes.
+    pub(super) symbols: Vec<Vec<Option<String>>>,
+}
+
+impl Model {
+    /// Reads the signature. The error is a clause that says what is wrong with the bytes.
+    pub(super) fn parse(bytes: &[u8]) -> Result<(Model, ModelProto), String> {
+        let proto = tract_onnx::onnx()
+            .proto_model_for_read(&mut &*bytes)
+            .map_err(|error| format!("it is not an ONNX model, or not the whole of one ({error})"))?;
+        let graph = proto.graph.as_ref().ok_or("it is not an ONNX model: it has no graph")?;
+        refuse_external_data(graph)?;
+        // Old models list their weights among the inputs too.
+        let is_weight = |input: &&ValueInfoProto| graph.initializer.iter().any(|weight| weight.name == input.name);
+        let inputs = graph.input.iter().filter(|input| !is_weight(input)).map(|input| port("input", input));
+        let outputs = graph.output.iter().map(|output| port("output", output));
+        let (inputs, outputs) = (inputs.collect::<Result<Vec<_>, _>>()?, outputs.collect::<Result<Vec<_>, _>>()?);
+        if inputs.is_empty() || outputs.is_empty() {
+            return Err("it needs at least one input and one output".to_owned());
+        }
+        let batching = batching(&inputs, &outputs);
+        let specs = |ports: &[Port]| Signature::new(ports.iter().map(|port| port.spec.clone()).collect());
+        let (inputs_signature, outputs_signature) = (specs(&inputs), specs(&outputs));
+        let symbols = inputs.into_iter().map(|port| port.symbols).collect();
+        Ok((Model { inputs: inputs_signature, outputs: outputs_signature, batching, symbols }, proto))
+    }
+
+    /// The largest batch when `asked` is what the user would like.
+    pub(super) fn max_batch(&self, asked: NonZeroUsize) -> NonZeroUsize {
+        if self.batching.is_ok() { asked } else { NonZeroUsize::MIN }
+    }
+
+    /// Says so when the user will not get the batches that were asked for.
+    pub(super) fn warn_about_batches(&self, name: &str, asked: NonZeroUsize) {
+        if let (Err(reason), 2..) = (&self.batching, asked.get()) {
+            tracing::warn!("{name} runs its samples one by one, not in batches of {asked}: {reason}");
+        }
+    }
+
+    /// Whether sizes besides the batch depend on the sample.
+    pub(super) fn has_free_dims(&self) -> bool {
+        self.inputs.iter().any(|spec| spec.dims.iter().skip(1).any(Option::is_none))
+    }
+}
+
+/// An input or output with the names of its free dimensions.
+struct Port {
+    spec: TensorSpec,
+    symbols: Vec<Option<String>>,
+}
+
+fn port(kind: &str, info: &ValueInfoProto) -> Result<Port, String> {
+    let name = &info.name;
+    let Some(Type::TensorType(tensor)) = info.r#type.as_ref().and_then(|kind| kind.value.as_ref()) else {
+        return Err(format!("its {kind} '{name}' is not a tensor"));
+    };
+    let dtype = u8::try_from(tensor.elem_type).ok().and_then(DType::from_code);
+    let known = || DType::ALL.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    let dtype = dtype.ok_or_else(|| {
+        format!(
+            "its {kind} '{name}' has ONNX element type {}, which is not served (served: {})",
+            tensor.elem_type,
+            known()
+        )
+    })?;
+    let no_shape =
+        || format!("its {kind} '{name}' has no shape; run onnx.shape_inference on it, or export it with one");
+    let shape = tensor.shape.as_ref().ok_or_else(no_shape)?;
+    let dims = shape.dim.iter().map(|dim| match &dim.value {
+        Some(Dim::DimValue(size)) if *size >= 0 => match u32::try_from(*size) {
+            Ok(size) => Ok((Some(size), None)),
+            Err(_) => Err(format!("its {kind} '{name}' has a dimension of {size}")),
+        },
+        Some(Dim::DimParam(symbol)) if !symbol.is_empty() => Ok((None, Some(symbol.clone()))),
+        _ => Ok((None, None)),
+    });
+    let (dims, symbols) = dims.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    Ok(Port { spec: TensorSpec { name: name.clone(), dtype, dims }, symbols })
+}
+
+/// A batch is possible when every input and every output starts with the same free dimension. Where the model names
+/// it, the names must agree: a leading dimension that is free for another reason (the number of objects found, say)
+/// cannot be cut into samples.
+fn batching(inputs: &[Port], outputs: &[Port]) -> Result<(), String> {
+    let mut batch: Option<&str> = None;
+    for port in inputs.iter().chain(outputs) {
+        if port.spec.dims.first() != Some(&None) {
+            return Err(format!("'{}' has no free leading dimension", port.spec));
+        }
+        let Some(Some(symbol)) = port.symbols.first() else { continue };
+        if *batch.get_or_insert(symbol) != *symbol {
+            let (port, batch) = (&port.spec, batch.unwrap_or_default());
+            return Err(format!("the leading dimension of '{port}' is called {symbol}, not {batch}"));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_external_data(graph: &GraphProto) -> Result<(), String> {
+    let external = |weight: &&TensorProto| weight.data_location == Some(DataLocation::External as i32);
+    match graph.initializer.iter().find(external) {
+        None => Ok(()),
+        Some(weight) => Err(format!(
+            "its weights ('{}' for one) are in a file of their own; save it as one file \
+             (onnx.save_model with save_as_external_data=False)",
+            weight.name
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(name: &str, dims: &[(i64, &str)]) -> Port {
+        let (dims, symbols) = dims
+            .iter()
+            .map(|(size, symbol)| (u32::try_from(*size).ok(), (!symbol.is_empty()).then(|| (*symbol).to_owned())))
+            .unzip();
+        Port { spec: TensorSpec { name: name.to_owned(), dtype: DType::F32, dims }, symbols }
+    }
+
+    #[test]
+    fn batches_need_one_free_leading_dimension() {
+        let free = |name, symbol| port(name, &[(-1, symbol), (4, "")]);
+        assert_eq!(batching(&[free("x", "N")], &[free("y", "N")]), Ok(()));
+        assert_eq!(batching(&[free("x", "")], &[free("y", ""), free("z", "N")]), Ok(()));
+        let error = batching(&[free("x", "N")], &[free("y", "objects")]).unwrap_err();
+        assert_eq!(error, "the leading dimension of 'y f32[N,4]' is called objects, not N");
+        let error = batching(&[port("x", &[(1, ""), (4, "")])], &[free("y", "N")]).unwrap_err();
+        assert_eq!(error, "'x f32[1,4]' has no free leading dimension");
+        assert!(batching(&[port("x", &[])], &[free("y", "N")]).is_err());
+    }
+
+    #[test]
+    fn a_list_of_sums_is_read_as_sha256sum_writes_it() {
+        let sums = "aa  other.onnx\nBB *m.onnx\ncc  ./n.onnx\r\n\nrubbish\n";
+        assert_eq!(listed_sum(sums, "m.onnx").as_deref(), Some("bb"));
+        assert_eq!(listed_sum(sums, "n.onnx").as_deref(), Some("cc"));
+        assert_eq!(listed_sum(sums, "onnx"), None);
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

@@ -1,0 +1,209 @@
+//! tract, the engine inside this program: pure Rust, nothing to install.
+//!
+//! tract is fastest with all sizes known, so a model gets one plan per batch size, made when first needed (all of them
+//! before a run starts) and shared by the workers. Each plan holds its own packed weights; sizes are therefore powers
+//! of two: a batch of 7 runs as 4, 2 and 1, which costs no more time here (tract gains nothing from larger batches)
+//! and bounds the plans. A model with further free sizes (sequence lengths) has one plan for all of them instead.
+//!
+//! An inference runs on its worker's thread alone: `threads` means nothing here, more workers use more cores.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tract_onnx::pb::ModelProto;
+use tract_onnx::prelude::{
+    DatumType, Framework as _, InferenceFact, InferenceModel, InferenceModelExt as _, IntoRunnable as _, TDim, TValue,
+    TVec, Tensor, TractResult, TypedRunnableModel,
+};
+
+use super::super::BackendOptions;
+use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
+use super::model::Model;
+use crate::tensor::DType;
+
+/// The version in Cargo.lock (a test compares).
+const NAME: &str = "tract 0.23.9";
+
+// Tensors are handed over as they lie in memory.
+const _: () = assert!(cfg!(target_endian = "little"), "tensors are little-endian, and so must this machine be");
+
+type Plan = Arc<TypedRunnableModel>;
+
+/// See the module.
+pub(super) struct Tract {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    model: Model,
+    max_batch: NonZeroUsize,
+    /// As read from the file, before any size was set.
+    template: InferenceModel,
+    /// By batch size; under [`ANY_SIZE`] the plan that serves all.
+    plans: Mutex<BTreeMap<usize, Plan>>,
+}
+
+const ANY_SIZE: usize = 0;
+
+impl Tract {
+    pub(super) fn new(model: &Model, proto: &ModelProto, options: &BackendOptions) -> Result<Tract, String> {
+        if options.threads.get() > 1 {
+            tracing::warn!(
+                "{NAME} runs an inference on one thread, not {}: use more workers instead, or ONNX Runtime",
+                options.threads
+            );
+        }
+        // The sizes between the ends are inferred anew for each batch size; those in the file may contradict them.
+        let onnx = tract_onnx::onnx().with_ignore_value_info(true);
+        let template = no_panic(|| onnx.model_for_proto_model(proto))?;
+        let plans = Mutex::default();
+        let max_batch = model.max_batch(options.max_batch);
+        Ok(Tract { shared: Arc::new(Shared { model: model.clone(), max_batch, template, plans }) })
+    }
+}
+
+impl Engine for Tract {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn hint(&self) -> &'static str {
+        "; ONNX Runtime may run it: set ORT_DYLIB_PATH to its library"
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>, String> {
+        self.shared.plan(1)?;
+        Ok(Box::new(Runner { shared: Arc::clone(&self.shared) }))
+    }
+}
+
+impl Shared {
+    /// The plan for a batch of this size; made under the lock, so that workers that need the same one make one.
+    fn plan(&self, batch: usize) -> Result<Plan, String> {
+        let key = if self.model.has_free_dims() { ANY_SIZE } else { batch };
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(&key) {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = no_panic(|| self.make_plan(key))?;
+        plans.insert(key, Arc::clone(&plan));
+        Ok(plan)
+    }
+
+    fn make_plan(&self, key: usize) -> TractResult<Plan> {
+        let mut model = self.template.clone();
+        for (number, spec) in self.model.inputs.iter().enumerate() {
+            let dims: TVec<TDim> = (0..spec.dims.len()).map(|dim| self.size(&model, number, dim, key)).collect();
+            model.set_input_fact(number, InferenceFact::dt_shape(datum_type(spec.dtype), dims))?;
+        }
+        model.into_optimized()?.into_runnable()
+    }
+
+    /// One dimension of one input: as in the file, the batch size, or a symbol (the model's own where it has a name).
+    fn size(&self, model: &InferenceModel, input: usize, dim: usize, key: usize) -> TDim {
+        let fixed = self.model.inputs[input].dims[dim];
+        if let Some(fixed) = fixed {
+            return TDim::from(i64::from(fixed));
+        }
+        if self.model.batching.is_err() && dim == 0 {
+            return TDim::from(1);
+        }
+        if key != ANY_SIZE {
+            return TDim::from(key as i64);
+        }
+        let symbol = match (&self.model.symbols[input][dim], dim) {
+            // Free in every input and named in some only: the batch is one size all the same.
+            (_, 0) => "batch_of_samples".to_owned(),
+            // Plain names only; an expression is a size of its own.
+            (Some(name), _) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => name.clone(),
+            _ => format!("free_{input}_{dim}"),
+        };
+        TDim::from(model.symbols.sym(&symbol))
+    }
+}
+
+/// tract answers some malformed models, and some values (an index out of range), with a panic. Nothing that a panic
+/// could leave half done outlives it: models under construction are dropped, and every run has a state of its own.
+fn no_panic<T>(body: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(result) => result.map_err(|error| format!("{error:#}")),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("tract panicked: {}", text.unwrap_or("no message")))
+        }
+    }
+}
+
+struct Runner {
+    shared: Arc<Shared>,
+}
+
+impl Session for Runner {
+    fn sizes(&self) -> Sizes {
+        let most = self.shared.max_batch;
+        if self.shared.model.has_free_dims() { Sizes::UpTo(most) } else { Sizes::PowersOfTwoUpTo(most) }
+    }
+
+    fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<BatchOutput>, String> {
+        let first = inputs.first().and_then(|input| input.dims.first());
+        let batch = if self.shared.model.batching.is_ok() { first.copied().unwrap_or(1) } else { 1 };
+        let plan = self.shared.plan(batch)?;
+        no_panic(|| {
+            let outputs = plan.run(inputs.iter().map(tensor).collect::<TractResult<_>>()?)?;
+            self.shared.model.outputs.iter().zip(&outputs).map(|(spec, value)| output(spec.dtype, value)).collect()
+        })
+    }
+}
+
+fn tensor(input: &BatchInput<'_>) -> TractResult<TValue> {
+    let mut tensor = Tensor::zero_dt(datum_type(input.dtype), &input.dims)?;
+    let mut rest = tensor.as_bytes_mut();
+    for part in &input.parts {
+        let (place, after) = rest.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        rest = after;
+    }
+    if input.dtype == DType::Bool {
+        // Anything but 0 and 1 in a Rust bool is undefined behaviour.
+        tensor.as_bytes_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
+    Ok(tensor.into())
+}
+
+fn output(dtype: DType, value: &TValue) -> TractResult<BatchOutput> {
+    // tract computes with sizes in a type of its own and hands that out where a model returns a shape.
+    let tensor = value.cast_to_dt(datum_type(dtype))?;
+    Ok(BatchOutput { dims: tensor.shape().to_vec(), data: tensor.as_bytes().to_vec() })
+}
+
+fn datum_type(dtype: DType) -> DatumType {
+    match dtype {
+        DType::U8 => DatumType::U8,
+        DType::I8 => DatumType::I8,
+        DType::U16 => DatumType::U16,
+        DType::I16 => DatumType::I16,
+        DType::U32 => DatumType::U32,
+        DType::I32 => DatumType::I32,
+        DType::U64 => DatumType::U64,
+        DType::I64 => DatumType::I64,
+        DType::F16 => DatumType::F16,
+        DType::F32 => DatumType::F32,
+        DType::F64 => DatumType::F64,
+        DType::Bool => DatumType::Bool,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_has_the_version_that_is_built_in() {
+        let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock")).unwrap();
+        let version = NAME.strip_prefix("tract ").unwrap();
+        assert!(lock.contains(&format!("name = \"tract-onnx\"\nversion = \"{version}\"")), "{NAME} is out of date");
+    }
+}
