@@ -119,3 +119,26 @@ fn a_node_is_free_again_after_its_run_died() {
     ]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
+
+#[test]
+fn waiting_for_nodes_can_be_interrupted_too() {
+    let absent = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let folder = RunFolder::new();
+    let mut run = LoadGen::start(&[
+        "run",
+        "--sut",
+        &absent,
+        "--wait-ready",
+        "60s",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Server",
+        "--out",
+        folder.arg(),
+    ]);
+    run.wait_for_log("waiting for");
+    run.signal(Signal::SIGINT);
+    assert_eq!(run.finish().code, Some(5));
+    assert!(!folder.path.exists(), "nothing was measured");
+}

@@ -7,10 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::folder::{FolderError, RunFolder, Spool};
 use super::progress::Counts;
 use super::run::Finished;
-use crate::plan::PhasePlan;
+use crate::plan::{PhasePlan, Plan};
 use crate::report::detail::DetailContext;
 use crate::report::{self, Trailer, accuracy, detail};
 use crate::run::{AccuracyEntry, Observer};
+use crate::settings::Scenario;
 use crate::world::TimeNs;
 
 /// Bytes of text gathered before they go to the file.
@@ -27,11 +28,18 @@ pub(crate) struct AccuracyLog {
     answers: Vec<(usize, Vec<u8>)>,
     keep: bool,
     in_accuracy_phase: bool,
+    scenario: Scenario,
+    min_duration_ns: u64,
 }
 
 impl AccuracyLog {
     /// `keep`: the answers will be scored.
-    pub(crate) fn create(folder: &RunFolder, counts: Arc<Counts>, keep: bool) -> Result<AccuracyLog, FolderError> {
+    pub(crate) fn create(
+        folder: &RunFolder,
+        plan: &Plan,
+        counts: Arc<Counts>,
+        keep: bool,
+    ) -> Result<AccuracyLog, FolderError> {
         Ok(AccuracyLog {
             spool: folder.spool("mlperf_log_accuracy.json")?,
             text: accuracy::OPEN.to_owned(),
@@ -41,6 +49,8 @@ impl AccuracyLog {
             answers: Vec::new(),
             keep,
             in_accuracy_phase: false,
+            scenario: plan.effective().scenario,
+            min_duration_ns: plan.effective().min_duration_ms.saturating_mul(1_000_000),
         })
     }
 
@@ -76,9 +86,16 @@ impl Observer for AccuracyLog {
 
     fn phase_started(&mut self, phase: &PhasePlan, _start: TimeNs) {
         self.in_accuracy_phase = phase.is_accuracy();
+        let Counts { issued, planned, planned_ns, phase: number, .. } = &*self.counts;
         // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
-        let planned = phase.generated.samples() + self.counts.issued.load(Relaxed);
-        self.counts.planned.store(planned, Relaxed);
+        let (samples, duration_ns) = match (phase.is_accuracy(), self.scenario) {
+            (_, Scenario::Server) => (phase.generated.samples(), phase.generated.duration_ns),
+            (true, _) | (_, Scenario::Offline) => (phase.generated.samples(), 0),
+            _ => (0, self.min_duration_ns),
+        };
+        planned.store(if samples > 0 { issued.load(Relaxed) + samples } else { 0 }, Relaxed);
+        planned_ns.store(duration_ns, Relaxed);
+        number.fetch_add(1, Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 //! - `args`, `exit`: what can be typed, and how it ends;
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
+//! - `setup`, `targets`, `signals`: what is checked and caught before anything is sent;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
 //! - `accuracy`, `trace`: the commands that need no SUT.
 
@@ -21,6 +22,7 @@ mod result;
 mod run;
 mod screen;
 mod setup;
+mod signals;
 mod tally;
 mod targets;
 mod vectors;

@@ -15,8 +15,12 @@ pub(crate) struct Counts {
     pub(crate) issued: AtomicU64,
     /// Samples that ended, answered or failed.
     pub(crate) ended: AtomicU64,
-    /// Samples the current phase will issue at least; 0 when that is not known.
+    /// Samples that will have been issued at the end of the phase; 0 when time decides, not their number.
     pub(crate) planned: AtomicU64,
+    /// How long the phase will take at least, if that is known; else 0.
+    pub(crate) planned_ns: AtomicU64,
+    /// Which phase it is, counted from 1; the display starts its clock anew with each.
+    pub(crate) phase: AtomicU64,
 }
 
 /// A thread that redraws the line; ends, and clears the line, when dropped.
@@ -57,17 +61,28 @@ fn draw(counts: &Counts, what: String, stop: &AtomicBool) {
     let template = "{prefix} [{elapsed_precise}] {wide_bar} {msg}";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_prefix(what);
-    let start = Instant::now();
+    let (mut phase, mut start, mut before) = (0, Instant::now(), 0);
     while !stop.load(SeqCst) {
-        let (issued, ended) = (counts.issued.load(Relaxed), counts.ended.load(Relaxed));
-        let planned = counts.planned.load(Relaxed).max(issued);
-        let rate = ended as f64 / start.elapsed().as_secs_f64().max(1e-3);
-        let left = planned.saturating_sub(ended) as f64 / rate.max(1e-3);
-        bar.set_length(planned);
-        bar.set_position(ended);
-        let left = if rate > 0.0 { format!(", about {left:.0} s left") } else { String::new() };
-        let outstanding = issued.saturating_sub(ended);
-        bar.set_message(format!("{ended} of {planned}, {rate:.0}/s, {outstanding} outstanding{left}"));
+        let ended = counts.ended.load(Relaxed);
+        if std::mem::replace(&mut phase, counts.phase.load(Relaxed)) != phase {
+            (start, before) = (Instant::now(), ended);
+        }
+        let elapsed_s = start.elapsed().as_secs_f64();
+        let rate = (ended - before) as f64 / elapsed_s.max(1e-3);
+        let issued = counts.issued.load(Relaxed).max(ended);
+        let planned = counts.planned.load(Relaxed);
+        let planned_s = counts.planned_ns.load(Relaxed) as f64 / 1e9;
+        let by_count = planned.saturating_sub(ended) as f64 / rate.max(1e-3);
+        let left_s = if planned_s > 0.0 { planned_s - elapsed_s } else { by_count };
+        let (length, position) = match (planned, planned_s > 0.0) {
+            (0, true) => ((planned_s * 1e3) as u64, (elapsed_s * 1e3) as u64),
+            (planned, _) => (planned, ended),
+        };
+        bar.set_length(length.max(position));
+        bar.set_position(position);
+        let outstanding = issued - ended;
+        let left_s = left_s.clamp(0.0, 1e7);
+        bar.set_message(format!("{ended} samples, {rate:.0}/s, {outstanding} outstanding, about {left_s:.0} s left"));
         std::thread::park_timeout(REDRAW);
     }
     bar.finish_and_clear();

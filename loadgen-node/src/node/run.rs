@@ -1,14 +1,12 @@
 //! The command `run`: one test, from flags to run folder.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
 use anyhow::Context as _;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::dataset::Dataset;
 use qdl::{Config, Driver, NodeReport, Policy, Qdl, RunConfig, SutName};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::args::RunArgs;
 use super::exit::{Exit, OrExit as _, Outcome};
@@ -18,6 +16,7 @@ use super::logs::{AccuracyLog, Logs};
 use super::net_world::NetWorld;
 use super::progress::{Counts, Progress};
 use super::setup::{self, Setup};
+use super::signals::Signals;
 use super::tally::Tally;
 use super::{result, screen, targets};
 use crate::plan::Plan;
@@ -44,39 +43,26 @@ pub(crate) struct Finished<'a> {
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let setup = setup::prepare(args)?;
     let nodes = targets::parse(&args.sut).context("--sut").or_exit(Exit::Usage)?;
-    let folder = RunFolder::create(&setup.out).or_exit(Exit::Usage)?;
-    match run_in(args, setup, nodes, &folder) {
-        Ok(exit) => Ok(exit),
-        Err(failure) => {
-            folder.discard_if_empty();
-            Err(failure)
-        }
-    }
-}
-
-fn run_in(args: &RunArgs, setup: Setup, nodes: Vec<qdl::NodeAddress>, folder: &RunFolder) -> Outcome {
-    // From here on a signal ends the run in good order instead of the program.
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The second signal ends the program at once: the user means it.
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .context("cannot handle signals")
-            .or_exit(Exit::Bug)?;
-    }
+    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
     let qdl = connect(args, nodes)?;
     for node in qdl.nodes() {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
         setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
     }
-    let finished = drive(args, setup, &qdl, folder, stop)?;
-    let exit = exit_of(&finished);
-    Logs::new(&finished).write(folder).or_exit(Exit::Bug)?;
+    let folder = RunFolder::create(&setup.out).or_exit(Exit::Usage)?;
+    let finished = match drive(args, setup, &qdl, &folder, &signals) {
+        Ok(finished) => finished,
+        Err(failure) => {
+            folder.discard_if_empty();
+            return Err(failure);
+        }
+    };
+    Logs::new(&finished).write(&folder).or_exit(Exit::Bug)?;
     let json = result::json(&finished);
     let text = serde_json::to_string_pretty(&json).or_exit(Exit::Bug)?;
     folder.write("result_summary.json", text.as_bytes()).or_exit(Exit::Bug)?;
     screen::show(&finished, folder.path()).or_exit(Exit::Bug)?;
-    Ok(exit)
+    Ok(exit_of(&finished))
 }
 
 fn connect(args: &RunArgs, nodes: Vec<qdl::NodeAddress>) -> Outcome<Qdl> {
@@ -84,6 +70,9 @@ fn connect(args: &RunArgs, nodes: Vec<qdl::NodeAddress>) -> Outcome<Qdl> {
     let mut config = Config::new(nodes);
     config.client = format!("{host} (pid {})", std::process::id());
     config.wait_ready = args.wait_ready;
+    if !args.wait_ready.is_zero() {
+        tracing::info!("waiting for SUT nodes at {}, {:?} at most", args.sut, args.wait_ready);
+    }
     Qdl::connect(config).or_exit(Exit::Network)
 }
 
@@ -92,7 +81,7 @@ fn drive<'a>(
     setup: Setup,
     qdl: &Qdl,
     folder: &RunFolder,
-    stop: Arc<AtomicBool>,
+    signals: &Signals,
 ) -> Outcome<Finished<'a>> {
     let Setup { benchmark, dataset, plan, .. } = setup;
     let asked = Instant::now();
@@ -103,9 +92,10 @@ fn drive<'a>(
     let run = qdl.start(&run_config(args, inline), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let counts = Arc::new(Counts::default());
     let progress = Progress::start(Arc::clone(&counts), format!("{} {}", benchmark.name, args.scenario.name()));
-    let mut log = AccuracyLog::create(folder, Arc::clone(&counts), benchmark.accuracy.is_some()).or_exit(Exit::Bug)?;
+    let mut log =
+        AccuracyLog::create(folder, &plan, Arc::clone(&counts), benchmark.accuracy.is_some()).or_exit(Exit::Bug)?;
     let dataset_name = dataset.name().to_owned();
-    let mut world = NetWorld::new(run, inbox, dataset, inline, stop, counts);
+    let mut world = NetWorld::new(run, inbox, dataset, inline, signals.run_begins(), counts);
     let started = SystemTime::now();
     tracing::info!("run started: {} {}", args.scenario.name(), args.mode.name());
     let mut outcome = crate::run::run(&plan, &mut world, &mut log, RunOptions::default());

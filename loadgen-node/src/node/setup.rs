@@ -8,6 +8,7 @@ use lon_qsl::dataset::Dataset;
 
 use super::args::RunArgs;
 use super::exit::{Exit, OrExit as _, Outcome};
+use super::folder::FolderError;
 use crate::plan::Plan;
 use crate::settings::{Assignment, Mode, OFFICIAL_SEEDS, Qsl, Scenario, TestSettings};
 
@@ -27,6 +28,10 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let settings = settings(benchmark, args.scenario, args.mode, &args.set)?;
     let plan = Plan::new(settings, qsl).context("these settings cannot be run").or_exit(Exit::Usage)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
+    // Found here, before any node is bothered; made once they have all agreed to the run.
+    if out.exists() {
+        return Err(FolderError::Exists(out)).or_exit(Exit::Usage);
+    }
     Ok(Setup { benchmark, dataset, plan, out })
 }
 
