@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lon_tests::process::{Finished, LoadGen, SutNode, binary, repository};
 use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
 
 fn refused(args: &[&str], parts: &[&str]) {
     let finished = LoadGen::run(args);
@@ -109,20 +110,8 @@ fn backends_that_do_not_exist_list_those_that_do() {
 fn a_model_that_does_not_fit_the_samples_shows_both_signatures() {
     let backend = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
     let node = SutNode::start("a", &backend, &[]);
-    let folder = RunFolder::new();
-    let finished = LoadGen::run(&[
-        "run",
-        "--sut",
-        &node.address,
-        "--benchmark",
-        "synthetic",
-        "--dataset",
-        "synthetic:f32[3,224,224]x4",
-        "--scenario",
-        "Offline",
-        "--out",
-        folder.arg(),
-    ]);
+    let test = TestRun::new("Offline").on(&node.address).dataset("synthetic:f32[3,224,224]x4");
+    let (finished, folder) = test.finish();
     assert_refused(&finished, &["f32[3,224,224]", "image u8[N,1,8,8]", &node.address]);
     assert!(!folder.path.exists());
 }

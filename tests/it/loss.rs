@@ -2,27 +2,12 @@
 
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
-fn long_run(nodes: &[&SutNode], scenario: &str, folder: &RunFolder) -> LoadGen {
-    let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
-    let mut run = LoadGen::start(&[
-        "run",
-        "--sut",
-        &sut.join(","),
-        "--benchmark",
-        "synthetic",
-        "--dataset",
-        "synthetic:u8[64]x16",
-        "--scenario",
-        scenario,
-        "--set",
-        "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000",
-        "--out",
-        folder.arg(),
-    ]);
-    run.wait_for_log("run started");
-    run
+fn long_run(sut: &str, scenario: &str) -> (LoadGen, RunFolder) {
+    let settings = "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000";
+    TestRun::new(scenario).on(sut).set(settings).begin()
 }
 
 #[test]
@@ -32,8 +17,8 @@ fn a_node_killed_in_the_middle_ends_the_run_with_exit_4() {
             SutNode::start("stays", "synthetic:constant=2ms", &[]),
             SutNode::start("dies", "synthetic:constant=2ms", &[]),
         ];
-        let folder = RunFolder::new();
-        let run = long_run(&[&nodes[0], &nodes[1]], scenario, &folder);
+        let sut = format!("{},{}", nodes[0].address, nodes[1].address);
+        let (run, folder) = long_run(&sut, scenario);
         nodes[1].signal(Signal::SIGKILL);
         let finished = run.finish();
         assert_eq!(finished.code, Some(4), "{scenario}: {finished:?}");
@@ -49,8 +34,7 @@ fn a_node_killed_in_the_middle_ends_the_run_with_exit_4() {
 #[test]
 fn a_node_that_freezes_is_lost_by_its_silence() {
     let node = SutNode::start("frozen", "synthetic:constant=2ms", &[]);
-    let folder = RunFolder::new();
-    let run = long_run(&[&node], "Server", &folder);
+    let (run, folder) = long_run(&node.address, "Server");
     node.signal(Signal::SIGSTOP);
     let finished = run.finish();
     assert_eq!(finished.code, Some(4), "{finished:?}");
@@ -61,8 +45,7 @@ fn a_node_that_freezes_is_lost_by_its_silence() {
 #[test]
 fn a_node_that_is_told_to_stop_answers_what_it_has() {
     let node = SutNode::start("leaves", "synthetic:constant=2ms", &[]);
-    let folder = RunFolder::new();
-    let run = long_run(&[&node], "Server", &folder);
+    let (run, folder) = long_run(&node.address, "Server");
     node.signal(Signal::SIGTERM);
     let finished = run.finish();
     assert_eq!(finished.code, Some(4), "{finished:?}");
@@ -76,8 +59,7 @@ fn an_interrupted_run_writes_what_it_has_and_exits_5() {
         [("Server", Signal::SIGINT), ("Offline", Signal::SIGTERM), ("SingleStream", Signal::SIGINT)]
     {
         let node = SutNode::start("a", "synthetic:constant=2ms", &[]);
-        let folder = RunFolder::new();
-        let run = long_run(&[&node], scenario, &folder);
+        let (run, folder) = long_run(&node.address, scenario);
         run.signal(signal);
         let finished = run.finish();
         assert_eq!(finished.code, Some(5), "{scenario}: {finished:?}");
@@ -95,48 +77,18 @@ fn an_interrupted_run_writes_what_it_has_and_exits_5() {
 #[test]
 fn a_node_is_free_again_after_its_run_died() {
     let node = SutNode::start("a", "null", &[]);
-    let folder = RunFolder::new();
-    let run = long_run(&[&node], "Server", &folder);
+    let (run, _folder) = long_run(&node.address, "Server");
     run.signal(Signal::SIGKILL);
     assert_eq!(run.finish().code, None);
-    let next = RunFolder::new();
-    let finished = LoadGen::run(&[
-        "run",
-        "--sut",
-        &node.address,
-        "--wait-ready",
-        "30s",
-        "--benchmark",
-        "synthetic",
-        "--dataset",
-        "synthetic:u8[64]x16",
-        "--scenario",
-        "Offline",
-        "--set",
-        "min_duration=0,min_query_count=100,target_qps=1",
-        "--out",
-        next.arg(),
-    ]);
+    let next = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=100,target_qps=1");
+    let (finished, _folder) = next.args(&["--wait-ready", "30s"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
 #[test]
 fn waiting_for_nodes_can_be_interrupted_too() {
     let absent = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let folder = RunFolder::new();
-    let mut run = LoadGen::start(&[
-        "run",
-        "--sut",
-        &absent,
-        "--wait-ready",
-        "60s",
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Server",
-        "--out",
-        folder.arg(),
-    ]);
+    let (mut run, folder) = TestRun::digits("Server").on(&absent).args(&["--wait-ready", "60s"]).start();
     run.wait_for_log("waiting for");
     run.signal(Signal::SIGINT);
     assert_eq!(run.finish().code, Some(5));

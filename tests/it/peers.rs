@@ -3,31 +3,15 @@
 use bytes::Bytes;
 use lon_proto::v1::DispatchResponse;
 use lon_tests::peer::{Manners, Peer, Script, Step, eight_bytes};
-use lon_tests::process::{Finished, LoadGen};
+use lon_tests::process::Finished;
 use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
 use tonic::Status;
 
 fn run_against(script: Script, more: &[&str]) -> (Finished, RunFolder) {
     let peer = Peer::start(Manners { script, ..Manners::good("odd") });
-    let folder = RunFolder::new();
-    let sut = peer.address.to_string();
-    let mut args = vec![
-        "run",
-        "--sut",
-        &sut,
-        "--benchmark",
-        "synthetic",
-        "--dataset",
-        "synthetic:u8[64]x16",
-        "--scenario",
-        "Server",
-        "--set",
-        "min_duration=0,min_query_count=100,target_qps=2000",
-        "--out",
-        folder.arg(),
-    ];
-    args.extend_from_slice(more);
-    let finished = LoadGen::run(&args);
+    let test = TestRun::new("Server").on(&peer.address.to_string()).args(more);
+    let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_qps=2000").finish();
     folder.assert_complete();
     (finished, folder)
 }

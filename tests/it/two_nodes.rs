@@ -1,18 +1,14 @@
 //! The main job over separate processes.
 
-use lon_tests::process::{Finished, LoadGen, SutNode, repository};
-use lon_tests::run_folder::RunFolder;
+use lon_tests::process::{SutNode, repository};
+use lon_tests::test_run::TestRun;
 
 fn digits_backend() -> String {
     format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display())
 }
 
-fn run(nodes: &[&SutNode], folder: &RunFolder, more: &[&str]) -> Finished {
-    let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
-    let sut = sut.join(",");
-    let mut args = vec!["run", "--sut", &sut, "--out", folder.arg()];
-    args.extend_from_slice(more);
-    LoadGen::run(&args)
+fn addresses(nodes: &[SutNode]) -> String {
+    nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(",")
 }
 
 #[test]
@@ -27,9 +23,8 @@ fn digits_are_answered_right_over_two_addresses() {
             &["--max-batch", "4", "--max-delay", "1ms", "--workers", "2"],
         ),
     ];
-    let folder = RunFolder::new();
-    let args = ["--benchmark", "digits", "--scenario", "Offline", "--mode", "AccuracyOnly"];
-    let finished = run(&[&nodes[0], &nodes[1]], &folder, &args);
+    let test = TestRun::digits("Offline").on(&addresses(&nodes)).args(&["--mode", "AccuracyOnly"]);
+    let (finished, folder) = test.finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     folder.assert_complete();
     let result = folder.result();
@@ -57,10 +52,7 @@ fn every_scenario_is_valid_on_null_nodes() {
         ("Offline", "min_duration=300,target_qps=50000"),
     ] {
         let nodes = [SutNode::start("a", "null", &[]), SutNode::start("b", "null", &[])];
-        let folder = RunFolder::new();
-        let dataset = "synthetic:u8[64]x1024";
-        let args = ["--benchmark", "synthetic", "--dataset", dataset, "--scenario", scenario, "--set", settings];
-        let finished = run(&[&nodes[0], &nodes[1]], &folder, &args);
+        let (finished, folder) = TestRun::new(scenario).on(&addresses(&nodes)).set(settings).finish();
         folder.assert_complete();
         let result = folder.result();
         assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{scenario}: {result}");
@@ -73,24 +65,13 @@ fn every_scenario_is_valid_on_null_nodes() {
 #[test]
 fn large_samples_travel_in_parts() {
     let node = SutNode::start("a", "null", &[]);
-    let folder = RunFolder::new();
     // Just over two parts each, and one more connection than nodes.
-    let dataset = "synthetic:u8[2097153]x8";
-    let args = [
-        "--benchmark",
-        "synthetic",
-        "--dataset",
-        dataset,
-        "--scenario",
-        "Offline",
-        "--connections",
-        "2",
-        "--io-threads",
-        "2",
-        "--set",
-        "min_duration=0,min_query_count=64,target_qps=1",
-    ];
-    let finished = run(&[&node], &folder, &args);
+    let (finished, folder) = TestRun::new("Offline")
+        .on(&node.address)
+        .dataset("synthetic:u8[2097153]x8")
+        .set("min_duration=0,min_query_count=64,target_qps=1")
+        .args(&["--connections", "2", "--io-threads", "2"])
+        .finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let result = folder.result();
     assert_eq!(result["counts"]["completed"], 64, "{result}");
@@ -102,19 +83,8 @@ fn large_samples_travel_in_parts() {
 #[test]
 fn synthetic_service_time_shows_in_the_latency() {
     let node = SutNode::start("a", "synthetic:constant=2ms", &["--max-batch", "1"]);
-    let folder = RunFolder::new();
-    let dataset = "synthetic:u8[64]x16";
-    let args = [
-        "--benchmark",
-        "synthetic",
-        "--dataset",
-        dataset,
-        "--scenario",
-        "SingleStream",
-        "--set",
-        "min_duration=0,min_query_count=100,target_latency=1",
-    ];
-    let finished = run(&[&node], &folder, &args);
+    let test = TestRun::new("SingleStream").on(&node.address);
+    let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_latency=1").finish();
     let result = folder.result();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(result["latency_ns"]["min"].as_u64().unwrap() >= 2_000_000, "{result}");

@@ -3,24 +3,12 @@
 use std::collections::HashSet;
 
 use lon_tests::peer::{Manners, Peer};
-use lon_tests::process::LoadGen;
 use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
 
 fn run(peer: &Peer, scenario: &str, settings: &str) -> RunFolder {
-    let folder = RunFolder::new();
-    let finished = LoadGen::run(&[
-        "run",
-        "--sut",
-        &peer.address.to_string(),
-        "--benchmark",
-        "digits",
-        "--scenario",
-        scenario,
-        "--set",
-        settings,
-        "--out",
-        folder.arg(),
-    ]);
+    let test = TestRun::digits(scenario).on(&peer.address.to_string()).set(settings);
+    let (finished, folder) = test.finish();
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     folder
 }
@@ -83,21 +71,10 @@ fn nothing_in_a_run_says_what_it_is() {
 #[test]
 fn name_trips_are_real_and_each_has_a_nonce_of_its_own() {
     let peers = [Peer::start(Manners::good("a")), Peer::start(Manners::good("b"))];
-    let folder = RunFolder::new();
     let sut = format!("{},{}", peers[0].address, peers[1].address);
-    LoadGen::run(&[
-        "run",
-        "--sut",
-        &sut,
-        "--benchmark",
-        "digits",
-        "--scenario",
-        "Offline",
-        "--set",
-        "min_duration=0,min_query_count=10,target_qps=1",
-        "--out",
-        folder.arg(),
-    ]);
+    let (finished, _folder) =
+        TestRun::digits("Offline").on(&sut).set("min_duration=0,min_query_count=10,target_qps=1").finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
     for peer in &peers {
         let heard = peer.heard();
         // At the first contact, before the run, and when the results are built.

@@ -6,3 +6,4 @@
 pub mod peer;
 pub mod process;
 pub mod run_folder;
+pub mod test_run;

@@ -1,0 +1,74 @@
+//! `loadgen-node run`, said in a sentence: `TestRun::new("Server").on(&node.address).set("target_qps=500").finish()`.
+
+use crate::process::{Finished, LoadGen};
+use crate::run_folder::RunFolder;
+
+/// A run that is being put together. Synthetic samples of 64 bytes unless told otherwise.
+pub struct TestRun {
+    args: Vec<String>,
+    /// Where it writes.
+    pub folder: RunFolder,
+}
+
+impl TestRun {
+    /// A run of this scenario on synthetic samples.
+    pub fn new(scenario: &str) -> TestRun {
+        TestRun::of("synthetic", scenario).args(&["--dataset", "synthetic:u8[64]x16"])
+    }
+
+    /// A run of this scenario on the digits.
+    pub fn digits(scenario: &str) -> TestRun {
+        TestRun::of("digits", scenario)
+    }
+
+    fn of(benchmark: &str, scenario: &str) -> TestRun {
+        let folder = RunFolder::new();
+        let run = TestRun { args: vec!["run".to_owned()], folder };
+        let out = run.folder.arg().to_owned();
+        run.args(&["--benchmark", benchmark, "--scenario", scenario, "--out", &out])
+    }
+
+    /// Against these nodes, comma-separated.
+    pub fn on(self, sut: &str) -> TestRun {
+        self.args(&["--sut", sut])
+    }
+
+    /// With these settings, comma-separated.
+    pub fn set(self, settings: &str) -> TestRun {
+        self.args(&["--set", settings])
+    }
+
+    /// With other synthetic samples.
+    pub fn dataset(mut self, dataset: &str) -> TestRun {
+        match self.args.iter_mut().find(|arg| arg.starts_with("synthetic:")) {
+            Some(arg) => *arg = dataset.to_owned(),
+            None => panic!("only a synthetic run has synthetic samples"),
+        }
+        self
+    }
+
+    /// With more flags.
+    pub fn args(mut self, more: &[&str]) -> TestRun {
+        self.args.extend(more.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Starts it.
+    pub fn start(self) -> (LoadGen, RunFolder) {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        (LoadGen::start(&args), self.folder)
+    }
+
+    /// Starts it and returns when it says that the run has begun.
+    pub fn begin(self) -> (LoadGen, RunFolder) {
+        let (mut run, folder) = self.start();
+        run.wait_for_log("run started");
+        (run, folder)
+    }
+
+    /// Runs it to its end.
+    pub fn finish(self) -> (Finished, RunFolder) {
+        let (run, folder) = self.start();
+        (run.finish(), folder)
+    }
+}
