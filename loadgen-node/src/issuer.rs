@@ -47,6 +47,11 @@ pub enum Stop {
         /// When, from the start of the phase.
         duration_ns: u64,
     },
+    /// Nothing could have made the phase pass any more; only in a search for the peak, and only when asked.
+    GivenUp {
+        /// Late samples.
+        late: u64,
+    },
     /// The world was told to stop.
     Interrupted,
     /// The world broke.
@@ -66,6 +71,7 @@ impl Stop {
                  TestSettings so they are more accurate."
                     .to_owned(),
             )),
+            Self::GivenUp { late } => Some((false, format!("Giving up: {late} late samples are beyond repair."))),
             Self::TooManyOutstanding { issued, outstanding } => {
                 Some(early(&format!("Too many outstanding queries. issued {issued} outstanding {outstanding}")))
             }

@@ -18,6 +18,11 @@ impl Picks {
         Self { stream: Rng::unseeded(), offset: Rng::new(accuracy_log_rng_seed).real(), probability }
     }
 
+    /// Goes on with another probability.
+    pub(crate) fn set_probability(&mut self, probability: f64) {
+        self.probability = probability;
+    }
+
     /// Whether any sample can be picked. With probability 0 it takes a sum of exactly 0 or 1 (chance 2^-53 a sample),
     /// which is not worth two draws for every sample of every run.
     pub(crate) fn possible(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Random numbers exactly as the official LoadGen draws them (GCC 11 or later): engine, bounded integers, shuffles, reals.
+//! Random numbers exactly as the official LoadGen draws them: engine, bounded integers, shuffles, reals.
 //!
 //! The standard fixes only the engine; how a library turns its draws into integers, reals and permutations is fixed
 //! here, and every rule decides which sample is asked when. Not a general random library: nothing may be added that
@@ -6,45 +6,70 @@
 
 use rand_mt::Mt;
 
+use crate::profile::IntegerRule;
+
 /// Lists up to this length are shuffled with two positions per draw: the product of two bounds still fits a draw.
 const PAIRED_SHUFFLE_MAX: usize = 65_535;
 
 /// The largest real below 1.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
-/// The 32-bit Mersenne Twister.
+/// The 32-bit Mersenne Twister, and what is made of its draws.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(Mt);
+pub(crate) struct Rng {
+    engine: Mt,
+    integers: IntegerRule,
+}
 
 impl Rng {
     /// Seeds the engine; only the low 32 bits of the seed act.
     pub(crate) fn new(seed: u64) -> Self {
-        Self(Mt::new(seed as u32))
+        Self::with_rule(seed, IntegerRule::default())
+    }
+
+    /// The same, drawing integers by the given rule.
+    pub(crate) fn with_rule(seed: u64, integers: IntegerRule) -> Self {
+        Self { engine: Mt::new(seed as u32), integers }
     }
 
     /// The engine with its default seed.
     pub(crate) fn unseeded() -> Self {
-        Self(Mt::new_unseeded())
+        Self { engine: Mt::new_unseeded(), integers: IntegerRule::default() }
     }
 
     /// Uniform integer in `0..n`, for `n` of at least 1: the high half of a product, redrawn where it would be biased.
     #[inline]
     pub(crate) fn below(&mut self, n: u32) -> u32 {
-        let mut product = u64::from(self.0.next_u32()) * u64::from(n);
+        if self.integers == IntegerRule::Division {
+            return self.below_by_division(n);
+        }
+        let mut product = u64::from(self.engine.next_u32()) * u64::from(n);
         if (product as u32) < n {
             let threshold = n.wrapping_neg() % n;
             while (product as u32) < threshold {
-                product = u64::from(self.0.next_u32()) * u64::from(n);
+                product = u64::from(self.engine.next_u32()) * u64::from(n);
             }
         }
         (product >> 32) as u32
     }
 
+    /// The same by the older rule: a quotient, redrawn beyond the last whole multiple.
+    fn below_by_division(&mut self, n: u32) -> u32 {
+        let scale = u32::MAX / n;
+        let past = scale * n;
+        loop {
+            let draw = self.engine.next_u32();
+            if draw < past {
+                return draw / scale;
+            }
+        }
+    }
+
     /// Uniform real in `[0, 1)` from two draws, low half first.
     #[inline]
     pub(crate) fn real(&mut self) -> f64 {
-        let low = f64::from(self.0.next_u32());
-        let high = f64::from(self.0.next_u32());
+        let low = f64::from(self.engine.next_u32());
+        let high = f64::from(self.engine.next_u32());
         let real = (low + high * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
         if real < 1.0 { real } else { BELOW_ONE }
     }
@@ -92,14 +117,14 @@ mod tests {
     #[test]
     fn the_default_engine_matches_the_standard() {
         let mut rng = Rng::unseeded();
-        let last = (0..10_000).map(|_| rng.0.next_u32()).last();
+        let last = (0..10_000).map(|_| rng.engine.next_u32()).last();
         assert_eq!(last, Some(4_123_659_995));
     }
 
     #[test]
     fn seeds_act_modulo_two_to_the_32() {
         let (mut long, mut short) = (Rng::new((1 << 32) + 1), Rng::new(1));
-        assert!((0..100).all(|_| long.0.next_u32() == short.0.next_u32()));
+        assert!((0..100).all(|_| long.engine.next_u32() == short.engine.next_u32()));
     }
 
     #[test]
@@ -117,9 +142,19 @@ mod tests {
         for _ in 0..1_000 {
             rng.below(3 << 30);
         }
-        let next = rng.0.next_u32();
-        let draws = (0..3_000).position(|_| twin.0.next_u32() == next).unwrap();
+        let next = rng.engine.next_u32();
+        let draws = (0..3_000).position(|_| twin.engine.next_u32() == next).unwrap();
         assert!((1_200..1_500).contains(&draws), "{draws}");
+    }
+
+    #[test]
+    fn the_older_rule_divides() {
+        let (mut rng, mut twin) = (Rng::with_rule(9, IntegerRule::Division), Rng::new(9));
+        for n in [1, 2, 3, 10, 1_000, 3 << 30] {
+            let scale = u32::MAX / n;
+            let draw = std::iter::repeat_with(|| twin.engine.next_u32()).find(|draw| *draw < n * scale).unwrap();
+            assert_eq!(rng.below(n), draw / scale, "{n}");
+        }
     }
 
     /// Number of engine draws that shuffling `n` items takes.
@@ -130,8 +165,8 @@ mod tests {
         let mut sorted = list;
         sorted.sort_unstable();
         assert!(sorted.iter().enumerate().all(|(i, x)| i == *x as usize), "a permutation");
-        let next = rng.0.next_u32();
-        (0..2 * n + 10).position(|_| twin.0.next_u32() == next).unwrap()
+        let next = rng.engine.next_u32();
+        (0..2 * n + 10).position(|_| twin.engine.next_u32() == next).unwrap()
     }
 
     #[test]
@@ -151,7 +186,7 @@ mod tests {
     #[test]
     fn reals_take_their_low_half_first() {
         let (mut rng, mut twin) = (Rng::new(11), Rng::new(11));
-        let (low, high) = (twin.0.next_u32(), twin.0.next_u32());
+        let (low, high) = (twin.engine.next_u32(), twin.engine.next_u32());
         let expected = (f64::from(low) + f64::from(high) * 2f64.powi(32)) / 2f64.powi(64);
         assert_eq!(rng.real(), expected);
     }

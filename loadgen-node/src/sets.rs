@@ -1,8 +1,9 @@
 //! Loadable sets: which samples of the library are in memory during a phase, and in which order.
 //!
-//! Follows LoadGen 6.0.6 and later: a performance phase only touches indices below the performance count. Earlier
-//! releases shuffled the whole library first; that rule is not offered.
+//! A performance phase only touches indices below the performance count; by the older rule of [`SetRule`] it gets the
+//! first part of the whole library, shuffled.
 
+use crate::profile::{Profile, SetRule};
 use crate::rng::Rng;
 use crate::world::SampleIndex;
 
@@ -28,13 +29,18 @@ pub(crate) struct Cut {
     pub(crate) padding: u64,
     /// `qsl_rng_seed`.
     pub(crate) seed: u64,
+    /// By which rules.
+    pub(crate) profile: Profile,
 }
 
 /// The sets, in the order in which accuracy phases run them; a performance phase uses the first.
 pub(crate) fn loadable_sets(cut: Cut) -> Vec<LoadableSet> {
-    let count = cut.count.min(u64::from(cut.total)) as u32;
+    let count = match cut.profile.set {
+        SetRule::BelowPerformanceCount => cut.count.min(u64::from(cut.total)) as u32,
+        SetRule::WholeLibrary => cut.total,
+    };
     let mut all: Vec<SampleIndex> = (0..count).map(SampleIndex).collect();
-    Rng::new(cut.seed).shuffle(&mut all);
+    Rng::with_rule(cut.seed, cut.profile.integers).shuffle(&mut all);
     let per_set = if cut.per_set == 0 { all.len() } else { cut.per_set.min(u64::from(count)) as usize };
     all.chunks(per_set.max(1)).map(|chunk| padded(chunk, cut.padding)).collect()
 }
@@ -51,9 +57,13 @@ fn padded(chunk: &[SampleIndex], padding: u64) -> LoadableSet {
 mod tests {
     use super::*;
 
+    fn cut(total: u32) -> Cut {
+        Cut { count: u64::from(total), total, per_set: 0, padding: 0, seed: 5, profile: Profile::NEWEST }
+    }
+
     #[test]
     fn cuts_everything_once_and_pads_from_the_front() {
-        let sets = loadable_sets(Cut { count: 10, total: 10, per_set: 4, padding: 6, seed: 5 });
+        let sets = loadable_sets(Cut { count: 10, per_set: 4, padding: 6, ..cut(10) });
         assert_eq!(sets.iter().map(|set| set.end).collect::<Vec<_>>(), [4, 4, 2]);
         let mut seen: Vec<u32> = sets.iter().flat_map(|set| &set.indices[..set.end]).map(|i| i.0).collect();
         seen.sort_unstable();
@@ -65,6 +75,17 @@ mod tests {
 
     #[test]
     fn zero_per_set_is_one_set() {
-        assert_eq!(loadable_sets(Cut { count: 9, total: 7, per_set: 0, padding: 0, seed: 1 }).len(), 1);
+        assert_eq!(loadable_sets(Cut { count: 9, ..cut(7) }).len(), 1);
+    }
+
+    #[test]
+    fn the_older_rule_takes_from_the_whole_library() {
+        let performance = Cut { count: 4, per_set: 4, ..cut(100) };
+        let newest = loadable_sets(performance).remove(0);
+        assert!(newest.indices.iter().all(|index| index.0 < 4));
+        let older = loadable_sets(Cut { profile: Profile::BEFORE_6_0_6, ..performance }).remove(0);
+        assert!(older.end == 4 && older.indices.iter().any(|index| index.0 >= 4));
+        let all = loadable_sets(Cut { count: 100, per_set: 4, ..cut(100) }).remove(0);
+        assert_eq!(older, all, "the first set of an accuracy run");
     }
 }

@@ -6,7 +6,7 @@
 mod file;
 
 pub use crate::recorder::SampleEnd;
-pub use file::{StoredTimeline, TimelineError};
+pub use file::{About, StoredTimeline, TimelineError};
 
 use crate::plan::Effective;
 use crate::recorder::{Cell, Tokens};
@@ -39,6 +39,8 @@ pub struct Timeline {
     pub final_query: Option<FinalQuery>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) tokens: Option<Tokens>,
+    /// When each sample was issued, from the start of the phase; only kept on request, and not stored.
+    pub(crate) issued_ns: Option<Vec<u64>>,
 }
 
 impl Timeline {
@@ -174,7 +176,7 @@ mod tests {
         let queries = cells.len() as u64;
         let final_query =
             Some(FinalQuery { due_ns: 900, issued_ns: 905, scheduled_ns: 900, first_position: queries - 1 });
-        Timeline { queries, samples_per_query: 1, end_ns, final_query, cells, tokens: None }
+        Timeline { queries, samples_per_query: 1, end_ns, final_query, cells, tokens: None, issued_ns: None }
     }
 
     #[test]

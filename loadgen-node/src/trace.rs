@@ -70,7 +70,7 @@ impl<'a> Trace<'a> {
     pub fn new(phase: &'a PhasePlan) -> Self {
         let recipe = &phase.recipe;
         let set = phase.set.indices.as_slice();
-        let mut rng = Rng::new(recipe.sample_index_seed);
+        let mut rng = Rng::with_rule(recipe.sample_index_seed, recipe.integers);
         let choice = Choice::new(recipe, &mut rng, &phase.set);
         let content = match recipe.layout {
             Layout::One | Layout::Window => Content::Window,

@@ -17,4 +17,5 @@ mod sums;
 pub mod synthetic;
 
 pub use lon_proto::CODEC_NONE;
+pub use lon_proto::limits::PART_BYTES;
 pub use sums::SumError;

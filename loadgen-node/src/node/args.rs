@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::exit;
+use crate::conf::rules::{RULES, Rules};
 use crate::settings::{Assignment, Mode, Scenario};
 
 /// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.
@@ -57,10 +58,12 @@ Example:
     Trace(TraceArgs),
     /// Judge recorded results again; needs no SUT.
     #[command(
-        after_help = "FILE.json has settings, qsl, sut_name and result (latencies in ns). Prints {\"summary\": TEXT of the summary file,
-\"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}.
+        after_help = "--timeline takes the timeline.bin of a run folder, which has everything that is needed, and prints the summary file; by
+its own settings unless told otherwise. --report-vector takes settings, qsl, sut_name and result (latencies in ns), and
+prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}.
 
-Example:
+Examples:
+  loadgen-node replay --timeline results/20260101T120000Z-digits-Server/timeline.bin --set target_latency=50
   loadgen-node replay --report-vector results.json"
     )]
     Replay(ReplayArgs),
@@ -71,6 +74,18 @@ Example:
 
 Exit code 3 when the target is missed.")]
     Accuracy(AccuracyArgs),
+    /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
+    #[command(after_help = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark,
+mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the
+official LoadGen reads them; lines with another effect than their looks are warned of.
+
+Examples:
+  loadgen-node conf --benchmark resnet50 --scenario Server --user-conf user.conf
+  loadgen-node conf --benchmark digits --scenario Offline --set target_qps=5000 --json
+  loadgen-node conf --config-vector cases.json
+
+Exit code 2 when a file or the settings cannot be used.")]
+    Conf(ConfArgs),
 }
 
 #[derive(Args, Debug)]
@@ -93,9 +108,10 @@ pub(crate) struct RunArgs {
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
     /// LoadGen's mode.
-    #[arg(long, value_parser = mode, default_value = "PerformanceOnly", env = "LON_MODE",
-          help = "PerformanceOnly, AccuracyOnly or SubmissionRun (accuracy, then performance)")]
-    pub(crate) mode: Mode,
+    #[arg(long, value_parser = mode, env = "LON_MODE",
+          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
+                  or FindPeakPerformance (Server)")]
+    pub(crate) mode: Option<Mode>,
     /// What is asked: digits, or synthetic.
     #[arg(long, env = "LON_BENCHMARK")]
     pub(crate) benchmark: String,
@@ -105,6 +121,8 @@ pub(crate) struct RunArgs {
     /// A setting, by LoadGen's config key; can be repeated.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
+    #[command(flatten)]
+    pub(crate) files: ConfFiles,
     /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
@@ -120,6 +138,75 @@ pub(crate) struct RunArgs {
     /// A sample without an answer after this long has failed.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
     pub(crate) response_timeout: Duration,
+    /// Also write mlperf_log_trace.json (Chrome trace events): when each sample was due, issued and answered.
+    #[arg(long, env = "LON_TRACE_LOG")]
+    pub(crate) trace_log: bool,
+    #[command(flatten)]
+    pub(crate) find_peak: FindPeakArgs,
+}
+
+/// Mode FindPeakPerformance.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct FindPeakArgs {
+    /// FindPeakPerformance: most trials to run; 64 unless given.
+    #[arg(long = "find-peak-max-trials", value_name = "COUNT", env = "LON_FIND_PEAK_MAX_TRIALS")]
+    pub(crate) max_trials: Option<u64>,
+    /// FindPeakPerformance: go on with the search that left this find_peak.json in its run folder.
+    #[arg(long = "find-peak-resume", value_name = "FILE", env = "LON_FIND_PEAK_RESUME")]
+    pub(crate) resume: Option<PathBuf>,
+    /// FindPeakPerformance: end a trial as soon as nothing can make it pass any more.
+    #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP")]
+    pub(crate) give_up: bool,
+}
+
+/// Official config files, and the round whose built-in settings apply below them.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct ConfFiles {
+    /// Official settings that replace built-in ones; may set everything.
+    #[arg(long, value_name = "FILE", env = "LON_MLPERF_CONF")]
+    pub(crate) mlperf_conf: Option<PathBuf>,
+    /// The submitter's settings; replace those of mlperf.conf, but never seeds.
+    #[arg(long, value_name = "FILE", env = "LON_USER_CONF")]
+    pub(crate) user_conf: Option<PathBuf>,
+    /// A compliance test's settings; replace everything else, --set included. Only a file given here is read.
+    #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF")]
+    pub(crate) audit_conf: Option<PathBuf>,
+    /// Round whose built-in settings apply: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1: all of it for benchmarks of
+    /// MLPerf, its seeds for the others.
+    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES")]
+    pub(crate) rules: Option<&'static Rules>,
+    /// Lines of config files that are ignored or read as something else than they look like are errors.
+    #[arg(long, env = "LON_STRICT_CONF")]
+    pub(crate) strict_conf: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfArgs {
+    /// The benchmark's name in config files: resnet50, bert, ... or digits, synthetic.
+    #[arg(long, env = "LON_BENCHMARK", required_unless_present = "config_vector")]
+    pub(crate) benchmark: Option<String>,
+    /// LoadGen's scenario.
+    #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present = "config_vector",
+          help = "SingleStream, MultiStream, Server or Offline")]
+    pub(crate) scenario: Option<Scenario>,
+    /// LoadGen's mode.
+    #[arg(long, value_parser = mode, env = "LON_MODE",
+          help = "PerformanceOnly (default), AccuracyOnly or SubmissionRun")]
+    pub(crate) mode: Option<Mode>,
+    /// Dataset whose counts and sizes are used; the benchmark's own unless given.
+    #[arg(long, env = "LON_DATASET")]
+    pub(crate) dataset: Option<String>,
+    /// A setting, by LoadGen's config key; can be repeated.
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
+    pub(crate) set: Vec<Assignment>,
+    #[command(flatten)]
+    pub(crate) files: ConfFiles,
+    /// Evaluate the cases of this file instead: what each does to default settings, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) config_vector: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How queries travel.
@@ -142,8 +229,20 @@ pub(crate) struct TraceArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ReplayArgs {
     /// The results to judge.
-    #[arg(long, value_name = "FILE.json")]
-    pub(crate) report_vector: PathBuf,
+    #[arg(long, value_name = "FILE.json", required_unless_present = "timeline", conflicts_with = "timeline")]
+    pub(crate) report_vector: Option<PathBuf>,
+    /// The recorded run to judge.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Judge by these settings instead: an object of LoadGen's TestSettings, or one that has it as "settings".
+    #[arg(long, value_name = "FILE.json", requires = "timeline")]
+    pub(crate) settings: Option<PathBuf>,
+    /// Judge with another setting, by LoadGen's config key; can be repeated.
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", value_delimiter = ',', requires = "timeline")]
+    pub(crate) set: Vec<Assignment>,
+    /// Print JSON, as --report-vector does.
+    #[arg(long, requires = "timeline")]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -164,6 +263,10 @@ fn scenario(text: &str) -> Result<Scenario, String> {
 
 fn mode(text: &str) -> Result<Mode, String> {
     Mode::from_name(text).ok_or_else(|| format!("the modes are {}", names(Mode::ALL.map(Mode::name))))
+}
+
+fn rules(text: &str) -> Result<&'static Rules, String> {
+    Rules::find(text).ok_or_else(|| format!("the rounds are {}", names(RULES.each_ref().map(|rules| rules.round.name))))
 }
 
 fn names<const N: usize>(names: [&str; N]) -> String {

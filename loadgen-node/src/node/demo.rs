@@ -13,7 +13,7 @@ use sut_node::ServeConfig;
 use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
 use tokio::sync::oneshot;
 
-use super::args::{DemoArgs, RunArgs, Transport};
+use super::args::{ConfFiles, DemoArgs, FindPeakArgs, RunArgs, Transport};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::{run, setup};
 use crate::settings::{Mode, Scenario};
@@ -34,15 +34,18 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
         sut: addresses.join(","),
         transport: Transport::Grpc,
         scenario: Scenario::Server,
-        mode: Mode::SubmissionRun,
+        mode: Some(Mode::SubmissionRun),
         benchmark: benchmark.name.to_owned(),
         dataset: None,
         set,
+        files: ConfFiles::default(),
         out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
         wait_ready: Duration::from_secs(10),
         connections: NonZeroUsize::MIN,
         io_threads: NonZeroUsize::MIN,
         response_timeout: Duration::from_secs(60),
+        trace_log: false,
+        find_peak: FindPeakArgs::default(),
     })?;
     for node in nodes {
         node.stop().or_exit(Exit::Bug)?;

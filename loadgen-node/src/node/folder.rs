@@ -48,6 +48,17 @@ impl RunFolder {
         file.finish()
     }
 
+    /// Writes a large file whole or not at all, without holding it in memory.
+    pub(crate) fn stream(
+        &self,
+        name: &str,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FolderError> {
+        let mut file = self.spool(name)?;
+        content(&mut file.file).map_err(|source| FolderError::Write { path: file.path.clone(), source })?;
+        file.finish()
+    }
+
     /// A file that grows during the run and takes its name when it is finished.
     pub(crate) fn spool(&self, name: &str) -> Result<Spool, FolderError> {
         let path = self.path.join(name);

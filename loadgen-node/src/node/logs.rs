@@ -10,8 +10,10 @@ use super::run::Finished;
 use crate::plan::{PhasePlan, Plan};
 use crate::report::detail::DetailContext;
 use crate::report::{self, Trailer, accuracy, detail};
-use crate::run::{AccuracyEntry, Observer};
+use crate::find_peak::Trial;
+use crate::run::{AccuracyEntry, Observer, TrialStart};
 use crate::settings::Scenario;
+use crate::timeline::About;
 use crate::world::TimeNs;
 
 /// Bytes of text gathered before they go to the file.
@@ -84,6 +86,19 @@ impl Observer for AccuracyLog {
         }
     }
 
+    fn trial_started(&mut self, trial: TrialStart) {
+        let TrialStart { number, qps, bracket } = trial;
+        let shown = |bound: Option<f64>| bound.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
+        let (low, high) = (shown(bracket.low_qps), shown(bracket.high_qps));
+        tracing::info!("trial {number}: {qps:.3} queries per second; the peak is in [{low}, {high})");
+    }
+
+    fn trial_ended(&mut self, trial: &Trial) {
+        let verdict = if trial.passed { "passed" } else { "failed" };
+        let p99 = std::time::Duration::from_nanos(trial.p99_ns.max(0) as u64);
+        tracing::info!("{verdict} at {:.3} queries per second, p99 {p99:.1?}", trial.qps);
+    }
+
     fn phase_started(&mut self, phase: &PhasePlan, _start: TimeNs) {
         self.in_accuracy_phase = phase.is_accuracy();
         let Counts { issued, planned, planned_ns, phase: number, .. } = &*self.counts;
@@ -109,18 +124,35 @@ impl<'a> Logs<'a> {
         Logs { finished }
     }
 
-    /// Writes summary and detail.
+    /// Writes summary, detail, and the timeline of the judged phase.
     pub(crate) fn write(&self, folder: &RunFolder) -> Result<(), FolderError> {
         folder.write("mlperf_log_summary.txt", self.summary().as_bytes())?;
-        folder.write("mlperf_log_detail.txt", self.detail().as_bytes())
+        folder.write("mlperf_log_detail.txt", self.detail().as_bytes())?;
+        self.timeline(folder)
+    }
+
+    fn trailer(&self) -> Trailer {
+        let Finished { plan, outcome, .. } = self.finished;
+        let errors = outcome.events.errors() + plan.faults().len() as u64;
+        Trailer { warnings: outcome.events.warnings(), errors }
+    }
+
+    fn timeline(&self, folder: &RunFolder) -> Result<(), FolderError> {
+        let Finished { plan, outcome, names, .. } = self.finished;
+        let Some(timeline) = outcome.performance().and_then(|phase| phase.timeline.as_ref()) else { return Ok(()) };
+        let Trailer { warnings, errors } = self.trailer();
+        let judged = outcome.judged_plan(plan);
+        let (settings, qsl, sut_name) = (judged.requested().clone(), judged.qsl(), names[1].text.clone());
+        folder.stream("timeline.bin", |out| {
+            timeline.write_to(&About { settings, qsl, sut_name, warnings, errors }, out)
+        })
     }
 
     fn summary(&self) -> String {
         let Finished { plan, outcome, names, .. } = self.finished;
-        let errors = outcome.events.errors() + plan.faults().len() as u64;
-        let trailer = Trailer { warnings: outcome.events.warnings(), errors };
+        let trailer = self.trailer();
         match &outcome.summary {
-            Some(summary) => report::summary_text(plan, summary, &names[1].text, trailer),
+            Some(summary) => report::summary_text(outcome.judged_plan(plan), summary, &names[1].text, trailer),
             None => report::accuracy_only_text(trailer),
         }
     }

@@ -5,10 +5,14 @@
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
 //! - `setup`, `targets`, `signals`: what is checked and caught before anything is sent;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
-//! - `accuracy`, `trace`: the commands that need no SUT.
+//! - `conf`, `conf_view`: settings with their origins, and what a run will take;
+//! - `peak`: flags and file of a search for the peak;
+//! - `accuracy`, `trace`: the other commands that need no SUT.
 
 mod accuracy;
 mod args;
+mod conf;
+mod conf_view;
 #[cfg(feature = "demo")]
 mod demo;
 mod exit;
@@ -17,6 +21,7 @@ mod inbox;
 mod logs;
 mod net_world;
 mod pace;
+mod peak;
 mod progress;
 mod result;
 mod run;
@@ -46,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Trace(args) => vectors::trace(&args),
         Command::Replay(args) => vectors::replay(&args),
         Command::Accuracy(args) => accuracy::accuracy(&args),
+        Command::Conf(args) => conf::conf(&args),
     };
     let exit = outcome.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "loadgen-node: {:#}", failure.error);

@@ -19,6 +19,7 @@ pub(crate) fn add_reasons(
     benchmark: &Benchmark,
     accuracy: Option<&Result<Score, ScoreError>>,
 ) {
+    let searched = outcome.find_peak.is_some();
     let verdict = &mut outcome.verdict;
     for report in reports {
         let NodeReport { name, counts, lost, .. } = report;
@@ -36,8 +37,10 @@ pub(crate) fn add_reasons(
         }
     }
     // With the causes known, the engine's bare number says nothing more.
-    verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
-    for (failure, count) in tally.failures() {
+    // In a search for the peak they are those of all trials, which are no fault of the reported one.
+    let failures = tally.failures().iter().filter(|_| !searched);
+    verdict.reasons.retain(|reason| reason.code != "failed_samples" || searched || tally.failures().is_empty());
+    for (failure, count) in failures {
         verdict.add("failed_samples", format!("{count} samples failed: {failure}"));
     }
     for name in names.iter().filter(|name| !name.is_complete()) {
@@ -72,9 +75,12 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "benchmark": benchmark.name,
         "dataset": finished.dataset_name,
         "scenario": args.scenario.name(),
-        "mode": args.mode.name(),
+        "mode": plan.requested().mode.name(),
         "sut_name": finished.names[1].text,
         "metric": metric(finished),
+        "find_peak": outcome.find_peak.as_ref().map(|search| {
+            json!({ "end": search.end, "bracket": search.bracket, "trials": search.trials })
+        }),
         "accuracy": accuracy(finished),
         "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },

@@ -18,7 +18,7 @@ use super::progress::{Counts, Progress};
 use super::setup::{self, Setup};
 use super::signals::Signals;
 use super::tally::Tally;
-use super::{result, screen, targets};
+use super::{peak, result, screen, targets};
 use crate::plan::Plan;
 use crate::run::{RunOptions, RunOutcome};
 use crate::settings::Scenario;
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         }
     };
     Logs::new(&finished).write(&folder).or_exit(Exit::Bug)?;
+    peak::write(&folder, &finished.plan, &finished.outcome).or_exit(Exit::Bug)?;
     let json = result::json(&finished);
     let text = serde_json::to_string_pretty(&json).or_exit(Exit::Bug)?;
     folder.write("result_summary.json", text.as_bytes()).or_exit(Exit::Bug)?;
@@ -84,6 +85,8 @@ fn drive<'a>(
     signals: &Signals,
 ) -> Outcome<Finished<'a>> {
     let Setup { benchmark, dataset, plan, .. } = setup;
+    let find_peak = peak::options(&args.find_peak, &plan)?;
+    let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let asked = Instant::now();
     let first_name = qdl.name();
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
@@ -97,8 +100,8 @@ fn drive<'a>(
     let dataset_name = dataset.name().to_owned();
     let mut world = NetWorld::new(run, inbox, dataset, inline, signals.run_begins(), counts);
     let started = SystemTime::now();
-    tracing::info!("run started: {} {}", args.scenario.name(), args.mode.name());
-    let mut outcome = crate::run::run(&plan, &mut world, &mut log, RunOptions::default());
+    tracing::info!("run started: {} {}", args.scenario.name(), plan.requested().mode.name());
+    let mut outcome = crate::run::run(&plan, &mut world, &mut log, options);
     drop(progress);
     let (run, dataset, tally) = world.into_parts();
     let reports = run.end();

@@ -34,6 +34,11 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         let max = human(latency.max_ns);
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}")));
     }
+    if let Some(search) = &outcome.find_peak {
+        let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
+        let (low, high) = (bound(search.bracket.low_qps), bound(search.bracket.high_qps));
+        lines.push(("Peak", format!("in [{low}, {high}) queries/s, {} trials", search.trials.len())));
+    }
     let lag = outcome.lag();
     if lag.count > 0 {
         let [p50, p99, max] =

@@ -6,11 +6,14 @@ use anyhow::Context as _;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
-use super::args::RunArgs;
+use super::args::{ConfFiles, RunArgs};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
+use crate::conf::keys::Owner;
+use crate::conf::origin::{File, Origin, Sourced, Strictness};
+use crate::conf::rules::Rules;
 use crate::plan::Plan;
-use crate::settings::{Assignment, Mode, OFFICIAL_SEEDS, Qsl, Scenario, TestSettings};
+use crate::settings::{Assignment, Mode, Qsl, Scenario};
 
 /// A test that can be run as far as this side is concerned.
 pub(crate) struct Setup {
@@ -25,8 +28,19 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let benchmark = Benchmark::find(&args.benchmark).or_exit(Exit::Usage)?;
     let dataset = benchmark.open(args.dataset.as_deref()).or_exit(Exit::Usage)?;
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
-    let settings = settings(benchmark, args.scenario, args.mode, &args.set)?;
-    let plan = Plan::new(settings, qsl).context("these settings cannot be run").or_exit(Exit::Usage)?;
+    let Wanted { sourced, rules } = settings(&Sources {
+        model: benchmark.name,
+        data: benchmark.settings,
+        scenario: args.scenario,
+        mode: args.mode,
+        set: &args.set,
+        files: &args.files,
+    })?;
+    for warning in sourced.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
+    let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
     // Found here, before any node is bothered; made once they have all agreed to the run.
     if out.exists() {
@@ -35,22 +49,65 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     Ok(Setup { benchmark, dataset, plan, out })
 }
 
-/// LoadGen's defaults, then the newest official seeds, then the benchmark, then what the user set.
-fn settings(benchmark: &Benchmark, scenario: Scenario, mode: Mode, set: &[Assignment]) -> Outcome<TestSettings> {
-    let mut settings = TestSettings { scenario, mode, ..TestSettings::default() };
-    if let Some(newest) = OFFICIAL_SEEDS.last() {
-        settings.set_seeds(newest.seeds);
+/// All that settings are made of, as typed.
+pub(crate) struct Sources<'a> {
+    /// The benchmark's name in config files.
+    pub(crate) model: &'a str,
+    /// What is known about the benchmark, as `[SCENARIO.]KEY=VALUE`.
+    pub(crate) data: &'a [&'a str],
+    pub(crate) scenario: Scenario,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) set: &'a [Assignment],
+    pub(crate) files: &'a ConfFiles,
+}
+
+/// The settings, and the round they follow.
+pub(crate) struct Wanted {
+    pub(crate) sourced: Sourced,
+    pub(crate) rules: &'static Rules,
+}
+
+/// Lays the sources over each other, in the order that `Sourced` explains.
+///
+/// A round's wildcards would give every benchmark of ours the ten minutes of a submission, so its settings apply to
+/// the benchmarks of MLPerf and to whoever asks for a round; the others take its seeds.
+pub(crate) fn settings(sources: &Sources<'_>) -> Outcome<Wanted> {
+    let Sources { model, data, scenario, mode, set, files } = *sources;
+    let rules = files.rules.unwrap_or_else(Rules::newest);
+    let mut sourced = Sourced::new(model, scenario);
+    if files.rules.is_some() || rules.knows(model) {
+        sourced.apply_round(rules);
+    } else {
+        sourced.apply_seeds(rules);
     }
-    for text in benchmark.settings {
-        settings.set(text).with_context(|| format!("benchmark {}", benchmark.name)).or_exit(Exit::Bug)?;
+    for text in data {
+        let known = Origin::Benchmark(model.to_owned());
+        let assignment = text.parse().and_then(|assignment| sourced.assign(&assignment, &known));
+        assignment.with_context(|| format!("benchmark {model}")).or_exit(Exit::Bug)?;
+    }
+    apply_file(&mut sourced, files.mlperf_conf.as_deref(), Owner::Official, files.strict_conf)?;
+    apply_file(&mut sourced, files.user_conf.as_deref(), Owner::User, files.strict_conf)?;
+    if let Some(mode) = mode {
+        sourced.set_mode(mode);
     }
     for assignment in set {
-        let applies = settings.assign(assignment).context("--set").or_exit(Exit::Usage)?;
-        if !applies {
-            tracing::debug!("--set {}={} is for another scenario", assignment.key, assignment.value);
+        let typed = Origin::Flag(format!("--set {assignment}"));
+        if !sourced.assign(assignment, &typed).context("--set").or_exit(Exit::Usage)? {
+            tracing::debug!("--set {assignment} is for another scenario");
         }
     }
-    Ok(settings)
+    apply_file(&mut sourced, files.audit_conf.as_deref(), Owner::Audit, files.strict_conf)?;
+    Ok(Wanted { sourced, rules })
+}
+
+fn apply_file(sourced: &mut Sourced, path: Option<&Path>, owner: Owner, strict: bool) -> Outcome<()> {
+    let Some(path) = path else { return Ok(()) };
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::Usage)?;
+    // Comments may be in any encoding; keys and values are ASCII.
+    let text = String::from_utf8_lossy(&bytes);
+    let strictness = if strict { Strictness::Refuse } else { Strictness::Warn };
+    sourced.apply_file(File { name: &name, owner, text: &text }, strictness).or_exit(Exit::Usage)
 }
 
 /// `results/<UTC>-<benchmark>-<what>`.

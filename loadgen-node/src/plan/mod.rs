@@ -12,9 +12,10 @@ pub(crate) use effective::{Request, Sanitised};
 pub use error::PlanError;
 pub use phase::{Generated, PhaseMode, PhasePlan};
 
+use crate::profile::Profile;
 use crate::scenario;
 use crate::sets::{Cut, LoadableSet, loadable_sets};
-use crate::settings::{Mode, Qsl, TestSettings};
+use crate::settings::{Mode, Qsl, Scenario, TestSettings};
 use crate::world::{QuerySeq, SampleSeq};
 
 /// Most samples in one phase: what the recorder's offsets hold.
@@ -23,24 +24,38 @@ pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
 /// Longest `min_duration_ms` and `max_duration_ms`: ten years.
 pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 
+/// By how much a search for the peak may widen at once.
+const MIN_STEP_SIZE: f64 = 1e-3;
+const MAX_STEP_SIZE: f64 = 1e6;
+/// Decimals that a rate can have.
+const MAX_DECIMALS: i32 = 15;
+
 /// A test that can be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     requested: TestSettings,
     effective: Effective,
     qsl: Qsl,
+    profile: Profile,
     faults: Vec<String>,
     phases: Vec<PhasePlan>,
 }
 
 impl Plan {
-    /// Checks settings against a library and works out what a test with them consists of.
+    /// Checks settings against a library and works out what a test with them consists of, by the newest rules.
     ///
     /// # Errors
     /// The settings have no run, or one that would never end or not fit in memory.
     pub fn new(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
-        let (requested, effective, faults) = Effective::judge(requested, qsl)?;
-        let mut plan = Self { requested, effective, qsl, faults, phases: Vec::new() };
+        Self::with_profile(requested, qsl, Profile::NEWEST)
+    }
+
+    /// The same, with traffic by the rules of another release.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn with_profile(requested: TestSettings, qsl: Qsl, profile: Profile) -> Result<Self, PlanError> {
+        let mut plan = Self { profile, ..Self::for_judging(requested, qsl)? };
         plan.check_library()?;
         plan.add_phases()?;
         Ok(plan)
@@ -52,7 +67,7 @@ impl Plan {
     /// A value is outside its range.
     pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
         let (requested, effective, faults) = Effective::judge(requested, qsl)?;
-        Ok(Self { requested, effective, qsl, faults, phases: Vec::new() })
+        Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, faults, phases: Vec::new() })
     }
 
     /// What was requested, with test 05 applied.
@@ -68,6 +83,11 @@ impl Plan {
     /// What the library reported.
     pub fn qsl(&self) -> Qsl {
         self.qsl
+    }
+
+    /// The rules its traffic follows.
+    pub fn profile(&self) -> Profile {
+        self.profile
     }
 
     /// Objections that do not stop a test but are logged as errors (`error_invalid_test_settings`).
@@ -97,7 +117,7 @@ impl Plan {
     fn add_phases(&mut self) -> Result<(), PlanError> {
         let mode = self.effective.mode;
         if mode == Mode::FindPeakPerformance {
-            return Err(PlanError::FindPeak { scenario: self.effective.scenario });
+            self.check_search()?;
         }
         if mode.has_accuracy() {
             for set in self.sets(self.effective.accuracy_sample_count) {
@@ -113,12 +133,42 @@ impl Plan {
         Ok(())
     }
 
+    /// The same test at another rate, alone, with ids from the given ones on: a trial of a search for the peak.
+    pub(crate) fn at_rate(&self, qps: f64, query: QuerySeq, sample: SampleSeq) -> Result<Self, PlanError> {
+        let requested = TestSettings { server_target_qps: qps, ..self.requested.clone() };
+        let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
+        for phase in &self.phases {
+            let (set, integers) = (phase.set.clone(), self.profile.integers);
+            plan.phases.push(PhasePlan::new(&plan.effective, phase.mode, set, integers, query, sample)?);
+        }
+        Ok(plan)
+    }
+
+    /// A search for the peak has a scenario with rates, and numbers that let it end.
+    fn check_search(&self) -> Result<(), PlanError> {
+        let scenario = self.effective.scenario;
+        if scenario != Scenario::Server {
+            return Err(PlanError::FindPeak { scenario });
+        }
+        let step_size = self.requested.server_find_peak_qps_boundary_step_size;
+        if !(MIN_STEP_SIZE..=MAX_STEP_SIZE).contains(&step_size) {
+            let name = "server_find_peak_qps_boundary_step_size";
+            return Err(PlanError::value(name, &step_size, "a share from 0.001 to 1000000"));
+        }
+        let decimals = self.requested.server_find_peak_qps_decimals_of_precision;
+        if !(0..=MAX_DECIMALS).contains(&decimals) {
+            let name = "server_find_peak_qps_decimals_of_precision";
+            return Err(PlanError::value(name, &decimals, "from 0 to 15"));
+        }
+        Ok(())
+    }
+
     fn add_phase(&mut self, mode: PhaseMode, set: LoadableSet) -> Result<(), PlanError> {
         let (query, sample) = match self.phases.last() {
             Some(last) => (last.end_query(), last.end_sample()),
             None => (QuerySeq(0), SampleSeq(0)),
         };
-        self.phases.push(PhasePlan::new(&self.effective, mode, set, query, sample)?);
+        self.phases.push(PhasePlan::new(&self.effective, mode, set, self.profile.integers, query, sample)?);
         Ok(())
     }
 
@@ -130,6 +180,7 @@ impl Plan {
             per_set: self.effective.performance_sample_count,
             padding,
             seed: self.effective.qsl_rng_seed,
+            profile: self.profile,
         })
     }
 }
@@ -137,7 +188,6 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Scenario;
 
     const QSL: Qsl = Qsl { total: 100, performance: 40 };
 
@@ -154,7 +204,7 @@ mod tests {
     #[test]
     fn what_crashes_or_exhausts_the_official_one_is_an_error() {
         use Scenario::{MultiStream, Offline, Server, SingleStream};
-        let cases: [(TestSettings, &str); 10] = [
+        let cases: [(TestSettings, &str); 11] = [
             (with(Server, |s| s.min_query_count = 0), "nothing to issue"),
             (with(Server, |s| s.server_target_qps = 0.0), "server_target_qps"),
             (with(Server, |s| s.server_target_qps = f64::INFINITY), "server_target_qps"),
@@ -176,7 +226,14 @@ mod tests {
                 }),
                 "performance_issue_same_index",
             ),
-            (with(Server, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
+            (with(Offline, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
+            (
+                with(Server, |s| {
+                    s.mode = Mode::FindPeakPerformance;
+                    s.server_find_peak_qps_boundary_step_size = 0.0;
+                }),
+                "boundary_step_size",
+            ),
         ];
         for (settings, named) in cases {
             let text = error_of(settings, QSL);

@@ -1,6 +1,7 @@
 //! One phase of a test: its loaded set and the size of its traffic.
 
 use super::{Effective, MAX_SAMPLES_PER_PHASE, PlanError};
+use crate::profile::IntegerRule;
 use crate::sets::LoadableSet;
 use crate::trace::Recipe;
 use crate::world::{QuerySeq, SampleSeq};
@@ -63,10 +64,11 @@ impl PhasePlan {
         effective: &Effective,
         mode: PhaseMode,
         set: LoadableSet,
+        integers: IntegerRule,
         first_query: QuerySeq,
         first_sample: SampleSeq,
     ) -> Result<Self, PlanError> {
-        let recipe = Recipe::new(effective, mode, &set);
+        let recipe = Recipe::new(effective, mode, &set, integers);
         recipe.check(effective, &set)?;
         let generated = recipe
             .count()

@@ -87,6 +87,7 @@ pub(crate) struct Recorder {
     latest_end: TimeNs,
     /// Samples whose answers are logged, by position, in order.
     logged: Vec<(u32, SampleIndex)>,
+    issued_ns: Option<Vec<u64>>,
     pub(crate) tokens: Option<Tokens>,
 }
 
@@ -102,8 +103,19 @@ impl Recorder {
             lag: Lag::new(),
             latest_end: TimeNs(0),
             logged: Vec::new(),
+            issued_ns: None,
             tokens: token_run.then(|| Tokens::new(samples)),
         }
+    }
+
+    /// From now on notes when each sample is issued.
+    pub(crate) fn keep_issue_times(&mut self) {
+        self.issued_ns = Some(Vec::new());
+    }
+
+    /// What was noted of that.
+    pub(crate) fn take_issue_times(&mut self) -> Option<Vec<u64>> {
+        self.issued_ns.take()
     }
 
     pub(crate) fn begin(&mut self, start: TimeNs) {
@@ -127,7 +139,7 @@ impl Recorder {
 
     /// Notes that the next sample is issued. Samples are issued in the order of their names.
     #[inline]
-    pub(crate) fn issue(&mut self, scheduled_ns: u64, logged: Option<SampleIndex>) {
+    pub(crate) fn issue(&mut self, scheduled_ns: u64, issued_ns: u64, logged: Option<SampleIndex>) {
         let position = self.counts.issued;
         if let Some(index) = logged {
             self.logged.push((position as u32, index));
@@ -136,6 +148,9 @@ impl Recorder {
             *cell = Cell::pending(scheduled_ns, logged.is_some());
             self.counts.issued += 1;
             self.pending += 1;
+            if let Some(times) = &mut self.issued_ns {
+                times.push(issued_ns);
+            }
         }
     }
 
@@ -183,6 +198,12 @@ impl Recorder {
     pub(crate) fn position(&self, seq: SampleSeq) -> Result<usize, Refused> {
         let position = seq.0.checked_sub(self.first.0).ok_or(Refused::Late)?;
         if position < self.counts.issued { Ok(position as usize) } else { Err(Refused::Unknown) }
+    }
+
+    /// What became of the sample at `position`; `None` when it has not been issued.
+    pub(crate) fn end_at(&self, position: u64) -> Option<SampleEnd> {
+        let cell = self.cells.get(usize::try_from(position).ok()?)?;
+        (position < self.counts.issued).then(|| cell.state())
     }
 
     /// Counts a refused end.
@@ -242,8 +263,8 @@ mod tests {
     fn two_issued() -> Recorder {
         let mut recorder = Recorder::new(SampleSeq(10), 5, false);
         recorder.begin(TimeNs(1_000));
-        recorder.issue(0, None);
-        recorder.issue(50, Some(SampleIndex(7)));
+        recorder.issue(0, 0, None);
+        recorder.issue(50, 0, Some(SampleIndex(7)));
         recorder
     }
 

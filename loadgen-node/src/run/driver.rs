@@ -50,6 +50,9 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
         let mut burst = 0;
         loop {
             let now = self.world.now();
+            if let Some(stop) = phase.hopeless(now) {
+                return stop;
+            }
             match phase.issuer.decide(now, phase.recorder.pending(), phase.upcoming.as_ref()) {
                 Decision::Issue => {
                     self.issue(phase, now);
@@ -109,7 +112,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
             self.wait(phase, None, true);
         }
         let mut now = self.world.now();
-        let deadline = now + phase.options.drain_grace_ns;
+        let deadline = now + phase.drain_grace_ns;
         let mut idle = 0;
         while phase.recorder.pending() > 0 && now < deadline && idle < IDLE_WAITS {
             let pending = phase.recorder.pending();

@@ -4,34 +4,46 @@
 //! world says that it is ready, and for a grace time after the world was interrupted or broke.
 
 mod driver;
+mod find_peak;
+mod give_up;
 mod observer;
 mod phase;
 
+pub use find_peak::{FindPeakOutcome, TrialStart};
 pub use observer::{AccuracyEntry, Observer, Progress};
 
+pub use crate::find_peak::FindPeakOptions;
 pub use crate::issuer::Stop;
 pub use crate::recorder::{Counts, LagStats};
 
 use crate::events::EventLog;
+use crate::find_peak::SearchEnd;
 use crate::picks::Picks;
-use crate::plan::{PhaseMode, Plan};
+use crate::plan::{Effective, PhaseMode, PhasePlan, Plan};
+use crate::report::Value;
 use crate::results;
+use crate::settings::Mode;
 use crate::summary::Summary;
 use crate::timeline::Timeline;
 use crate::verdict::Verdict;
-use crate::world::{TimeNs, World};
+use crate::world::{SampleIndex, TimeNs, World};
+use find_peak::Hunt;
 use phase::PhaseRun;
 
 /// What may vary between runs of one plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunOptions {
     /// How long answers are awaited after the world was interrupted or broke.
     pub drain_grace_ns: u64,
+    /// Keeps when each sample was issued (8 bytes a sample more), for the trace log.
+    pub keep_issue_times: bool,
+    /// How a search for the peak is run; for the mode of that name only.
+    pub find_peak: FindPeakOptions,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { drain_grace_ns: 10_000_000_000 }
+        Self { drain_grace_ns: 10_000_000_000, keep_issue_times: false, find_peak: FindPeakOptions::default() }
     }
 }
 
@@ -65,7 +77,7 @@ pub struct PhaseOutcome {
     pub counts: Counts,
     /// Schedule lag.
     pub lag: LagStats,
-    /// The end of every sample; performance phases only.
+    /// The end of every sample; only of the performance phase that is judged.
     pub timeline: Option<Timeline>,
 }
 
@@ -80,6 +92,8 @@ pub struct RunOutcome {
     pub events: EventLog,
     /// The judged performance phase, if one was started.
     pub summary: Option<Summary>,
+    /// The search for the peak, in the mode of that name.
+    pub find_peak: Option<FindPeakOutcome>,
     /// The strict verdict; callers may add reasons.
     pub verdict: Verdict,
     /// When the run ended.
@@ -96,9 +110,14 @@ impl RunOutcome {
         sum
     }
 
-    /// The performance phase, if one was started.
+    /// The performance phase that is judged, if one was started.
     pub fn performance(&self) -> Option<&PhaseOutcome> {
-        self.phases.iter().find(|phase| phase.mode == PhaseMode::PerformanceOnly)
+        self.phases.iter().find(|phase| phase.timeline.is_some())
+    }
+
+    /// The plan by which the judged phase was run: that of the peak after a search, else the plan of the test.
+    pub fn judged_plan<'a>(&'a self, plan: &'a Plan) -> &'a Plan {
+        self.find_peak.as_ref().and_then(|search| search.reported.as_deref()).unwrap_or(plan)
     }
 
     /// Schedule lag of the performance phase, or else of the last phase.
@@ -109,11 +128,19 @@ impl RunOutcome {
 
 /// Runs a test.
 pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, options: RunOptions) -> RunOutcome {
-    let mut run = Run { plan, world, observer, options, events: EventLog::default(), phases: Vec::new() };
-    let end = run.phases();
+    let effective = plan.effective();
+    let picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
+    let mut run = Run { plan, world, observer, options, events: EventLog::default(), phases: Vec::new(), picks };
+    let (end, find_peak) = if effective.mode == Mode::FindPeakPerformance {
+        run.announce("Starting FindPeakPerformance mode");
+        let (end, search) = Hunt::new(&mut run).hunt();
+        (end, Some(search))
+    } else {
+        (run.all_phases(), None)
+    };
     let ended = run.world.now();
     let (phases, events) = (run.phases, run.events);
-    let mut outcome = RunOutcome { end, phases, events, summary: None, verdict: Verdict::default(), ended };
+    let mut outcome = RunOutcome { end, phases, events, summary: None, find_peak, verdict: Verdict::default(), ended };
     judge(plan, &mut outcome);
     outcome
 }
@@ -126,28 +153,24 @@ struct Run<'a, W, O> {
     options: RunOptions,
     events: EventLog,
     phases: Vec<PhaseOutcome>,
+    picks: Picks,
 }
 
 impl<W: World, O: Observer> Run<'_, W, O> {
-    fn phases(&mut self) -> End {
+    fn all_phases(&mut self) -> End {
         let plan = self.plan;
-        let effective = plan.effective();
-        let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
         let mut announced = None;
         for phase in plan.phases() {
             if announced != Some(phase.mode) {
                 announced = Some(phase.mode);
-                let now = self.world.now();
-                self.events.info(now, "generic_message", announcement(phase.mode));
+                self.announce(announcement(phase.mode));
             }
-            let running = PhaseRun::new(effective, phase, self.options, &mut picks);
-            let outcome = match running.run(self.world, self.observer, &mut self.events) {
-                Ok(outcome) => outcome,
-                Err(text) => return End::LoadFailed(text),
-            };
-            self.observer.phase_ended(&outcome);
-            let stop = outcome.stop;
-            self.phases.push(outcome);
+            let set = &phase.set.indices;
+            if let Err(text) = self.load(set) {
+                return End::LoadFailed(text);
+            }
+            let stop = self.phase(plan.effective(), phase);
+            self.unload(set);
             match stop {
                 Stop::Interrupted => return End::Interrupted,
                 Stop::Broken => return End::Broken,
@@ -155,6 +178,33 @@ impl<W: World, O: Observer> Run<'_, W, O> {
             }
         }
         End::Completed
+    }
+
+    fn announce(&mut self, text: &str) {
+        let now = self.world.now();
+        self.events.info(now, "generic_message", text);
+    }
+
+    fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
+        self.world.load(set)?;
+        let now = self.world.now();
+        self.events.info(now, "loaded_qsl_set", Value::List(set.iter().map(|index| index.0).collect()));
+        Ok(())
+    }
+
+    fn unload(&mut self, set: &[SampleIndex]) {
+        self.world.unload(set);
+    }
+
+    /// Runs a phase whose set is loaded; its outcome becomes the last of `phases`.
+    fn phase(&mut self, effective: &Effective, phase: &PhasePlan) -> Stop {
+        self.picks.set_probability(effective.log_probability());
+        let running = PhaseRun::new(effective, phase, &self.options, &mut self.picks);
+        let outcome = running.run(self.world, self.observer, &mut self.events);
+        self.observer.phase_ended(&outcome);
+        let stop = outcome.stop;
+        self.phases.push(outcome);
+        stop
     }
 }
 
@@ -166,9 +216,15 @@ fn announcement(mode: PhaseMode) -> &'static str {
 }
 
 fn judge(plan: &Plan, outcome: &mut RunOutcome) {
-    let effective = plan.effective();
-    let timeline = outcome.performance().and_then(|phase| phase.timeline.as_ref());
-    outcome.summary = timeline.map(|timeline| results::judge(effective, timeline.measured(effective)));
+    let judged = outcome.performance();
+    let timeline = judged.and_then(|phase| phase.timeline.as_ref());
+    let effective = outcome.judged_plan(plan).effective();
+    let summary = timeline.map(|timeline| results::judge(effective, timeline.measured(effective)));
+    // The trials of a search that fail are no fault of the one that is reported.
+    let counts = match (&outcome.find_peak, judged) {
+        (Some(_), Some(phase)) => phase.counts,
+        _ => outcome.counts(),
+    };
     let mut verdict = Verdict::default();
     match &outcome.end {
         End::Completed => {}
@@ -176,17 +232,42 @@ fn judge(plan: &Plan, outcome: &mut RunOutcome) {
         End::Broken => verdict.add("broken", "the SUT became unusable during the run"),
         End::LoadFailed(text) => verdict.add("load_failed", format!("samples could not be made ready: {text}")),
     }
-    if let Some(summary) = &outcome.summary {
+    if let Some(search) = &outcome.find_peak {
+        add_search_reasons(&mut verdict, search);
+    }
+    let of_phase = verdict_of(summary.as_ref(), &counts);
+    verdict.official = of_phase.official;
+    verdict.reasons.extend(of_phase.reasons);
+    (outcome.summary, outcome.verdict) = (summary, verdict);
+}
+
+fn add_search_reasons(verdict: &mut Verdict, search: &FindPeakOutcome) {
+    match &search.end {
+        SearchEnd::Found | SearchEnd::Stopped => {}
+        SearchEnd::BaseFails => verdict.add("find_peak_base", "the search for the peak began with a rate that fails"),
+        SearchEnd::TooManyTrials => {
+            let ran = search.trials.iter().filter(|trial| !trial.known).count();
+            verdict.add("find_peak_trials", format!("the search for the peak was not finished after {ran} trials"));
+        }
+        SearchEnd::OutOfReach(why) => {
+            verdict.add("find_peak_limit", format!("the peak is beyond what this tool can generate: {why}"));
+        }
+    }
+}
+
+/// The strict verdict on one or several phases.
+fn verdict_of(summary: Option<&Summary>, counts: &Counts) -> Verdict {
+    let mut verdict = Verdict::default();
+    if let Some(summary) = summary {
         add_official_reasons(&mut verdict, summary);
     }
-    let counts = outcome.counts();
     verdict.add_samples("failed_samples", counts.failed, "failed");
     verdict.add_samples("lost_samples", counts.lost, "got no answer");
     verdict.add_samples("duplicate_samples", counts.duplicate, "were answered again");
     verdict.add_samples("late_samples", counts.late, "were answered after they had been given up");
     verdict.add_samples("unknown_samples", counts.unknown, "were answered that had not been issued");
     verdict.add_samples("token_faults", counts.token_faults, "had unusable token information");
-    outcome.verdict = verdict;
+    verdict
 }
 
 fn add_official_reasons(verdict: &mut Verdict, summary: &Summary) {
@@ -206,5 +287,7 @@ fn add_official_reasons(verdict: &mut Verdict, summary: &Summary) {
     }
 }
 
+#[cfg(test)]
+mod find_peak_tests;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! What a run tells its caller while it goes on.
 
-use super::PhaseOutcome;
+use super::{PhaseOutcome, TrialStart};
+use crate::find_peak::Trial;
 use crate::plan::PhasePlan;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
 
@@ -40,6 +41,12 @@ pub trait Observer {
 
     /// A phase has ended.
     fn phase_ended(&mut self, _outcome: &PhaseOutcome) {}
+
+    /// A trial of a search for the peak is about to be loaded and run.
+    fn trial_started(&mut self, _trial: TrialStart) {}
+
+    /// A trial has ended.
+    fn trial_ended(&mut self, _trial: &Trial) {}
 
     /// Called after every wait, which may be a million times per second.
     fn progress(&mut self, _progress: Progress) {}

@@ -1,6 +1,7 @@
 //! One phase: its state from loading to the closed timeline. The loop that moves it is [`super::driver`].
 
 use super::driver::Driver;
+use super::give_up::GiveUp;
 use super::{Observer, PhaseOutcome, RunOptions, Stop};
 use crate::events::EventLog;
 use crate::issuer::Issuer;
@@ -9,6 +10,7 @@ use crate::plan::{Effective, PhasePlan};
 use crate::recorder::Recorder;
 use crate::report::Value;
 use crate::scenario::{self, Pacing};
+use crate::settings::Mode;
 use crate::timeline::{FinalQuery, Timeline};
 use crate::trace::{Query, Trace};
 use crate::world::{Issued, SampleIndex, TimeNs, Wake, World};
@@ -16,7 +18,8 @@ use crate::world::{Issued, SampleIndex, TimeNs, Wake, World};
 /// A phase before and while it runs.
 pub(super) struct PhaseRun<'a> {
     phase: &'a PhasePlan,
-    pub(super) options: RunOptions,
+    pub(super) drain_grace_ns: u64,
+    pub(super) give_up: Option<GiveUp>,
     picks: &'a mut Picks,
     trace: Trace<'a>,
     pub(super) upcoming: Option<Query>,
@@ -36,23 +39,30 @@ impl<'a> PhaseRun<'a> {
     pub(super) fn new(
         effective: &'a Effective,
         phase: &'a PhasePlan,
-        options: RunOptions,
+        options: &RunOptions,
         picks: &'a mut Picks,
     ) -> Self {
         let rules = scenario::rules(effective.scenario);
         let token_run = effective.use_token_latencies;
         let samples = usize::try_from(phase.generated.samples()).unwrap_or(usize::MAX);
+        let gives_up = options.find_peak.give_up_early && effective.mode == Mode::FindPeakPerformance;
+        let give_up = if gives_up { GiveUp::new(effective, phase.generated.samples()) } else { None };
+        let mut recorder = Recorder::new(phase.first_sample, samples, token_run);
+        if options.keep_issue_times {
+            recorder.keep_issue_times();
+        }
         let mut trace = Trace::new(phase);
         Self {
             phase,
-            options,
+            drain_grace_ns: options.drain_grace_ns,
+            give_up,
             picks,
             upcoming: trace.next(),
             trace,
             handed: 0,
             issuer: Issuer::new(effective, phase, TimeNs(0)),
             effective,
-            recorder: Recorder::new(phase.first_sample, samples, token_run),
+            recorder,
             pacing: rules.pacing(),
             coalesces: rules.coalesces(effective),
             first_tokens_expected: token_run && rules.reports_token_latencies(),
@@ -61,15 +71,13 @@ impl<'a> PhaseRun<'a> {
         }
     }
 
-    /// Runs it. An error is the world's: the samples could not be loaded.
+    /// Runs it, with its set loaded.
     pub(super) fn run<W: World, O: Observer>(
         mut self,
         world: &mut W,
         observer: &mut O,
         events: &mut EventLog,
-    ) -> Result<PhaseOutcome, String> {
-        let set = &self.phase.set.indices;
-        world.load(set)?;
+    ) -> PhaseOutcome {
         self.announce(world.now(), events);
         let mut driver = Driver::new(world, observer, events);
         self.begin(driver.world.now());
@@ -83,18 +91,20 @@ impl<'a> PhaseRun<'a> {
             Wake::Interrupted => stop = Stop::Interrupted,
             Wake::Broken => stop = Stop::Broken,
         }
-        let outcome = self.close(driver.world.now(), stop, driver.events);
-        driver.world.unload(set);
-        Ok(outcome)
+        self.close(driver.world.now(), stop, driver.events)
     }
 
     fn announce(&self, now: TimeNs, events: &mut EventLog) {
         let generated = self.phase.generated;
-        let set = self.phase.set.indices.iter().map(|index| index.0).collect();
-        events.info(now, "loaded_qsl_set", Value::List(set));
         events.info(now, "generated_query_count", generated.queries);
         events.info(now, "generated_samples_per_query", generated.samples_per_query);
         events.info(now, "generated_query_duration", generated.duration_ns);
+    }
+
+    /// Whether nothing can make the phase pass any more, where that is asked.
+    pub(super) fn hopeless(&mut self, now: TimeNs) -> Option<Stop> {
+        let late = self.give_up.as_mut()?.late_beyond_repair(&self.recorder, now, self.start)?;
+        Some(Stop::GivenUp { late })
     }
 
     fn begin(&mut self, start: TimeNs) {
@@ -103,9 +113,10 @@ impl<'a> PhaseRun<'a> {
         self.issuer = Issuer::new(self.effective, self.phase, start);
     }
 
-    fn close(self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
+    fn close(mut self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
         let queries = self.issuer.count() + u64::from(self.handed > 0);
         let (latest_end, lag) = (self.recorder.latest_end(), self.recorder.lag());
+        let issued_ns = self.recorder.take_issue_times();
         let (cells, tokens, counts) = self.recorder.close();
         self.picks.skip(self.phase.generated.samples() - counts.issued);
         log_end(now, self.start, latest_end, events);
@@ -123,6 +134,7 @@ impl<'a> PhaseRun<'a> {
             final_query: self.final_query,
             cells,
             tokens,
+            issued_ns,
         });
         PhaseOutcome {
             mode: self.phase.mode,
@@ -160,7 +172,7 @@ impl<'a> PhaseRun<'a> {
         self.trace.samples(query, self.handed, max, buffer);
         for issued in &buffer[from..] {
             let logged = self.logged(issued.index);
-            self.recorder.issue(scheduled_ns, logged);
+            self.recorder.issue(scheduled_ns, now.since(self.start), logged);
         }
         self.handed += (buffer.len() - from) as u64;
         let complete = self.handed >= query.samples;

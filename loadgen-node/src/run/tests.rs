@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::settings::{Mode, Qsl, Scenario, TestSettings};
+use crate::timeline::About;
 use crate::sim::{Service, SimOptions, SimWorld};
 use crate::trace::Trace;
 use crate::world::SampleIndex;
@@ -54,7 +55,7 @@ fn ran(settings: TestSettings, options: SimOptions) -> Ran {
     let plan = Plan::new(settings, QSL).unwrap();
     let mut world = SimWorld::new(options);
     let mut log = Log::default();
-    let outcome = run(&plan, &mut world, &mut log, RunOptions { drain_grace_ns: GRACE_NS });
+    let outcome = run(&plan, &mut world, &mut log, RunOptions { drain_grace_ns: GRACE_NS, ..RunOptions::default() });
     Ran { plan, world, log, outcome }
 }
 
@@ -360,9 +361,11 @@ fn a_stored_timeline_is_judged_as_the_run_was() {
     let run = ran(settings(Scenario::MultiStream, 6), SimOptions { failing: 0.05, ..sut(6) });
     let timeline = run.outcome.performance().unwrap().timeline.as_ref().unwrap();
     let mut bytes = Vec::new();
-    timeline.write_to(run.plan.requested(), run.plan.qsl(), &mut bytes).unwrap();
+    let (settings, qsl) = (run.plan.requested().clone(), run.plan.qsl());
+    let about = About { settings, qsl, sut_name: String::new(), warnings: 0, errors: 0 };
+    timeline.write_to(&about, &mut bytes).unwrap();
     let stored = Timeline::read_from(&mut bytes.as_slice()).unwrap();
-    let plan = Plan::for_judging(stored.settings, stored.qsl).unwrap();
+    let plan = Plan::for_judging(stored.about.settings, stored.about.qsl).unwrap();
     let again = results::judge(plan.effective(), stored.timeline.measured(plan.effective()));
     assert_eq!(Some(again), run.outcome.summary);
 }

@@ -4,6 +4,7 @@
 //! that cannot be run) is decided once, in [`crate::plan`].
 
 mod assign;
+pub(crate) mod keys;
 mod seeds;
 
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
 
 use crate::plan::{Effective, Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, PlanError};
+use crate::profile::IntegerRule;
 use crate::rng::Rng;
 use crate::scenario::{self, Gap, Layout};
 use crate::sets::LoadableSet;
@@ -27,10 +28,11 @@ pub(crate) struct Recipe {
     pub(super) equal: bool,
     pub(super) sample_index_seed: u64,
     schedule_seed: u64,
+    pub(super) integers: IntegerRule,
 }
 
 impl Recipe {
-    pub(crate) fn new(effective: &Effective, mode: PhaseMode, set: &LoadableSet) -> Self {
+    pub(crate) fn new(effective: &Effective, mode: PhaseMode, set: &LoadableSet, integers: IntegerRule) -> Self {
         let rules = scenario::rules(effective.scenario);
         let traffic = rules.traffic();
         let accuracy = mode == PhaseMode::AccuracyOnly;
@@ -69,6 +71,7 @@ impl Recipe {
             equal,
             sample_index_seed: effective.sample_index_rng_seed,
             schedule_seed: effective.schedule_rng_seed,
+            integers,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod listing;
 mod replay;
+mod timeline;
 mod trace;
 
 use thiserror::Error;
@@ -12,6 +13,7 @@ use thiserror::Error;
 use crate::plan::PlanError;
 
 pub use replay::replay_report;
+pub use timeline::{RejudgeError, replay_timeline};
 pub use trace::trace_json;
 
 /// Why a vector could not be evaluated.

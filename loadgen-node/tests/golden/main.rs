@@ -3,6 +3,7 @@
 
 mod detail;
 mod early_stopping;
+mod find_peak;
 mod purity;
 mod report;
 mod trace;

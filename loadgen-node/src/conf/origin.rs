@@ -1,0 +1,252 @@
+//! Settings, each with where it comes from. Later layers replace what earlier ones set.
+//!
+//! From the lowest: LoadGen's defaults, the round, the benchmark, mlperf.conf, user.conf, flags, audit.config. That is
+//! the order of official runs: a test reads mlperf.conf and user.conf, its program sets the rest, and LoadGen itself
+//! applies the audit file at the start.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use thiserror::Error;
+
+use super::keys::{self, Applied, Owner};
+use super::lookup::ANY;
+use super::parse::{Fault, Remark, Table};
+use super::rules::Rules;
+use crate::settings::{Assignment, AssignmentError, Mode, Scenario, TestSettings, keys as key_table};
+
+/// Settings with their origins.
+#[derive(Clone, Debug)]
+pub struct Sourced {
+    model: String,
+    settings: TestSettings,
+    /// By field; what is not here is LoadGen's default.
+    origins: BTreeMap<&'static str, Origin>,
+    warnings: Vec<String>,
+}
+
+/// Where a setting comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// LoadGen's default.
+    Default,
+    /// The built-in settings of a round.
+    Round(&'static str),
+    /// What we know about the benchmark.
+    Benchmark(String),
+    /// A config file.
+    Line {
+        /// The file, as given.
+        file: String,
+        /// Counted from 1.
+        line: usize,
+    },
+    /// The command line, as typed.
+    Flag(String),
+}
+
+/// A config file, opened by somebody else.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// As given, for messages.
+    pub name: &'a str,
+    /// What it may set.
+    pub owner: Owner,
+    /// Its content.
+    pub text: &'a str,
+}
+
+/// What to do about lines with another effect than their looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// Read them as the official LoadGen does, and warn.
+    Warn,
+    /// Refuse the file.
+    Refuse,
+}
+
+/// A config file that cannot be used; every line of the message begins with file and line.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FileError {
+    /// The official reader applies nothing of it.
+    #[error("{}", each_line(file, faults.iter().map(|fault| (fault.line(), fault.to_string()))))]
+    Faults {
+        /// The file.
+        file: String,
+        /// At least one.
+        faults: Vec<Fault>,
+    },
+    /// Read strictly.
+    #[error("{}", each_line(file, remarks.iter().map(|remark| (remark.line, remark.text.clone()))))]
+    Refused {
+        /// The file.
+        file: String,
+        /// At least one.
+        remarks: Vec<Remark>,
+    },
+}
+
+impl Sourced {
+    /// LoadGen's defaults. `model` is the benchmark's name in config files.
+    pub fn new(model: &str, scenario: Scenario) -> Sourced {
+        let settings = TestSettings { scenario, ..TestSettings::default() };
+        let origins = BTreeMap::from([("scenario", Origin::Flag("--scenario".to_owned()))]);
+        Sourced { model: model.to_owned(), settings, origins, warnings: Vec::new() }
+    }
+
+    /// The settings as they are now.
+    pub fn settings(&self) -> &TestSettings {
+        &self.settings
+    }
+
+    /// Where a field of [`TestSettings`] comes from.
+    pub fn origin(&self, field: &str) -> &Origin {
+        self.origins.get(field).unwrap_or(&Origin::Default)
+    }
+
+    /// What there was to say about config files: file, line, what happens.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The seeds of a round and nothing else of it.
+    pub fn apply_seeds(&mut self, rules: &Rules) {
+        self.settings.set_seeds(rules.round.seeds);
+        self.note(["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"], &Origin::Round(rules.round.name));
+    }
+
+    /// All built-in settings of a round.
+    pub fn apply_round(&mut self, rules: &Rules) {
+        let applied = rules.apply(&self.model, self.settings.scenario.name(), &mut self.settings);
+        // What is borrowed says from where.
+        let others = rules.borrowed_from.unwrap_or(rules.round.name);
+        self.note(applied.fields.into_iter().map(|(field, _)| field), &Origin::Round(others));
+        self.apply_seeds(rules);
+        self.warnings.extend(rules.gap());
+    }
+
+    /// A config file.
+    ///
+    /// # Errors
+    /// A line makes the official reader reject it, or it is read strictly and a line gives reason for a remark.
+    pub fn apply_file(&mut self, file: File<'_>, strictness: Strictness) -> Result<(), FileError> {
+        let table = Table::parse(file.text);
+        if !table.faults().is_empty() {
+            return Err(FileError::Faults { file: file.name.to_owned(), faults: table.faults().to_vec() });
+        }
+        let model = if file.owner == Owner::Audit { ANY } else { self.model.as_str() };
+        let scenario = self.settings.scenario.name();
+        let Applied { fields, remarks } = keys::apply(&table, file.owner, model, scenario, &mut self.settings);
+        if strictness == Strictness::Refuse && !remarks.is_empty() {
+            return Err(FileError::Refused { file: file.name.to_owned(), remarks });
+        }
+        for (field, line) in fields {
+            self.note([field], &Origin::Line { file: file.name.to_owned(), line });
+        }
+        self.warnings.extend(remarks.iter().map(|remark| format!("{}:{}: {}", file.name, remark.line, remark.text)));
+        Ok(())
+    }
+
+    /// One assignment; `false` when it is for another scenario.
+    ///
+    /// # Errors
+    /// The key does not exist in this scenario, or the value does not fit it.
+    pub fn assign(&mut self, assignment: &Assignment, origin: &Origin) -> Result<bool, AssignmentError> {
+        let applies = self.settings.assign(assignment)?;
+        let key = key_table::find(&assignment.key, self.settings.scenario);
+        if let (true, Some(key)) = (applies, key) {
+            self.note([key.field], origin);
+        }
+        Ok(applies)
+    }
+
+    /// The mode, from a flag.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.settings.mode = mode;
+        self.note(["mode"], &Origin::Flag("--mode".to_owned()));
+    }
+
+    fn note(&mut self, fields: impl IntoIterator<Item = &'static str>, origin: &Origin) {
+        self.origins.extend(fields.into_iter().map(|field| (field, origin.clone())));
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Round(name) => write!(f, "round {name}"),
+            Self::Benchmark(name) => write!(f, "benchmark {name}"),
+            Self::Line { file, line } => write!(f, "{file}:{line}"),
+            Self::Flag(text) => f.write_str(text),
+        }
+    }
+}
+
+fn each_line(file: &str, lines: impl Iterator<Item = (usize, String)>) -> String {
+    lines.map(|(line, text)| format!("{file}:{line}: {text}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(owner: Owner, text: &str) -> File<'_> {
+        File { name: "some.conf", owner, text }
+    }
+
+    fn settings() -> Sourced {
+        Sourced::new("bert", Scenario::Server)
+    }
+
+    #[test]
+    fn later_layers_win_whatever_their_wildcards() {
+        let mut sourced = settings();
+        sourced.apply_round(Rules::newest());
+        assert_eq!(sourced.settings().server_target_latency_ns, 130_000_000);
+        assert_eq!(*sourced.origin("server_target_latency_ns"), Origin::Round("v6.1"));
+        let user = file(Owner::User, "\n*.*.target_latency = 20\n");
+        sourced.apply_file(user, Strictness::Refuse).unwrap();
+        assert_eq!(sourced.settings().server_target_latency_ns, 20_000_000);
+        assert_eq!(sourced.origin("server_target_latency_ns").to_string(), "some.conf:2");
+        let flag = Origin::Flag("--set target_latency=30".to_owned());
+        assert_eq!(sourced.assign(&"target_latency=30".parse().unwrap(), &flag), Ok(true));
+        assert_eq!(*sourced.origin("server_target_latency_ns"), flag);
+        sourced.apply_file(file(Owner::Audit, "*.Server.target_latency = 40"), Strictness::Refuse).unwrap();
+        assert_eq!(sourced.settings().server_target_latency_ns, 40_000_000);
+        assert_eq!(sourced.origin("print_timestamps").to_string(), "default");
+    }
+
+    #[test]
+    fn users_keep_the_seeds_of_the_round() {
+        let mut sourced = settings();
+        sourced.apply_seeds(Rules::newest());
+        sourced.apply_file(file(Owner::User, "*.*.qsl_rng_seed = 7"), Strictness::Warn).unwrap();
+        assert_eq!(sourced.settings().qsl_rng_seed, Rules::newest().round.seeds.qsl);
+        assert_eq!(sourced.warnings(), ["some.conf:1: *.*.qsl_rng_seed is never read: only mlperf.conf sets it"]);
+        sourced.apply_file(file(Owner::Official, "*.*.qsl_rng_seed = 7"), Strictness::Refuse).unwrap();
+        assert_eq!(sourced.settings().qsl_rng_seed, 7);
+    }
+
+    #[test]
+    fn faults_and_strictly_read_lines_are_errors_with_their_place() {
+        let faulty = file(Owner::User, "*.*.mode = 1 # x\n*.*.mode == 1");
+        let error = settings().apply_file(faulty, Strictness::Warn).unwrap_err().to_string();
+        assert!(error.starts_with("some.conf:1: ") && error.contains("\nsome.conf:2: "), "{error}");
+        let odd = file(Owner::User, "*.Server.target_qps=5\n");
+        let mut warned = settings();
+        warned.apply_file(odd, Strictness::Warn).unwrap();
+        assert!(warned.warnings()[0].starts_with("some.conf:1: "), "{:?}", warned.warnings());
+        let error = settings().apply_file(odd, Strictness::Refuse).unwrap_err().to_string();
+        assert!(error.starts_with("some.conf:1: "), "{error}");
+    }
+
+    #[test]
+    fn a_round_of_which_only_the_seeds_are_known_says_so() {
+        let mut sourced = settings();
+        sourced.apply_round(Rules::find("v5.1").unwrap());
+        assert_eq!(*sourced.origin("qsl_rng_seed"), Origin::Round("v5.1"));
+        assert_eq!(*sourced.origin("server_target_latency_ns"), Origin::Round("v6.1"));
+        assert!(sourced.warnings()[0].contains("only the seeds"), "{:?}", sourced.warnings());
+    }
+}

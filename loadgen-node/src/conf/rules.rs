@@ -1,0 +1,144 @@
+//! What the official rounds prescribe, as data: seeds, settings per benchmark, and how LoadGen drew.
+//!
+//! Settings are known in full for v6.1 only. For earlier rounds the seeds are known; their other settings are taken
+//! from v6.1, and whoever asks for such a round is told so.
+
+use super::keys::{self, Applied, Owner};
+use super::parse::Table;
+use crate::profile::Profile;
+use crate::settings::{OFFICIAL_SEEDS, Round, TestSettings};
+
+/// An official round.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Name and seeds.
+    pub round: &'static Round,
+    /// By which rules LoadGen drew.
+    pub profile: Profile,
+    /// Where the settings beside the seeds come from, when not from this round.
+    pub borrowed_from: Option<&'static str>,
+    /// Where all this is from.
+    pub source: &'static str,
+    conf: &'static str,
+}
+
+/// Every round that is known, oldest first.
+pub static RULES: [Rules; 4] = [
+    Rules {
+        round: &OFFICIAL_SEEDS[0],
+        profile: Profile::BEFORE_6_0_6,
+        borrowed_from: Some("v6.1"),
+        source: "seeds: releases 5.0.10 to 5.0.18; rules: published logs of 5.0.21",
+        conf: V6_1,
+    },
+    Rules {
+        round: &OFFICIAL_SEEDS[1],
+        profile: Profile::BEFORE_6_0_6,
+        borrowed_from: Some("v6.1"),
+        source: "seeds and rules: releases 5.0.25, 6.0.3",
+        conf: V6_1,
+    },
+    Rules {
+        round: &OFFICIAL_SEEDS[2],
+        profile: Profile::NEWEST,
+        borrowed_from: Some("v6.1"),
+        source: "seeds and rules: release 6.0.10",
+        conf: V6_1,
+    },
+    Rules {
+        round: &OFFICIAL_SEEDS[3],
+        profile: Profile::NEWEST,
+        borrowed_from: None,
+        source: "seeds, settings and rules: release 6.0.17",
+        conf: V6_1,
+    },
+];
+
+/// The settings built into release 6.0.17.
+const V6_1: &str = include_str!("data/v6_1.conf");
+
+impl Rules {
+    /// The round of this name.
+    pub fn find(name: &str) -> Option<&'static Rules> {
+        RULES.iter().find(|rules| rules.round.name == name)
+    }
+
+    /// The newest round.
+    pub fn newest() -> &'static Rules {
+        &RULES[RULES.len() - 1]
+    }
+
+    /// Sets what this round prescribes for a model and a scenario. Its lines are not worth remarks.
+    pub fn apply(&self, model: &str, scenario: &str, settings: &mut TestSettings) -> Applied {
+        let applied = keys::apply(&Table::parse(self.conf), Owner::Official, model, scenario, settings);
+        settings.set_seeds(self.round.seeds);
+        Applied { remarks: Vec::new(), ..applied }
+    }
+
+    /// Whether the round has settings of its own for this model.
+    pub fn knows(&self, model: &str) -> bool {
+        self.models().iter().any(|known| known == model)
+    }
+
+    /// The models with settings of their own, sorted.
+    pub fn models(&self) -> Vec<String> {
+        let table = Table::parse(self.conf);
+        let model = |key: &str| key.rsplitn(3, '.').nth(2).filter(|model| *model != "*").map(str::to_owned);
+        let mut models: Vec<String> = table.entries().filter_map(|(key, _)| model(key)).collect();
+        models.sort();
+        models.dedup();
+        models
+    }
+
+    /// What of this round is not known, in words; nothing for v6.1.
+    pub fn gap(&self) -> Option<String> {
+        let lender = self.borrowed_from?;
+        let name = self.round.name;
+        Some(format!("only the seeds of round {name} are known: all other built-in settings are those of {lender}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::TEST05_SEEDS;
+
+    #[test]
+    fn the_built_in_file_is_read_without_faults() {
+        let table = Table::parse(V6_1);
+        assert!(table.faults().is_empty() && table.remarks().is_empty());
+        assert_eq!(table.entries().count(), 148);
+        let mut settings = TestSettings::default();
+        let applied = keys::apply(&table, Owner::Official, "resnet50", "Server", &mut settings);
+        let unread: Vec<&str> = applied.remarks.iter().map(|remark| remark.text.as_str()).collect();
+        assert_eq!(unread.len(), 2, "target_duration and Offline's percentile: {unread:?}");
+    }
+
+    #[test]
+    fn seeds_in_the_file_are_those_of_the_round() {
+        let mut settings = TestSettings::default();
+        keys::apply(&Table::parse(V6_1), Owner::Official, "*", "Server", &mut settings);
+        let newest = Rules::newest().round.seeds;
+        assert_eq!((settings.qsl_rng_seed, settings.schedule_rng_seed), (newest.qsl, newest.schedule));
+        assert_eq!(settings.sample_index_rng_seed, newest.sample_index);
+        assert_eq!(settings.test05_qsl_rng_seed, TEST05_SEEDS.qsl);
+    }
+
+    #[test]
+    fn earlier_rounds_have_their_seeds_and_say_what_is_borrowed() {
+        let rules = Rules::find("v5.0").unwrap();
+        let mut settings = TestSettings::default();
+        rules.apply("resnet50", "Server", &mut settings);
+        assert_eq!(settings.qsl_rng_seed, 6_023_615_788_873_153_749);
+        assert_eq!(settings.server_target_latency_ns, 15_000_000);
+        assert!(rules.gap().unwrap().contains("v5.0") && Rules::newest().gap().is_none());
+        assert!(Rules::find("6.1").is_none());
+    }
+
+    #[test]
+    fn models_are_found_in_the_data() {
+        let rules = Rules::newest();
+        assert!(["resnet50", "bert", "wan-2.2-t2v-a14b", "dlrm-v3"].iter().all(|model| rules.knows(model)));
+        assert!(!rules.knows("*") && !rules.knows("digits"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Config vectors: what a config file does to default settings, as JSON, for checking against other LoadGens.
+
+use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny};
+use serde_json::{Map, Value, json};
+
+use super::keys::{Owner, apply};
+use super::parse::Table;
+use super::rules::Rules;
+use crate::settings::TestSettings;
+use crate::vectors::VectorError;
+
+/// The official return code of a file with a faulty line.
+const INVALID: i32 = -22;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    #[serde(default)]
+    conf_text: String,
+    model: String,
+    /// As handed to the official reader: any text.
+    scenario: String,
+    conf_type: u8,
+    #[serde(rename = "note")]
+    _note: Option<IgnoredAny>,
+    #[serde(rename = "expected")]
+    _expected: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    cases: Vec<Case>,
+    #[serde(rename = "kind")]
+    _kind: Option<IgnoredAny>,
+    #[serde(rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(rename = "note")]
+    _note: Option<IgnoredAny>,
+    #[serde(rename = "ground_truth")]
+    _ground_truth: Option<IgnoredAny>,
+}
+
+/// Evaluates every case: `[{"name", "return", "changed"}]`, where `changed` has each field that differs from default
+/// settings afterwards. Each case is the first to read a file of its process. A bare list of cases is taken too.
+///
+/// # Errors
+/// The input has another form.
+pub fn config_json(input: &str) -> Result<Value, VectorError> {
+    let cases = match serde_json::from_str(input)? {
+        list @ Value::Array(_) => serde_json::from_value::<Vec<Case>>(list)?,
+        other => serde_json::from_value::<Input>(other)?.cases,
+    };
+    let evaluated: Result<Vec<Value>, VectorError> = cases.iter().map(Case::evaluate).collect();
+    Ok(Value::Array(evaluated?))
+}
+
+impl Case {
+    fn evaluate(&self) -> Result<Value, VectorError> {
+        let owner = match self.conf_type {
+            0 => Owner::Official,
+            1 => Owner::User,
+            2 => Owner::Audit,
+            other => Err(serde_json::Error::custom(format!("{}: conf_type {other} is not 0, 1 or 2", self.name)))?,
+        };
+        let mut settings = TestSettings::default();
+        if owner != Owner::Audit {
+            Rules::newest().apply(&self.model, &self.scenario, &mut settings);
+        }
+        let code = if owner == Owner::Official { 0 } else { self.read(owner, &mut settings) };
+        Ok(json!({ "name": self.name, "return": code, "changed": changed(&settings)? }))
+    }
+
+    fn read(&self, owner: Owner, settings: &mut TestSettings) -> i32 {
+        let table = Table::parse(&self.conf_text);
+        if !table.faults().is_empty() {
+            return INVALID;
+        }
+        apply(&table, owner, &self.model, &self.scenario, settings);
+        0
+    }
+}
+
+/// The fields that differ from the defaults.
+fn changed(settings: &TestSettings) -> Result<Value, serde_json::Error> {
+    let defaults = serde_json::to_value(TestSettings::default())?;
+    let mut changed = Map::new();
+    if let Value::Object(fields) = serde_json::to_value(settings)? {
+        changed.extend(fields.into_iter().filter(|(name, value)| defaults[name] != *value));
+    }
+    Ok(Value::Object(changed))
+}

@@ -1,0 +1,131 @@
+//! The command `conf`: what config files and flags come to, without a SUT.
+
+use anyhow::{Context as _, anyhow};
+use lon_qsl::PART_BYTES;
+use lon_qsl::benchmark::Benchmark;
+use lon_qsl::dataset::Dataset;
+
+use super::args::ConfArgs;
+use super::conf_view;
+use super::exit::{Exit, OrExit as _, Outcome};
+use super::setup::{self, Sources, Wanted};
+use super::vectors::{print, read, shown};
+use crate::conf::predict::{self, Prediction, SampleSize};
+use crate::conf::rules::Rules;
+use crate::conf::vector::config_json;
+use crate::plan::{Plan, PlanError};
+use crate::settings::{Mode, Qsl, Scenario, TestSettings};
+
+/// Everything there is to show.
+pub(crate) struct View {
+    pub(crate) benchmark: String,
+    pub(crate) wanted: Wanted,
+    pub(crate) qsl: Qsl,
+    /// Whether samples are known; else what is predicted in bytes leaves them out.
+    pub(crate) has_samples: bool,
+    pub(crate) plan: Result<Plan, PlanError>,
+    pub(crate) prediction: Option<Prediction>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What is known of a benchmark's samples.
+struct Samples {
+    counts: Qsl,
+    size: SampleSize,
+}
+
+/// Samples of a library of which nothing is known.
+const UNKNOWN_COUNT: u64 = 1_024;
+
+/// A message's fields beside its payload, about.
+const MESSAGE_FIELDS_BYTES: u64 = 24;
+
+/// `conf`, and `conf --config-vector FILE.json`.
+pub(crate) fn conf(args: &ConfArgs) -> Outcome {
+    if let Some(path) = &args.config_vector {
+        let json = config_json(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+        return print(&json);
+    }
+    let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
+        return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
+    };
+    let view = View::new(args, name, scenario)?;
+    let text = if args.json { format!("{:#}", conf_view::json(&view)) } else { conf_view::text(&view) };
+    print(&text.trim_end())?;
+    match view.plan {
+        Ok(_) => Ok(Exit::Ok),
+        Err(error) => Err(error).context("these settings cannot be run").or_exit(Exit::Usage),
+    }
+}
+
+impl View {
+    fn new(args: &ConfArgs, name: &str, scenario: Scenario) -> Outcome<View> {
+        let rules = args.files.rules.unwrap_or_else(Rules::newest);
+        let benchmark = Benchmark::find(name);
+        if benchmark.is_err() && !rules.knows(name) {
+            let models = rules.models().join(", ");
+            let also = || format!("benchmarks of MLPerf are known to `conf` by settings: {models}");
+            benchmark.as_ref().map_err(Clone::clone).with_context(also).or_exit(Exit::Usage)?;
+        }
+        let data = benchmark.as_ref().map_or(&[][..], |benchmark| benchmark.settings);
+        let ConfArgs { mode, set, files, .. } = args;
+        let wanted = setup::settings(&Sources { model: name, data, scenario, mode: *mode, set, files })?;
+        let mut warnings = wanted.sourced.warnings().to_vec();
+        let dataset = match (&benchmark, args.dataset.as_deref()) {
+            (Ok(benchmark), dataset) => Some(benchmark.open(dataset).or_exit(Exit::Usage)?),
+            (Err(_), Some(dataset)) => Some(any_dataset(dataset)?),
+            (Err(_), None) => None,
+        };
+        let has_samples = dataset.is_some();
+        let settings = wanted.sourced.settings().clone();
+        let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), Samples::of)?;
+        let qsl = samples.counts;
+        if !has_samples {
+            warnings.push(format!(
+                "{name} has no dataset here: its library is taken to have {} samples (performance_sample_count_override, \
+                 or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
+                qsl.total
+            ));
+        }
+        if settings.test05 {
+            warnings.push("test05 is on: the run is PerformanceOnly, with the seeds of test05".to_owned());
+        }
+        if settings.mode == Mode::FindPeakPerformance {
+            warnings.push("the search consists of several runs, the predicted one is its first".to_owned());
+        }
+        let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
+        match &plan {
+            Ok(plan) => warnings.extend(plan.faults().iter().cloned().chain(predict::obstacles(plan))),
+            Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
+        }
+        let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
+        Ok(View { benchmark: name.to_owned(), wanted, qsl, has_samples, plan, prediction, warnings })
+    }
+}
+
+impl Samples {
+    /// Nothing but a count, as official settings give it.
+    fn unknown(settings: &TestSettings) -> Samples {
+        let count = match settings.performance_sample_count_override {
+            0 => UNKNOWN_COUNT,
+            count => count,
+        };
+        let counts = Qsl { total: count, performance: count };
+        Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: MESSAGE_FIELDS_BYTES } }
+    }
+
+    /// Judged by the first.
+    fn of(mut dataset: Dataset) -> Outcome<Samples> {
+        let counts = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
+        dataset.load([0].into_iter()).or_exit(Exit::Usage)?;
+        let bytes = dataset.payload(0).len() as u64;
+        let messages = bytes.div_ceil(PART_BYTES as u64).max(1);
+        let size = SampleSize { memory_bytes: bytes, wire_bytes: bytes + messages * MESSAGE_FIELDS_BYTES };
+        Ok(Samples { counts, size })
+    }
+}
+
+/// For a benchmark without a dataset of its own: whatever dataset was given.
+fn any_dataset(text: &str) -> Outcome<Dataset> {
+    Benchmark::find("synthetic").or_exit(Exit::Bug)?.open(Some(text)).or_exit(Exit::Usage)
+}

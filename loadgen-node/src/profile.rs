@@ -1,0 +1,74 @@
+//! Which LoadGen release's traffic is reproduced: the two rules by which releases differ.
+//!
+//! The same seeds give different traffic depending on who compiled LoadGen, and on how its release cuts the library
+//! for a performance phase. The newest rules are the default; older ones are for comparing with runs of their time.
+
+use serde::{Deserialize, Serialize};
+
+/// How a draw of the random engine becomes an integer below a bound: a matter of the compiler's library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntegerRule {
+    /// The high half of a product (GCC 11 and later).
+    #[default]
+    Product,
+    /// A quotient (GCC 10 and earlier).
+    Division,
+}
+
+/// From which samples the set of a performance phase is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetRule {
+    /// From those below the performance count (6.0.6 and later).
+    #[default]
+    BelowPerformanceCount,
+    /// From the whole library (6.0.5 and earlier).
+    WholeLibrary,
+}
+
+/// The rules of one release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Profile {
+    /// How integers are drawn.
+    pub integers: IntegerRule,
+    /// How the library is cut.
+    pub set: SetRule,
+}
+
+impl Profile {
+    /// LoadGen 6.0.6 and later.
+    pub const NEWEST: Profile = Profile { integers: IntegerRule::Product, set: SetRule::BelowPerformanceCount };
+    /// LoadGen 4.0, and 5.0.25 to 6.0.5.
+    pub const BEFORE_6_0_6: Profile = Profile { integers: IntegerRule::Product, set: SetRule::WholeLibrary };
+    /// LoadGen 4.1 and 5.0.0 as they were published.
+    pub const GCC_10: Profile = Profile { integers: IntegerRule::Division, set: SetRule::WholeLibrary };
+
+    /// All that were ever published, by the names that commands and files use, newest first.
+    pub const ALL: [(&'static str, Profile); 3] =
+        [("newest", Self::NEWEST), ("before-6.0.6", Self::BEFORE_6_0_6), ("gcc-10", Self::GCC_10)];
+
+    /// The profile with this name.
+    pub fn from_name(name: &str) -> Option<Profile> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, profile)| profile)
+    }
+
+    /// The name of this profile; `None` for a combination that was never published.
+    pub fn name(self) -> Option<&'static str> {
+        Self::ALL.into_iter().find(|(_, profile)| *profile == self).map(|(name, _)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_is_the_default_and_names_lead_back() {
+        assert_eq!(Profile::default(), Profile::NEWEST);
+        for (name, profile) in Profile::ALL {
+            assert_eq!((Profile::from_name(name), profile.name()), (Some(profile), Some(name)));
+        }
+    }
+}

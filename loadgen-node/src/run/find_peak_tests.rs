@@ -1,0 +1,173 @@
+//! Searches for the peak in the simulated world: limits, interruption, resuming, giving up.
+
+use super::*;
+use crate::settings::{Qsl, Scenario, TestSettings};
+use crate::sim::{Service, SimOptions, SimWorld};
+
+fn settings() -> TestSettings {
+    TestSettings {
+        scenario: Scenario::Server,
+        mode: Mode::FindPeakPerformance,
+        server_target_qps: 100.0,
+        server_target_latency_ns: 20_000_000,
+        server_find_peak_qps_decimals_of_precision: 0,
+        min_query_count: 600,
+        min_duration_ms: 0,
+        accuracy_log_sampling_target: 30,
+        ..TestSettings::default()
+    }
+}
+
+fn plan(settings: TestSettings) -> Plan {
+    Plan::new(settings, Qsl { total: 64, performance: 24 }).unwrap()
+}
+
+/// Serves about 1000 samples per second.
+fn sut() -> SimOptions {
+    SimOptions { service: Service::Constant { ns: 1_000_000 }, ..SimOptions::default() }
+}
+
+fn searched(plan: &Plan, sut: SimOptions, find_peak: FindPeakOptions) -> RunOutcome {
+    let mut world = SimWorld::new(sut);
+    let outcome = run(plan, &mut world, &mut (), RunOptions { find_peak, ..RunOptions::default() });
+    assert_eq!(world.loaded, None);
+    outcome
+}
+
+fn search_of(outcome: &RunOutcome) -> &FindPeakOutcome {
+    outcome.find_peak.as_ref().unwrap()
+}
+
+#[test]
+fn the_peak_of_a_queue_is_near_its_service_rate() {
+    let outcome = searched(&plan(settings()), sut(), FindPeakOptions::default());
+    let search = search_of(&outcome);
+    assert_eq!(search.end, SearchEnd::Found);
+    let peak = search.bracket.low_qps.unwrap();
+    assert!((700.0..1_300.0).contains(&peak), "{peak}");
+    assert_eq!(search.reported.as_ref().unwrap().effective().target_qps, peak);
+    assert!(outcome.verdict.official.is_some() && outcome.summary.is_some());
+    assert_eq!(outcome.phases.len(), search.trials.len());
+    assert_eq!(outcome.phases.iter().filter(|phase| phase.timeline.is_some()).count(), 1, "one record is kept");
+}
+
+#[test]
+fn trials_that_fail_do_not_count_against_the_peak() {
+    let outcome = searched(&plan(settings()), sut(), FindPeakOptions::default());
+    let failed = search_of(&outcome).trials.iter().filter(|trial| !trial.passed).count();
+    assert!(failed > 2);
+    let reasons = &outcome.verdict.reasons;
+    assert!(reasons.iter().all(|reason| reason.code == "early_stopping"), "{reasons:?}");
+}
+
+#[test]
+fn a_base_rate_beyond_the_sut_is_reported_and_ends_the_search() {
+    let outcome =
+        searched(&plan(TestSettings { server_target_qps: 9_000.0, ..settings() }), sut(), FindPeakOptions::default());
+    assert_eq!(search_of(&outcome).end, SearchEnd::BaseFails);
+    assert_eq!(outcome.phases.len(), 1);
+    assert!(outcome.summary.is_some() && outcome.events.errors() == 1);
+    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "find_peak_base"));
+}
+
+#[test]
+fn a_sut_without_a_peak_ends_at_a_limit_with_a_reason() {
+    let instant = || SimOptions { service: Service::Constant { ns: 0 }, ..SimOptions::default() };
+    let limited = FindPeakOptions { max_trials: 5, ..FindPeakOptions::default() };
+    let outcome = searched(&plan(settings()), instant(), limited);
+    assert_eq!((search_of(&outcome).end.clone(), outcome.phases.len()), (SearchEnd::TooManyTrials, 5));
+    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "find_peak_trials"));
+    assert_eq!(search_of(&outcome).bracket.low_qps, Some(1_600.0));
+
+    let outcome = searched(&plan(settings()), instant(), FindPeakOptions::default());
+    assert!(matches!(&search_of(&outcome).end, SearchEnd::OutOfReach(why) if why.contains("server_target_qps")));
+    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "find_peak_limit"));
+    assert!(outcome.summary.is_some(), "the highest rate that passed is reported");
+}
+
+#[test]
+fn an_interrupted_search_goes_on_where_it_was() {
+    let plan = plan(settings());
+    let whole = searched(&plan, sut(), FindPeakOptions::default());
+    let stopped = searched(
+        &plan,
+        SimOptions { interrupt_at: Some(TimeNs(whole.ended.0 * 9 / 10)), ..sut() },
+        FindPeakOptions::default(),
+    );
+    assert_eq!((stopped.end.clone(), search_of(&stopped).end.clone()), (End::Interrupted, SearchEnd::Stopped));
+    let prior = search_of(&stopped).trials.clone();
+    assert!(prior.len() > 3 && stopped.summary.is_some() && !stopped.verdict.is_valid());
+
+    let resumed = searched(&plan, sut(), FindPeakOptions { prior: prior.clone(), ..FindPeakOptions::default() });
+    let search = search_of(&resumed);
+    assert_eq!(search.bracket, search_of(&whole).bracket);
+    assert_eq!(search.trials.iter().filter(|trial| trial.known).count(), prior.len());
+    assert!(resumed.phases.len() < whole.phases.len());
+}
+
+#[test]
+fn a_search_that_is_all_known_measures_its_peak() {
+    let plan = plan(settings());
+    let whole = searched(&plan, sut(), FindPeakOptions::default());
+    let prior = search_of(&whole).trials.clone();
+    let resumed = searched(&plan, sut(), FindPeakOptions { prior, max_trials: 0, ..FindPeakOptions::default() });
+    assert_eq!(resumed.phases.len(), 1);
+    assert_eq!(search_of(&resumed).end, SearchEnd::Found);
+    let (again, before) = (resumed.summary.unwrap(), whole.summary.unwrap());
+    assert_eq!(again.latency.count, before.latency.count);
+    assert_eq!(again.rates.scheduled_samples_per_s, before.rates.scheduled_samples_per_s);
+}
+
+#[test]
+fn hopeless_trials_are_given_up_and_nothing_else_changes() {
+    let settings = TestSettings { min_query_count: 3_000, ..settings() };
+    let patient = searched(&plan(settings.clone()), sut(), FindPeakOptions::default());
+    let hasty = FindPeakOptions { give_up_early: true, ..FindPeakOptions::default() };
+    let outcome = searched(&plan(settings), sut(), hasty);
+    assert_eq!(search_of(&outcome).bracket, search_of(&patient).bracket);
+    let given_up = outcome.phases.iter().filter(|phase| matches!(phase.stop, Stop::GivenUp { .. }));
+    assert!(given_up.count() >= 2, "{:?}", outcome.phases.iter().map(|phase| phase.stop).collect::<Vec<_>>());
+    assert!(outcome.ended < patient.ended);
+    let told = search_of(&outcome).trials.iter().filter(|trial| trial.reason.contains("given up after"));
+    assert!(told.count() >= 2);
+}
+
+#[test]
+fn token_runs_are_searched_by_their_own_limits() {
+    let settings = TestSettings {
+        use_token_latencies: true,
+        server_ttft_latency: 5_000_000,
+        server_tpot_latency: 5_000_000,
+        ..settings()
+    };
+    let hasty = FindPeakOptions { give_up_early: true, ..FindPeakOptions::default() };
+    let outcome = searched(&plan(settings), SimOptions { tokens: Some(4), ..sut() }, hasty);
+    assert_eq!(search_of(&outcome).end, SearchEnd::Found);
+    assert!(outcome.phases.iter().all(|phase| !matches!(phase.stop, Stop::GivenUp { .. })));
+}
+
+#[test]
+fn a_broken_sut_ends_the_search() {
+    let outcome = searched(
+        &plan(settings()),
+        SimOptions { break_at: Some(TimeNs(8_000_000_000)), ..sut() },
+        FindPeakOptions::default(),
+    );
+    assert_eq!((outcome.end.clone(), search_of(&outcome).end.clone()), (End::Broken, SearchEnd::Stopped));
+    assert!(outcome.summary.is_some(), "what passed before is reported");
+}
+
+#[test]
+fn what_is_logged_follows_the_rate_of_each_trial() {
+    #[derive(Default)]
+    struct Log(Vec<u64>);
+    impl Observer for Log {
+        fn accuracy(&mut self, entry: &AccuracyEntry<'_>) {
+            self.0.push(entry.seq.0);
+        }
+    }
+    let (plan, mut log) = (plan(settings()), Log::default());
+    let outcome = run(&plan, &mut SimWorld::new(sut()), &mut log, RunOptions::default());
+    let trials = outcome.phases.len();
+    assert!((trials * 10..trials * 60).contains(&log.0.len()), "about 30 a trial: {} of {trials}", log.0.len());
+}

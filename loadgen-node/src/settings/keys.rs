@@ -1,0 +1,221 @@
+//! The config keys of LoadGen, as data: which field a key means in which scenario, and in which unit.
+//!
+//! The one list of keys. Assignments typed by a person ([`super::Assignment`], strict) and official config files
+//! (`crate::conf`, as lenient as the official reader) both go by it; how text becomes a number is theirs.
+
+use Slot::{Flag, Narrow, Real, Whole};
+use Truth::{NotZero, One};
+
+use super::Scenario::{self, MultiStream, Offline, Server, SingleStream};
+use super::TestSettings;
+
+/// A config key in the scenario, or scenarios, in which it means one field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    /// As written in config files.
+    pub(crate) name: &'static str,
+    /// The field of [`TestSettings`].
+    pub(crate) field: &'static str,
+    /// The scenario whose field it is; `None`: the same field whichever is run.
+    pub(crate) only: Option<Scenario>,
+    /// Whether config files of users may not set it.
+    pub(crate) reserved: bool,
+    /// The switch without which config files do not set it.
+    pub(crate) gate: Option<Gate>,
+    pub(crate) slot: Slot,
+}
+
+/// A setting that must be on for another to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gate {
+    pub(crate) name: &'static str,
+    pub(crate) is_open: fn(&TestSettings) -> bool,
+}
+
+/// Where a key's value goes, and how it is converted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Slot {
+    Mode,
+    Flag(fn(&mut TestSettings) -> &mut bool, Truth),
+    /// A whole number times a factor.
+    Whole(fn(&mut TestSettings) -> &mut u64, u64),
+    /// A whole number that the official reader keeps in 32 bits with a sign.
+    Narrow(fn(&mut TestSettings) -> &mut u64),
+    /// A real number times a factor.
+    Real(fn(&mut TestSettings) -> &mut f64, f64),
+}
+
+/// Which numbers switch a flag on in a config file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Truth {
+    One,
+    NotZero,
+}
+
+/// The meaning of a key in a scenario.
+pub(crate) fn find(name: &str, scenario: Scenario) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name && key.only.is_none_or(|only| only == scenario))
+}
+
+/// Insertions, deletions and replacements that turn one word into the other.
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The known word that a misspelt one probably is.
+pub(crate) fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.map(|known| (edit_distance(word, known), known)).filter(|(far, _)| *far <= 3).min().map(|(_, known)| known)
+}
+
+impl Key {
+    const fn new(name: &'static str, slot: Slot) -> Self {
+        Self { name, field: name, only: None, reserved: false, gate: None, slot }
+    }
+
+    const fn field(mut self, field: &'static str) -> Self {
+        self.field = field;
+        self
+    }
+
+    const fn only(mut self, scenario: Scenario) -> Self {
+        self.only = Some(scenario);
+        self
+    }
+
+    const fn reserved(mut self) -> Self {
+        self.reserved = true;
+        self
+    }
+
+    const fn gated(mut self, gate: Gate) -> Self {
+        self.gate = Some(gate);
+        self
+    }
+}
+
+/// Percent to fraction, the official way (a product: 95 gives 0.9500000000000001).
+const PERCENT: f64 = 0.01;
+/// Milliseconds to nanoseconds.
+const MS_REAL: f64 = 1e6;
+const MS_WHOLE: u64 = 1_000_000;
+
+const TOKENS: Gate = Gate { name: "use_token_latencies", is_open: |s| s.use_token_latencies };
+const INFERRED: Gate = Gate { name: "infer_token_latencies", is_open: |s| s.infer_token_latencies };
+
+/// Every key. Config files are read in this order: a gate comes before what it gates.
+pub(crate) const KEYS: &[Key] = &[
+    Key::new("mode", Slot::Mode),
+    Key::new("qsl_rng_seed", Whole(|s| &mut s.qsl_rng_seed, 1)).reserved(),
+    Key::new("sample_index_rng_seed", Whole(|s| &mut s.sample_index_rng_seed, 1)).reserved(),
+    Key::new("schedule_rng_seed", Whole(|s| &mut s.schedule_rng_seed, 1)).reserved(),
+    Key::new("accuracy_log_probability", Real(|s| &mut s.accuracy_log_probability, PERCENT)).reserved(),
+    Key::new("test05", Flag(|s| &mut s.test05, One)).reserved(),
+    Key::new("test05_qsl_rng_seed", Whole(|s| &mut s.test05_qsl_rng_seed, 1)).reserved(),
+    Key::new("test05_sample_index_rng_seed", Whole(|s| &mut s.test05_sample_index_rng_seed, 1)).reserved(),
+    Key::new("test05_schedule_rng_seed", Whole(|s| &mut s.test05_schedule_rng_seed, 1)).reserved(),
+    Key::new("target_qps", Real(|s| &mut s.server_target_qps, 1.0)).field("server_target_qps").only(Server),
+    Key::new("target_qps", Real(|s| &mut s.offline_expected_qps, 1.0)).field("offline_expected_qps").only(Offline),
+    Key::new("target_latency", Whole(|s| &mut s.server_target_latency_ns, MS_WHOLE))
+        .field("server_target_latency_ns")
+        .only(Server),
+    Key::new("target_latency", Real(|s| &mut s.single_stream_expected_latency_ns, MS_REAL))
+        .field("single_stream_expected_latency_ns")
+        .only(SingleStream),
+    Key::new("target_latency", Real(|s| &mut s.multi_stream_expected_latency_ns, MS_REAL))
+        .field("multi_stream_expected_latency_ns")
+        .only(MultiStream),
+    Key::new("target_latency_percentile", Real(|s| &mut s.single_stream_target_latency_percentile, PERCENT))
+        .field("single_stream_target_latency_percentile")
+        .only(SingleStream),
+    Key::new("target_latency_percentile", Real(|s| &mut s.multi_stream_target_latency_percentile, PERCENT))
+        .field("multi_stream_target_latency_percentile")
+        .only(MultiStream),
+    Key::new("target_latency_percentile", Real(|s| &mut s.server_target_latency_percentile, PERCENT))
+        .field("server_target_latency_percentile")
+        .only(Server),
+    Key::new("samples_per_query", Whole(|s| &mut s.multi_stream_samples_per_query, 1))
+        .field("multi_stream_samples_per_query")
+        .only(MultiStream),
+    Key::new("coalesce_queries", Flag(|s| &mut s.server_coalesce_queries, NotZero))
+        .field("server_coalesce_queries")
+        .only(Server),
+    Key::new("max_async_queries", Narrow(|s| &mut s.server_max_async_queries))
+        .field("server_max_async_queries")
+        .only(Server),
+    Key::new("min_duration", Whole(|s| &mut s.min_duration_ms, 1)).field("min_duration_ms"),
+    Key::new("max_duration", Whole(|s| &mut s.max_duration_ms, 1)).field("max_duration_ms"),
+    Key::new("min_query_count", Whole(|s| &mut s.min_query_count, 1)),
+    Key::new("max_query_count", Whole(|s| &mut s.max_query_count, 1)),
+    Key::new("accuracy_log_rng_seed", Whole(|s| &mut s.accuracy_log_rng_seed, 1)),
+    Key::new("accuracy_log_sampling_target", Whole(|s| &mut s.accuracy_log_sampling_target, 1)),
+    Key::new("sample_concatenate_permutation", Flag(|s| &mut s.sample_concatenate_permutation, One)),
+    Key::new("performance_issue_unique", Flag(|s| &mut s.performance_issue_unique, NotZero)),
+    Key::new("performance_issue_same", Flag(|s| &mut s.performance_issue_same, NotZero)),
+    Key::new("performance_issue_same_index", Whole(|s| &mut s.performance_issue_same_index, 1)),
+    Key::new("performance_sample_count_override", Whole(|s| &mut s.performance_sample_count_override, 1)),
+    Key::new("accuracy_sample_count_override", Whole(|s| &mut s.accuracy_sample_count_override, 1)),
+    Key::new("print_timestamps", Flag(|s| &mut s.print_timestamps, NotZero)),
+    Key::new("use_token_latencies", Flag(|s| &mut s.use_token_latencies, One)),
+    Key::new("ttft_latency", Whole(|s| &mut s.server_ttft_latency, MS_WHOLE))
+        .field("server_ttft_latency")
+        .only(Server)
+        .gated(TOKENS),
+    Key::new("tpot_latency", Whole(|s| &mut s.server_tpot_latency, MS_WHOLE))
+        .field("server_tpot_latency")
+        .only(Server)
+        .gated(TOKENS),
+    Key::new("infer_token_latencies", Flag(|s| &mut s.infer_token_latencies, One)),
+    Key::new("token_latency_scaling_factor", Whole(|s| &mut s.token_latency_scaling_factor, 1)).gated(INFERRED),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_exist_and_are_the_ones_that_change() {
+        let before = serde_json::to_value(TestSettings::default()).unwrap();
+        for key in KEYS {
+            let mut settings = TestSettings::default();
+            match key.slot {
+                Slot::Mode => settings.mode = crate::settings::Mode::AccuracyOnly,
+                Flag(field, _) => *field(&mut settings) ^= true,
+                Whole(field, _) | Narrow(field) => *field(&mut settings) += 1,
+                Real(field, _) => *field(&mut settings) += 1.0,
+            }
+            let after = serde_json::to_value(&settings).unwrap();
+            let changed: Vec<&String> =
+                after.as_object().unwrap().iter().filter(|(k, v)| before[*k] != **v).map(|(k, _)| k).collect();
+            assert_eq!(changed, [key.field], "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_key_means_one_field_in_a_scenario() {
+        for (i, key) in KEYS.iter().enumerate() {
+            for other in &KEYS[i + 1..] {
+                let overlap = key.only.is_none() || other.only.is_none() || key.only == other.only;
+                assert!(key.name != other.name || !overlap, "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn gates_are_read_before_what_they_gate() {
+        for (i, key) in KEYS.iter().enumerate() {
+            if let Some(gate) = key.gate {
+                assert!(KEYS[..i].iter().any(|earlier| earlier.name == gate.name), "{}", key.name);
+            }
+        }
+    }
+}

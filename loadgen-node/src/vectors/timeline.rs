@@ -1,0 +1,45 @@
+//! The report of a stored timeline, as it was or under other rules.
+
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::plan::{Plan, PlanError};
+use crate::report::{Trailer, result_keys, summary_text};
+use crate::results::judge;
+use crate::settings::{Scenario, TestSettings};
+use crate::timeline::{About, StoredTimeline};
+
+/// Why a timeline cannot be judged by the given settings.
+#[derive(Debug, Error)]
+pub enum RejudgeError {
+    /// They are for another scenario: its queries were other ones.
+    #[error("the timeline is of {recorded:?}, the settings are for {asked:?}")]
+    Scenario {
+        /// What was run.
+        recorded: Scenario,
+        /// What was asked for.
+        asked: Scenario,
+    },
+    /// They are out of range.
+    #[error("these settings cannot be judged by: {0}")]
+    Plan(#[from] PlanError),
+}
+
+/// Judges a timeline by `settings`: `{"summary": TEXT, "detail": [[KEY, TEXT OF VALUE], ...]}`. With its own settings,
+/// the summary is that of the run, to the byte.
+///
+/// # Errors
+/// The settings are for another scenario, or out of range.
+pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Result<Value, RejudgeError> {
+    let About { settings: own, qsl, sut_name, warnings, errors } = &stored.about;
+    let (recorded, asked) = (own.scenario, settings.scenario);
+    if recorded != asked {
+        return Err(RejudgeError::Scenario { recorded, asked });
+    }
+    let plan = Plan::for_judging(settings, *qsl)?;
+    let summary = judge(plan.effective(), stored.timeline.measured(plan.effective()));
+    let trailer = Trailer { warnings: *warnings, errors: *errors };
+    let detail: Vec<Value> =
+        result_keys(&summary, *errors).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
+    Ok(json!({ "summary": summary_text(&plan, &summary, sut_name, trailer), "detail": detail }))
+}
