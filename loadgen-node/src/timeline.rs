@@ -117,7 +117,7 @@ impl Timeline {
     fn final_done_ns(&self, latencies_ns: &[i64]) -> u64 {
         let Some(query) = self.final_query else { return 0 };
         let samples = latencies_ns.get(query.first_position as usize..).unwrap_or_default();
-        query.scheduled_ns + samples.iter().copied().max().unwrap_or(0) as u64
+        query.scheduled_ns.saturating_add(samples.iter().copied().max().unwrap_or(0) as u64)
     }
 
     /// Samples with unusable token information are left out; samples without an answer are over the limits.
@@ -188,6 +188,26 @@ mod tests {
         assert_eq!(measured.sample_latencies_ns, [70, 49_900, 49_100], "at least until the end");
         let measured = timeline(cells, 80).measured(&server(0));
         assert_eq!(measured.sample_latencies_ns, [70, 71, 71], "above every answered one");
+    }
+
+    #[test]
+    fn a_timeline_that_makes_no_sense_is_judged_all_the_same() {
+        let extremes = [0, 1, 7, u64::MAX];
+        let cells = |bits: u64| vec![Cell::from_bits(bits); 3];
+        for scenario in Scenario::ALL {
+            let settings = TestSettings { scenario, ..TestSettings::default() };
+            let plan = Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap();
+            for a in extremes {
+                for b in extremes {
+                    let final_query = Some(FinalQuery { due_ns: a, issued_ns: b, scheduled_ns: a, first_position: b });
+                    let odd = Timeline { samples_per_query: b, final_query, ..timeline(cells(a), b) };
+                    let summary = crate::results::judge(plan.effective(), odd.measured(plan.effective()));
+                    assert_eq!(summary.latency.count, 3);
+                    let empty = Timeline { cells: Vec::new(), ..odd };
+                    crate::results::judge(plan.effective(), empty.measured(plan.effective()));
+                }
+            }
+        }
     }
 
     #[test]

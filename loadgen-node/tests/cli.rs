@@ -1,7 +1,15 @@
 //! The command line explains itself, and what it does not know is an error with exit code 2.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use loadgen::plan::Plan;
+use loadgen::report::{Trailer, summary_text};
+use loadgen::run::{RunOptions, run};
+use loadgen::settings::{Qsl, Scenario, TestSettings};
+use loadgen::sim::{SimOptions, SimWorld};
+use loadgen::timeline::About;
 
 fn loadgen_node(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_loadgen-node")).args(args).output().unwrap()
@@ -47,4 +55,64 @@ fn a_trace_is_printed_whole_or_as_digests() {
     let digest = trace(&["trace", "--settings", path, "--digest"]);
     assert_eq!(digest["phases"][0]["schedule_ns"]["count"], 700);
     assert_eq!(digest["phases"][0]["loaded_set"], whole["phases"][0]["loaded_set"]);
+}
+
+/// A recorded run: its timeline file, and the summary file that it was reported with.
+fn recorded(folder: &Path) -> (PathBuf, String) {
+    let settings = TestSettings {
+        scenario: Scenario::Server,
+        server_target_qps: 500.0,
+        server_target_latency_percentile: 95.0 * 0.01,
+        min_query_count: 700,
+        min_duration_ms: 0,
+        ..TestSettings::default()
+    };
+    let qsl = Qsl { total: 50, performance: 50 };
+    let plan = Plan::new(settings.clone(), qsl).unwrap();
+    let outcome = run(&plan, &mut SimWorld::new(SimOptions::default()), &mut (), RunOptions::default());
+    let (sut_name, warnings, errors) = ("a \"SUT\"".to_owned(), 3, 1);
+    let summary = summary_text(&plan, outcome.summary.as_ref().unwrap(), &sut_name, Trailer { warnings, errors });
+    let path = folder.join("timeline.bin");
+    let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
+    let about = About { settings, qsl, sut_name, warnings, errors };
+    timeline.write_to(&about, &mut std::fs::File::create(&path).unwrap()).unwrap();
+    (path, summary)
+}
+
+#[test]
+fn a_recorded_run_is_judged_again_as_it_was_or_by_other_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, summary) = recorded(folder.path());
+    let path = path.to_str().unwrap();
+    assert_eq!(stdout(&["replay", "--timeline", path]), summary);
+    let json = |args: &[&str]| serde_json::from_str::<serde_json::Value>(&stdout(args)).unwrap();
+    let own = json(&["replay", "--timeline", path, "--json"]);
+    assert_eq!(own["summary"].as_str(), Some(summary.as_str()));
+    assert_eq!(own["detail"][0], serde_json::json!(["result_validity", "\"VALID\""]));
+    let stricter = json(&["replay", "--timeline", path, "--json", "--set", "target_latency=0"]);
+    assert_eq!(stricter["detail"][0], serde_json::json!(["result_validity", "\"INVALID\""]));
+    let file = folder.path().join("s.json");
+    std::fs::write(&file, r#"{"settings":{"scenario":"Server","min_query_count":701,"min_duration_ms":0}}"#).unwrap();
+    let text = stdout(&["replay", "--timeline", path, "--settings", file.to_str().unwrap()]);
+    assert!(text.contains("Min queries satisfied : NO"), "{text}");
+}
+
+#[test]
+fn a_damaged_record_is_an_error_that_names_file_and_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = recorded(folder.path());
+    let whole = std::fs::read(&path).unwrap();
+    let mut altered = whole.clone();
+    altered[whole.len() - 100] ^= 1;
+    let cases = [(&whole[..whole.len() / 2], "truncated: it ends after byte"), (&altered, "altered or damaged in its")];
+    for (bytes, words) in cases {
+        std::fs::write(&path, bytes).unwrap();
+        let output = loadgen_node(&["replay", "--timeline", path.to_str().unwrap()]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(words) && told.contains("timeline.bin") && told.lines().count() == 1, "{told}");
+    }
+    let odd = ["replay", "--timeline", "x", "--report-vector", "y"];
+    assert_eq!(loadgen_node(&odd).status.code(), Some(2));
+    assert_eq!(loadgen_node(&["replay", "--set", "target_qps=1"]).status.code(), Some(2));
 }

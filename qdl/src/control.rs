@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::describe::NodeDescription;
 use crate::error::{ConnectError, explain};
 use crate::stream;
+use crate::text::printable;
 
 /// Pause between attempts to reach a node that is not there yet.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -203,16 +204,16 @@ impl Control {
         match status.code() {
             // Another version answers a call that it does not know; another program answers with what is no gRPC.
             Code::Unimplemented => {
-                let reason = format!("it does not know {call} ({})", status.message());
+                let reason = format!("it does not know {call} ({})", printable(status.message()));
                 ConnectError::WireVersion { address, ours: WIRE_VERSION, reason }
             }
             Code::FailedPrecondition if call != "Flush" && call != "EndRun" => {
-                ConnectError::WireVersion { address, ours: WIRE_VERSION, reason: status.message().to_owned() }
+                ConnectError::WireVersion { address, ours: WIRE_VERSION, reason: printable(status.message()) }
             }
             Code::Unknown | Code::Internal | Code::Cancelled => {
                 ConnectError::Unreachable { address, reason: explain(status) }
             }
-            _ => ConnectError::Refused { address, call, reason: status.message().to_owned() },
+            _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
         }
     }
 }

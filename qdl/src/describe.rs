@@ -5,6 +5,7 @@ use lon_proto::v1;
 
 use crate::address::NodeAddress;
 use crate::error::ConnectError;
+use crate::text::printable;
 
 /// One SUT node's account of itself.
 #[derive(Clone, Debug)]
@@ -65,21 +66,21 @@ impl NodeDescription {
             })
         };
         Ok(NodeDescription {
-            name: description.name,
-            software: description.software,
-            engine: backend.engine,
-            model: backend.model,
-            model_sha256: backend.model_sha256,
+            name: printable(&description.name),
+            software: printable(&description.software),
+            engine: printable(&backend.engine),
+            model: printable(&backend.model),
+            model_sha256: printable(&backend.model_sha256),
             inputs: specs(&backend.inputs)?,
             outputs: specs(&backend.outputs)?,
             codecs: description.codecs,
             host: Host {
-                hostname: host.hostname,
-                machine_id: host.machine_id,
-                boot_id: host.boot_id,
-                os: host.os,
-                kernel: host.kernel,
-                cpu: host.cpu,
+                hostname: printable(&host.hostname),
+                machine_id: printable(&host.machine_id),
+                boot_id: printable(&host.boot_id),
+                os: printable(&host.os),
+                kernel: printable(&host.kernel),
+                cpu: printable(&host.cpu),
                 cores: host.cores,
                 memory_bytes: host.memory_bytes,
             },

@@ -26,6 +26,8 @@ pub(crate) struct Wire {
     pub(crate) lane: Arc<Lane>,
     pub(crate) endpoint: Endpoint,
     pub(crate) run_id: Bytes,
+    /// How long opening the stream may take.
+    pub(crate) timeout: Duration,
 }
 
 /// What a lane reports once it is open, or could not be opened.
@@ -167,10 +169,10 @@ fn spawn_lanes(
     opened: &mut Vec<Opened>,
 ) {
     let lanes = wires.iter().map(|wire| Arc::clone(&wire.lane)).collect();
-    for Wire { lane, endpoint, run_id } in wires {
+    for wire in wires {
         let (sender, receiver) = oneshot::channel();
         opened.push(receiver);
-        tasks.spawn(stream::carry(Arc::clone(shared), lane, endpoint, run_id, sender));
+        tasks.spawn(stream::carry(Arc::clone(shared), wire, sender));
     }
     tokio::spawn(watch(Arc::clone(shared), lanes, patience));
 }

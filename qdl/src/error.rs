@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use crate::address::NodeAddress;
+use crate::text::printable;
 use crate::types::NodeFailure;
 
 /// Why the nodes could not be brought together as one SUT.
@@ -105,5 +106,5 @@ pub(crate) fn explain(error: &(dyn Error + 'static)) -> String {
         }
         cause = error.source();
     }
-    parts.join(": ")
+    printable(&parts.join(": "))
 }

@@ -19,6 +19,7 @@ use prost::Message as _;
 
 use crate::counters::NodeCounters;
 use crate::slots::{Ended, Slots, Stranger};
+use crate::text::printable;
 use crate::types::{Answer, Failure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
 
 pub(crate) struct Lane {
@@ -40,8 +41,10 @@ struct State {
     unsent: VecDeque<u64>,
     sending: Option<Sending>,
     slots: Slots<InFlight>,
-    /// When the sample in flight longest was sent, or earlier; none when nothing is in flight.
-    oldest_sent: Option<Instant>,
+    /// When the sample that is here longest came, or earlier; none when there is none.
+    oldest: Option<Instant>,
+    /// Timeouts in a row without an answer between them.
+    stalls: u32,
     /// Everything was given up; nothing more is taken.
     dead: bool,
 }
@@ -56,9 +59,13 @@ struct InFlight {
     /// Taken when its first part goes out.
     payload: Bytes,
     bytes: u64,
+    since: Instant,
     sent_at: Option<Instant>,
     assembly: Assembly,
 }
+
+/// Timeouts in a row, without an answer between them, after which a node counts as lost.
+const MAX_STALLS: u32 = 3;
 
 /// What the reader should do about a message.
 #[derive(Debug)]
@@ -73,7 +80,7 @@ pub(crate) enum Accepted {
 impl Lane {
     pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
         let state =
-            State { unsent: VecDeque::new(), sending: None, slots: Slots::new(), oldest_sent: None, dead: false };
+            State { unsent: VecDeque::new(), sending: None, slots: Slots::new(), oldest: None, stalls: 0, dead: false };
         Lane {
             node,
             max_answer_bytes,
@@ -106,9 +113,10 @@ impl Lane {
         let Sample { id, payload } = sample;
         self.outstanding.fetch_add(1, Relaxed);
         self.outstanding_bytes.fetch_add(payload.len() as u64, Relaxed);
-        let bytes = payload.len() as u64;
+        let (bytes, since) = (payload.len() as u64, Instant::now());
         let assembly = Assembly::default();
-        let wire_id = state.slots.insert(InFlight { id, payload, bytes, sent_at: None, assembly });
+        let wire_id = state.slots.insert(InFlight { id, payload, bytes, since, sent_at: None, assembly });
+        state.oldest.get_or_insert(since);
         state.unsent.push_back(wire_id);
         Ok(state.unsent.len() == 1 && state.sending.is_none())
     }
@@ -121,6 +129,11 @@ impl Lane {
     /// The writer will be woken through this.
     pub(crate) fn register_writer(&self, waker: &Waker) {
         self.writer.register(waker);
+    }
+
+    /// From now on the end of the stream is as it should be.
+    pub(crate) fn expect_end(&self) {
+        self.closing.store(true, SeqCst);
     }
 
     /// Ends the stream once the writer sees it.
@@ -186,7 +199,7 @@ impl Lane {
             return Accepted::Breach("it answered a sample that it had not been sent in full".to_owned());
         }
         if !message.error.is_empty() {
-            let failure = Failure::Refused(message.error);
+            let failure = Failure::Refused(printable(&message.error));
             return self.end(&mut state, message.id, now, Ended::Answered, Outcome::Failed(failure));
         }
         let DispatchResponse { id, part, last, total_len, data, n_tokens, stages, .. } = message;
@@ -206,6 +219,9 @@ impl Lane {
     }
 
     fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Accepted {
+        if how == Ended::Answered {
+            state.stalls = 0;
+        }
         match state.slots.end(wire_id, how) {
             Ok(InFlight { id, sent_at, bytes, .. }) => {
                 self.outstanding.fetch_sub(1, Relaxed);
@@ -216,23 +232,26 @@ impl Lane {
         }
     }
 
-    /// Gives up on samples sent more than `timeout` ago.
-    pub(crate) fn expire(&self, now: Instant, timeout: Duration, replies: &mut Vec<Reply>) {
-        let overdue = |sent_at: Instant| now.saturating_duration_since(sent_at) >= timeout;
+    /// Gives up on samples that were sent, or could not be sent, more than `timeout` ago. True when the node answers
+    /// nothing any more: timeouts have followed each other without an answer between them.
+    pub(crate) fn expire(&self, now: Instant, timeout: Duration, replies: &mut Vec<Reply>) -> bool {
+        let overdue = |since: Instant| now.saturating_duration_since(since) >= timeout;
         let mut state = self.lock();
         // Looks at every slot only when the oldest one could be due; with a timeout of a minute, once a minute.
-        if !state.oldest_sent.is_some_and(overdue) {
-            return;
+        if !state.oldest.is_some_and(overdue) {
+            return false;
         }
-        let due = |in_flight: &InFlight| in_flight.sent_at.is_some_and(overdue);
-        let ids: Vec<u64> = state.slots.open().filter(|(_, value)| due(value)).map(|(id, _)| id).collect();
+        let since = |in_flight: &InFlight| in_flight.sent_at.unwrap_or(in_flight.since);
+        let ids: Vec<u64> = state.slots.open().filter(|(_, value)| overdue(since(value))).map(|(id, _)| id).collect();
+        state.stalls += u32::from(!ids.is_empty());
         for wire_id in ids {
             let outcome = Outcome::Failed(Failure::TimedOut(timeout));
             if let Accepted::Reply(reply) = self.end(&mut state, wire_id, now, Ended::GivenUp, outcome) {
                 replies.push(reply);
             }
         }
-        state.oldest_sent = state.slots.open().filter_map(|(_, value)| value.sent_at).min();
+        state.oldest = state.slots.open().map(|(_, value)| since(value)).min();
+        state.stalls >= MAX_STALLS
     }
 
     /// Gives up on everything: the lane is of no use any more.
@@ -261,7 +280,6 @@ impl State {
         let now = Instant::now();
         if let Ok(in_flight) = self.slots.get_mut(wire_id) {
             in_flight.sent_at = Some(now);
-            self.oldest_sent.get_or_insert(now);
         }
     }
 }
@@ -330,10 +348,22 @@ mod tests {
         let sent = lane.next_message(&counters).unwrap();
         let mut replies = Vec::new();
         let later = Instant::now() + Duration::from_secs(61);
-        lane.expire(later, Duration::from_secs(60), &mut replies);
+        assert!(!lane.expire(later, Duration::from_secs(60), &mut replies), "one sample is not the node");
         assert!(matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_))));
         assert!(matches!(lane.accept(answer(sent.id), later, &counters), Accepted::Nothing));
         assert_eq!(counters.late.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn a_sample_that_cannot_even_be_sent_times_out_and_a_stalled_node_is_told() {
+        let (lane, _counters) = lane();
+        let mut replies = Vec::new();
+        for round in 1..=3 {
+            lane.push(sample(round)).unwrap();
+            let stalled = lane.expire(Instant::now() + Duration::from_secs(61), Duration::from_secs(60), &mut replies);
+            assert_eq!((stalled, replies.len()), (round == 3, round as usize));
+        }
+        assert_eq!(lane.outstanding(), 0);
     }
 
     #[test]

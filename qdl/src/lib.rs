@@ -28,6 +28,7 @@ mod run;
 mod shared;
 mod slots;
 mod stream;
+mod text;
 mod types;
 mod watch;
 mod window;

@@ -16,10 +16,11 @@ use crate::describe::NodeDescription;
 use crate::driver::{Carrier, Wire};
 use crate::error::ConnectError;
 use crate::lane::Lane;
-use crate::name::SutName;
+use crate::name::{NETWORK_SUT, SutName};
 use crate::run::Run;
 use crate::shared::{Node, Shared};
 use crate::stream;
+use crate::text::printable;
 use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
 use crate::watch::Patience;
 use crate::window::PullWindow;
@@ -139,7 +140,8 @@ impl Qdl {
                     address: address.clone(),
                     reason: error.to_string(),
                 })?;
-                wires.push(Wire { lane: Arc::clone(lane), endpoint, run_id: run_id.clone() });
+                let timeout = self.config.call_timeout;
+                wires.push(Wire { lane: Arc::clone(lane), endpoint, run_id: run_id.clone(), timeout });
             }
         }
         Ok(wires)
@@ -160,12 +162,16 @@ fn new_node(index: NodeIndex, node: &NodeDescription, claim: &v1::StartRunRespon
     }
 }
 
+/// Characters of a node's name at most.
+const MAX_NAME_CHARS: usize = 128;
+
 /// Names must be there, usable in a list, and unique.
 fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
     let mut seen = HashMap::new();
     for (name, address) in names.iter().zip(&config.nodes) {
-        if name.is_empty() || name.contains(',') || name.chars().any(char::is_control) {
-            return Err(ConnectError::BadName { address: address.clone(), name: name.clone() });
+        let bad = name.is_empty() || name.contains(',') || name.chars().any(char::is_control);
+        if bad || name.contains(NETWORK_SUT) || name.chars().count() > MAX_NAME_CHARS {
+            return Err(ConnectError::BadName { address: address.clone(), name: printable(name) });
         }
         if let Some(first) = seen.insert(name, address) {
             let (name, first, second) = (name.clone(), first.clone(), address.clone());

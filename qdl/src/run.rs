@@ -124,6 +124,8 @@ impl Run {
     }
 
     fn ask_counters(&self) -> Vec<Result<SutCounts, String>> {
+        // A node may end its streams with the run, which from here on is no loss.
+        self.shared.lanes().for_each(crate::lane::Lane::expect_end);
         let ask = |(node, control): (&crate::shared::Node, &Control)| {
             let lost = node.lost.get().map(ToString::to_string);
             let (control, run_id) = (control.clone(), self.run_id.clone());

@@ -16,9 +16,11 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
 use crate::address::NodeAddress;
+use crate::driver::Wire;
 use crate::error::explain;
 use crate::lane::{Accepted, Lane};
 use crate::shared::{Node, Shared};
+use crate::text::printable;
 use crate::types::{NodeFailure, Reply};
 
 /// Replies handed to the sink at once at most.
@@ -35,14 +37,11 @@ pub(crate) fn endpoint(address: &NodeAddress, timeout: Duration) -> Result<Endpo
 }
 
 /// Opens the stream, reports on `opened`, then carries the lane until it ends. A failure loses the lane's node.
-pub(crate) async fn carry(
-    shared: Arc<Shared>,
-    lane: Arc<Lane>,
-    endpoint: Endpoint,
-    run_id: Bytes,
-    opened: oneshot::Sender<Result<(), NodeFailure>>,
-) {
-    let stream = match open(&shared, &lane, endpoint, run_id).await {
+pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Sender<Result<(), NodeFailure>>) {
+    let Wire { lane, endpoint, run_id, timeout } = wire;
+    let late = |_| Err(NodeFailure::Connection(format!("it did not open the stream within {timeout:?}")));
+    let stream = tokio::time::timeout(timeout, open(&shared, &lane, endpoint, run_id)).await.unwrap_or_else(late);
+    let stream = match stream {
         Ok(stream) => stream,
         Err(failure) => {
             // Nobody listens only when the start was given up already.
@@ -128,9 +127,9 @@ fn deliver(shared: &Shared, lane: &Lane, node: &Node, replies: &mut Vec<Reply>) 
 
 fn failure_of(status: &Status) -> NodeFailure {
     match status.code() {
-        Code::Internal | Code::DataLoss | Code::OutOfRange => NodeFailure::Protocol(status.message().to_owned()),
+        Code::Internal | Code::DataLoss | Code::OutOfRange => NodeFailure::Protocol(printable(status.message())),
         Code::Unknown | Code::Cancelled => NodeFailure::Connection(explain(status)),
-        _ => NodeFailure::Ended(format!("{}: {}", status.code().description(), status.message())),
+        _ => NodeFailure::Ended(printable(&format!("{}: {}", status.code().description(), status.message()))),
     }
 }
 

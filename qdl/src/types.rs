@@ -108,6 +108,9 @@ pub enum NodeFailure {
     /// Nothing was heard, not even a heartbeat.
     #[error("nothing was heard from it for {0:?}")]
     Silent(Duration),
+    /// It is there, but sample after sample runs into the response timeout.
+    #[error("it answers nothing: sample after sample got no answer within {0:?}")]
+    Stalled(Duration),
     /// It sent what the wire contract does not allow.
     #[error("it broke the protocol: {0}")]
     Protocol(String),

@@ -35,7 +35,9 @@ pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: 
             if lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
                 shared.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
             }
-            lane.expire(now, patience.response_timeout, &mut overdue);
+            if lane.expire(now, patience.response_timeout, &mut overdue) {
+                shared.lose(lane.node, &NodeFailure::Stalled(patience.response_timeout));
+            }
         }
         if !overdue.is_empty() {
             shared.sink.replies(&mut overdue);

@@ -57,7 +57,7 @@ struct BackendArgs {
     #[arg(long, env = "LON_BACKEND")]
     backend: String,
     /// Threads inside one inference.
-    #[arg(long, default_value = "1", env = "LON_THREADS")]
+    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
     threads: NonZeroUsize,
 }
 
@@ -72,13 +72,13 @@ struct ServeArgs {
     #[command(flatten)]
     backend: BackendArgs,
     /// Samples in one inference at most.
-    #[arg(long, default_value = "8", env = "LON_MAX_BATCH")]
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_MAX_BATCH")]
     max_batch: NonZeroUsize,
     /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
     #[arg(long, default_value = "0ms", value_parser = backend::parse_duration, env = "LON_MAX_DELAY")]
     max_delay: Duration,
     /// Inferences at one time, each on a thread with its own copy of the session.
-    #[arg(long, default_value = "1", env = "LON_WORKERS")]
+    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
     workers: NonZeroUsize,
 }
 
@@ -91,21 +91,44 @@ struct DescribeArgs {
     backend: BackendArgs,
 }
 
-/// Runs the command line and says how it ended.
+/// A number from 1 to `MAX`.
+fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MAX);
+    number.ok_or_else(|| format!("a number from 1 to {MAX}"))
+}
+
+/// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
 pub fn main() -> ExitCode {
+    let code = std::panic::catch_unwind(run).unwrap_or(EXIT_BUG);
+    ExitCode::from(code)
+}
+
+fn run() -> u8 {
     let cli = Cli::parse();
-    start_log(cli.log_format);
-    let outcome = match cli.command {
+    let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
         Command::Serve(args) => run_serve(args),
         Command::Describe(args) => run_describe(args),
-    };
+    });
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "sut-node: {:#}", failure.error);
-            ExitCode::from(failure.code)
+            let _ = writeln!(std::io::stderr(), "sut-node: {}", one_line(&failure.error));
+            failure.code
         }
     }
+}
+
+/// An error with its causes; those that the line before already says are left out.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
 }
 
 /// An error and the exit code it means.
@@ -171,12 +194,17 @@ fn host_name() -> Result<NodeName, Failure> {
     name.to_string_lossy().parse().context("the host name will not do; give --node").map_err(usage)
 }
 
-fn start_log(format: LogFormat) {
+fn start_log(format: LogFormat) -> Result<(), Failure> {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tract=warn,ort=warn"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(text) => EnvFilter::try_new(&text).with_context(|| format!("RUST_LOG='{text}'")).map_err(usage)?,
+        Err(_) => EnvFilter::new("info,tract=warn,ort=warn"),
+    };
+    // A log that cannot be written is no reason to stop, and must not become a panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     match format {
         LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => log.json().init(),
     }
+    Ok(())
 }

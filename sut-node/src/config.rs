@@ -64,7 +64,9 @@ pub struct NodeName(String);
 
 /// Why a text is not a [`NodeName`].
 #[derive(Debug, thiserror::Error)]
-#[error("'{0}' cannot be a node name: 1 to 128 printable characters without comma or surrounding blanks")]
+#[error(
+    "'{0}' cannot be a node name: 1 to 128 printable characters without comma, surrounding blanks or 'Network SUT'"
+)]
 pub struct NodeNameError(String);
 
 impl std::str::FromStr for NodeName {
@@ -72,7 +74,9 @@ impl std::str::FromStr for NodeName {
 
     fn from_str(text: &str) -> Result<NodeName, NodeNameError> {
         let bad = |c: char| c == ',' || c.is_control();
-        if text.is_empty() || text.trim() != text || text.chars().count() > 128 || text.contains(bad) {
+        // "Network SUT" is what the list of names begins with, and its absence must mean something.
+        let bad_text = text.is_empty() || text.trim() != text || text.contains("Network SUT");
+        if bad_text || text.chars().count() > 128 || text.contains(bad) {
             return Err(NodeNameError(text.to_owned()));
         }
         Ok(NodeName(text.to_owned()))
@@ -100,7 +104,7 @@ mod tests {
         for good in ["N1", "gpu host 7", "sut-0.sut.default.svc"] {
             assert!(good.parse::<NodeName>().is_ok(), "{good}");
         }
-        for bad in ["", " N1", "a,b", "a\nb", &"x".repeat(129)] {
+        for bad in ["", " N1", "a,b", "a\nb", "my Network SUT", &"x".repeat(129)] {
             assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
         }
     }

@@ -13,6 +13,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tonic::transport::Server;
@@ -34,9 +35,15 @@ pub use config::{Limits, NodeName, NodeNameError, ServeConfig};
 use lon_proto::limits;
 use lon_proto::v1::sut_node_server::SutNodeServer;
 use queue::JobQueue;
-use service::Service;
+use service::{Claim, Service};
 
 use crate::backend::{Backend, BackendError, Execution, Worker};
+
+/// How often a node that shuts down looks whether it is done.
+const LOOK_AROUND: Duration = Duration::from_millis(20);
+
+/// How long connections get for their last words.
+const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Why a node could not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +89,8 @@ pub async fn serve(
 
     let (stop_sender, stop) = watch::channel(false);
     let drain = config.drain;
-    let service = Service::new(config, backend, Arc::clone(&queue), stop.clone());
+    let claim = Claim::default();
+    let service = Service::new(config, backend, Arc::clone(&queue), stop.clone(), Arc::clone(&claim));
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<SutNodeServer<Service>>().await;
     let stopped = async move {
@@ -103,10 +111,13 @@ pub async fn serve(
     let serving = router.serve_with_incoming_shutdown(incoming, stopped);
     let outcome = tokio::select! {
         outcome = serving => outcome.map_err(ServeError::from),
-        () = overdue(stop, drain) => {
-            // The workers are not waited for either: they are what is late.
-            tracing::warn!("not everything was answered within {drain:?} of the shutdown");
-            return Ok(());
+        overdue = drained(stop, &claim, drain) => {
+            if overdue {
+                // The workers are not waited for either: they are what is late.
+                tracing::warn!("not everything was answered within {drain:?} of the shutdown");
+                return Ok(());
+            }
+            Ok(())
         }
     };
     queue.close();
@@ -118,12 +129,20 @@ pub async fn serve(
     outcome
 }
 
-/// Resolves when shutdown began and its time is up.
-async fn overdue(mut stop: watch::Receiver<bool>, drain: std::time::Duration) {
+/// After shutdown began: resolves when nothing is left to answer (false), or when the time is up (true). Connections
+/// that merely stand open are no reason to stay.
+async fn drained(mut stop: watch::Receiver<bool>, claim: &Claim, drain: Duration) -> bool {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
-    tokio::time::sleep(drain).await;
+    let idle = async {
+        while service::is_at_work(claim) {
+            tokio::time::sleep(LOOK_AROUND).await;
+        }
+        // Time for the last words to leave.
+        tokio::time::sleep(FAREWELL).await;
+    };
+    tokio::time::timeout(drain, idle).await.is_err()
 }
 
 fn warm_workers(config: &ServeConfig, backend: &dyn Backend) -> Result<Vec<Box<dyn Worker>>, BackendError> {

@@ -58,6 +58,14 @@ impl JobQueue {
         self.changed.notify_all();
     }
 
+    /// Takes out the jobs of a run that is over.
+    pub(crate) fn discard_ended(&self) -> Vec<Job> {
+        let mut state = self.lock();
+        let (ended, left): (Vec<Job>, Vec<Job>) = state.jobs.drain(..).partition(|job| job.lane.run.has_ended());
+        state.jobs = left.into();
+        ended
+    }
+
     /// No more jobs come; workers finish what is there and get `None`.
     pub(crate) fn close(&self) {
         self.lock().closed = true;

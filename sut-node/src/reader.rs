@@ -35,7 +35,15 @@ pub(crate) struct Reader {
     pub(crate) target: Target,
     pub(crate) input: Input,
     /// Samples of several parts that are not whole yet.
-    pub(crate) partial: HashMap<u64, Assembly>,
+    pub(crate) partial: HashMap<u64, Partial>,
+}
+
+/// A sample whose parts are coming in. Its whole announced size is admitted with the first of them, so that what waits
+/// for its end counts against the node's bounds too.
+#[derive(Default)]
+pub(crate) struct Partial {
+    assembly: Assembly,
+    bytes: u64,
 }
 
 /// Samples of several parts that may be open at one time on one stream; a sender finishes one before the next.
@@ -44,10 +52,12 @@ const MAX_PARTIAL: usize = 64;
 impl Reader {
     /// Runs until the stream ends, breaks, or `stop` turns true. How it ended goes to the lane.
     pub(crate) async fn run(mut self, mut stream: Streaming<DispatchRequest>, mut stop: watch::Receiver<bool>) {
+        let run = Arc::clone(&self.lane.run);
         let how = loop {
             let message = tokio::select! {
                 biased;
                 message = stream.message() => message,
+                () = run.until_end() => break Ok(()),
                 _ = stop.wait_for(|stop| *stop) => {
                     break Err(Status::unavailable("the node is shutting down"));
                 }
@@ -74,32 +84,55 @@ impl Reader {
         if message.open.is_some() {
             return Err(Status::invalid_argument("a second Open on this stream"));
         }
-        let id = message.id;
-        let whole =
-            self.assemble(message).map_err(|error| Status::invalid_argument(format!("sample {id}: {error}")))?;
-        let Some(bytes) = whole else { return Ok(true) };
-        let run = &self.lane.run;
-        run.count_received();
-        if !run.try_admit(bytes.len() as u64) && !run.admit(bytes.len() as u64, &self.lane.closed).await {
+        let DispatchRequest { id, part, last, total_len, data, .. } = message;
+        let part = Part { number: part, last, total_len, data };
+        let (max, begins) = (self.lane.run.limits.max_sample_bytes, part.number == 0);
+        let breach = |error: AssemblyError| Status::invalid_argument(format!("sample {id}: {error}"));
+        if begins && total_len > max {
+            return Err(breach(AssemblyError::TooLarge { total_len, max }));
+        }
+        if begins && !self.admit(total_len).await {
             return Ok(false);
         }
-        self.lane.expect_answer();
-        self.hand_over(id, bytes, started);
+        let whole = match (begins, last) {
+            (true, true) => Assembly::default().push(part, max).map_err(|error| {
+                self.lane.run.release(total_len);
+                breach(error)
+            })?,
+            _ => self.assemble(id, part, max)?,
+        };
+        if let Some(bytes) = whole {
+            self.lane.run.count_received();
+            self.lane.expect_answer();
+            self.hand_over(id, bytes, started);
+        }
         Ok(true)
     }
 
-    fn assemble(&mut self, message: DispatchRequest) -> Result<Option<Bytes>, AssemblyError> {
-        let DispatchRequest { id, part, last, total_len, data, .. } = message;
-        let max = self.lane.run.limits.max_sample_bytes;
-        let part = Part { number: part, last, total_len, data };
-        if part.number == 0 && last {
-            return Assembly::default().push(part, max);
+    /// Exclusive only because an inline backend's state may not be shared between threads.
+    async fn admit(&mut self, bytes: u64) -> bool {
+        let run = &self.lane.run;
+        run.try_admit(bytes) || run.admit(bytes, &self.lane.closed).await
+    }
+
+    /// A part of a sample that has several.
+    fn assemble(&mut self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
+        let (begins, bytes) = (part.number == 0, part.total_len);
+        if begins && (self.partial.len() >= MAX_PARTIAL || self.partial.contains_key(&id)) {
+            self.lane.run.release(bytes);
+            return Err(Status::invalid_argument(format!(
+                "sample {id}: begun twice, or more than {MAX_PARTIAL} samples begun and not ended"
+            )));
         }
-        if self.partial.len() >= MAX_PARTIAL && !self.partial.contains_key(&id) {
-            return Err(AssemblyError::OutOfOrder { expected: 0, got: part.number });
+        let breach = |error: AssemblyError| Status::invalid_argument(format!("sample {id}: {error}"));
+        if begins {
+            self.partial.insert(id, Partial { assembly: Assembly::default(), bytes });
         }
-        let whole = self.partial.entry(id).or_default().push(part, max)?;
+        let partial = self.partial.get_mut(&id);
+        let partial = partial.ok_or_else(|| breach(AssemblyError::OutOfOrder { expected: 0, got: part.number }))?;
+        let whole = partial.assembly.push(part, max).map_err(breach)?;
         if whole.is_some() {
+            // From here on its answer holds its place.
             self.partial.remove(&id);
         }
         Ok(whole)
@@ -128,6 +161,16 @@ impl Reader {
                 self.lane.answer(Answer { id, result, stages, sample_bytes });
             }
         }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        for partial in self.partial.values() {
+            self.lane.run.release(partial.bytes);
+        }
+        // Says nothing new when the stream ended in an orderly way; otherwise nobody would.
+        self.lane.end_input(Err(Status::internal("the node's reader failed")));
     }
 }
 

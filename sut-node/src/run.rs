@@ -23,9 +23,12 @@ pub(crate) struct Run {
     had_stream: AtomicBool,
     inside: Mutex<Inside>,
     room: Notify,
-    /// Samples that must be answered before a waiting Flush is; `u64::MAX` when none waits.
-    flush_target: AtomicU64,
+    /// Flush calls that wait.
+    flushes: AtomicUsize,
     flush_progress: Notify,
+    ended: AtomicBool,
+    /// Told once, when the run ends.
+    end: Notify,
 }
 
 /// What the node holds for the run just now.
@@ -62,8 +65,10 @@ impl Run {
             had_stream: AtomicBool::new(false),
             inside: Mutex::default(),
             room: Notify::new(),
-            flush_target: AtomicU64::new(u64::MAX),
+            flushes: AtomicUsize::new(0),
             flush_progress: Notify::new(),
+            ended: AtomicBool::new(false),
+            end: Notify::new(),
         }
     }
 
@@ -114,7 +119,7 @@ impl Run {
             if self.try_admit(bytes) {
                 return true;
             }
-            if closed.load(SeqCst) {
+            if closed.load(SeqCst) || self.has_ended() {
                 return false;
             }
             room.await;
@@ -138,34 +143,60 @@ impl Run {
         if failed {
             self.counters.failed.fetch_add(1, Relaxed);
         }
-        let answered = self.counters.answered.fetch_add(1, SeqCst) + 1;
-        if answered >= self.flush_target.load(SeqCst) {
-            self.flush_progress.notify_waiters();
-        }
+        self.counters.answered.fetch_add(1, SeqCst);
+        self.tell_flushes();
     }
 
-    /// Returns when `samples` have been answered. `received` is called whenever all of them are in, so that the
-    /// queue stops waiting for more.
-    pub(crate) async fn flushed(&self, samples: u64, all_received: impl Fn()) {
-        self.flush_target.store(0, SeqCst);
+    /// Returns when `samples` have been answered (true) or the run is over (false). `all_received` is called whenever
+    /// all of them are in, so that the queue stops waiting for more.
+    pub(crate) async fn flushed(&self, samples: u64, all_received: impl Fn()) -> bool {
+        let _waiting = Waiting::new(&self.flushes);
         loop {
             let progress = self.flush_progress.notified();
             if self.counters.received.load(SeqCst) >= samples {
                 all_received();
             }
             if self.counters.answered.load(SeqCst) >= samples {
-                break;
+                return true;
+            }
+            if self.has_ended() {
+                return false;
             }
             progress.await;
         }
-        self.flush_target.store(u64::MAX, SeqCst);
     }
 
     /// A sample has come in whole.
     pub(crate) fn count_received(&self) {
         self.counters.received.fetch_add(1, SeqCst);
-        if self.flush_target.load(SeqCst) != u64::MAX {
+        self.tell_flushes();
+    }
+
+    /// Costs next to nothing while no Flush waits.
+    fn tell_flushes(&self) {
+        if self.flushes.load(SeqCst) > 0 {
             self.flush_progress.notify_waiters();
+        }
+    }
+
+    /// The run is over: nothing of it is read, computed or answered any more.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, SeqCst);
+        self.end.notify_waiters();
+        self.flush_progress.notify_waiters();
+        self.room.notify_waiters();
+        self.streams_changed.notify_one();
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(SeqCst)
+    }
+
+    /// Resolves when the run is over.
+    pub(crate) async fn until_end(&self) {
+        let end = self.end.notified();
+        if !self.has_ended() {
+            end.await;
         }
     }
 
@@ -181,5 +212,21 @@ impl Run {
             payload_bytes_out: counters.payload_bytes_out.load(Relaxed),
             heartbeats: counters.heartbeats.load(Relaxed),
         }
+    }
+}
+
+/// Counts a waiter for as long as it waits, however that ends.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Waiting<'_> {
+    fn new(count: &AtomicUsize) -> Waiting<'_> {
+        count.fetch_add(1, SeqCst);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
     }
 }

@@ -21,12 +21,15 @@ use crate::lane::{Lane, LaneOutput, check_version};
 use crate::queue::JobQueue;
 use crate::reader::{self, Reader, Target};
 use crate::run::Run;
-use crate::tensor;
+use crate::{tensor, workers};
 
 /// A claim lapses when no stream was opened for this long,
 const CLAIM_WITHOUT_STREAM: Duration = Duration::from_secs(10);
 /// or when the last stream has been gone for this long without `EndRun`.
 const CLAIM_AFTER_STREAMS: Duration = Duration::from_secs(1);
+
+/// Length of a client's name as it is shown to others.
+const MAX_CLIENT_CHARS: usize = 200;
 
 /// Answers of an inline backend cost less than the wire; this many keep the wire busy.
 const INLINE_BUSY_SAMPLES: u64 = 256;
@@ -36,8 +39,11 @@ pub(crate) struct Service {
     backend: Arc<dyn Backend>,
     queue: Arc<JobQueue>,
     stop: watch::Receiver<bool>,
-    claim: Arc<Mutex<Option<Arc<Run>>>>,
+    claim: Claim,
 }
+
+/// The run that has the node, if one has.
+pub(crate) type Claim = Arc<Mutex<Option<Arc<Run>>>>;
 
 impl Service {
     pub(crate) fn new(
@@ -45,8 +51,9 @@ impl Service {
         backend: Arc<dyn Backend>,
         queue: Arc<JobQueue>,
         stop: watch::Receiver<bool>,
+        claim: Claim,
     ) -> Service {
-        Service { config, backend, queue, stop, claim: Arc::default() }
+        Service { config, backend, queue, stop, claim }
     }
 
     fn claim(&self) -> MutexGuard<'_, Option<Arc<Run>>> {
@@ -63,7 +70,10 @@ impl Service {
     /// Two batches for every worker: one at work, one ready.
     fn busy_samples(&self) -> u64 {
         match self.backend.execution() {
-            Execution::Workers => 2 * (self.config.workers.get() * self.config.max_batch.get()) as u64,
+            Execution::Workers => {
+                let at_work = self.config.workers.get().saturating_mul(self.config.max_batch.get());
+                (at_work as u64).saturating_mul(2)
+            }
             Execution::Inline => INLINE_BUSY_SAMPLES,
         }
     }
@@ -102,7 +112,7 @@ impl SutNode for Service {
         if *self.stop.borrow() {
             return Err(Status::unavailable(format!("node {} is shutting down", self.config.node)));
         }
-        let run = Arc::new(Run::new(request.run_id, request.client, self.config.limits));
+        let run = Arc::new(Run::new(request.run_id, printable(&request.client), self.config.limits));
         {
             let mut claim = self.claim();
             if let Some(other) = claim.as_ref() {
@@ -111,8 +121,8 @@ impl SutNode for Service {
             }
             *claim = Some(Arc::clone(&run));
         }
+        tokio::spawn(watch_claim(Arc::clone(&self.claim), Arc::clone(&run), Arc::clone(&self.queue)));
         tracing::info!("run {} from {} started", run.name(), run.client);
-        tokio::spawn(watch_claim(Arc::clone(&self.claim), Arc::clone(&run)));
         Ok(Response::new(StartRunResponse {
             max_samples_in_flight: run.limits.max_samples_in_flight,
             max_bytes_in_flight: run.limits.max_bytes_in_flight,
@@ -140,18 +150,36 @@ impl SutNode for Service {
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
         let request = request.into_inner();
         let run = self.run(&request.run_id)?;
-        run.flushed(request.samples_sent, || self.queue.flush()).await;
-        Ok(Response::new(FlushResponse {}))
+        if run.flushed(request.samples_sent, || self.queue.flush()).await {
+            return Ok(Response::new(FlushResponse {}));
+        }
+        Err(Status::aborted(format!("the run ended before {} samples were answered", request.samples_sent)))
     }
 
     async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
         let run = self.run(&request.into_inner().run_id)?;
+        let report = run.report();
         *self.claim() = None;
-        // Wakes the claim's watcher, which has nothing left to watch.
-        run.streams_changed.notify_one();
-        tracing::info!("run {} ended: {:?}", run.name(), run.report());
-        Ok(Response::new(run.report()))
+        end(&run, &self.queue);
+        tracing::info!("run {} ended: {report:?}", run.name());
+        Ok(Response::new(report))
     }
+}
+
+/// Lets go of everything that a run still has here.
+fn end(run: &Run, queue: &JobQueue) {
+    run.end();
+    queue.discard_ended().iter().for_each(workers::give_up);
+}
+
+/// A caller's text as others may see it: short, on one line.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MAX_CLIENT_CHARS).collect()
+}
+
+/// Whether a run still has streams that are to be answered.
+pub(crate) fn is_at_work(claim: &Claim) -> bool {
+    lock(claim).as_ref().is_some_and(|run| run.streams() > 0)
 }
 
 fn check_start(request: &StartRunRequest) -> Result<(), Status> {
@@ -168,13 +196,14 @@ fn check_start(request: &StartRunRequest) -> Result<(), Status> {
 }
 
 /// Frees the node when the LoadGen node that claimed it has gone without saying so.
-async fn watch_claim(claim: Arc<Mutex<Option<Arc<Run>>>>, run: Arc<Run>) {
+async fn watch_claim(claim: Claim, run: Arc<Run>, queue: Arc<JobQueue>) {
     let held = || lock(&claim).as_ref().is_some_and(|current| Arc::ptr_eq(current, &run));
     while held() {
         let patience = if run.had_stream() { CLAIM_AFTER_STREAMS } else { CLAIM_WITHOUT_STREAM };
         let changed = tokio::time::timeout(patience, run.streams_changed.notified()).await;
         if changed.is_err() && run.streams() == 0 && held() {
             *lock(&claim) = None;
+            end(&run, &queue);
             tracing::warn!("run {} from {} lapsed: its streams are gone", run.name(), run.client);
         }
     }

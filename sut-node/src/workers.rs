@@ -28,15 +28,19 @@ fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
     while queue.next_batch(&mut batch) {
         let taken = Instant::now();
         // A peer that is gone is not worth the work, but its samples must leave the books.
-        let (gone, wanted): (Vec<Job>, Vec<Job>) = batch.drain(..).partition(|job| job.lane.closed.load(SeqCst));
-        for job in gone {
-            let sample_bytes = job.sample.bytes.len() as u64;
-            let result = Err("the LoadGen node is gone".to_owned());
-            job.lane.answer(Answer { id: job.id, result, stages: Stages::default(), sample_bytes });
-        }
+        let is_gone = |job: &Job| job.lane.closed.load(SeqCst) || job.lane.run.has_ended();
+        let (gone, wanted): (Vec<Job>, Vec<Job>) = batch.drain(..).partition(is_gone);
+        gone.iter().for_each(give_up);
         run_batch(worker.as_mut(), wanted, taken, free_since);
         free_since = Instant::now();
     }
+}
+
+/// Ends a sample that nobody waits for any more.
+pub(crate) fn give_up(job: &Job) {
+    let sample_bytes = job.sample.bytes.len() as u64;
+    let result = Err("the run is over".to_owned());
+    job.lane.answer(Answer { id: job.id, result, stages: Stages::default(), sample_bytes });
 }
 
 fn run_batch(worker: &mut dyn Worker, batch: Vec<Job>, taken: Instant, free_since: Instant) {

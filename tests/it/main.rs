@@ -6,15 +6,17 @@
 //! - `input`: flags, settings, files and models that do not fit
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
+//! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `wire`: what crosses the network, and what never does
 //! - `tidy`: the repository's own rules
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod demo;
 mod input;
 mod loss;
 mod nodes;
 mod peers;
+mod sut;
 mod tidy;
 mod two_nodes;
 mod wire;

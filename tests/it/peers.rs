@@ -100,3 +100,26 @@ fn a_silent_node_is_lost_though_its_connection_stands() {
     assert_eq!(finished.code, Some(4), "{finished:?}");
     assert!(reasons(&folder).contains("nothing was heard"), "{}", folder.result());
 }
+
+#[test]
+fn a_node_that_never_opens_its_stream_is_named_within_seconds() {
+    let peer = Peer::start(Manners { opens: false, ..Manners::good("closed") });
+    let (finished, folder) = TestRun::new("Server").on(&peer.address.to_string()).finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    assert!(finished.stderr.contains("closed") && finished.stderr.contains("open the stream"), "{finished:?}");
+    assert!(!folder.path.exists());
+}
+
+#[test]
+fn a_name_that_changes_during_the_run_is_no_name() {
+    for later in ["other", "Network SUT: fake\n\u{1b}[31m"] {
+        let peer = Peer::start(Manners { later_name: Some(later.to_owned()), ..Manners::good("first") });
+        let test = TestRun::new("Server").on(&peer.address.to_string());
+        let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_qps=2000").finish();
+        assert_eq!(finished.code, Some(4), "{finished:?}");
+        let result = folder.result();
+        assert!(!result["sut_name"].as_str().unwrap().contains("Network SUT"), "{result}");
+        assert_eq!(result["result"], "INVALID");
+        assert!(!finished.stdout.contains('\u{1b}'), "{}", finished.stdout);
+    }
+}

@@ -35,6 +35,10 @@ pub struct Manners {
     pub wire_version: u32,
     /// Returns the nonce it was sent.
     pub honest_nonce: bool,
+    /// Opens the stream that Dispatch asks for, instead of leaving the caller waiting.
+    pub opens: bool,
+    /// Another name, from the third time it is asked: at the end of a run.
+    pub later_name: Option<String>,
     /// What it does to samples.
     pub script: Script,
 }
@@ -42,7 +46,14 @@ pub struct Manners {
 impl Manners {
     /// A well-behaved node of this name.
     pub fn good(name: &str) -> Manners {
-        Manners { name: name.to_owned(), wire_version: WIRE_VERSION, honest_nonce: true, script: answer_once }
+        Manners {
+            name: name.to_owned(),
+            wire_version: WIRE_VERSION,
+            honest_nonce: true,
+            opens: true,
+            later_name: None,
+            script: answer_once,
+        }
     }
 }
 
@@ -112,9 +123,12 @@ struct Scripted {
 impl SutNode for Scripted {
     async fn get_name(&self, request: Request<GetNameRequest>) -> Result<Response<GetNameResponse>, Status> {
         let nonce = request.into_inner().nonce;
-        self.heard.lock().expect("lock").nonces.push(nonce);
+        let mut heard = self.heard.lock().expect("lock");
+        heard.nonces.push(nonce);
+        let later = self.manners.later_name.clone().filter(|_| heard.nonces.len() >= 3);
+        drop(heard);
         let returned = if self.manners.honest_nonce { nonce } else { nonce ^ 1 };
-        Ok(Response::new(GetNameResponse { nonce: returned, name: self.manners.name.clone() }))
+        Ok(Response::new(GetNameResponse { nonce: returned, name: later.unwrap_or_else(|| self.manners.name.clone()) }))
     }
 
     async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
@@ -147,6 +161,9 @@ impl SutNode for Scripted {
         &self,
         request: Request<Streaming<DispatchRequest>>,
     ) -> Result<Response<Self::DispatchStream>, Status> {
+        if !self.manners.opens {
+            std::future::pending::<()>().await;
+        }
         let mut incoming = request.into_inner();
         let (sender, receiver) = tokio::sync::mpsc::channel(1024);
         let (script, heard) = (self.manners.script, Arc::clone(&self.heard));

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -29,6 +30,7 @@ pub fn repository(path: &str) -> PathBuf {
 /// A `sut-node serve` that is ready. Killed when dropped.
 pub struct SutNode {
     child: Child,
+    log: Option<JoinHandle<String>>,
     /// Where it listens.
     pub address: String,
 }
@@ -43,11 +45,12 @@ impl SutNode {
     pub fn start_on(listen: &str, node: &str, backend: &str, more: &[&str]) -> SutNode {
         let mut command = Command::new(binary("sut-node"));
         command.args(["serve", "--listen", listen, "--node", node, "--backend", backend]).args(more);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("sut-node starts");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sut-node starts");
+        let log = collect(child.stderr.take());
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("sut-node speaks");
         let address = line.trim().rsplit_once(" on ").map(|(_, address)| address.to_owned());
-        SutNode { child, address: address.unwrap_or_else(|| panic!("no address in '{line}'")) }
+        SutNode { child, log: Some(log), address: address.unwrap_or_else(|| panic!("no address in '{line}'")) }
     }
 
     /// Sends a signal.
@@ -56,8 +59,15 @@ impl SutNode {
     }
 
     /// Waits for it to end by itself; its exit code.
-    pub fn wait(mut self) -> Option<i32> {
-        wait(&mut self.child, Duration::from_secs(60))
+    pub fn wait(self) -> Option<i32> {
+        self.wait_with_log().0
+    }
+
+    /// The same, and what it said on standard error.
+    pub fn wait_with_log(mut self) -> (Option<i32>, String) {
+        let code = wait(&mut self.child, Duration::from_secs(60));
+        let log = self.log.take().and_then(|log| log.join().ok());
+        (code, log.unwrap_or_default())
     }
 }
 
@@ -116,20 +126,22 @@ impl LoadGen {
 
     /// Waits for its end. A run that hangs fails the test: nothing may ever hang.
     pub fn finish(mut self) -> Finished {
-        let collect = |stream: Option<Box<dyn std::io::Read + Send>>| {
-            std::thread::spawn(move || {
-                let mut text = String::new();
-                if let Some(mut stream) = stream {
-                    let _ = stream.read_to_string(&mut text);
-                }
-                text
-            })
-        };
-        let stdout = collect(self.child.stdout.take().map(|stream| Box::new(stream) as _));
-        let stderr = collect(self.child.stderr.take().map(|stream| Box::new(stream) as _));
+        let stdout = collect(self.child.stdout.take());
+        let stderr = collect(self.child.stderr.take());
         let code = wait(&mut self.child, Duration::from_secs(120));
         Finished { code, stdout: stdout.join().expect("read"), stderr: stderr.join().expect("read") }
     }
+}
+
+/// Reads a stream to its end on a thread of its own, so that its writer never waits.
+fn collect(stream: Option<impl std::io::Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            let _ = stream.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 fn send(child: &Child, signal: Signal) {

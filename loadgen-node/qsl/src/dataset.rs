@@ -122,12 +122,12 @@ impl Dataset {
         self.payloads.get(index).cloned().unwrap_or_default()
     }
 
-    /// Bytes of tensors in one sample, from the first.
+    /// Bytes of one encoded sample, judged by the first.
     ///
     /// # Errors
     /// The first sample cannot be read.
-    pub fn tensor_bytes(&self) -> Result<u64, SampleError> {
-        Ok(self.source.tensors(0)?.iter().map(|tensor| tensor.data().len() as u64).sum())
+    pub fn sample_bytes(&self) -> Result<u64, SampleError> {
+        Ok(sample::encode(&self.source.tensors(0)?)?.len() as u64)
     }
 
     /// Whether a model of this signature takes the samples, judged by the first.

@@ -1,5 +1,6 @@
 //! The command line, as typed. What it means is checked where it is used.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -130,10 +131,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
     pub(crate) wait_ready: Duration,
     /// Connections to each node.
-    #[arg(long, default_value = "1", env = "LON_CONNECTIONS")]
+    #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
     pub(crate) connections: NonZeroUsize,
     /// Threads that do the network's work in Server and Offline.
-    #[arg(long, default_value = "1", env = "LON_IO_THREADS")]
+    #[arg(long, default_value = "1", value_parser = few, env = "LON_IO_THREADS")]
     pub(crate) io_threads: NonZeroUsize,
     /// A sample without an answer after this long has failed.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
@@ -285,16 +286,28 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err("write a number and a unit, for example 500us, 20ms, 3s, 2m".to_owned()),
     };
     let number: f64 = number.trim().parse().map_err(|_| format!("'{number}' is not a number"))?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+    let duration = Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())?;
+    // Longer ones are slips, and moments that far away cannot be computed with.
+    if duration <= LONGEST { Ok(duration) } else { Err("longer than a year".to_owned()) }
 }
 
-/// Underscores in flag names mean dashes, as in the reference implementations (`--sut_server`).
-pub(crate) fn with_dashes(args: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+/// A year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A number from 1 to 256: more threads or connections than that are a slip.
+fn few(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= 256);
+    number.ok_or_else(|| "a number from 1 to 256".to_owned())
+}
+
+/// Underscores in flag names mean dashes, as in the reference implementations (`--sut_server`). What is no Unicode is
+/// left to whoever reads the flag.
+pub(crate) fn with_dashes(args: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     args.map(|arg| {
-        let Some(flag) = arg.strip_prefix("--") else { return arg };
+        let Some(flag) = arg.to_str().and_then(|text| text.strip_prefix("--")) else { return arg };
         match flag.split_once('=') {
-            Some((name, value)) => format!("--{}={value}", name.replace('_', "-")),
-            None => format!("--{}", flag.replace('_', "-")),
+            Some((name, value)) => format!("--{}={value}", name.replace('_', "-")).into(),
+            None => format!("--{}", flag.replace('_', "-")).into(),
         }
     })
 }
@@ -312,7 +325,7 @@ mod tests {
     #[test]
     fn underscore_spellings_are_taken() {
         let typed = ["loadgen-node", "run", "--sut_server=a_b:1", "--set", "target_qps=5", "--response_timeout", "2s"];
-        let args: Vec<String> = with_dashes(typed.iter().map(ToString::to_string)).collect();
+        let args: Vec<OsString> = with_dashes(typed.iter().map(OsString::from)).collect();
         assert_eq!(args[2..], ["--sut-server=a_b:1", "--set", "target_qps=5", "--response-timeout", "2s"]);
     }
 

@@ -1,7 +1,6 @@
 //! The command `conf`: what config files and flags come to, without a SUT.
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::PART_BYTES;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
@@ -36,9 +35,6 @@ struct Samples {
 
 /// Samples of a library of which nothing is known.
 const UNKNOWN_COUNT: u64 = 1_024;
-
-/// A message's fields beside its payload, about.
-const MESSAGE_FIELDS_BYTES: u64 = 24;
 
 /// `conf`, and `conf --config-vector FILE.json`.
 pub(crate) fn conf(args: &ConfArgs) -> Outcome {
@@ -78,7 +74,7 @@ impl View {
         };
         let has_samples = dataset.is_some();
         let settings = wanted.sourced.settings().clone();
-        let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), Samples::of)?;
+        let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), |dataset| Samples::of(&dataset))?;
         let qsl = samples.counts;
         if !has_samples {
             warnings.push(format!(
@@ -111,17 +107,12 @@ impl Samples {
             count => count,
         };
         let counts = Qsl { total: count, performance: count };
-        Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: MESSAGE_FIELDS_BYTES } }
+        Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: setup::MESSAGE_FIELDS_BYTES } }
     }
 
-    /// Judged by the first.
-    fn of(mut dataset: Dataset) -> Outcome<Samples> {
+    fn of(dataset: &Dataset) -> Outcome<Samples> {
         let counts = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
-        dataset.load([0].into_iter()).or_exit(Exit::Usage)?;
-        let bytes = dataset.payload(0).len() as u64;
-        let messages = bytes.div_ceil(PART_BYTES as u64).max(1);
-        let size = SampleSize { memory_bytes: bytes, wire_bytes: bytes + messages * MESSAGE_FIELDS_BYTES };
-        Ok(Samples { counts, size })
+        Ok(Samples { counts, size: setup::sample_size(dataset)? })
     }
 }
 

@@ -46,6 +46,21 @@ impl fmt::Debug for Failure {
     }
 }
 
+impl Failure {
+    /// The error with its causes; those that the line already says are left out.
+    pub(crate) fn one_line(&self) -> String {
+        let mut line = String::new();
+        for cause in self.error.chain().map(ToString::to_string) {
+            if line.is_empty() {
+                line = cause;
+            } else if !line.contains(&cause) {
+                line = format!("{line}: {cause}");
+            }
+        }
+        line
+    }
+}
+
 /// Gives an error its exit code where it is known what it means.
 pub(crate) trait OrExit<T> {
     fn or_exit(self, exit: Exit) -> Outcome<T>;

@@ -67,12 +67,6 @@ impl RunFolder {
             Err(source) => Err(FolderError::Write { path, source }),
         }
     }
-
-    /// Takes the folder away again if nothing was written: the run never started.
-    pub(crate) fn discard_if_empty(self) {
-        // A folder with files in it cannot be removed this way, which is what is wanted.
-        let _ = fs::remove_dir(&self.path);
-    }
 }
 
 /// A file under construction. Dropped unfinished, it leaves nothing.
@@ -127,7 +121,5 @@ mod tests {
         spool.write(b"half").unwrap();
         drop(spool);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        folder.discard_if_empty();
-        assert!(!above.path().join("run").exists());
     }
 }

@@ -4,17 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::finished::Finished;
 use super::folder::{FolderError, RunFolder, Spool};
 use super::progress::Counts;
-use super::run::Finished;
+use crate::find_peak::Trial;
 use crate::plan::{PhasePlan, Plan};
 use crate::report::detail::DetailContext;
-use crate::report::{self, Trailer, accuracy, detail};
-use crate::find_peak::Trial;
+use crate::report::{self, Trailer, accuracy, detail, trace_log};
 use crate::run::{AccuracyEntry, Observer, TrialStart};
 use crate::settings::Scenario;
 use crate::timeline::About;
 use crate::world::TimeNs;
+
+/// Answers by sample index.
+pub(crate) type Answers = Vec<(usize, Vec<u8>)>;
 
 /// Bytes of text gathered before they go to the file.
 const GATHER_BYTES: usize = 256 << 10;
@@ -27,7 +30,7 @@ pub(crate) struct AccuracyLog {
     failed: Option<FolderError>,
     counts: Arc<Counts>,
     /// Answers of accuracy phases, if somebody wants to score them.
-    answers: Vec<(usize, Vec<u8>)>,
+    answers: Answers,
     keep: bool,
     in_accuracy_phase: bool,
     scenario: Scenario,
@@ -57,13 +60,11 @@ impl AccuracyLog {
     }
 
     /// Gives the file its name and hands over the answers of accuracy phases.
-    pub(crate) fn finish(mut self) -> Result<Vec<(usize, Vec<u8>)>, FolderError> {
+    pub(crate) fn finish(mut self) -> (Answers, Result<(), FolderError>) {
         self.text.push_str(accuracy::CLOSE);
         self.drain();
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.spool.finish().map(|()| self.answers),
-        }
+        let written = self.failed.map_or_else(|| self.spool.finish(), Err);
+        (self.answers, written)
     }
 
     /// The first failure to write is kept and told at the end: the run itself need not suffer from it.
@@ -124,10 +125,14 @@ impl<'a> Logs<'a> {
         Logs { finished }
     }
 
-    /// Writes summary, detail, and the timeline of the judged phase.
+    /// Writes summary, detail, on request the trace, and the timeline of the judged phase.
     pub(crate) fn write(&self, folder: &RunFolder) -> Result<(), FolderError> {
         folder.write("mlperf_log_summary.txt", self.summary().as_bytes())?;
         folder.write("mlperf_log_detail.txt", self.detail().as_bytes())?;
+        if self.finished.args.trace_log {
+            let Finished { plan, outcome, .. } = self.finished;
+            folder.stream("mlperf_log_trace.json", |out| trace_log::write(plan, outcome, &self.context(), out))?;
+        }
         self.timeline(folder)
     }
 
@@ -143,9 +148,8 @@ impl<'a> Logs<'a> {
         let Trailer { warnings, errors } = self.trailer();
         let judged = outcome.judged_plan(plan);
         let (settings, qsl, sut_name) = (judged.requested().clone(), judged.qsl(), names[1].text.clone());
-        folder.stream("timeline.bin", |out| {
-            timeline.write_to(&About { settings, qsl, sut_name, warnings, errors }, out)
-        })
+        folder
+            .stream("timeline.bin", |out| timeline.write_to(&About { settings, qsl, sut_name, warnings, errors }, out))
     }
 
     fn summary(&self) -> String {
@@ -158,9 +162,14 @@ impl<'a> Logs<'a> {
     }
 
     fn detail(&self) -> String {
-        let Finished { plan, outcome, names, started, dataset_name, .. } = self.finished;
+        let Finished { plan, outcome, .. } = self.finished;
+        detail::render(plan, outcome, &self.context())
+    }
+
+    fn context(&self) -> DetailContext<'_> {
+        let Finished { names, started, dataset_name, .. } = self.finished;
         let asked = names[0].trips.iter().map(|trip| trip.rtt).max().unwrap_or_default();
-        let context = DetailContext {
+        DetailContext {
             version: env!("CARGO_PKG_VERSION"),
             sut_name: &names[0].text,
             sut_name_duration_ns: asked.as_nanos() as u64,
@@ -171,8 +180,7 @@ impl<'a> Logs<'a> {
             pid: std::process::id(),
             // The engine has one thread, and it is the process's first.
             tid: u64::from(std::process::id()),
-        };
-        detail::render(plan, outcome, &context)
+        }
     }
 }
 

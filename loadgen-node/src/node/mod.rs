@@ -16,6 +16,7 @@ mod conf_view;
 #[cfg(feature = "demo")]
 mod demo;
 mod exit;
+mod finished;
 mod folder;
 mod inbox;
 mod logs;
@@ -35,16 +36,22 @@ mod vectors;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use args::{Cli, Command, LogFormat};
 use clap::Parser as _;
 pub use exit::Exit;
+use exit::OrExit as _;
 use tracing_subscriber::EnvFilter;
 
-/// Runs the command line and says how it ended.
+/// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse_from(args::with_dashes(std::env::args()));
-    start_log(cli.log_format);
-    let outcome = match cli.command {
+    let exit = std::panic::catch_unwind(command).unwrap_or(Exit::Bug);
+    ExitCode::from(exit as u8)
+}
+
+fn command() -> Exit {
+    let cli = Cli::parse_from(args::with_dashes(std::env::args_os()));
+    let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
         #[cfg(feature = "demo")]
         Command::Demo(args) => demo::demo(args),
         Command::Run(args) => run::run(&args),
@@ -52,20 +59,23 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => vectors::replay(&args),
         Command::Accuracy(args) => accuracy::accuracy(&args),
         Command::Conf(args) => conf::conf(&args),
-    };
-    let exit = outcome.unwrap_or_else(|failure| {
-        let _ = writeln!(std::io::stderr(), "loadgen-node: {:#}", failure.error);
-        failure.exit
     });
-    ExitCode::from(exit as u8)
+    outcome.unwrap_or_else(|failure| {
+        let _ = writeln!(std::io::stderr(), "loadgen-node: {}", failure.one_line());
+        failure.exit
+    })
 }
 
-fn start_log(format: LogFormat) {
-    let quiet = "info,tract=warn,ort=warn,sut_node=warn";
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(quiet));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+fn start_log(format: LogFormat) -> exit::Outcome<()> {
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(text) => EnvFilter::try_new(&text).with_context(|| format!("RUST_LOG='{text}'")).or_exit(Exit::Usage)?,
+        Err(_) => EnvFilter::new("info,tract=warn,ort=warn,sut_node=warn"),
+    };
+    // A log that cannot be written is no reason to stop, and must not become a panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     match format {
         LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => log.json().init(),
     }
+    Ok(())
 }

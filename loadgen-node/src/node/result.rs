@@ -5,7 +5,7 @@ use lon_qsl::benchmark::Benchmark;
 use qdl::{NodeReport, SutName};
 use serde_json::{Value, json};
 
-use super::run::Finished;
+use super::finished::Finished;
 use super::tally::Tally;
 use crate::run::{End, RunOutcome};
 use crate::summary::LatencyStats;
@@ -22,9 +22,11 @@ pub(crate) fn add_reasons(
     let searched = outcome.find_peak.is_some();
     let verdict = &mut outcome.verdict;
     for report in reports {
-        let NodeReport { name, counts, lost, .. } = report;
-        if let Some(failure) = lost {
-            verdict.add("node_lost", format!("node {name} was lost: {failure}"));
+        let NodeReport { name, counts, sut, lost } = report;
+        match (lost, sut) {
+            (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
+            (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
+            (None, Ok(_)) => {}
         }
         for (count, code, what) in [
             (counts.duplicate, "duplicate_answers", "answers to samples that it had answered"),
@@ -72,6 +74,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "unofficial": "results of this tool are unverified and are not official MLPerf results",
         "loadgen_version": concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial"),
         "division": "open",
+        "rules": finished.rules.round.name,
         "benchmark": benchmark.name,
         "dataset": finished.dataset_name,
         "scenario": args.scenario.name(),

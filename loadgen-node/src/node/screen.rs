@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use super::run::Finished;
+use super::finished::Finished;
 use crate::run::End;
 
 /// Prints the result of a run.

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
+use lon_qsl::PART_BYTES;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
@@ -11,6 +12,7 @@ use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
 use crate::conf::keys::Owner;
 use crate::conf::origin::{File, Origin, Sourced, Strictness};
+use crate::conf::predict::{SampleSize, predict};
 use crate::conf::rules::Rules;
 use crate::plan::Plan;
 use crate::settings::{Assignment, Mode, Qsl, Scenario};
@@ -20,6 +22,7 @@ pub(crate) struct Setup {
     pub(crate) benchmark: &'static Benchmark,
     pub(crate) dataset: Dataset,
     pub(crate) plan: Plan,
+    pub(crate) rules: &'static Rules,
     pub(crate) out: PathBuf,
 }
 
@@ -46,7 +49,42 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     if out.exists() {
         return Err(FolderError::Exists(out)).or_exit(Exit::Usage);
     }
-    Ok(Setup { benchmark, dataset, plan, out })
+    check_memory(&plan, &dataset)?;
+    Ok(Setup { benchmark, dataset, plan, rules, out })
+}
+
+/// A run that cannot fit is refused here, not killed in the middle.
+fn check_memory(plan: &Plan, dataset: &Dataset) -> Outcome<()> {
+    let needed_bytes = predict(plan, sample_size(dataset)?).memory_bytes;
+    match available_memory_bytes() {
+        Some(available_bytes) if needed_bytes > available_bytes => Err(anyhow!(
+            "samples and records of this run need {needed_bytes} bytes of memory, {available_bytes} are available: \
+             fewer samples, a shorter duration or a lower rate need less"
+        ))
+        .or_exit(Exit::Usage),
+        _ => Ok(()),
+    }
+}
+
+/// A message's fields beside its payload, about.
+pub(crate) const MESSAGE_FIELDS_BYTES: u64 = 24;
+
+/// What holds a loaded sample's bytes.
+const HANDLE_BYTES: u64 = size_of::<bytes::Bytes>() as u64;
+
+/// What one sample takes in memory and on the wire, judged by the first.
+pub(crate) fn sample_size(dataset: &Dataset) -> Outcome<SampleSize> {
+    let bytes = dataset.sample_bytes().or_exit(Exit::Usage)?;
+    let messages = bytes.div_ceil(PART_BYTES as u64).max(1);
+    let wire_bytes = bytes + messages * MESSAGE_FIELDS_BYTES;
+    Ok(SampleSize { memory_bytes: bytes + HANDLE_BYTES, wire_bytes })
+}
+
+/// What Linux says could be had without swapping; none elsewhere.
+fn available_memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// All that settings are made of, as typed.

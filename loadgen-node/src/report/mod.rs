@@ -8,6 +8,7 @@ pub mod detail;
 mod result_keys;
 mod settings_keys;
 mod summary_text;
+pub mod trace_log;
 mod value;
 
 pub use result_keys::{extra_keys, result_keys};

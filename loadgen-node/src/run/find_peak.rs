@@ -88,7 +88,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
         loop {
             let step = self.search.next();
             if let Some(text) = step.message() {
-                self.note(text);
+                self.note(&text);
             }
             let Some(qps) = step.qps() else { return Ok(self.settled(step)) };
             let passed = match self.known(qps) {
@@ -102,7 +102,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
             };
             self.search.answer(passed);
             if let (Step::Widen { low, qps }, false) = (step, passed) {
-                self.note(format!("FindPeakPerformance: Found boundaries: [{low:.6}, {qps:.6})"));
+                self.note(&format!("FindPeakPerformance: Found boundaries: [{low:.6}, {qps:.6})"));
                 self.load()?;
                 self.loaded = true;
             }
@@ -138,7 +138,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
         if best == Some(qps) {
             return Ok(());
         }
-        self.note(format!("FindPeakPerformance: running the known peak again: {qps:.6}"));
+        self.note(&format!("FindPeakPerformance: running the known peak again: {qps:.6}"));
         self.measure(qps)?;
         Ok(())
     }
@@ -203,9 +203,9 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
         self.run.plan.phases().first().map(|phase| phase.set.indices.as_slice()).unwrap_or_default()
     }
 
-    fn note(&mut self, text: String) {
+    fn note(&mut self, text: &str) {
         let now = self.run.world.now();
-        self.run.events.info(now, "generic_message", text.as_str());
+        self.run.events.info(now, "generic_message", text);
     }
 
     fn log(&mut self, trial: &Trial) {

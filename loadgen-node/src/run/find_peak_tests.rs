@@ -1,6 +1,7 @@
 //! Searches for the peak in the simulated world: limits, interruption, resuming, giving up.
 
 use super::*;
+use crate::find_peak::SearchRecord;
 use crate::settings::{Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
 
@@ -116,6 +117,32 @@ fn a_search_that_is_all_known_measures_its_peak() {
     let (again, before) = (resumed.summary.unwrap(), whole.summary.unwrap());
     assert_eq!(again.latency.count, before.latency.count);
     assert_eq!(again.rates.scheduled_samples_per_s, before.rates.scheduled_samples_per_s);
+}
+
+#[test]
+fn a_record_comes_back_as_it_was_written() {
+    let plan = plan(TestSettings { server_target_qps: 100.0 / 3.0, ..settings() });
+    let search = search_of(&searched(&plan, sut(), FindPeakOptions::default())).clone();
+    let record = SearchRecord {
+        schema: 1,
+        settings: plan.requested().clone(),
+        qsl: plan.qsl(),
+        end: search.end,
+        bracket: search.bracket,
+        trials: search.trials,
+    };
+    let text = serde_json::to_string(&record).unwrap();
+    assert_eq!(serde_json::from_str::<SearchRecord>(&text).unwrap(), record);
+}
+
+#[test]
+fn a_peak_that_fails_when_it_is_measured_again_is_told() {
+    let plan = plan(settings());
+    let prior = search_of(&searched(&plan, sut(), FindPeakOptions::default())).trials.clone();
+    let slower = SimOptions { service: Service::Constant { ns: 2_000_000 }, ..sut() };
+    let outcome = searched(&plan, slower, FindPeakOptions { prior, ..FindPeakOptions::default() });
+    assert_eq!(outcome.phases.len(), 1);
+    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "performance_constraints"));
 }
 
 #[test]

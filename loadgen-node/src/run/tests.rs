@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::settings::{Mode, Qsl, Scenario, TestSettings};
-use crate::timeline::About;
 use crate::sim::{Service, SimOptions, SimWorld};
+use crate::timeline::About;
 use crate::trace::Trace;
 use crate::world::SampleIndex;
 

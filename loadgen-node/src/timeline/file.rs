@@ -70,11 +70,11 @@ pub enum TimelineError {
     #[error("this is not a timeline file of this version: it does not begin with LONTIME2")]
     Magic,
     /// They end too early.
-    #[error("the file is truncated: it ends at byte {at}, within the {part}")]
+    #[error("the file is truncated: it ends after byte {at}, within the {part}")]
     Truncated {
         /// What was being read.
         part: &'static str,
-        /// Where it ends, at the earliest.
+        /// Bytes that were read before the end was met.
         at: u64,
     },
     /// A part is not what was written.
@@ -306,8 +306,15 @@ mod tests {
             Tokens::from_columns(tokens.columns(samples).0.to_vec(), tokens.columns(samples).1.to_vec())
         });
         let final_query = Some(FinalQuery { due_ns: 1, issued_ns: 2, scheduled_ns: 1, first_position: 4 });
-        let timeline =
-            Timeline { queries: samples as u64, samples_per_query: 1, end_ns: 77, final_query, cells, tokens, issued_ns: None };
+        let timeline = Timeline {
+            queries: samples as u64,
+            samples_per_query: 1,
+            end_ns: 77,
+            final_query,
+            cells,
+            tokens,
+            issued_ns: None,
+        };
         let settings = TestSettings { qsl_rng_seed: u64::MAX, ..TestSettings::default() };
         let qsl = Qsl { total: 5, performance: 3 };
         let about = About { settings, qsl, sut_name: "a SUT".to_owned(), warnings: 1, errors: 2 };

@@ -7,6 +7,9 @@ use std::time::Duration;
 #[error("'{0}' is not a duration: give a number and ns, us, ms, s or min (for example 500us, 2ms, 1.5s)")]
 pub struct DurationError(String);
 
+/// A year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Parses a duration: a decimal number and `ns`, `us`, `ms`, `s` or `min`.
 ///
 /// # Errors
@@ -25,7 +28,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
         _ => return Err(error()),
     };
     let number: f64 = if plain { number.parse().map_err(|_| error())? } else { return Err(error()) };
-    Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| error())
+    let duration = Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| error())?;
+    // Longer ones are slips, and moments that far away cannot be computed with.
+    if duration <= LONGEST { Ok(duration) } else { Err(error()) }
 }
 
 #[cfg(test)]

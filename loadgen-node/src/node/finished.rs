@@ -1,0 +1,47 @@
+//! What is known when a test is over. Files and screen are made of this and nothing else.
+
+use std::time::SystemTime;
+
+use lon_qsl::accuracy::{Score, ScoreError};
+use lon_qsl::benchmark::Benchmark;
+use qdl::{NodeDescription, NodeReport, SutName};
+
+use super::args::RunArgs;
+use super::exit::Exit;
+use super::tally::Tally;
+use crate::conf::rules::Rules;
+use crate::plan::Plan;
+use crate::run::{End, RunOutcome};
+
+/// A test that is over, however it ended.
+pub(crate) struct Finished<'a> {
+    pub(crate) args: &'a RunArgs,
+    pub(crate) benchmark: &'static Benchmark,
+    pub(crate) dataset_name: String,
+    pub(crate) plan: Plan,
+    /// The round whose rules applied.
+    pub(crate) rules: &'static Rules,
+    pub(crate) outcome: RunOutcome,
+    pub(crate) nodes: Vec<NodeDescription>,
+    pub(crate) reports: Vec<NodeReport>,
+    /// The name asked before the run, and the one asked after it.
+    pub(crate) names: [SutName; 2],
+    pub(crate) tally: Tally,
+    pub(crate) accuracy: Option<Result<Score, ScoreError>>,
+    pub(crate) started: SystemTime,
+}
+
+impl Finished<'_> {
+    /// The strictest meaning of what happened.
+    pub(crate) fn exit(&self) -> Exit {
+        let lost = self.reports.iter().any(|report| report.lost.is_some());
+        let nameless = self.names.iter().any(|name| !name.is_complete());
+        match self.outcome.end {
+            End::Interrupted => Exit::Interrupted,
+            End::Broken => Exit::Network,
+            _ if lost || nameless => Exit::Network,
+            _ if self.outcome.verdict.is_valid() => Exit::Ok,
+            _ => Exit::Invalid,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The trace log: Chrome trace events of every sample of the judged phase, for `chrome://tracing` or Perfetto.
+//!
+//! The official event names and fields, in JSON that can be parsed (the official file cannot). Samples of accuracy
+//! phases are not in it. Needs [`crate::run::RunOptions::keep_issue_times`]; written in a stream, a line an event.
+
+use std::io::{self, Write};
+
+use super::detail::DetailContext;
+use super::value::quoted;
+use crate::plan::{PhasePlan, Plan};
+use crate::run::{PhaseOutcome, RunOutcome};
+use crate::scenario::{self, Pacing};
+use crate::timeline::{SampleEnd, Timeline};
+use crate::trace::Trace;
+use crate::world::{Issued, QuerySeq, TimeNs};
+
+/// Samples fetched at once.
+const PIECE: usize = 4_096;
+
+/// Writes the whole file.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    plan: &Plan,
+    outcome: &RunOutcome,
+    context: &DetailContext<'_>,
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<()> {
+    writeln!(out, "{{\"traceEvents\":[")?;
+    for phase in &outcome.phases {
+        write_phase(phase, context, out)?;
+    }
+    let judged = outcome.judged_plan(plan);
+    let of_plan = judged.phases().iter().find(|phase| !phase.is_accuracy());
+    if let (Some(phase), Some(of_plan)) = (outcome.performance(), of_plan)
+        && let Some(timeline) = &phase.timeline
+    {
+        let pacing = scenario::rules(judged.effective().scenario).pacing();
+        Samples { timeline, start: phase.started, pacing, context, out }.write(of_plan)?;
+    }
+    writeln!(out, "{{\"name\":\"LastTrace\"}}\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{")?;
+    let version = quoted(&format!("lon {}, unofficial", context.version));
+    writeln!(out, "\"ts\":{},\n\"version\":{version}\n}}\n}}", context.start_unix_ns / 1_000)
+}
+
+/// From its start to its last answer.
+fn write_phase(phase: &PhaseOutcome, context: &DetailContext<'_>, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    writeln!(
+        out,
+        "{{\"name\":\"lon_phase\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{\"mode\":{},\
+         \"queries\":{},\"samples\":{},\"stop\":{}}}}},",
+        context.pid,
+        context.tid,
+        us(phase.started.since(context.start)),
+        us(phase.latest_end.since(phase.started)),
+        quoted(phase.mode.name()),
+        phase.queries_issued,
+        phase.counts.issued,
+        quoted(&format!("{:?}", phase.stop)),
+    )
+}
+
+/// The samples of a phase.
+struct Samples<'a, W: ?Sized> {
+    timeline: &'a Timeline,
+    start: TimeNs,
+    pacing: Pacing,
+    context: &'a DetailContext<'a>,
+    out: &'a mut W,
+}
+
+/// One of them; times from the start of the phase.
+struct Sample {
+    query: QuerySeq,
+    issued: Issued,
+    scheduled_ns: u64,
+    issued_ns: u64,
+    end: SampleEnd,
+    first_token_ns: Option<u64>,
+}
+
+impl<W: Write + ?Sized> Samples<'_, W> {
+    fn write(&mut self, phase: &PhasePlan) -> io::Result<()> {
+        let timeline = self.timeline;
+        let issue_times = timeline.issued_ns.as_deref().unwrap_or_default();
+        let mut ends = timeline.samples().zip(issue_times.iter().copied());
+        let mut tokens = timeline.tokens();
+        let (mut trace, mut buffer) = (Trace::new(phase), Vec::new());
+        while let Some(query) = trace.next() {
+            let mut from = 0;
+            while from < query.samples {
+                buffer.clear();
+                trace.samples(&query, from, PIECE, &mut buffer);
+                from += buffer.len() as u64;
+                for issued in &buffer {
+                    let Some((end, issued_ns)) = ends.next() else { return Ok(()) };
+                    let scheduled_ns = match self.pacing {
+                        Pacing::Reply => issued_ns,
+                        Pacing::Schedule => query.due_ns,
+                        Pacing::Nothing => 0,
+                    };
+                    let first_token_ns = tokens.next().and_then(|(first_ns, _)| first_ns);
+                    self.sample(&Sample {
+                        query: query.seq,
+                        issued: *issued,
+                        scheduled_ns,
+                        issued_ns,
+                        end,
+                        first_token_ns,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, sample: &Sample) -> io::Result<()> {
+        let latency_ns = if let SampleEnd::Done { latency_ns } = sample.end { Some(latency_ns) } else { None };
+        self.span("Sample", sample, latency_ns)?;
+        if self.pacing == Pacing::Schedule {
+            self.counter("Latency", sample, latency_ns)?;
+            self.counter("Token_Latency", sample, sample.first_token_ns)
+        } else if sample.first_token_ns.is_some() {
+            self.span("Token", sample, sample.first_token_ns)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Begin and end; a sample without an answer has no end.
+    fn span(&mut self, name: &str, sample: &Sample, latency_ns: Option<u64>) -> io::Result<()> {
+        let (pid, seq) = (self.context.pid, sample.issued.seq.0);
+        let ts = self.ts(sample.scheduled_ns);
+        let complete = latency_ns.map_or("null".to_owned(), |ns| ns.to_string());
+        writeln!(
+            self.out,
+            "{{\"name\":\"{name}\",\"cat\":\"default\",\"ph\":\"b\",\"pid\":{pid},\"id\":{seq},\"ts\":{ts},\
+             \"args\":{{\"sample_seq\":{seq},\"query_seq\":{},\"sample_idx\":{},\"issue_start_ns\":{},\
+             \"complete_ns\":{complete}}}}},",
+            sample.query.0,
+            sample.issued.index.0,
+            sample.issued_ns.saturating_sub(sample.scheduled_ns),
+        )?;
+        let Some(latency_ns) = latency_ns else { return Ok(()) };
+        let ts = self.ts(sample.scheduled_ns + latency_ns);
+        writeln!(
+            self.out,
+            "{{\"name\":\"{name}\",\"cat\":\"default\",\"ph\":\"e\", \"pid\":{pid},\"id\":{seq},\"ts\":{ts}}},"
+        )
+    }
+
+    fn counter(&mut self, name: &str, sample: &Sample, latency_ns: Option<u64>) -> io::Result<()> {
+        let Some(latency_ns) = latency_ns else { return Ok(()) };
+        let delay_ns = sample.issued_ns.saturating_sub(sample.scheduled_ns);
+        let (pid, ts) = (self.context.pid, self.ts(sample.scheduled_ns));
+        let done_ns = latency_ns.saturating_sub(delay_ns);
+        writeln!(
+            self.out,
+            "{{\"name\":\"{name}\",\"ph\": \"C\",\"pid\":{pid},\"ts\":{ts},\"args\":{{ \"issue_delay\":{delay_ns},\
+             \"issue_to_done\":{done_ns}}}}},"
+        )
+    }
+
+    fn ts(&self, ns: u64) -> String {
+        us((self.start + ns).since(self.context.start))
+    }
+}
+
+/// Microseconds with three decimals: the exact nanoseconds.
+fn us(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1_000, ns % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{RunOptions, run};
+    use crate::settings::{Qsl, Scenario, TestSettings};
+    use crate::sim::{SimOptions, SimWorld};
+    use serde_json::Value;
+
+    fn events(scenario: Scenario, sim: SimOptions) -> (RunOutcome, Vec<Value>) {
+        let settings = TestSettings {
+            scenario,
+            min_duration_ms: 0,
+            min_query_count: 50,
+            server_target_qps: 2_000.0,
+            use_token_latencies: sim.tokens.is_some(),
+            ..TestSettings::default()
+        };
+        let plan = Plan::new(settings, Qsl { total: 9, performance: 9 }).unwrap();
+        let options = RunOptions { keep_issue_times: true, ..RunOptions::default() };
+        let outcome = run(&plan, &mut SimWorld::new(sim), &mut (), options);
+        let context = DetailContext {
+            version: "0 \"x\"",
+            sut_name: "",
+            sut_name_duration_ns: 0,
+            qsl_name: "",
+            start: TimeNs(0),
+            start_unix_ns: 7_000,
+            pid: 1,
+            tid: 2,
+        };
+        let mut bytes = Vec::new();
+        write(&plan, &outcome, &context, &mut bytes).unwrap();
+        let mut file: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(file["otherData"]["ts"], 7);
+        let Value::Array(events) = file["traceEvents"].take() else { panic!("no list") };
+        (outcome, events)
+    }
+
+    fn named<'a>(events: &'a [Value], name: &str, ph: &str) -> Vec<&'a Value> {
+        events.iter().filter(|event| event["name"] == name && event["ph"] == ph).collect()
+    }
+
+    #[test]
+    fn every_sample_begins_and_ends_in_every_scenario() {
+        for scenario in Scenario::ALL {
+            let (outcome, events) = events(scenario, SimOptions::default());
+            let issued = outcome.counts().issued as usize;
+            let (begins, ends) = (named(&events, "Sample", "b"), named(&events, "Sample", "e"));
+            assert_eq!((begins.len(), ends.len()), (issued, issued), "{scenario:?}");
+            let longest = begins.iter().map(|event| event["args"]["complete_ns"].as_i64().unwrap()).max();
+            assert_eq!(longest, outcome.summary.as_ref().map(|summary| summary.latency.max_ns));
+            let counters = named(&events, "Latency", "C").len();
+            assert_eq!(counters, if scenario == Scenario::Server { issued } else { 0 });
+            assert_eq!(
+                (named(&events, "lon_phase", "X").len(), &events[events.len() - 1]["name"]),
+                (1, &"LastTrace".into())
+            );
+        }
+    }
+
+    #[test]
+    fn unanswered_samples_have_no_end_and_tokens_have_events() {
+        let (outcome, failed) = events(Scenario::Server, SimOptions { failing: 0.3, ..SimOptions::default() });
+        assert_eq!(named(&failed, "Sample", "e").len() as u64, outcome.counts().completed);
+        for (scenario, name, ph) in [(Scenario::Server, "Token_Latency", "C"), (Scenario::SingleStream, "Token", "e")] {
+            let (outcome, events) = events(scenario, SimOptions { tokens: Some(3), ..SimOptions::default() });
+            assert_eq!(named(&events, name, ph).len() as u64, outcome.counts().completed, "{scenario:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A SUT node against callers that are no LoadGen node.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lon_proto::v1::sut_node_client::SutNodeClient;
+use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunRequest, FlushRequest, Open, StartRunRequest};
+use lon_proto::{WIRE_VERSION, limits};
+use lon_tests::process::SutNode;
+use nix::sys::signal::Signal;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Streaming};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs a conversation; one that hangs fails.
+fn talk(node: &SutNode, conversation: impl AsyncFnOnce(SutNodeClient<Channel>)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let channel = Endpoint::from_shared(format!("http://{}", node.address)).unwrap().connect().await.unwrap();
+        tokio::time::timeout(PATIENCE, conversation(SutNodeClient::new(channel))).await.expect("a hang");
+    });
+}
+
+async fn start(client: &mut SutNodeClient<Channel>, run: u8) -> Result<Bytes, tonic::Status> {
+    let run_id = Bytes::from(vec![run; limits::RUN_ID_BYTES]);
+    let request = StartRunRequest { run_id: run_id.clone(), wire_version: WIRE_VERSION, ..Default::default() };
+    client.start_run(request).await.map(|_| run_id)
+}
+
+/// A Dispatch stream of one's own.
+async fn open(
+    client: &mut SutNodeClient<Channel>,
+    run_id: &Bytes,
+) -> Result<(mpsc::Sender<DispatchRequest>, Streaming<DispatchResponse>), tonic::Status> {
+    let (sender, receiver) = mpsc::channel(64);
+    let open = Some(Open { run_id: run_id.clone() });
+    sender.send(DispatchRequest { open, ..Default::default() }).await.unwrap();
+    let answers = client.dispatch(ReceiverStream::new(receiver)).await?.into_inner();
+    Ok((sender, answers))
+}
+
+fn sample(id: u64) -> DispatchRequest {
+    DispatchRequest { id, last: true, total_len: 4, data: Bytes::from_static(b"abcd"), ..Default::default() }
+}
+
+#[test]
+fn the_end_of_a_run_ends_its_streams_and_frees_the_node() {
+    let node = SutNode::start("a", "synthetic:constant=20ms", &["--max-batch", "1"]);
+    talk(&node, async |mut client| {
+        let run = start(&mut client, 1).await.unwrap();
+        let (sender, mut answers) = open(&mut client, &run).await.unwrap();
+        for id in 0..50 {
+            sender.send(sample(id)).await.unwrap();
+        }
+        assert!(answers.message().await.unwrap().is_some());
+        client.end_run(EndRunRequest { run_id: run.clone() }).await.unwrap();
+        let mut after = 0;
+        while let Ok(Some(message)) = answers.message().await {
+            after += u32::from(message.error.is_empty() && message.heartbeat.is_none());
+        }
+        assert!(after < 10, "{after} samples of a run that had ended were computed");
+        let again = open(&mut client, &run).await;
+        assert_eq!(again.err().map(|status| status.code()), Some(Code::NotFound));
+        start(&mut client, 2).await.expect("the node is free");
+    });
+}
+
+#[test]
+fn flushes_overlap_and_end_with_the_run() {
+    let node = SutNode::start("a", "synthetic:constant=20ms", &["--max-batch", "1"]);
+    talk(&node, async |mut client| {
+        let run = start(&mut client, 1).await.unwrap();
+        let (sender, _answers) = open(&mut client, &run).await.unwrap();
+        for id in 0..20 {
+            sender.send(sample(id)).await.unwrap();
+        }
+        let flush = |samples_sent| {
+            let (mut client, run_id) = (client.clone(), run.clone());
+            tokio::spawn(async move { client.flush(FlushRequest { run_id, samples_sent }).await })
+        };
+        let (all, half, never) = (flush(20), flush(10), flush(u64::MAX));
+        half.await.unwrap().unwrap();
+        all.await.unwrap().unwrap();
+        client.end_run(EndRunRequest { run_id: run.clone() }).await.unwrap();
+        assert_eq!(never.await.unwrap().map_err(|status| status.code()).err(), Some(Code::Aborted));
+    });
+}
+
+#[test]
+fn samples_that_are_begun_and_not_ended_count_against_the_bounds() {
+    let node = SutNode::start("a", "null", &[]);
+    talk(&node, async |mut client| {
+        let run = start(&mut client, 1).await.unwrap();
+        let (sender, mut answers) = open(&mut client, &run).await.unwrap();
+        // Each announces the whole of what a node holds; only the first is taken in, and reading stops.
+        let begun = |id| DispatchRequest { last: false, total_len: 1 << 30, ..sample(id) };
+        for id in 0..3 {
+            sender.send(begun(id)).await.unwrap();
+        }
+        sender.send(sample(9)).await.unwrap();
+        let quiet = tokio::time::timeout(Duration::from_secs(2), async {
+            while let Some(message) = answers.message().await.unwrap() {
+                assert!(message.heartbeat.is_some(), "sample 9 was read past the bounds: {message:?}");
+            }
+        });
+        assert!(quiet.await.is_err(), "the stream stays open");
+        client.end_run(EndRunRequest { run_id: run }).await.unwrap();
+        let run = start(&mut client, 2).await.unwrap();
+        let (sender, mut answers) = open(&mut client, &run).await.unwrap();
+        sender.send(sample(1)).await.unwrap();
+        assert_eq!(answers.message().await.unwrap().unwrap().data.len(), 8, "the next run is served");
+    });
+}
+
+#[test]
+fn what_breaks_the_protocol_is_told_its_cause() {
+    let node = SutNode::start("a", "null", &[]);
+    talk(&node, async |mut client| {
+        let run = start(&mut client, 1).await.unwrap();
+        for (odd, cause) in [
+            (DispatchRequest { part: 1, ..sample(1) }, "part 1 came where part 0 was due"),
+            (DispatchRequest { total_len: 5, ..sample(1) }, "5 bytes announced, 4 came"),
+            (DispatchRequest { total_len: u64::MAX, ..sample(1) }, "bytes announced"),
+            (DispatchRequest { open: Some(Open { run_id: run.clone() }), ..sample(1) }, "a second Open"),
+        ] {
+            let (sender, mut answers) = open(&mut client, &run).await.unwrap();
+            sender.send(odd).await.unwrap();
+            let status = loop {
+                match answers.message().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("no status for: {cause}"),
+                    Err(status) => break status,
+                }
+            };
+            assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+            assert!(status.message().contains(cause), "{status}");
+        }
+        let unknown = open(&mut client, &Bytes::from(vec![7; limits::RUN_ID_BYTES])).await;
+        assert_eq!(unknown.err().map(|status| status.code()), Some(Code::NotFound));
+        let busy = start(&mut client, 2).await.unwrap_err();
+        assert!(busy.message().contains("busy with run"), "{busy}");
+    });
+}
+
+#[test]
+fn an_idle_connection_does_not_delay_the_end() {
+    let node = SutNode::start("a", "null", &[]);
+    let _idle = std::net::TcpStream::connect(&node.address).unwrap();
+    node.signal(Signal::SIGTERM);
+    let (code, log) = node.wait_with_log();
+    assert_eq!(code, Some(0));
+    assert!(log.contains("shutting down") && !log.contains("not everything was answered"), "{log}");
+}
