@@ -7,6 +7,7 @@
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
+//! - `seeds`: what the fuzz targets start from
 //! - `wire`: what crosses the network, and what never does
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
@@ -16,6 +17,7 @@ mod input;
 mod loss;
 mod nodes;
 mod peers;
+mod seeds;
 mod sut;
 mod tidy;
 mod two_nodes;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::exit;
+use super::{exit, help};
 use crate::conf::rules::{RULES, Rules};
 use crate::settings::{Assignment, Mode, Scenario};
 
@@ -32,60 +32,22 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Do the main job with nothing installed: two SUT nodes on loopback, the digits benchmark over gRPC.
     #[cfg(feature = "demo")]
-    #[command(after_help = "Example:
-  loadgen-node demo
-  loadgen-node demo --out /tmp/demo")]
+    #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
     /// Run one test against SUT nodes.
-    #[command(after_help = "Examples:
-  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --benchmark digits --scenario Server --set target_qps=500
-  loadgen-node run --sut @nodes.txt --benchmark digits --scenario Offline --mode AccuracyOnly
-  loadgen-node run --sut dns:sut:8000 --benchmark synthetic --dataset 'synthetic:u8[64]x1024' \\
-      --scenario SingleStream --set min_duration=5000
-
-Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration (ms), min_query_count,
-samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones.")]
+    #[command(after_help = help::RUN)]
     Run(RunArgs),
     /// Print the traffic that settings would generate; needs no SUT.
-    #[command(
-        after_help = "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample indices in issue order, the schedule
-(Server), and which samples the accuracy log takes. FILE.json is {\"qsl\":{\"total\":..,\"performance\":..},
-\"settings\":{...}} with the field names of LoadGen's TestSettings.
-
-Example:
-  echo '{\"qsl\":{\"total\":100,\"performance\":50},\"settings\":{\"scenario\":\"Server\",\"server_target_qps\":1000}}' > s.json
-  loadgen-node trace --settings s.json --digest"
-    )]
+    #[command(after_help = help::TRACE)]
     Trace(TraceArgs),
     /// Judge recorded results again; needs no SUT.
-    #[command(
-        after_help = "--timeline takes the timeline.bin of a run folder, which has everything that is needed, and prints the summary file; by
-its own settings unless told otherwise. --report-vector takes settings, qsl, sut_name and result (latencies in ns), and
-prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}.
-
-Examples:
-  loadgen-node replay --timeline results/20260101T120000Z-digits-Server/timeline.bin --set target_latency=50
-  loadgen-node replay --report-vector results.json"
-    )]
+    #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
     /// Score the accuracy log of a run folder against the dataset's labels.
-    #[command(after_help = "Example:
-  loadgen-node accuracy results/20260101T120000Z-digits-Offline
-  loadgen-node accuracy --json results/20260101T120000Z-digits-Offline
-
-Exit code 3 when the target is missed.")]
+    #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
     /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
-    #[command(after_help = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark,
-mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the
-official LoadGen reads them; lines with another effect than their looks are warned of.
-
-Examples:
-  loadgen-node conf --benchmark resnet50 --scenario Server --user-conf user.conf
-  loadgen-node conf --benchmark digits --scenario Offline --set target_qps=5000 --json
-  loadgen-node conf --config-vector cases.json
-
-Exit code 2 when a file or the settings cannot be used.")]
+    #[command(after_help = help::CONF)]
     Conf(ConfArgs),
 }
 

@@ -18,6 +18,7 @@ mod demo;
 mod exit;
 mod finished;
 mod folder;
+mod help;
 mod inbox;
 mod logs;
 mod net_world;

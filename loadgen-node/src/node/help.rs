@@ -1,0 +1,57 @@
+//! What `--help` says after the flags: examples, and what a command prints. At most 95 columns, so that no terminal
+//! breaks a command in two.
+
+#[cfg(feature = "demo")]
+pub(crate) const DEMO: &str = "Example:
+  loadgen-node demo
+  loadgen-node demo --out /tmp/demo";
+
+pub(crate) const RUN: &str = "Examples:
+  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --benchmark digits \\
+      --scenario Server --set target_qps=500
+  loadgen-node run --sut @nodes.txt --benchmark digits --scenario Offline --mode AccuracyOnly
+  loadgen-node run --sut dns:sut:8000 --benchmark synthetic --dataset 'synthetic:u8[64]x1024' \\
+      --scenario SingleStream --set min_duration=5000
+
+Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
+(ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of
+them; a wrong key lists the right ones. `loadgen-node conf` shows what a run would use.";
+
+pub(crate) const TRACE: &str =
+    "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample indices in
+issue order, the schedule in ns (Server), and which samples the accuracy log takes. FILE.json
+is {\"qsl\":{\"total\":..,\"performance\":..},\"settings\":{...}} with the field names of LoadGen's
+TestSettings.
+
+Example, with s.json being
+  {\"qsl\":{\"total\":100,\"performance\":50},
+   \"settings\":{\"scenario\":\"Server\",\"server_target_qps\":1000}}
+
+  loadgen-node trace --settings s.json --digest";
+
+pub(crate) const REPLAY: &str =
+    "--timeline takes the timeline.bin of a run folder, which has all that is needed, and prints
+the summary file: by the run's own settings, unless told otherwise. --report-vector takes
+settings, qsl, sut_name and result (latencies in ns), and prints {\"summary\": TEXT of the
+summary file, \"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}.
+
+Examples, with RUN being a run folder:
+  loadgen-node replay --timeline RUN/timeline.bin --set target_latency=50
+  loadgen-node replay --report-vector results.json";
+
+pub(crate) const ACCURACY: &str = "Examples, with RUN being a run folder:
+  loadgen-node accuracy RUN
+  loadgen-node accuracy --json RUN
+
+Exit code 3 when the target is missed.";
+
+pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark,
+mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the
+official LoadGen reads them; lines with another effect than their looks are warned of.
+
+Examples:
+  loadgen-node conf --benchmark resnet50 --scenario Server --user-conf user.conf
+  loadgen-node conf --benchmark digits --scenario Offline --set target_qps=5000 --json
+  loadgen-node conf --config-vector cases.json
+
+Exit code 2 when a file or the settings cannot be used.";

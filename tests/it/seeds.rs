@@ -1,0 +1,46 @@
+//! The fuzz targets' seeds, on every build: what they once found stays found.
+
+use bytes::Bytes;
+use loadgen::conf::parse::Table;
+use loadgen::timeline::Timeline;
+use lon_proto::sample;
+use lon_tests::process::repository;
+
+fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = repository("tests/fuzz/seeds").join(target);
+    let seeds = std::fs::read_dir(&folder).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
+    });
+    let seeds: Vec<_> = seeds.collect();
+    assert!(!seeds.is_empty(), "no seeds in {}", folder.display());
+    seeds
+}
+
+#[test]
+fn conf_files_are_read_or_refused() {
+    for (name, text) in seeds("conf") {
+        let table = Table::parse(&String::from_utf8_lossy(&text));
+        let lines = text.split(|&byte| byte == b'\n').count();
+        assert!(table.remarks().iter().all(|remark| (1..=lines).contains(&remark.line)), "{name}");
+    }
+}
+
+#[test]
+fn timelines_are_read_or_refused() {
+    for (name, bytes) in seeds("timeline") {
+        let whole = Timeline::read_from(&mut &bytes[..]).is_ok();
+        assert_eq!(whole, name == "server.bin", "{name}");
+    }
+}
+
+#[test]
+fn samples_are_read_or_refused() {
+    for (name, bytes) in seeds("sample") {
+        let bytes = Bytes::from(bytes);
+        match sample::decode(bytes.clone()) {
+            Ok(tensors) => assert_eq!(sample::encode(&tensors).unwrap(), bytes, "{name}"),
+            Err(error) => assert!(name != "digit.bin", "{name}: {error}"),
+        }
+    }
+}
