@@ -25,7 +25,7 @@ fn what_is_not_known_is_an_error_that_names_it() {
         (&["serve", "--backend", "null", "--max-batch", "0"], "max-batch"),
         (&["serve", "--backend", "null", "--max-delay", "5"], "max-delay"),
         (&["serve", "--backend", "null", "--listen", "nowhere"], "nowhere"),
-        (&["serve", "--backend", "nul"], "'nul'"),
+        (&["serve", "--listen", "127.0.0.1:0", "--backend", "nul"], "'nul'"),
     ] {
         let output = sut_node(args);
         let stderr = String::from_utf8(output.stderr).unwrap();
