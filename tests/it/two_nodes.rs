@@ -121,3 +121,16 @@ fn standard_health_is_served() {
     });
     assert_eq!(status, ServingStatus::Serving);
 }
+
+#[test]
+fn a_generator_that_is_late_does_not_certify_itself() {
+    let node = SutNode::start("a", "null", &[]);
+    let settings = "min_duration=0,min_query_count=700,target_qps=2000,target_latency=1000";
+    // Nothing is sent within a microsecond of the moment it was due in more than a few cases.
+    let (finished, folder) =
+        TestRun::new("Server").on(&node.address).set(settings).args(&["--max-lag", "1us"]).finish();
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    let result = folder.result();
+    assert!(result["reasons"].to_string().contains("could not keep up"), "{result}");
+    assert!(result["schedule_lag_ns"]["p99"].as_u64().unwrap() > 1000, "{result}");
+}

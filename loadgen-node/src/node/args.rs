@@ -101,6 +101,10 @@ pub(crate) struct RunArgs {
     /// A sample without an answer after this long has failed.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
     pub(crate) response_timeout: Duration,
+    /// Server: schedule lag (p99) beyond which the LoadGen node is what was measured, and the result INVALID; the
+    /// larger of 1 ms and 1 % of the target latency unless given.
+    #[arg(long, value_parser = duration, env = "LON_MAX_LAG")]
+    pub(crate) max_lag: Option<Duration>,
     /// Also write mlperf_log_trace.json (Chrome trace events): when each sample was due, issued and answered.
     #[arg(long, env = "LON_TRACE_LOG")]
     pub(crate) trace_log: bool,

@@ -1,26 +1,57 @@
 //! `result_summary.json`, and the node's own reasons against a result. Pure: what happened goes in, JSON comes out.
 
+use std::time::Duration;
+
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::{NodeReport, SutName};
+use qdl::NodeReport;
 use serde_json::{Value, json};
 
 use super::finished::Finished;
 use super::tally::Tally;
-use crate::run::{End, RunOutcome};
+use crate::plan::Plan;
+use crate::run::{End, LagStats};
+use crate::settings::Scenario;
 use crate::summary::LatencyStats;
+use crate::verdict::Verdict;
 
 /// Adds what the engine cannot know to the strict verdict.
-pub(crate) fn add_reasons(
-    outcome: &mut RunOutcome,
-    reports: &[NodeReport],
-    names: &[SutName; 2],
-    tally: &Tally,
-    benchmark: &Benchmark,
-    accuracy: Option<&Result<Score, ScoreError>>,
-) {
-    let searched = outcome.find_peak.is_some();
+pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
+    let Finished { args, plan, outcome, reports, names, tally, benchmark, accuracy, .. } = finished;
+    let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let verdict = &mut outcome.verdict;
+    if verdict.official.is_some() {
+        add_lag(verdict, lag, plan, args.max_lag);
+    }
+    add_nodes(verdict, reports);
+    // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
+    if !searched {
+        add_failures(verdict, tally);
+    }
+    for name in names.iter().filter(|name| !name.is_complete()) {
+        verdict.add("sut_name", name.text.clone());
+    }
+    add_accuracy(verdict, benchmark, accuracy.as_ref());
+}
+
+/// A generator that was late measured itself. Only Server has a schedule to be late for.
+fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Duration>) {
+    let effective = plan.effective();
+    if effective.scenario != Scenario::Server || lag.count == 0 {
+        return;
+    }
+    let usual_ns = (effective.target_latency_ns / 100).max(1_000_000);
+    let limit_ns = max_lag.map_or(usual_ns, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+    if lag.p99_ns > limit_ns {
+        let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
+        verdict.add(
+            "schedule_lag",
+            format!("the LoadGen node could not keep up: schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)"),
+        );
+    }
+}
+
+fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
     for report in reports {
         let NodeReport { name, counts, sut, lost } = report;
         match (lost, sut) {
@@ -38,16 +69,17 @@ pub(crate) fn add_reasons(
             }
         }
     }
+}
+
+fn add_failures(verdict: &mut Verdict, tally: &Tally) {
     // With the causes known, the engine's bare number says nothing more.
-    // In a search for the peak they are those of all trials, which are no fault of the reported one.
-    let failures = tally.failures().iter().filter(|_| !searched);
-    verdict.reasons.retain(|reason| reason.code != "failed_samples" || searched || tally.failures().is_empty());
-    for (failure, count) in failures {
+    verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
+    for (failure, count) in tally.failures() {
         verdict.add("failed_samples", format!("{count} samples failed: {failure}"));
     }
-    for name in names.iter().filter(|name| !name.is_complete()) {
-        verdict.add("sut_name", name.text.clone());
-    }
+}
+
+fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
         (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
         (Some(Ok(score)), Some(target)) if score.value < target.value => {

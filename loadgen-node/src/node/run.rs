@@ -85,16 +85,15 @@ fn drive<'a>(
     let mut world = NetWorld::new(run, inbox, dataset, inline, signals.run_begins(), counts);
     let started = SystemTime::now();
     tracing::info!("run started: {} {}", args.scenario.name(), plan.requested().mode.name());
-    let mut outcome = crate::run::run(&plan, &mut world, &mut log, options);
+    let outcome = crate::run::run(&plan, &mut world, &mut log, options);
     drop(progress);
     let (run, dataset, tally) = world.into_parts();
     let reports = run.end();
     let names = [first_name, qdl.name()];
     let (answers, written) = log.finish();
     let accuracy = score(&plan, benchmark, &dataset, &answers);
-    result::add_reasons(&mut outcome, &reports, &names, &tally, benchmark, accuracy.as_ref());
     let nodes = qdl.nodes().to_vec();
-    let finished = Finished {
+    let mut finished = Finished {
         args,
         benchmark,
         dataset_name,
@@ -108,6 +107,7 @@ fn drive<'a>(
         accuracy,
         started,
     };
+    result::add_reasons(&mut finished);
     Ok((finished, written, folder))
 }
 
