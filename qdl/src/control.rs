@@ -210,8 +210,8 @@ impl Control {
             Code::FailedPrecondition if call != "Flush" && call != "EndRun" => {
                 ConnectError::WireVersion { address, ours: WIRE_VERSION, reason: printable(status.message()) }
             }
-            Code::Unknown | Code::Internal | Code::Cancelled => {
-                ConnectError::Unreachable { address, reason: explain(status) }
+            Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
+                ConnectError::Unreachable { address, reason: printable(status.message()) }
             }
             _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
         }

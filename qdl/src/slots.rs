@@ -14,6 +14,8 @@ pub(crate) struct Slots<T> {
 struct Entry<T> {
     generation: u32,
     state: State<T>,
+    /// How the use before the present one ended.
+    before: Ended,
 }
 
 #[derive(Debug)]
@@ -49,11 +51,15 @@ impl<T> Slots<T> {
     /// Puts a value into a slot and returns the id that leads to it.
     pub(crate) fn insert(&mut self, value: T) -> u64 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry { generation: 0, state: State::Ended(Ended::GivenUp) });
+            let never = Ended::Answered;
+            self.entries.push(Entry { generation: 0, state: State::Ended(never), before: never });
             (self.entries.len() - 1) as u32
         });
         let entry = &mut self.entries[slot as usize];
         entry.generation = entry.generation.wrapping_add(1);
+        if let State::Ended(how) = entry.state {
+            entry.before = how;
+        }
         entry.state = State::Open(value);
         wire_id(slot, entry.generation)
     }
@@ -68,6 +74,7 @@ impl<T> Slots<T> {
             (State::Ended(Ended::Answered), 0) => Err(Stranger::Duplicate),
             (State::Ended(Ended::GivenUp), 0) => Err(Stranger::Late),
             _ if generation == 0 || behind > u32::MAX / 2 => Err(Stranger::Unknown),
+            (_, 1) if entry.before == Ended::GivenUp => Err(Stranger::Late),
             _ => Err(Stranger::Duplicate),
         }
     }
@@ -135,5 +142,7 @@ mod tests {
         assert_eq!(slots.get_mut(0), Err(Stranger::Unknown), "generation 0 is never given out");
         assert_eq!(slots.get_mut(id + (1 << 32)), Err(Stranger::Unknown), "a use that has not been");
         assert_eq!(slots.open().count(), 0);
+        slots.insert('b');
+        assert_eq!(slots.get_mut(id), Err(Stranger::Late), "also when the slot is in use again");
     }
 }

@@ -128,7 +128,7 @@ fn deliver(shared: &Shared, lane: &Lane, node: &Node, replies: &mut Vec<Reply>) 
 fn failure_of(status: &Status) -> NodeFailure {
     match status.code() {
         Code::Internal | Code::DataLoss | Code::OutOfRange => NodeFailure::Protocol(printable(status.message())),
-        Code::Unknown | Code::Cancelled => NodeFailure::Connection(explain(status)),
+        Code::Unknown | Code::Cancelled => NodeFailure::Connection(printable(status.message())),
         _ => NodeFailure::Ended(printable(&format!("{}: {}", status.code().description(), status.message()))),
     }
 }

@@ -15,7 +15,8 @@ pub(crate) const RUN: &str = "Examples:
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of
-them; a wrong key lists the right ones. `loadgen-node conf` shows what a run would use.";
+them; a wrong key lists the right ones. Unless set: target_qps 1, min_duration 10000,
+min_query_count 100. `loadgen-node conf` shows what a run would use, and what it would take.";
 
 pub(crate) const TRACE: &str =
     "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample indices in

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::finished::Finished;
 use crate::run::End;
+use crate::settings::Scenario;
 
 /// Prints the result of a run.
 pub(crate) fn show(finished: &Finished<'_>, folder: &Path) -> io::Result<()> {
@@ -24,6 +25,9 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     for reason in &outcome.verdict.reasons {
         lines.push(("", format!("- {}", reason.text)));
     }
+    for advice in outcome.summary.iter().flat_map(|summary| &summary.advice) {
+        lines.push(("", format!("  LoadGen's advice: {}", advice.detail)));
+    }
     lines.push(("SUT", format!("{} ({})", finished.names[1].text, engines(finished))));
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
@@ -32,15 +36,19 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         let latency = summary.judged_latency();
         let [p50, p90, _, _, p99, p99_9] = latency.percentiles_ns.map(human);
         let max = human(latency.max_ns);
-        lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}")));
+        let unanswered = outcome.counts().failed + outcome.counts().lost;
+        let note = if unanswered > 0 { " (failed samples count as slower than all others)" } else { "" };
+        lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
     }
     if let Some(search) = &outcome.find_peak {
         let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
         let (low, high) = (bound(search.bracket.low_qps), bound(search.bracket.high_qps));
         lines.push(("Peak", format!("in [{low}, {high}) queries/s, {} trials", search.trials.len())));
     }
+    let settings = finished.plan.requested();
     let lag = outcome.lag();
-    if lag.count > 0 {
+    // Offline has no schedule to be late for: all of it is due at once.
+    if lag.count > 0 && settings.scenario != Scenario::Offline {
         let [p50, p99, max] =
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
         lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent)")));

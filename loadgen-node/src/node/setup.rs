@@ -151,5 +151,10 @@ fn apply_file(sourced: &mut Sourced, path: Option<&Path>, owner: Owner, strict: 
 /// `results/<UTC>-<benchmark>-<what>`.
 pub(crate) fn default_out(benchmark: &Benchmark, what: &str) -> PathBuf {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    Path::new("results").join(format!("{time}-{}-{what}", benchmark.name))
+    let name = format!("{time}-{}-{what}", benchmark.name);
+    let free = |path: &PathBuf| !path.exists();
+    // Several runs may begin within a second.
+    let numbered = (2..=1000).map(|number| Path::new("results").join(format!("{name}-{number}")));
+    let plain = Path::new("results").join(&name);
+    std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain)
 }
