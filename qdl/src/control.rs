@@ -85,8 +85,13 @@ pub struct NameTrip {
     pub name: Result<String, String>,
     /// From sending to receiving.
     pub rtt: Duration,
-    /// The nonce came back as it was sent.
-    pub nonce_ok: bool,
+}
+
+impl NameTrip {
+    /// The nonce came back as it was sent: a name with another nonce is not taken for one.
+    pub fn nonce_ok(&self) -> bool {
+        self.name.is_ok()
+    }
 }
 
 impl Control {
@@ -119,7 +124,7 @@ impl Control {
         let started = Instant::now();
         let answer = self.name_or_error().await;
         let rtt = started.elapsed();
-        NameTrip { nonce_ok: answer.is_ok(), name: answer.map_err(|error| error.to_string()), rtt }
+        NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
     }
 
     /// Asks for the name, with a fresh nonce.

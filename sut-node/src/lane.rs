@@ -38,6 +38,7 @@ pub(crate) struct Stages {
     pub(crate) queue: Duration,
     pub(crate) batch: Duration,
     pub(crate) inference: Duration,
+    /// Nothing so far: backends answer in bytes, and answers have no codec yet.
     pub(crate) encode: Duration,
 }
 

@@ -40,7 +40,6 @@ pub(crate) struct Reader {
 
 /// A sample whose parts are coming in. Its whole announced size is admitted with the first of them, so that what waits
 /// for its end counts against the node's bounds too.
-#[derive(Default)]
 pub(crate) struct Partial {
     assembly: Assembly,
     bytes: u64,
@@ -53,14 +52,20 @@ impl Reader {
     /// Runs until the stream ends, breaks, or `stop` turns true. How it ended goes to the lane.
     pub(crate) async fn run(mut self, mut stream: Streaming<DispatchRequest>, mut stop: watch::Receiver<bool>) {
         let run = Arc::clone(&self.lane.run);
+        let shutting_down = || Err(Status::unavailable("the node is shutting down"));
         let how = loop {
+            // Asked each time: a peer that never pauses would keep the select below from ever looking.
+            if run.has_ended() {
+                break Ok(());
+            }
+            if *stop.borrow() {
+                break shutting_down();
+            }
             let message = tokio::select! {
                 biased;
                 message = stream.message() => message,
                 () = run.until_end() => break Ok(()),
-                _ = stop.wait_for(|stop| *stop) => {
-                    break Err(Status::unavailable("the node is shutting down"));
-                }
+                _ = stop.wait_for(|stop| *stop) => break shutting_down(),
             };
             match message {
                 Ok(Some(message)) => match self.take(message).await {
@@ -77,7 +82,6 @@ impl Reader {
 
     /// One message in; false when nobody is there any more to answer to.
     async fn take(&mut self, message: DispatchRequest) -> Result<bool, Status> {
-        let started = Instant::now();
         let counters = &self.lane.run.counters;
         counters.message_bytes_in.fetch_add(message.encoded_len() as u64, Relaxed);
         counters.payload_bytes_in.fetch_add(message.data.len() as u64, Relaxed);
@@ -94,6 +98,8 @@ impl Reader {
         if begins && !self.admit(total_len).await {
             return Ok(false);
         }
+        // After admission: waiting for room is the sender's haste, not decoding.
+        let started = Instant::now();
         let whole = match (begins, last) {
             (true, true) => Assembly::default().push(part, max).map_err(|error| {
                 self.lane.run.release(total_len);

@@ -187,7 +187,7 @@ fn network(finished: &Finished<'_>) -> Value {
     });
     let trips = finished.names.iter().flat_map(|name| &name.trips);
     let trips = trips.zip(finished.nodes.iter().cycle()).map(
-        |(trip, node)| json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok }),
+        |(trip, node)| json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok() }),
     );
     let split = finished.tally.split();
     let split = split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 })));

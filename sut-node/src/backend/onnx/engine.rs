@@ -21,8 +21,7 @@ pub(super) trait Engine: Send + Sync {
 
 /// One worker's half of an [`Engine`].
 pub(super) trait Session: Send {
-    /// The batch sizes this session runs. Any number of samples is cut into these, largest first, so nothing is ever
-    /// padded.
+    /// The batch sizes it runs. Any number of samples is cut into these, largest first, so nothing is ever padded.
     fn sizes(&self) -> Sizes;
 
     /// Runs one batch: the model's inputs in, its outputs out, both in the order of the model.
