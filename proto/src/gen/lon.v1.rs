@@ -227,6 +227,15 @@ pub struct Stages {
     #[prost(uint64, tag = "5")]
     pub encode_ns: u64,
 }
+/// How a stream ended, for transports that have no status of their own; nothing follows it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct End {
+    /// A gRPC status code; 0 is a good end.
+    #[prost(uint32, tag = "1")]
+    pub code: u32,
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FlushRequest {
     #[prost(bytes = "bytes", tag = "1")]

@@ -1,0 +1,151 @@
+//! How many bytes of a stream have been handed to the kernel, seen from below HTTP/2.
+//!
+//! HTTP/2 takes a message long before it writes it when the pipe is full. This wrapper reads the frame headers that
+//! pass through it (nine bytes each; payloads are skipped, not looked at) and so knows which byte of the stream's DATA
+//! a write has reached. The connection must carry one stream only, as a lane's does.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::flow::Departures;
+
+/// What an HTTP/2 client says first.
+const PREFACE_BYTES: usize = 24;
+const HEADER_BYTES: usize = 9;
+/// Frame type of DATA.
+const DATA: u8 = 0;
+
+/// Follows the frames in what is written.
+#[derive(Debug)]
+struct FrameMeter {
+    /// Bytes to skip before the next header: the preface, or a payload.
+    skip: usize,
+    /// The bytes being skipped are DATA.
+    in_data: bool,
+    header: [u8; HEADER_BYTES],
+    header_len: usize,
+    data_bytes: u64,
+}
+
+impl FrameMeter {
+    fn new() -> FrameMeter {
+        FrameMeter { skip: PREFACE_BYTES, in_data: false, header: [0; HEADER_BYTES], header_len: 0, data_bytes: 0 }
+    }
+
+    fn pass(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            self.data_bytes += if self.in_data { skipped as u64 } else { 0 };
+            bytes = &bytes[skipped..];
+            let wanted = (HEADER_BYTES - self.header_len).min(bytes.len());
+            self.header[self.header_len..self.header_len + wanted].copy_from_slice(&bytes[..wanted]);
+            self.header_len += wanted;
+            bytes = &bytes[wanted..];
+            if self.header_len == HEADER_BYTES {
+                let [a, b, c, kind, ..] = self.header;
+                self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
+                self.in_data = kind == DATA;
+                self.header_len = 0;
+            }
+        }
+    }
+}
+
+/// A client's connection that tells how far its stream has got.
+#[derive(Debug)]
+pub struct MeteredIo<T, D> {
+    io: T,
+    meter: FrameMeter,
+    departures: Arc<D>,
+}
+
+impl<T, D: Departures> MeteredIo<T, D> {
+    /// Over a connection on which nothing was written yet.
+    pub fn new(io: T, departures: Arc<D>) -> MeteredIo<T, D> {
+        MeteredIo { io, meter: FrameMeter::new(), departures }
+    }
+
+    fn wrote(&mut self, slices: &[IoSlice<'_>], mut count: usize) {
+        let before = self.meter.data_bytes;
+        for slice in slices {
+            let passed = count.min(slice.len());
+            self.meter.pass(&slice[..passed]);
+            count -= passed;
+            if count == 0 {
+                break;
+            }
+        }
+        if self.meter.data_bytes > before {
+            self.departures.departed(self.meter.data_bytes);
+        }
+    }
+}
+
+impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.io).poll_write(cx, buf))?;
+        self.wrote(&[IoSlice::new(buf)], count);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.io).poll_write_vectored(cx, slices))?;
+        self.wrote(slices, count);
+        Poll::Ready(Ok(count))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+impl<T: AsyncRead + Unpin, D: Unpin> AsyncRead for MeteredIo<T, D> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u8, len: usize) -> Vec<u8> {
+        let mut frame = vec![0, (len >> 8) as u8, len as u8, kind, 0, 0, 0, 0, 1];
+        frame.extend(std::iter::repeat_n(0xEE, len));
+        frame
+    }
+
+    /// However the bytes are cut into writes, only the DATA among them counts.
+    #[test]
+    fn only_data_counts_and_cuts_do_not_matter() {
+        let mut bytes = vec![b'P'; PREFACE_BYTES];
+        for (kind, len) in [(4, 12), (1, 30), (DATA, 300), (8, 4), (DATA, 0), (DATA, 7)] {
+            bytes.extend(frame(kind, len));
+        }
+        for cut in [1, 2, 9, 10, 64, bytes.len()] {
+            let mut meter = FrameMeter::new();
+            bytes.chunks(cut).for_each(|chunk| meter.pass(chunk));
+            assert_eq!(meter.data_bytes, 307, "in pieces of {cut}");
+        }
+        let mut meter = FrameMeter::new();
+        meter.pass(&bytes[..bytes.len() - 3]);
+        assert_eq!(meter.data_bytes, 304);
+    }
+}
