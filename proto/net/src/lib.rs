@@ -10,8 +10,12 @@
 //! Payloads are neither copied on their way out nor, as far as the transport hands them over in one piece, on their
 //! way in. What this crate does not know: runs, nodes, in-flight tables, admission.
 
+pub mod dial;
 pub mod flow;
 pub mod framing;
 pub mod grpc;
+pub mod io;
 pub mod meter;
 pub mod tcp;
+pub mod throwaway;
+pub mod tls;

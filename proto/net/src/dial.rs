@@ -1,0 +1,83 @@
+//! The client's side of a connection over TCP, up to where messages begin.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+
+use crate::io::{Counted, NetStream, SocketCounters};
+use crate::tcp::MAGIC;
+use crate::tls::{ClientTls, Protocol, host_of, server_name};
+
+/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`): TCP without Nagle's delay, then TLS if asked for, then, for
+/// [`Protocol::Tcp`], the magic. What the caller writes first is its first message.
+///
+/// A host with several addresses is tried at each in turn. Waits as long as the operating system does: callers bound
+/// it. With TLS 1.3 a node that misses a client's certificate says so only when something is read.
+///
+/// # Errors
+/// No such host, no connection at any of its addresses, a handshake that failed; each names the host and what to do.
+pub async fn dial(
+    host_and_port: &str,
+    tls: Option<&ClientTls>,
+    protocol: Protocol,
+    counters: Arc<SocketCounters>,
+) -> io::Result<NetStream> {
+    let host = host_of(host_and_port)?;
+    let tls = tls.map(|tls| Ok::<_, io::Error>((tls.config(protocol), server_name(host)?))).transpose()?;
+    let socket = Counted::new(connect(host_and_port).await?, counters);
+    let mut stream = match tls {
+        None => NetStream::plain(socket),
+        Some((config, name)) => {
+            let shaken = TlsConnector::from(config).connect(name.clone(), socket).await;
+            NetStream::tls(shaken.map_err(|error| explained(host_and_port, &name, error))?)
+        }
+    };
+    if protocol == Protocol::Tcp {
+        stream.write_all(&MAGIC).await?;
+        stream.flush().await?;
+    }
+    Ok(stream)
+}
+
+async fn connect(host_and_port: &str) -> io::Result<TcpStream> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot connect to {host_and_port}: {error}"));
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in lookup_host(host_and_port).await.map_err(named)? {
+        match TcpStream::connect(address).await {
+            Ok(tcp) => {
+                tcp.set_nodelay(true).map_err(named)?;
+                return Ok(tcp);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(named(last))
+}
+
+/// What the TLS library says, and what it most likely means.
+fn explained(host_and_port: &str, name: &ServerName<'_>, error: io::Error) -> io::Error {
+    let hint = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(why)) => match why {
+            rustls::CertificateError::UnknownIssuer => {
+                "; --tls-ca must be the CA that signed this node's certificate".to_owned()
+            }
+            rustls::CertificateError::NotValidForName | rustls::CertificateError::NotValidForNameContext { .. } => {
+                format!("; dial the node by a name in its certificate, or have {} put into it", name.to_str())
+            }
+            _ => String::new(),
+        },
+        Some(rustls::Error::InvalidMessage(_)) => {
+            "; the node does not speak TLS here: start it with --tls-cert and --tls-key, or leave out --tls-ca"
+                .to_owned()
+        }
+        _ if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "; the node hung up: perhaps it does not speak TLS (its --tls-cert and --tls-key)".to_owned()
+        }
+        _ => String::new(),
+    };
+    io::Error::new(error.kind(), format!("TLS with {host_and_port}: {error}{hint}"))
+}

@@ -1,0 +1,314 @@
+//! One type for every connection over TCP, with or without TLS, at either end; and what crosses its socket, counted.
+//!
+//! Not here: who dials, who accepts (`dial`, `accept`), and what is spoken.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
+use tonic::transport::server::Connected;
+
+/// Bytes that a connection has handed to the kernel and taken from it: what is on the wire but for TCP/IP's own heads,
+/// records and handshakes of TLS included.
+#[derive(Debug, Default)]
+pub struct SocketCounters {
+    /// Taken from the kernel.
+    pub read: AtomicU64,
+    /// Handed to it.
+    pub written: AtomicU64,
+}
+
+impl SocketCounters {
+    /// Bytes taken from the kernel until now.
+    pub fn read(&self) -> u64 {
+        self.read.load(Relaxed)
+    }
+
+    /// Bytes handed to the kernel until now.
+    pub fn written(&self) -> u64 {
+        self.written.load(Relaxed)
+    }
+}
+
+/// The socket itself.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    tcp: TcpStream,
+    counters: Arc<SocketCounters>,
+}
+
+impl Counted {
+    pub(crate) fn new(tcp: TcpStream, counters: Arc<SocketCounters>) -> Counted {
+        Counted { tcp, counters }
+    }
+
+    fn wrote(&self, count: usize) -> usize {
+        self.counters.written.fetch_add(count as u64, Relaxed);
+        count
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
+        self.counters.read.fetch_add((buf.filled().len() - before) as u64, Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.tcp).poll_write(cx, buf))?;
+        Poll::Ready(Ok(self.wrote(count)))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.tcp).poll_write_vectored(cx, slices))?;
+        Poll::Ready(Ok(self.wrote(count)))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}
+
+#[derive(Debug)]
+enum Layer {
+    Plain(Counted),
+    /// Boxed: a session of rustls is more than a kilobyte, and plain connections should not carry its room.
+    Tls(Box<TlsStream<Counted>>),
+}
+
+/// A connection over TCP: plain or TLS, dialled or accepted.
+#[derive(Debug)]
+pub struct NetStream {
+    layer: Layer,
+    /// Was read to find out what is spoken, and is read again by whoever speaks it.
+    put_back: Bytes,
+}
+
+impl NetStream {
+    pub(crate) fn plain(socket: Counted) -> NetStream {
+        NetStream { layer: Layer::Plain(socket), put_back: Bytes::new() }
+    }
+
+    pub(crate) fn tls(stream: impl Into<TlsStream<Counted>>) -> NetStream {
+        NetStream { layer: Layer::Tls(Box::new(stream.into())), put_back: Bytes::new() }
+    }
+
+    /// Puts bytes that were read in front of those that were not.
+    pub(crate) fn put_back(&mut self, bytes: Bytes) {
+        self.put_back = bytes;
+    }
+
+    fn socket(&self) -> &Counted {
+        match &self.layer {
+            Layer::Plain(socket) => socket,
+            Layer::Tls(stream) => stream.get_ref().0,
+        }
+    }
+
+    /// The socket: for its options and what the kernel knows of it. Not to read from or write to.
+    pub fn tcp(&self) -> &TcpStream {
+        &self.socket().tcp
+    }
+
+    /// What crosses the socket.
+    pub fn counters(&self) -> &Arc<SocketCounters> {
+        &self.socket().counters
+    }
+
+    /// TLS is spoken.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.layer, Layer::Tls(_))
+    }
+}
+
+impl AsyncRead for NetStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.put_back.is_empty() {
+            let count = self.put_back.len().min(buf.remaining());
+            buf.put_slice(&self.put_back[..count]);
+            self.put_back.advance(count);
+            return Poll::Ready(Ok(()));
+        }
+        match &mut self.layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
+            Layer::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for NetStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_write(cx, buf),
+            Layer::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_write_vectored(cx, slices),
+            Layer::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.layer {
+            Layer::Plain(socket) => socket.is_write_vectored(),
+            Layer::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_flush(cx),
+            Layer::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
+            Layer::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// What a gRPC server knows of a connection: in the extensions of every request on it.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Whence; none once the socket is gone.
+    pub address: Option<SocketAddr>,
+    /// What crosses the connection's socket.
+    pub counters: Arc<SocketCounters>,
+    /// TLS is spoken.
+    pub tls: bool,
+}
+
+impl Connected for NetStream {
+    type ConnectInfo = Peer;
+
+    fn connect_info(&self) -> Peer {
+        Peer { address: self.tcp().peer_addr().ok(), counters: Arc::clone(self.counters()), tls: self.is_tls() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+    use super::*;
+    use crate::throwaway::Throwaway;
+    use crate::tls::{Protocol, server_name};
+
+    async fn sockets() -> (Counted, Counted) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let counted = |tcp| Counted::new(tcp, Arc::default());
+        (counted(near.unwrap()), counted(far.unwrap().0))
+    }
+
+    async fn plain() -> (NetStream, NetStream) {
+        let (near, far) = sockets().await;
+        (NetStream::plain(near), NetStream::plain(far))
+    }
+
+    async fn tls() -> (NetStream, NetStream) {
+        let made = Throwaway::new(&["localhost"]).unwrap();
+        let (near, far) = sockets().await;
+        let connector = TlsConnector::from(made.client().unwrap().config(Protocol::Tcp));
+        let acceptor = TlsAcceptor::from(made.server().unwrap().stream());
+        let (near, far) =
+            tokio::join!(connector.connect(server_name("localhost").unwrap(), near), acceptor.accept(far));
+        (NetStream::tls(near.unwrap()), NetStream::tls(far.unwrap()))
+    }
+
+    /// 300 KB in slices of 1000 one way, read to the end at the other; returns what was read.
+    async fn transfer(near: &mut NetStream, far: &mut NetStream) -> Vec<u8> {
+        let payload: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
+        let write = async {
+            let mut sent = 0;
+            while sent < payload.len() {
+                let slices: Vec<_> = payload[sent..].chunks(1000).take(64).map(IoSlice::new).collect();
+                sent += near.write_vectored(&slices).await.unwrap();
+            }
+            near.shutdown().await.unwrap();
+        };
+        let mut got = Vec::new();
+        let ((), read) = tokio::join!(write, far.read_to_end(&mut got));
+        read.unwrap();
+        assert!(got.ends_with(&payload));
+        got
+    }
+
+    #[tokio::test]
+    async fn plain_bytes_are_counted_at_both_ends() {
+        let (mut near, mut far) = plain().await;
+        assert!(near.is_write_vectored() && !near.is_tls());
+        assert_eq!(transfer(&mut near, &mut far).await.len(), 300_000);
+        let counts = |stream: &NetStream| (stream.counters().read(), stream.counters().written());
+        assert_eq!((counts(&near), counts(&far)), ((0, 300_000), (300_000, 0)));
+    }
+
+    /// Below TLS: handshake and records are counted, and both ends agree.
+    #[tokio::test]
+    async fn tls_bytes_are_counted_as_they_are_on_the_wire() {
+        let (mut near, mut far) = tls().await;
+        assert!(near.is_write_vectored() && near.is_tls());
+        let before = near.counters().written();
+        assert!(before > 0);
+        assert_eq!(transfer(&mut near, &mut far).await.len(), 300_000);
+        assert!(near.counters().written() - before > 300_000);
+        assert_eq!(near.counters().written(), far.counters().read());
+        assert!(far.connect_info().tls);
+    }
+
+    #[tokio::test]
+    async fn what_is_put_back_comes_first_and_is_not_counted_twice() {
+        let (mut near, mut far) = plain().await;
+        far.put_back(Bytes::from_static(b"before"));
+        let mut three = [0; 3];
+        far.read_exact(&mut three).await.unwrap();
+        assert_eq!(&three, b"bef");
+        let rest = transfer(&mut near, &mut far).await;
+        assert!(rest.starts_with(b"ore\x00\x01") && rest.len() == 300_003);
+        assert_eq!(far.counters().read(), 300_000);
+    }
+
+    #[tokio::test]
+    async fn a_server_knows_its_peer() {
+        let (near, far) = plain().await;
+        let peer = far.connect_info();
+        assert_eq!(peer.address, near.tcp().local_addr().ok());
+        assert!(Arc::ptr_eq(&peer.counters, far.counters()) && !peer.tls);
+    }
+}

@@ -1,0 +1,282 @@
+//! TLS for every transport, set up by the same three flags at both ends: rustls with ring, TLS 1.3, nothing else.
+//!
+//! Here are the configurations; handshakes are made where connections are (`dial`, `accept`, `quic`). Whether plain
+//! text is allowed is the caller's to decide.
+
+mod error;
+mod files;
+mod unverified;
+
+use std::sync::Arc;
+
+use rustls::client::{ClientConfig, WantsClientCert};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::ServerName;
+use rustls::server::{ServerConfig, WebPkiClientVerifier};
+use rustls::version::TLS13;
+use rustls::{ConfigBuilder, WantsVerifier};
+
+pub use error::TlsError;
+pub use files::TlsFiles;
+use files::{Ca, Pair, Pem};
+pub use unverified::Unverified;
+
+/// What is spoken on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// HTTP/2.
+    Grpc,
+    /// Framed messages and nothing around them: plain TCP, and the streams of QUIC.
+    Tcp,
+}
+
+impl Protocol {
+    /// How the handshake calls it (ALPN).
+    pub fn alpn(self) -> &'static [u8] {
+        match self {
+            Protocol::Grpc => b"h2",
+            Protocol::Tcp => b"lon/1",
+        }
+    }
+}
+
+/// The crypto, named: with two providers in one build rustls would panic rather than choose.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn client_config(
+    provider: Arc<CryptoProvider>,
+    pair: Option<&Pair>,
+    protocol: Protocol,
+    trust: impl FnOnce(ConfigBuilder<ClientConfig, WantsVerifier>) -> ConfigBuilder<ClientConfig, WantsClientCert>,
+) -> Result<Arc<ClientConfig>, TlsError> {
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|error| no_tls13(&error))?;
+    let builder = trust(builder);
+    let mut config = match pair {
+        None => builder.with_no_client_auth(),
+        Some(pair) => pair.build(|chain, key| builder.with_client_auth_cert(chain, key))?,
+    };
+    config.alpn_protocols = vec![protocol.alpn().to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Cannot come about with ring, which has all that TLS 1.3 asks for.
+fn no_tls13(error: &rustls::Error) -> TlsError {
+    TlsError::Unusable { flag: "*", origin: "TLS 1.3".to_owned(), source: error.to_string().into() }
+}
+
+/// How a client verifies nodes, and what it shows them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    grpc: Arc<ClientConfig>,
+    tcp: Arc<ClientConfig>,
+}
+
+impl ClientTls {
+    /// Trusts the CA in `files` and none besides; shows the certificate in `files` if there is one.
+    ///
+    /// # Errors
+    /// No CA, or files that cannot be used: see [`TlsError`].
+    pub fn new(files: &TlsFiles) -> Result<ClientTls, TlsError> {
+        let pair = Pair::read(files)?;
+        let ca = Ca::read(files)?.ok_or(TlsError::NoCa)?;
+        ClientTls::build(&ca, pair.as_ref())
+    }
+
+    /// The same with texts in PEM; `pair` is certificate and key.
+    ///
+    /// # Errors
+    /// As [`ClientTls::new`].
+    pub fn from_pem(ca: &str, pair: Option<(&str, &str)>) -> Result<ClientTls, TlsError> {
+        ClientTls::build(&Ca(Pem::given("ca", ca)), pair.map(given).as_ref())
+    }
+
+    fn build(ca: &Ca, pair: Option<&Pair>) -> Result<ClientTls, TlsError> {
+        let roots = ca.roots()?;
+        let config = |protocol| {
+            client_config(provider(), pair, protocol, |builder| builder.with_root_certificates(Arc::clone(&roots)))
+        };
+        Ok(ClientTls { grpc: config(Protocol::Grpc)?, tcp: config(Protocol::Tcp)? })
+    }
+
+    /// The configuration that asks for `protocol`.
+    pub(crate) fn config(&self, protocol: Protocol) -> Arc<ClientConfig> {
+        Arc::clone(match protocol {
+            Protocol::Grpc => &self.grpc,
+            Protocol::Tcp => &self.tcp,
+        })
+    }
+}
+
+/// What a node shows its clients, and whether it asks the same of them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ServerTls {
+    stream: Arc<ServerConfig>,
+    quic: Arc<ServerConfig>,
+}
+
+impl ServerTls {
+    /// Shows the certificate in `files`; with a CA in them, clients must show a certificate of that CA.
+    ///
+    /// # Errors
+    /// No certificate or key, or files that cannot be used: see [`TlsError`].
+    pub fn new(files: &TlsFiles) -> Result<ServerTls, TlsError> {
+        let pair = Pair::read(files)?.ok_or(TlsError::NoCertificate)?;
+        ServerTls::build(&pair, Ca::read(files)?.as_ref())
+    }
+
+    /// The same with texts in PEM.
+    ///
+    /// # Errors
+    /// As [`ServerTls::new`].
+    pub fn from_pem(cert: &str, key: &str, ca: Option<&str>) -> Result<ServerTls, TlsError> {
+        ServerTls::build(&given((cert, key)), ca.map(|ca| Ca(Pem::given("ca", ca))).as_ref())
+    }
+
+    fn build(pair: &Pair, ca: Option<&Ca>) -> Result<ServerTls, TlsError> {
+        let builder = ServerConfig::builder_with_provider(provider());
+        let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|error| no_tls13(&error))?;
+        let builder = match ca {
+            None => builder.with_no_client_auth(),
+            Some(ca) => {
+                let verifier = WebPkiClientVerifier::builder_with_provider(ca.roots()?, provider());
+                builder.with_client_cert_verifier(verifier.build().map_err(|error| ca.0.unusable(error))?)
+            }
+        };
+        let mut stream = pair.build(|chain, key| builder.with_single_cert(chain, key))?;
+        let mut quic = stream.clone();
+        stream.alpn_protocols = [Protocol::Grpc, Protocol::Tcp].map(|protocol| protocol.alpn().to_vec()).into();
+        quic.alpn_protocols = vec![Protocol::Tcp.alpn().to_vec()];
+        Ok(ServerTls { stream: Arc::new(stream), quic: Arc::new(quic) })
+    }
+
+    /// For TCP: clients choose between HTTP/2 and ours.
+    pub(crate) fn stream(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.stream)
+    }
+
+    /// For QUIC.
+    pub(crate) fn quic(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.quic)
+    }
+}
+
+fn given((cert, key): (&str, &str)) -> Pair {
+    Pair { cert: Pem::given("cert", cert), key: Pem::given("key", key) }
+}
+
+/// Host and port apart; brackets around an IPv6 address are left out of the host.
+///
+/// # Errors
+/// There is no port.
+pub(crate) fn host_of(host_and_port: &str) -> std::io::Result<&str> {
+    let invalid = || {
+        let text = format!("{host_and_port}: HOST:PORT is wanted, or [ADDRESS]:PORT for IPv6");
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, text)
+    };
+    let (host, _) = host_and_port.rsplit_once(':').ok_or_else(invalid)?;
+    match host.strip_prefix('[') {
+        Some(inner) => inner.strip_suffix(']').ok_or_else(invalid),
+        None => Ok(host),
+    }
+}
+
+/// The name that the certificate of the node that was dialled must carry.
+///
+/// # Errors
+/// Neither a name nor an address.
+pub(crate) fn server_name(host: &str) -> std::io::Result<ServerName<'static>> {
+    // A zone says on which link an address is; certificates know nothing of links.
+    let host = host.split_once('%').map_or(host, |(address, _)| address);
+    ServerName::try_from(host.to_owned()).map_err(|_| {
+        let text = format!("{host}: neither a host name nor an address, so no certificate can be for it");
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::throwaway::Throwaway;
+
+    struct Folder {
+        folder: tempfile::TempDir,
+        files: TlsFiles,
+    }
+
+    fn folder() -> Folder {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Throwaway::new(&["localhost"]).unwrap().write(folder.path()).unwrap();
+        Folder { folder, files }
+    }
+
+    impl Folder {
+        fn file(&self, name: &str, text: &str) -> Option<PathBuf> {
+            let path = self.folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            Some(path)
+        }
+    }
+
+    #[test]
+    fn good_files_make_both_ends() {
+        let Folder { folder: _folder, files } = folder();
+        ClientTls::new(&files).unwrap();
+        ClientTls::new(&TlsFiles { cert: None, key: None, ..files.clone() }).unwrap();
+        ServerTls::new(&files).unwrap();
+        ServerTls::new(&TlsFiles { ca: None, ..files.clone() }).unwrap();
+        Unverified::new(&files).unwrap();
+        Unverified::new(&TlsFiles::default()).unwrap();
+        assert!(TlsFiles::default().is_empty() && !files.is_empty());
+    }
+
+    /// Both ends say the same of the same mistake, by the flag's name and the file's.
+    #[test]
+    fn mistakes_are_named() {
+        let here = folder();
+        let other = folder();
+        let good = here.files.clone();
+        let text = here.file("text.pem", "no PEM at all\n");
+        let cut = here.file("cut.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n");
+        let odd = here.file("odd.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+        let cases = [
+            (TlsFiles { ca: Some("/nowhere/ca.pem".into()), ..good.clone() }, "cannot read /nowhere/ca.pem (--tls-ca)"),
+            (TlsFiles { ca: text.clone(), ..good.clone() }, "text.pem (--tls-ca) has no certificate in it"),
+            (TlsFiles { cert: text.clone(), ..good.clone() }, "text.pem (--tls-cert) has no certificate in it"),
+            (TlsFiles { key: good.cert.clone(), ..good.clone() }, "cert.pem (--tls-key) has no private key in it"),
+            (TlsFiles { cert: cut, ..good.clone() }, "cut.pem (--tls-cert) is no valid PEM file"),
+            (TlsFiles { ca: odd.clone(), ..good.clone() }, "odd.pem (--tls-ca) cannot be used"),
+            (TlsFiles { cert: odd, ..good.clone() }, "odd.pem (--tls-cert) cannot be used"),
+            (TlsFiles { key: None, ..good.clone() }, "--tls-cert needs --tls-key"),
+            (TlsFiles { cert: None, ..good.clone() }, "--tls-key needs --tls-cert"),
+            (TlsFiles { key: other.files.key.clone(), ..good.clone() }, "is not the private key of the first"),
+        ];
+        for (files, expected) in cases {
+            let client = ClientTls::new(&files).unwrap_err().to_string();
+            let server = ServerTls::new(&files).unwrap_err().to_string();
+            assert_eq!(client, server);
+            assert!(client.contains(expected), "{client:?} should say {expected:?}");
+        }
+        let no_ca = ClientTls::new(&TlsFiles { ca: None, ..good.clone() }).unwrap_err();
+        assert!(matches!(no_ca, TlsError::NoCa));
+        let no_certificate = ServerTls::new(&TlsFiles { cert: None, key: None, ..good }).unwrap_err();
+        assert!(matches!(no_certificate, TlsError::NoCertificate));
+    }
+
+    #[test]
+    fn hosts_are_taken_apart() {
+        for (text, host) in [("a.b:1", "a.b"), ("[::1]:50051", "::1"), ("10.0.0.1:1", "10.0.0.1")] {
+            assert_eq!(host_of(text).unwrap(), host);
+            server_name(host).unwrap();
+        }
+        for text in ["a.b", "[::1:1"] {
+            assert!(host_of(text).is_err(), "{text}");
+        }
+        assert_eq!(server_name("fe80::1%eth0").unwrap(), server_name("fe80::1").unwrap());
+        assert!(server_name("no name").is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! The three files of TLS, and what is in them. The same flags at both ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::TlsError;
+
+/// What `--tls-ca`, `--tls-cert` and `--tls-key` said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// PEM: whom to trust. At a server: whose certificate clients must show.
+    pub ca: Option<PathBuf>,
+    /// PEM: the certificate to show, and those between it and the CA.
+    pub cert: Option<PathBuf>,
+    /// PEM: its private key.
+    pub key: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    /// No flag was given.
+    pub fn is_empty(&self) -> bool {
+        *self == TlsFiles::default()
+    }
+}
+
+/// PEM text, what it is for and where it came from.
+#[derive(Clone)]
+pub(super) struct Pem {
+    pub(super) flag: &'static str,
+    pub(super) origin: String,
+    text: Vec<u8>,
+}
+
+impl Pem {
+    pub(super) fn given(flag: &'static str, text: &str) -> Pem {
+        Pem { flag, origin: "the text given".to_owned(), text: text.as_bytes().to_vec() }
+    }
+
+    fn read(flag: &'static str, path: &Path) -> Result<Pem, TlsError> {
+        let text =
+            std::fs::read(path).map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
+        Ok(Pem { flag, origin: path.display().to_string(), text })
+    }
+
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
+        let found = found.map_err(|error| self.damaged(&error))?;
+        if found.is_empty() { Err(self.nothing("certificate", "CERTIFICATE")) } else { Ok(found) }
+    }
+
+    fn key(&self) -> Result<PrivateKeyDer<'static>, TlsError> {
+        PrivateKeyDer::from_pem_slice(&self.text).map_err(|error| match error {
+            pem::Error::NoItemsFound => self.nothing("private key", "PRIVATE KEY"),
+            error => self.damaged(&error),
+        })
+    }
+
+    fn nothing(&self, wanted: &'static str, label: &'static str) -> TlsError {
+        TlsError::Nothing { flag: self.flag, origin: self.origin.clone(), wanted, label }
+    }
+
+    fn damaged(&self, error: &pem::Error) -> TlsError {
+        TlsError::Damaged { flag: self.flag, origin: self.origin.clone(), why: error.to_string() }
+    }
+
+    pub(super) fn unusable(&self, error: impl std::error::Error + Send + Sync + 'static) -> TlsError {
+        TlsError::Unusable { flag: self.flag, origin: self.origin.clone(), source: Box::new(error) }
+    }
+}
+
+/// Certificate and key, as text.
+#[derive(Clone)]
+pub(super) struct Pair {
+    pub(super) cert: Pem,
+    pub(super) key: Pem,
+}
+
+impl Pair {
+    pub(super) fn read(files: &TlsFiles) -> Result<Option<Pair>, TlsError> {
+        match (&files.cert, &files.key) {
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(TlsError::Alone { given: "cert", missing: "key" }),
+            (None, Some(_)) => Err(TlsError::Alone { given: "key", missing: "cert" }),
+            (Some(cert), Some(key)) => Ok(Some(Pair { cert: Pem::read("cert", cert)?, key: Pem::read("key", key)? })),
+        }
+    }
+
+    /// Hands both to `build`, and says what is wrong with them when it refuses.
+    pub(super) fn build<T>(
+        &self,
+        build: impl FnOnce(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) -> Result<T, rustls::Error>,
+    ) -> Result<T, TlsError> {
+        build(self.cert.certificates()?, self.key.key()?).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                TlsError::WrongKey { cert: self.cert.origin.clone(), key: self.key.origin.clone() }
+            }
+            rustls::Error::InvalidCertificate(_) => self.cert.unusable(error),
+            error => self.key.unusable(error),
+        })
+    }
+}
+
+/// Whom to trust.
+#[derive(Clone)]
+pub(super) struct Ca(pub(super) Pem);
+
+impl Ca {
+    pub(super) fn read(files: &TlsFiles) -> Result<Option<Ca>, TlsError> {
+        files.ca.as_ref().map(|path| Ok(Ca(Pem::read("ca", path)?))).transpose()
+    }
+
+    pub(super) fn roots(&self) -> Result<Arc<RootCertStore>, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in self.0.certificates()? {
+            roots.add(certificate).map_err(|error| self.0.unusable(error))?;
+        }
+        Ok(Arc::new(roots))
+    }
+}
