@@ -3,14 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use rustls::pki_types::ServerName;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
 use crate::io::{Counted, NetStream, SocketCounters};
 use crate::tcp::MAGIC;
-use crate::tls::{ClientTls, Protocol, host_of, server_name};
+use crate::tls::{ClientTls, Protocol, advice, host_of, server_name};
 
 /// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`): TCP without Nagle's delay, then TLS if asked for, then, for
 /// [`Protocol::Tcp`], the magic. What the caller writes first is its first message.
@@ -32,8 +31,8 @@ pub async fn dial(
     let mut stream = match tls {
         None => NetStream::plain(socket),
         Some((config, name)) => {
-            let shaken = TlsConnector::from(config).connect(name.clone(), socket).await;
-            NetStream::tls(shaken.map_err(|error| explained(host_and_port, &name, error))?)
+            let shaken = TlsConnector::from(config).connect(name, socket).await;
+            NetStream::tls(shaken.map_err(|error| explained(host_and_port, host, &error))?)
         }
     };
     if protocol == Protocol::Tcp {
@@ -59,25 +58,13 @@ async fn connect(host_and_port: &str) -> io::Result<TcpStream> {
 }
 
 /// What the TLS library says, and what it most likely means.
-fn explained(host_and_port: &str, name: &ServerName<'_>, error: io::Error) -> io::Error {
+fn explained(host_and_port: &str, host: &str, error: &io::Error) -> io::Error {
     let hint = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidCertificate(why)) => match why {
-            rustls::CertificateError::UnknownIssuer => {
-                "; --tls-ca must be the CA that signed this node's certificate".to_owned()
-            }
-            rustls::CertificateError::NotValidForName | rustls::CertificateError::NotValidForNameContext { .. } => {
-                format!("; dial the node by a name in its certificate, or have {} put into it", name.to_str())
-            }
-            _ => String::new(),
-        },
-        Some(rustls::Error::InvalidMessage(_)) => {
-            "; the node does not speak TLS here: start it with --tls-cert and --tls-key, or leave out --tls-ca"
-                .to_owned()
-        }
-        _ if error.kind() == io::ErrorKind::UnexpectedEof => {
+        Some(refused) => advice(refused, host),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
             "; the node hung up: perhaps it does not speak TLS (its --tls-cert and --tls-key)".to_owned()
         }
-        _ => String::new(),
+        None => String::new(),
     };
     io::Error::new(error.kind(), format!("TLS with {host_and_port}: {error}{hint}"))
 }

@@ -10,6 +10,7 @@
 //! Payloads are neither copied on their way out nor, as far as the transport hands them over in one piece, on their
 //! way in. What this crate does not know: runs, nodes, in-flight tables, admission.
 
+pub mod accept;
 pub mod dial;
 pub mod flow;
 pub mod framing;

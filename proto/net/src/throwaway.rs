@@ -81,10 +81,12 @@ impl Throwaway {
 
 fn make(names: &[&str]) -> Result<Throwaway, rcgen::Error> {
     let mut ca = CertificateParams::new([])?;
-    ca.distinguished_name.push(DnType::CommonName, "lon throw-away CA");
     ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let ca_key = KeyPair::generate()?;
+    // A name of its own, so that a certificate of another throw-away CA is said to be from a stranger, not damaged.
+    let mark: String = ca_key.public_key_raw().iter().skip(1).take(8).map(|byte| format!("{byte:02x}")).collect();
+    ca.distinguished_name.push(DnType::CommonName, format!("lon throw-away CA {mark}"));
     let ca_pem = ca.self_signed(&ca_key)?.pem();
 
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();

@@ -10,11 +10,11 @@ mod unverified;
 use std::sync::Arc;
 
 use rustls::client::{ClientConfig, WantsClientCert};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
 use rustls::server::{ServerConfig, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{ConfigBuilder, WantsVerifier};
+use rustls::{CertificateError, ConfigBuilder, WantsVerifier};
 
 pub use error::TlsError;
 pub use files::TlsFiles;
@@ -40,9 +40,16 @@ impl Protocol {
     }
 }
 
-/// The crypto, named: with two providers in one build rustls would panic rather than choose.
+/// The crypto, named: with two providers in one build rustls would panic rather than choose. AES-128 comes first: as
+/// strong as the certificates' keys, and with fewer rounds a byte than AES-256, which bulk transfer feels.
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+    let mut provider = ring::default_provider();
+    provider.cipher_suites = vec![
+        ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
+        ring::cipher_suite::TLS13_AES_256_GCM_SHA384,
+        ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    ];
+    Arc::new(provider)
 }
 
 fn client_config(
@@ -194,6 +201,24 @@ pub(crate) fn server_name(host: &str) -> std::io::Result<ServerName<'static>> {
         let text = format!("{host}: neither a host name nor an address, so no certificate can be for it");
         std::io::Error::new(std::io::ErrorKind::InvalidInput, text)
     })
+}
+
+/// What a client can do about a certificate that it does not accept; nothing, mostly.
+pub(crate) fn advice(error: &rustls::Error, host: &str) -> String {
+    match error {
+        // A bad signature: two CAs of the same name.
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            "; --tls-ca must be the CA that signed this node's certificate".to_owned()
+        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => format!("; dial the node by a name in its certificate, or have {host} put into it"),
+        rustls::Error::InvalidMessage(_) => {
+            "; the node does not speak TLS here: start it with --tls-cert and --tls-key, or leave out --tls-ca"
+                .to_owned()
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]

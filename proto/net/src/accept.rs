@@ -1,0 +1,353 @@
+//! The server's side of a connection over TCP: one port for HTTP/2 and ours, told apart by what comes first.
+//!
+//! A client that speaks neither, or TLS where there is none, is told from one that hung up, so that a log line can
+//! say what to change.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::io::{Counted, NetStream};
+use crate::tcp::MAGIC;
+use crate::tls::ServerTls;
+
+/// How long a client may take until it has said what it speaks.
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How HTTP/2 with prior knowledge begins.
+const HTTP2: [u8; 8] = *b"PRI * HT";
+
+/// First byte of a TLS record that holds a handshake: no text, ours or HTTP's, begins with it.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// A connection whose client has said what it speaks.
+#[derive(Debug)]
+pub enum Accepted {
+    /// HTTP/2, its preface yet to be read.
+    Grpc(NetStream),
+    /// Framed messages; the magic is gone, the first message comes next.
+    Tcp(NetStream),
+}
+
+/// Why a connection came to nothing. The socket is closed by then.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// It closed before it said anything, as port scanners and load balancers' checks do.
+    #[error("the client hung up without a word")]
+    HungUp,
+    /// It took too long to say what it speaks.
+    #[error("the client did not say what it speaks within {} s", .0.as_secs_f64())]
+    Silent(Duration),
+    /// TLS on a port without.
+    #[error(
+        "the client speaks TLS, this node does not: start the node with --tls-cert and --tls-key, or the client \
+         without --tls-ca"
+    )]
+    TlsOnPlain,
+    /// Plain text on a port with TLS.
+    #[error("this node speaks TLS, the client does not (it sent {0}): start the client with --tls-ca")]
+    PlainOnTls(Greeting),
+    /// The client did not like our certificate, or we not its.
+    #[error("TLS handshake: {0}")]
+    Handshake(io::Error),
+    /// Something else is at the other end.
+    #[error("the client speaks neither gRPC over HTTP/2 nor plain lon.v1 (it sent {0}): is it meant for this port?")]
+    Stranger(Greeting),
+    /// The socket broke.
+    #[error("the connection broke: {0}")]
+    Broken(#[from] io::Error),
+}
+
+impl AcceptError {
+    /// The two ends disagree about TLS: somebody has something to set right.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, AcceptError::TlsOnPlain | AcceptError::PlainOnTls(_) | AcceptError::Handshake(_))
+    }
+}
+
+/// The first bytes that a client sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    bytes: [u8; 8],
+    len: usize,
+}
+
+impl Greeting {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// What it begins and may yet become.
+    fn begins(&self, whole: [u8; 8]) -> bool {
+        whole.starts_with(self.bytes())
+    }
+}
+
+impl fmt::Display for Greeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes {
+            _ if self.len == 0 => f.write_str("nothing"),
+            HTTP2 => f.write_str("HTTP/2 in plain text"),
+            MAGIC => f.write_str("lon.v1 in plain text"),
+            _ => write!(f, "\"{}\"", self.bytes().escape_ascii()),
+        }
+    }
+}
+
+/// Makes the handshake, if `tls` says so, and finds out what is spoken. Turns off Nagle's delay first.
+///
+/// # Errors
+/// See [`AcceptError`]. A client that has not said what it speaks after [`GREETING_TIMEOUT`] is given up.
+pub async fn accept(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
+    accept_within(tcp, tls, GREETING_TIMEOUT).await
+}
+
+async fn accept_within(tcp: TcpStream, tls: Option<&ServerTls>, limit: Duration) -> Result<Accepted, AcceptError> {
+    tokio::time::timeout(limit, greet(tcp, tls)).await.unwrap_or(Err(AcceptError::Silent(limit)))
+}
+
+async fn greet(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
+    tcp.set_nodelay(true)?;
+    let mut stream = match tls {
+        None => NetStream::plain(Counted::new(tcp, Arc::default())),
+        Some(tls) => {
+            // Looked at before the handshake, which would only say that it does not understand.
+            let mut seen = Greeting { bytes: [0; 8], len: 0 };
+            seen.len = tcp.peek(&mut seen.bytes).await?;
+            match seen.bytes().first() {
+                None => return Err(AcceptError::HungUp),
+                Some(&TLS_HANDSHAKE) => {}
+                Some(_) => return Err(AcceptError::PlainOnTls(seen)),
+            }
+            let socket = Counted::new(tcp, Arc::default());
+            NetStream::tls(TlsAcceptor::from(tls.stream()).accept(socket).await.map_err(AcceptError::Handshake)?)
+        }
+    };
+    let greeting = first_bytes(&mut stream).await?;
+    match greeting.bytes {
+        HTTP2 => {
+            stream.put_back(Bytes::copy_from_slice(&HTTP2));
+            Ok(Accepted::Grpc(stream))
+        }
+        MAGIC => Ok(Accepted::Tcp(stream)),
+        _ if greeting.len == 0 => Err(AcceptError::HungUp),
+        [TLS_HANDSHAKE, ..] if !stream.is_tls() => Err(AcceptError::TlsOnPlain),
+        _ => Err(AcceptError::Stranger(greeting)),
+    }
+}
+
+/// Reads eight bytes, or fewer when they cannot become what is wanted any more.
+async fn first_bytes(stream: &mut (impl AsyncRead + Unpin)) -> Result<Greeting, AcceptError> {
+    let mut greeting = Greeting { bytes: [0; 8], len: 0 };
+    while greeting.len < 8 && (greeting.begins(HTTP2) || greeting.begins(MAGIC)) {
+        let count = stream.read(&mut greeting.bytes[greeting.len..]).await?;
+        if count == 0 {
+            break;
+        }
+        greeting.len += count;
+    }
+    Ok(greeting)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::dial::dial;
+    use crate::throwaway::Throwaway;
+    use crate::tls::{ClientTls, Protocol};
+
+    /// One connection: what the node made of it, and what the client did.
+    async fn meet<T>(
+        server: Option<&ServerTls>,
+        client: impl AsyncFnOnce(String) -> T,
+    ) -> (Result<Accepted, AcceptError>, T) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let node = async { accept(listener.accept().await.unwrap().0, server).await };
+        tokio::join!(node, client(address))
+    }
+
+    /// A client that sends `bytes` and stays until the node has made up its mind.
+    async fn sent(server: Option<&ServerTls>, bytes: &[u8]) -> Result<Accepted, AcceptError> {
+        let (accepted, _client) = meet(server, async |address| {
+            let mut tcp = TcpStream::connect(address).await.unwrap();
+            tcp.write_all(bytes).await.unwrap();
+            tcp
+        })
+        .await;
+        accepted
+    }
+
+    fn made() -> (ClientTls, ServerTls) {
+        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
+        (made.client().unwrap(), made.server().unwrap())
+    }
+
+    async fn dialled(address: &str, tls: Option<&ClientTls>, protocol: Protocol) -> io::Result<NetStream> {
+        dial(address, tls, protocol, Arc::default()).await
+    }
+
+    async fn one_way(from: &mut NetStream, to: &mut NetStream) {
+        from.write_all(b"a message").await.unwrap();
+        from.flush().await.unwrap();
+        let mut got = [0; 9];
+        to.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, b"a message");
+    }
+
+    async fn both_ways(near: &mut NetStream, far: &mut NetStream) {
+        one_way(near, far).await;
+        one_way(far, near).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_spoken_is_found_out_with_and_without_tls() {
+        let (client, server) = made();
+        for (client, server) in [(None, None), (Some(&client), Some(&server))] {
+            let (accepted, near) = meet(server, async |a| dialled(&a, client, Protocol::Tcp).await).await;
+            let (Ok(Accepted::Tcp(mut far)), Ok(mut near)) = (accepted, near) else { panic!() };
+            both_ways(&mut near, &mut far).await;
+            assert!(near.tcp().nodelay().unwrap() && far.tcp().nodelay().unwrap());
+            assert_eq!((near.is_tls(), far.is_tls()), (client.is_some(), client.is_some()));
+            assert_eq!(near.counters().written(), far.counters().read());
+
+            let (accepted, near) = meet(server, async |a| {
+                let mut near = dialled(&a, client, Protocol::Grpc).await?;
+                near.write_all(b"PRI * HTTP/2.0\r\n").await?;
+                near.flush().await?;
+                Ok::<_, io::Error>(near)
+            })
+            .await;
+            let (Ok(Accepted::Grpc(mut far)), Ok(mut near)) = (accepted, near) else { panic!() };
+            let mut preface = [0; 16];
+            far.read_exact(&mut preface).await.unwrap();
+            assert_eq!(&preface, b"PRI * HTTP/2.0\r\n");
+            both_ways(&mut near, &mut far).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_that_come_one_by_one_are_waited_for() {
+        let (accepted, _near) = meet(None, async |address| {
+            let mut tcp = TcpStream::connect(address).await.unwrap();
+            tcp.set_nodelay(true).unwrap();
+            for byte in MAGIC {
+                tcp.write_all(&[byte]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            tcp
+        })
+        .await;
+        assert!(matches!(accepted, Ok(Accepted::Tcp(_))));
+    }
+
+    #[tokio::test]
+    async fn strangers_are_told_apart() {
+        let error = sent(None, b"GET / HTTP/1.1\r\n\r\n").await.unwrap_err();
+        assert!(matches!(error, AcceptError::Stranger(_)) && !error.is_tls());
+        assert!(error.to_string().contains(r#"it sent "GET / HT""#), "{error}");
+        // Not one byte more is waited for than is needed to know.
+        let error = sent(None, b"\xFFx\n").await.unwrap_err();
+        assert!(error.to_string().contains(r#"it sent "\xffx\n""#), "{error}");
+        let (hung_up, ()) = meet(None, async |address| drop(TcpStream::connect(address).await.unwrap())).await;
+        assert!(matches!(hung_up, Err(AcceptError::HungUp)));
+    }
+
+    #[tokio::test]
+    async fn disagreement_about_tls_is_told() {
+        let (client, server) = made();
+        let (accepted, dialled) = meet(None, async |a| dialled(&a, Some(&client), Protocol::Grpc).await).await;
+        let error = accepted.unwrap_err();
+        assert!(matches!(error, AcceptError::TlsOnPlain) && error.is_tls());
+        assert!(error.to_string().contains("the client speaks TLS, this node does not"));
+        assert!(dialled.is_err());
+
+        for (bytes, what) in [
+            (&b"PRI * HTTP/2.0\r\n"[..], "HTTP/2 in plain text"),
+            (&MAGIC, "lon.v1 in plain text"),
+            (b"GET / HTTP/1.1\r\n", "\"GET / HT\""),
+        ] {
+            let error = sent(Some(&server), bytes).await.unwrap_err();
+            assert!(error.is_tls() && error.to_string().contains(what), "{error}");
+        }
+    }
+
+    /// A node that answers a TLS client in plain text: the client says what that means.
+    #[tokio::test]
+    async fn a_client_recognises_a_node_without_tls() {
+        let (client, _) = made();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let node = async {
+            let (mut tcp, _) = listener.accept().await.unwrap();
+            tcp.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+            tcp
+        };
+        let (_tcp, dialled) = tokio::join!(node, dialled(&address, Some(&client), Protocol::Tcp));
+        let error = dialled.unwrap_err().to_string();
+        assert!(error.contains(&address) && error.contains("does not speak TLS here"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_client_verifies_the_node() {
+        let (client, _) = made();
+        let (_, other) = made();
+        let (accepted, dialled) = meet(Some(&other), async |a| dialled(&a, Some(&client), Protocol::Tcp).await).await;
+        let error = dialled.unwrap_err().to_string();
+        assert!(error.contains("--tls-ca must be the CA"), "{error}");
+        assert!(matches!(accepted, Err(AcceptError::Handshake(_))));
+
+        let elsewhere = Throwaway::new(&["elsewhere.example"]).unwrap();
+        let (client, server) = (elsewhere.client().unwrap(), elsewhere.server().unwrap());
+        let (_, dialled) = meet(Some(&server), async |a| self::dialled(&a, Some(&client), Protocol::Tcp).await).await;
+        let error = dialled.unwrap_err().to_string();
+        assert!(error.contains("have 127.0.0.1 put into it"), "{error}");
+    }
+
+    /// TLS 1.3: a client without certificate believes that it is connected, and learns otherwise when it reads.
+    #[tokio::test]
+    async fn a_node_verifies_its_clients_when_it_has_a_ca() {
+        let made = Throwaway::new(&["127.0.0.1"]).unwrap();
+        let stranger = Throwaway::new(&["127.0.0.1"]).unwrap();
+        let server = ServerTls::from_pem(&made.cert, &made.key, Some(&made.ca)).unwrap();
+        let pair = |from: &Throwaway| (from.cert.clone(), from.key.clone());
+        for (pair, welcome) in [(None, false), (Some(pair(&stranger)), false), (Some(pair(&made)), true)] {
+            let pair = pair.as_ref().map(|(cert, key)| (cert.as_str(), key.as_str()));
+            let client = ClientTls::from_pem(&made.ca, pair).unwrap();
+            let (accepted, dialled) =
+                meet(Some(&server), async |a| dialled(&a, Some(&client), Protocol::Tcp).await).await;
+            if welcome {
+                assert!(matches!(accepted, Ok(Accepted::Tcp(_))));
+                continue;
+            }
+            assert!(matches!(accepted, Err(AcceptError::Handshake(_))), "{accepted:?}");
+            if let Ok(mut near) = dialled {
+                assert!(near.read_u8().await.is_err());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_client_is_given_up() {
+        let (_, server) = made();
+        for (tls, said) in [(None, &b""[..]), (None, b"PRI "), (Some(&server), b""), (Some(&server), b"\x16\x03")] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            near.write_all(said).await.unwrap();
+            let far = listener.accept().await.unwrap().0;
+            let accepted = accept_within(far, tls, Duration::from_millis(30)).await;
+            assert!(matches!(accepted, Err(AcceptError::Silent(_))), "{accepted:?}");
+            // Closed: with a reset when something was left unread.
+            assert!(near.read_u8().await.is_err());
+        }
+    }
+}
