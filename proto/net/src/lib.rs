@@ -17,6 +17,7 @@ pub mod framing;
 pub mod grpc;
 pub mod io;
 pub mod meter;
+pub mod quic;
 pub mod tcp;
 pub mod throwaway;
 pub mod tls;

@@ -53,12 +53,12 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn client_config(
-    provider: Arc<CryptoProvider>,
+    provider: &Arc<CryptoProvider>,
     pair: Option<&Pair>,
     protocol: Protocol,
     trust: impl FnOnce(ConfigBuilder<ClientConfig, WantsVerifier>) -> ConfigBuilder<ClientConfig, WantsClientCert>,
 ) -> Result<Arc<ClientConfig>, TlsError> {
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = ClientConfig::builder_with_provider(Arc::clone(provider));
     let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|error| no_tls13(&error))?;
     let builder = trust(builder);
     let mut config = match pair {
@@ -103,7 +103,7 @@ impl ClientTls {
     fn build(ca: &Ca, pair: Option<&Pair>) -> Result<ClientTls, TlsError> {
         let roots = ca.roots()?;
         let config = |protocol| {
-            client_config(provider(), pair, protocol, |builder| builder.with_root_certificates(Arc::clone(&roots)))
+            client_config(&provider(), pair, protocol, |builder| builder.with_root_certificates(Arc::clone(&roots)))
         };
         Ok(ClientTls { grpc: config(Protocol::Grpc)?, tcp: config(Protocol::Tcp)? })
     }

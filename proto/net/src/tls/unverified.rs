@@ -27,7 +27,7 @@ impl Unverified {
         let pair = Pair::read(files)?;
         let provider = provider();
         let anyone = Arc::new(Anyone { algorithms: provider.signature_verification_algorithms });
-        let config = client_config(provider, pair.as_ref(), Protocol::Tcp, |builder| {
+        let config = client_config(&provider, pair.as_ref(), Protocol::Tcp, |builder| {
             builder.dangerous().with_custom_certificate_verifier(anyone)
         })?;
         Ok(Unverified { config })

@@ -1,0 +1,253 @@
+//! QUIC: one connection to a node, one bidirectional stream of it to a lane.
+//!
+//! A stream carries what plain TCP does, without the magic (ALPN says what it is): its first message is Open, its last
+//! frame an End. A client's stream exists for the node once something was written to it. A large sample on one stream
+//! does not block a small one on another; both share one congestion window and one thread's cryptography, which is
+//! what bounds QUIC.
+//!
+//! Segmentation offload is on (quinn's default). Datagrams grow as path discovery allows, up to Ethernet's size:
+//! larger ones (jumbo frames) were measured to be slower, and from 16 KB on to hang.
+
+mod socket;
+mod stream;
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lon_proto::limits::{HTTP2_CONNECTION_WINDOW_BYTES, HTTP2_STREAM_WINDOW_BYTES};
+use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
+use quinn::{
+    ClientConfig, ConnectError, Connection, ConnectionError, Endpoint, EndpointConfig, ServerConfig, TokioRuntime,
+    TransportConfig, TransportErrorCode, VarInt,
+};
+use tokio::net::lookup_host;
+
+use crate::tls::{ClientTls, Protocol, ServerTls, Unverified, host_of, server_name};
+pub use socket::{UdpBuffers, enlarge_buffers};
+pub use stream::{QuicSource, write};
+
+/// Lanes that a client may open on one connection.
+const MAX_STREAMS: u32 = 1024;
+
+/// As HTTP/2's. A stream that nobody reads takes no more than this of the connection's window.
+const STREAM_WINDOW_BYTES: u32 = HTTP2_STREAM_WINDOW_BYTES;
+
+/// Many times a stream's, so that streams that nobody reads do not stop the others.
+const CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_CONNECTION_WINDOW_BYTES;
+
+/// A connection without streams, or with silent ones, says that it is there.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Longer than heartbeats need to tell that a node is gone: it is they who decide, this only clears up.
+const IDLE_TIMEOUT_MILLIS: u32 = 30_000;
+
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The same at both ends.
+pub fn transport_config() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None)
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES))
+        .send_window(u64::from(CONNECTION_WINDOW_BYTES))
+        .keep_alive_interval(Some(KEEPALIVE_INTERVAL))
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE_TIMEOUT_MILLIS).into()));
+    transport
+}
+
+/// Whom a client believes to be the node.
+#[derive(Clone, Copy, Debug)]
+pub enum Trust<'a> {
+    /// Who has a certificate of the right CA.
+    Verified(&'a ClientTls),
+    /// Whoever answers.
+    Anyone(&'a Unverified),
+}
+
+/// How a client connects. Cheap to clone.
+///
+/// # Errors
+/// Never with the ciphers that `tls` sets up.
+pub fn client_config(trust: Trust<'_>) -> io::Result<ClientConfig> {
+    let tls = match trust {
+        Trust::Verified(tls) => tls.config(Protocol::Tcp),
+        Trust::Anyone(tls) => tls.config(),
+    };
+    let crypto = QuicClientConfig::try_from(tls).map_err(no_cipher)?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport_config()));
+    Ok(config)
+}
+
+/// How a node answers.
+///
+/// # Errors
+/// Never with the ciphers that `tls` sets up.
+pub fn server_config(tls: &ServerTls) -> io::Result<ServerConfig> {
+    let crypto = QuicServerConfig::try_from(tls.quic()).map_err(no_cipher)?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(transport_config()));
+    Ok(config)
+}
+
+fn no_cipher(error: NoInitialCipherSuite) -> io::Error {
+    io::Error::other(error)
+}
+
+/// Serves on `socket`, whose buffers are enlarged. Connections are driven by tasks of the runtime this is called on.
+///
+/// # Errors
+/// The operating system's; no runtime is there.
+pub fn server_endpoint(socket: UdpSocket, tls: &ServerTls) -> io::Result<Endpoint> {
+    endpoint(socket, Some(server_config(tls)?))
+}
+
+/// A socket to reach `remote` from, with enlarged buffers.
+///
+/// # Errors
+/// The operating system's; no runtime is there.
+pub fn client_endpoint(remote: SocketAddr) -> io::Result<Endpoint> {
+    let local = match remote {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    endpoint(UdpSocket::bind(local)?, None)
+}
+
+fn endpoint(socket: UdpSocket, server: Option<ServerConfig>) -> io::Result<Endpoint> {
+    enlarge_buffers(&socket);
+    Endpoint::new(EndpointConfig::default(), server, socket, Arc::new(TokioRuntime))
+}
+
+/// A client's connection, on a socket of its own.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its socket.
+    pub endpoint: Endpoint,
+    /// Where lanes are opened.
+    pub connection: Connection,
+}
+
+impl Link {
+    /// Says farewell, and waits until it has left (a second at most: the node may be gone).
+    pub async fn close(self) {
+        self.connection.close(VarInt::from_u32(0), b"");
+        let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_idle()).await;
+    }
+}
+
+/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`), at each of the host's addresses in turn.
+///
+/// An address where nothing answers takes until the connection's idle time is over (30 s): callers bound it. A node
+/// that misses a client's certificate says so only afterwards, by closing the connection.
+///
+/// # Errors
+/// No such host, no connection at any of its addresses, a certificate that is not accepted; each names the host and
+/// what to do.
+pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<Link> {
+    let host = host_of(host_and_port)?;
+    let name = server_name(host)?.to_str().into_owned();
+    let named = |kind, why: String| io::Error::new(kind, format!("cannot connect to {host_and_port} (QUIC): {why}"));
+    let mut last = named(io::ErrorKind::NotFound, "the name has no address".to_owned());
+    let addresses = lookup_host(host_and_port).await.map_err(|error| named(error.kind(), error.to_string()))?;
+    for address in addresses {
+        let endpoint = client_endpoint(address).map_err(|error| named(error.kind(), error.to_string()))?;
+        let connecting = endpoint
+            .connect_with(config.clone(), address, &name)
+            .map_err(|error: ConnectError| named(io::ErrorKind::InvalidInput, error.to_string()))?;
+        match connecting.await {
+            Ok(connection) => return Ok(Link { endpoint, connection }),
+            Err(error) => {
+                let why = explained(&error);
+                last = named(io::Error::from(error).kind(), why);
+            }
+        }
+    }
+    Err(last)
+}
+
+/// TLS alerts, which QUIC makes its own error codes.
+mod alert {
+    pub(super) const UNKNOWN_CA: u8 = 48;
+    pub(super) const DECRYPT_ERROR: u8 = 51;
+    pub(super) const CERTIFICATE_REQUIRED: u8 = 116;
+    pub(super) const NO_APPLICATION_PROTOCOL: u8 = 120;
+}
+
+/// What ended a connection, and what to do about it.
+pub(crate) fn explained(error: &ConnectionError) -> String {
+    let advice = match error {
+        ConnectionError::TransportError(ours) if is(ours.code, &[alert::UNKNOWN_CA, alert::DECRYPT_ERROR]) => {
+            "; --tls-ca must be the CA that signed this node's certificate"
+        }
+        ConnectionError::TransportError(ours) if ours.reason.contains("not valid for name") => {
+            "; dial the node by a name in its certificate, or have this one put into it"
+        }
+        ConnectionError::ConnectionClosed(theirs) if is(theirs.error_code, &[alert::CERTIFICATE_REQUIRED]) => {
+            "; the node asks clients for a certificate: --tls-cert and --tls-key"
+        }
+        ConnectionError::ConnectionClosed(theirs)
+            if is(theirs.error_code, &[alert::UNKNOWN_CA, alert::DECRYPT_ERROR]) =>
+        {
+            "; the node does not accept this client's --tls-cert: its own --tls-ca is another CA"
+        }
+        ConnectionError::ConnectionClosed(theirs) if is(theirs.error_code, &[alert::NO_APPLICATION_PROTOCOL]) => {
+            "; what answers is no SUT node, or one of another version"
+        }
+        ConnectionError::TimedOut => "; nothing answers there over UDP: a firewall, or a node that does not serve QUIC",
+        _ => "",
+    };
+    format!("{error}{advice}")
+}
+
+fn is(code: TransportErrorCode, alerts: &[u8]) -> bool {
+    alerts.iter().any(|&alert| code == TransportErrorCode::crypto(alert))
+}
+
+/// What a connection has carried and lost, up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuicStatistics {
+    /// UDP payload handed to the kernel.
+    pub bytes_written: u64,
+    /// UDP payload taken from it.
+    pub bytes_read: u64,
+    /// QUIC packets sent.
+    pub packets_sent: u64,
+    /// Of those, declared lost; their content was sent again.
+    pub packets_lost: u64,
+    /// Bytes in them.
+    pub bytes_lost: u64,
+    /// Times the congestion window was cut.
+    pub congestion_events: u64,
+    /// The round trip, smoothed.
+    pub round_trip: Duration,
+    /// Congestion window, in bytes.
+    pub congestion_window: u64,
+    /// Largest UDP payload that the path takes.
+    pub datagram_bytes: u16,
+}
+
+/// Reads `connection`'s counters.
+pub fn statistics(connection: &Connection) -> QuicStatistics {
+    let stats = connection.stats();
+    QuicStatistics {
+        bytes_written: stats.udp_tx.bytes,
+        bytes_read: stats.udp_rx.bytes,
+        packets_sent: stats.path.sent_packets,
+        packets_lost: stats.path.lost_packets,
+        bytes_lost: stats.path.lost_bytes,
+        congestion_events: stats.path.congestion_events,
+        round_trip: stats.path.rtt,
+        congestion_window: stats.path.cwnd,
+        datagram_bytes: stats.path.current_mtu,
+    }
+}
+
+#[cfg(test)]
+mod tests;
