@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use tonic::{Code, Status};
+
 use crate::address::NodeAddress;
 use crate::text::printable;
 use crate::types::NodeFailure;
@@ -107,4 +109,13 @@ pub(crate) fn explain(error: &(dyn Error + 'static)) -> String {
         cause = error.source();
     }
     printable(&parts.join(": "))
+}
+
+/// What a stream's status says of its node.
+pub(crate) fn failure_of(status: &Status) -> NodeFailure {
+    match status.code() {
+        Code::Internal | Code::DataLoss | Code::OutOfRange => NodeFailure::Protocol(printable(status.message())),
+        Code::Unknown | Code::Cancelled => NodeFailure::Connection(printable(status.message())),
+        _ => NodeFailure::Ended(printable(&format!("{}: {}", status.code().description(), status.message()))),
+    }
 }

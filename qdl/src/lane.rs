@@ -1,8 +1,9 @@
 //! One Dispatch stream's state: what waits to be sent, what is in flight, what has come back. No I/O.
 //!
-//! A lane is filled by whoever issues, emptied towards the wire by the stream's writer ([`Lane::next_message`]) and
-//! settled by its reader ([`Lane::accept`]). The lock is held for a few loads and stores, never across an await.
-//! Every sample that enters leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
+//! Whoever issues puts samples into the *inlet*, the only part that other threads touch, under a lock that is held for
+//! a push or a swap. The stream's own thread moves them on ([`Lane::fill`]), learns when they have left
+//! ([`Departures`]) and settles them ([`Lane::accept`]). No lock is held across an await. Every sample that enters
+//! leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -12,19 +13,22 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
+use lon_net::flow::{Departures, FILL_BYTES};
+use lon_net::framing::{Inbound, Incoming, Outbound};
 use lon_proto::assembly::{Assembly, Part, Parts};
+use lon_proto::v1::DispatchResponse;
 use lon_proto::v1::dispatch_response::Kind;
-use lon_proto::v1::{DispatchRequest, DispatchResponse};
-use prost::Message as _;
 
-use crate::counters::NodeCounters;
-use crate::slots::{Ended, Slots, Stranger};
+use crate::counters::{Burst, NodeCounters};
+use crate::error::failure_of;
+use crate::slots::{Ended, Slots};
 use crate::text::printable;
-use crate::types::{Answer, Failure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
+use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
 
 pub(crate) struct Lane {
     pub(crate) node: NodeIndex,
     max_answer_bytes: u64,
+    inlet: Mutex<Inlet>,
     state: Mutex<State>,
     writer: AtomicWaker,
     /// Samples assigned to this lane and not ended.
@@ -36,17 +40,31 @@ pub(crate) struct Lane {
     closing: AtomicBool,
 }
 
+/// Samples on their way in from whoever issues.
+#[derive(Default)]
+struct Inlet {
+    samples: VecDeque<Queued>,
+    /// Everything was given up; nothing more is taken.
+    dead: bool,
+}
+
+struct Queued {
+    sample: Sample,
+    since: Instant,
+}
+
+/// What the stream's own thread works on.
 struct State {
-    /// Wire ids in the order in which they go out.
-    unsent: VecDeque<u64>,
+    /// In the order in which they go out.
+    unsent: VecDeque<Queued>,
     sending: Option<Sending>,
+    /// Handed to the transport in full and not yet to the kernel: where each ends in the stream.
+    leaving: VecDeque<Leaving>,
     slots: Slots<InFlight>,
     /// When the sample that is here longest came, or earlier; none when there is none.
     oldest: Option<Instant>,
     /// Timeouts in a row without an answer between them.
     stalls: u32,
-    /// Everything was given up; nothing more is taken.
-    dead: bool,
 }
 
 struct Sending {
@@ -54,36 +72,52 @@ struct Sending {
     parts: Parts,
 }
 
+struct Leaving {
+    wire_id: u64,
+    end: u64,
+}
+
 struct InFlight {
     id: SampleId,
-    /// Taken when its first part goes out.
-    payload: Bytes,
     bytes: u64,
     since: Instant,
+    /// When its last part was handed over: to the transport at first, then to the kernel.
     sent_at: Option<Instant>,
-    assembly: Assembly,
+    /// Of an answer in several parts.
+    assembly: Option<Box<Assembly>>,
 }
 
 /// Timeouts in a row, without an answer between them, after which a node counts as lost.
 const MAX_STALLS: u32 = 3;
 
-/// What the reader should do about a message.
-#[derive(Debug)]
+/// Replies settled under one lock at most.
+const MAX_BURST: usize = 512;
+
+/// What the reader should do after [`Lane::accept`].
+#[derive(Debug, PartialEq)]
 pub(crate) enum Accepted {
-    Reply(Reply),
-    /// A part with more to come, a heartbeat, or a stranger that was counted.
-    Nothing,
-    /// The node broke the protocol and cannot be trusted any more.
-    Breach(String),
+    /// Read on: no whole message is left.
+    All,
+    /// Deliver, and call again: there is more.
+    More,
+    /// The stream has said that it ends.
+    End(Result<(), NodeFailure>),
 }
 
 impl Lane {
     pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
-        let state =
-            State { unsent: VecDeque::new(), sending: None, slots: Slots::new(), oldest: None, stalls: 0, dead: false };
+        let state = State {
+            unsent: VecDeque::new(),
+            sending: None,
+            leaving: VecDeque::new(),
+            slots: Slots::new(),
+            oldest: None,
+            stalls: 0,
+        };
         Lane {
             node,
             max_answer_bytes,
+            inlet: Mutex::default(),
             state: Mutex::new(state),
             writer: AtomicWaker::new(),
             outstanding: AtomicU64::new(0),
@@ -101,24 +135,21 @@ impl Lane {
         self.outstanding_bytes.load(Relaxed)
     }
 
-    /// Assigns a sample to this lane; true when its writer had nothing else to do and must be woken.
+    /// Assigns a sample to this lane; true when its writer may be asleep and must be woken.
     ///
     /// # Errors
     /// The sample comes back: the lane is dead.
-    pub(crate) fn push(&self, sample: Sample) -> Result<bool, Sample> {
-        let mut state = self.lock();
-        if state.dead {
+    pub(crate) fn push(&self, sample: Sample, now: Instant) -> Result<bool, Sample> {
+        let bytes = sample.payload.len() as u64;
+        let mut inlet = self.inlet();
+        if inlet.dead {
             return Err(sample);
         }
-        let Sample { id, payload } = sample;
         self.outstanding.fetch_add(1, Relaxed);
-        self.outstanding_bytes.fetch_add(payload.len() as u64, Relaxed);
-        let (bytes, since) = (payload.len() as u64, Instant::now());
-        let assembly = Assembly::default();
-        let wire_id = state.slots.insert(InFlight { id, payload, bytes, since, sent_at: None, assembly });
-        state.oldest.get_or_insert(since);
-        state.unsent.push_back(wire_id);
-        Ok(state.unsent.len() == 1 && state.sending.is_none())
+        self.outstanding_bytes.fetch_add(bytes, Relaxed);
+        inlet.samples.push_back(Queued { sample, since: now });
+        // A writer that was woken for the first of them takes them all.
+        Ok(inlet.samples.len() == 1)
     }
 
     /// Wakes the writer to look again.
@@ -148,159 +179,233 @@ impl Lane {
 
     /// Nothing of what was assigned still waits to be sent.
     pub(crate) fn all_sent(&self) -> bool {
-        let state = self.lock();
-        state.unsent.is_empty() && state.sending.is_none()
+        let state = self.state();
+        state.unsent.is_empty() && state.sending.is_none() && self.inlet().samples.is_empty()
     }
 
-    /// The next message to send, if there is one.
-    pub(crate) fn next_message(&self, counters: &NodeCounters) -> Option<DispatchRequest> {
-        let mut state = self.lock();
-        let state = &mut *state;
-        loop {
-            if let Some(sending) = state.sending.as_mut() {
-                let wire_id = sending.wire_id;
-                if let Some(part) = sending.parts.next() {
-                    if part.last {
-                        state.sending = None;
-                        state.mark_sent(wire_id);
-                        counters.samples_sent.fetch_add(1, SeqCst);
-                    }
-                    return Some(part_message(wire_id, part, counters));
-                }
-                state.sending = None;
-            }
-            let wire_id = state.unsent.pop_front()?;
-            // It may have been given up while it waited.
-            if let Ok(in_flight) = state.slots.get_mut(wire_id) {
-                let payload = std::mem::take(&mut in_flight.payload);
-                state.sending = Some(Sending { wire_id, parts: Parts::new(payload) });
-            }
+    /// Adds what waits to `out`, about [`FILL_BYTES`] at most; false when nothing waited.
+    pub(crate) fn fill(&self, out: &mut Outbound, counters: &NodeCounters) -> bool {
+        let before = out.total();
+        let mut state = self.state();
+        if state.unsent.is_empty() {
+            std::mem::swap(&mut state.unsent, &mut self.inlet().samples);
         }
+        let now = Instant::now();
+        let mut burst = Burst::default();
+        while out.len() < FILL_BYTES && state.send_part(out, now, &mut burst) {}
+        // Still under the lock: whoever finds nothing left to send must find all of it counted.
+        counters.sent(&burst);
+        out.total() > before
     }
 
-    /// Takes one message from the node. `now` is the time at which it was there.
-    pub(crate) fn accept(&self, message: DispatchResponse, now: Instant, counters: &NodeCounters) -> Accepted {
+    /// Takes the messages in `inbound`, all of which were there at `now`. Call [`Lane::deliver`]'s like with the
+    /// replies, also when it fails.
+    ///
+    /// # Errors
+    /// The node broke the protocol and cannot be trusted any more.
+    pub(crate) fn accept(
+        &self,
+        inbound: &mut Inbound,
+        now: Instant,
+        counters: &NodeCounters,
+        replies: &mut Vec<Reply>,
+    ) -> Result<Accepted, NodeFailure> {
         self.silent_ticks.store(0, Relaxed);
-        if message.heartbeat.is_some() {
-            return Accepted::Nothing;
-        }
-        counters.message_bytes_in.fetch_add(message.encoded_len() as u64, Relaxed);
-        counters.payload_bytes_in.fetch_add(message.data.len() as u64, Relaxed);
+        let mut burst = Burst::default();
+        let mut state = self.state();
+        let outcome = loop {
+            if replies.len() >= MAX_BURST {
+                break Ok(Accepted::More);
+            }
+            match inbound.next_message::<DispatchResponse>() {
+                Ok(Some(Incoming::Message(message, bytes))) if message.heartbeat.is_none() => {
+                    burst.message(bytes, message.data.len());
+                    if let Err(breach) = self.settle(&mut state, message, now, counters, replies) {
+                        break Err(NodeFailure::Protocol(breach));
+                    }
+                }
+                Ok(Some(Incoming::Message(..))) => {}
+                Ok(Some(Incoming::End(how))) => {
+                    break Ok(Accepted::End(how.map_err(|(code, text)| failure_of(&tonic::Status::new(code, text)))));
+                }
+                Ok(None) => break Ok(Accepted::All),
+                Err(status) => break Err(failure_of(&status)),
+            }
+        };
+        drop(state);
+        counters.received(&burst);
+        outcome
+    }
+
+    /// One message.
+    fn settle(
+        &self,
+        state: &mut State,
+        message: DispatchResponse,
+        now: Instant,
+        counters: &NodeCounters,
+        replies: &mut Vec<Reply>,
+    ) -> Result<(), String> {
         let kind = message.kind();
-        let mut state = self.lock();
-        let in_flight = match state.slots.get_mut(message.id) {
+        let DispatchResponse { id: wire_id, part, last, total_len, data, n_tokens, stages, error, .. } = message;
+        let in_flight = match state.slots.get_mut(wire_id) {
             Ok(in_flight) => in_flight,
             Err(stranger) => {
-                count_stranger(stranger, message.last, counters);
-                return Accepted::Nothing;
+                counters.stranger(stranger, last);
+                return Ok(());
             }
         };
         if in_flight.sent_at.is_none() {
-            return Accepted::Breach("it answered a sample that it had not been sent in full".to_owned());
+            return Err("it answered a sample that it had not been sent in full".to_owned());
         }
-        if !message.error.is_empty() {
-            let failure = Failure::Refused(printable(&message.error));
-            return self.end(&mut state, message.id, now, Ended::Answered, Outcome::Failed(failure));
+        if !error.is_empty() {
+            let failure = Failure::Refused(printable(&error));
+            replies.extend(self.end(state, wire_id, now, Ended::Answered, Outcome::Failed(failure)));
+            return Ok(());
         }
-        let DispatchResponse { id, part, last, total_len, data, n_tokens, stages, .. } = message;
         let part = Part { number: part, last, total_len, data };
-        let data = match in_flight.assembly.push(part, self.max_answer_bytes) {
-            Ok(Some(data)) => data,
-            Ok(None) => return Accepted::Nothing,
-            Err(error) => return Accepted::Breach(error.to_string()),
-        };
+        let Some(data) = in_flight.assemble(part, self.max_answer_bytes)? else { return Ok(()) };
         if kind == Kind::First {
-            in_flight.assembly = Assembly::default();
             let (id, sent_at, outcome) = (in_flight.id, in_flight.sent_at, Outcome::FirstToken(data));
-            return Accepted::Reply(Reply { id, node: Some(self.node), sent_at, at: now, outcome });
+            replies.push(Reply { id, node: Some(self.node), sent_at, at: now, outcome });
+            return Ok(());
         }
         let stages = stages.map(stages_of).unwrap_or_default();
-        self.end(&mut state, id, now, Ended::Answered, Outcome::Done(Answer { data, n_tokens, stages }))
+        let done = Outcome::Done(Answer { data, n_tokens, stages });
+        replies.extend(self.end(state, wire_id, now, Ended::Answered, done));
+        Ok(())
     }
 
-    fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Accepted {
+    fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Option<Reply> {
         if how == Ended::Answered {
             state.stalls = 0;
         }
-        match state.slots.end(wire_id, how) {
-            Ok(InFlight { id, sent_at, bytes, .. }) => {
-                self.outstanding.fetch_sub(1, Relaxed);
-                self.outstanding_bytes.fetch_sub(bytes, Relaxed);
-                Accepted::Reply(Reply { id, node: Some(self.node), sent_at, at: now, outcome })
-            }
-            Err(_) => Accepted::Nothing,
-        }
+        let InFlight { id, sent_at, bytes, .. } = state.slots.end(wire_id, how).ok()?;
+        self.left(bytes);
+        Some(Reply { id, node: Some(self.node), sent_at, at: now, outcome })
+    }
+
+    fn left(&self, bytes: u64) {
+        self.outstanding.fetch_sub(1, Relaxed);
+        self.outstanding_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Ends a sample that was never sent.
+    fn drop_unsent(&self, queued: &Queued, now: Instant, failure: Failure) -> Reply {
+        self.left(queued.sample.payload.len() as u64);
+        let (id, outcome) = (queued.sample.id, Outcome::Failed(failure));
+        Reply { id, node: Some(self.node), sent_at: None, at: now, outcome }
     }
 
     /// Gives up on samples that were sent, or could not be sent, more than `timeout` ago. True when the node answers
     /// nothing any more: timeouts have followed each other without an answer between them.
     pub(crate) fn expire(&self, now: Instant, timeout: Duration, replies: &mut Vec<Reply>) -> bool {
         let overdue = |since: Instant| now.saturating_duration_since(since) >= timeout;
-        let mut state = self.lock();
+        let mut state = self.state();
+        let before = replies.len();
+        state.unsent.append(&mut self.inlet().samples);
+        while state.unsent.front().is_some_and(|queued| overdue(queued.since)) {
+            let queued = state.unsent.pop_front();
+            replies.extend(queued.map(|queued| self.drop_unsent(&queued, now, Failure::TimedOut(timeout))));
+        }
         // Looks at every slot only when the oldest one could be due; with a timeout of a minute, once a minute.
-        if !state.oldest.is_some_and(overdue) {
-            return false;
-        }
-        let since = |in_flight: &InFlight| in_flight.sent_at.unwrap_or(in_flight.since);
-        let ids: Vec<u64> = state.slots.open().filter(|(_, value)| overdue(since(value))).map(|(id, _)| id).collect();
-        state.stalls += u32::from(!ids.is_empty());
-        for wire_id in ids {
-            let outcome = Outcome::Failed(Failure::TimedOut(timeout));
-            if let Accepted::Reply(reply) = self.end(&mut state, wire_id, now, Ended::GivenUp, outcome) {
-                replies.push(reply);
+        if state.oldest.is_some_and(overdue) {
+            let since = |in_flight: &InFlight| in_flight.sent_at.unwrap_or(in_flight.since);
+            let slots = state.slots.open();
+            let ids: Vec<u64> = slots.filter(|(_, value)| overdue(since(value))).map(|(id, _)| id).collect();
+            for wire_id in ids {
+                let outcome = Outcome::Failed(Failure::TimedOut(timeout));
+                replies.extend(self.end(&mut state, wire_id, now, Ended::GivenUp, outcome));
             }
+            state.oldest = state.slots.open().map(|(_, value)| since(value)).min();
         }
-        state.oldest = state.slots.open().map(|(_, value)| since(value)).min();
+        state.stalls += u32::from(replies.len() > before);
         state.stalls >= MAX_STALLS
     }
 
     /// Gives up on everything: the lane is of no use any more.
     pub(crate) fn fail_all(&self, now: Instant, failure: &Failure, replies: &mut Vec<Reply>) {
         self.close();
-        let mut state = self.lock();
-        state.dead = true;
-        state.unsent.clear();
+        let mut state = self.state();
+        let state = &mut *state;
+        let mut inlet = self.inlet();
+        inlet.dead = true;
+        let unsent = state.unsent.drain(..).chain(inlet.samples.drain(..));
+        replies.extend(unsent.map(|queued| self.drop_unsent(&queued, now, failure.clone())));
         state.sending = None;
         let ids: Vec<u64> = state.slots.open().map(|(id, _)| id).collect();
         for wire_id in ids {
-            let outcome = Outcome::Failed(failure.clone());
-            if let Accepted::Reply(reply) = self.end(&mut state, wire_id, now, Ended::GivenUp, outcome) {
-                replies.push(reply);
-            }
+            replies.extend(self.end(state, wire_id, now, Ended::GivenUp, Outcome::Failed(failure.clone())));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn inlet(&self) -> MutexGuard<'_, Inlet> {
+        self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Always before [`Lane::inlet`] when both are held.
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn mark_sent(&mut self, wire_id: u64) {
-        let now = Instant::now();
-        if let Ok(in_flight) = self.slots.get_mut(wire_id) {
-            in_flight.sent_at = Some(now);
+impl Departures for Lane {
+    fn departed(&self, total: u64, at: Instant) {
+        let mut state = self.state();
+        let state = &mut *state;
+        while state.leaving.front().is_some_and(|leaving| leaving.end <= total) {
+            if let Some(Leaving { wire_id, .. }) = state.leaving.pop_front()
+                && let Ok(in_flight) = state.slots.get_mut(wire_id)
+            {
+                in_flight.sent_at = Some(at);
+            }
         }
     }
 }
 
-fn part_message(wire_id: u64, part: Part, counters: &NodeCounters) -> DispatchRequest {
-    let Part { number, last, total_len, data } = part;
-    counters.payload_bytes_out.fetch_add(data.len() as u64, Relaxed);
-    let message = DispatchRequest { id: wire_id, part: number, last, total_len, data, open: None };
-    counters.message_bytes_out.fetch_add(message.encoded_len() as u64, Relaxed);
-    message
+impl State {
+    /// Adds the next part of the sample that is being sent, or of the next one; false when there is none.
+    fn send_part(&mut self, out: &mut Outbound, now: Instant, burst: &mut Burst) -> bool {
+        if self.sending.is_none() {
+            let Some(Queued { sample: Sample { id, payload }, since }) = self.unsent.pop_front() else { return false };
+            let bytes = payload.len() as u64;
+            let wire_id = self.slots.insert(InFlight { id, bytes, since, sent_at: None, assembly: None });
+            self.oldest.get_or_insert(since);
+            self.sending = Some(Sending { wire_id, parts: Parts::new(payload) });
+        }
+        let Some(sending) = self.sending.as_mut() else { return false };
+        let wire_id = sending.wire_id;
+        let Some(part) = sending.parts.next() else {
+            self.sending = None;
+            return true;
+        };
+        let (last, data_len) = (part.last, part.data.len());
+        burst.message(out.push_request(wire_id, part), data_len);
+        if last {
+            burst.samples += 1;
+            self.leaving.push_back(Leaving { wire_id, end: out.total() });
+            self.sending = None;
+            // It may have been given up between its parts; the node got it whole all the same.
+            if let Ok(in_flight) = self.slots.get_mut(wire_id) {
+                in_flight.sent_at = Some(now);
+            }
+        }
+        true
+    }
 }
 
-fn count_stranger(stranger: Stranger, last: bool, counters: &NodeCounters) {
-    if !last {
-        return;
+impl InFlight {
+    /// One part of the answer; the whole of it with its last one. A single part is passed on as it is.
+    fn assemble(&mut self, part: Part, max: u64) -> Result<Option<Bytes>, String> {
+        if part.number == 0 && part.last && self.assembly.is_none() {
+            return Assembly::default().push(part, max).map_err(|error| error.to_string());
+        }
+        let whole = self.assembly.get_or_insert_default().push(part, max).map_err(|error| error.to_string())?;
+        if whole.is_some() {
+            self.assembly = None;
+        }
+        Ok(whole)
     }
-    match stranger {
-        Stranger::Duplicate => counters.duplicate.fetch_add(1, Relaxed),
-        Stranger::Late => counters.late.fetch_add(1, Relaxed),
-        Stranger::Unknown => counters.foreign.fetch_add(1, Relaxed),
-    };
 }
 
 fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
@@ -316,42 +421,83 @@ fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lon_proto::v1::DispatchRequest;
+    use prost::Message as _;
 
     fn lane() -> (Lane, NodeCounters) {
         (Lane::new(NodeIndex(0), 1 << 20), NodeCounters::default())
     }
 
-    fn sample(id: u64) -> Sample {
-        Sample { id: SampleId(id), payload: Bytes::from_static(b"payload") }
+    fn push(lane: &Lane, id: u64) -> bool {
+        lane.push(Sample { id: SampleId(id), payload: Bytes::from_static(b"payload") }, Instant::now()).unwrap()
+    }
+
+    /// What the lane sends now.
+    fn sent(lane: &Lane, counters: &NodeCounters) -> Vec<DispatchRequest> {
+        let mut out = Outbound::default();
+        lane.fill(&mut out, counters);
+        let mut inbound = Inbound::default();
+        std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
+        let message = |incoming| match incoming {
+            Incoming::Message(message, _) => message,
+            Incoming::End(_) => panic!("an end"),
+        };
+        std::iter::from_fn(|| inbound.next_message().unwrap().map(message)).collect()
     }
 
     fn answer(id: u64) -> DispatchResponse {
         DispatchResponse { id, last: true, total_len: 2, data: Bytes::from_static(b"ok"), ..Default::default() }
     }
 
+    fn accept(lane: &Lane, counters: &NodeCounters, message: DispatchResponse) -> Result<Vec<Reply>, NodeFailure> {
+        let mut out = Outbound::default();
+        out.push_response(message);
+        let mut inbound = Inbound::default();
+        std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
+        let mut replies = Vec::new();
+        lane.accept(&mut inbound, Instant::now(), counters, &mut replies).map(|_| replies)
+    }
+
     #[test]
     fn a_sample_ends_once_and_its_second_answer_is_counted() {
         let (lane, counters) = lane();
-        assert!(lane.push(sample(41)).unwrap());
-        let sent = lane.next_message(&counters).unwrap();
-        assert!(sent.last && lane.next_message(&counters).is_none() && lane.all_sent());
-        let Accepted::Reply(reply) = lane.accept(answer(sent.id), Instant::now(), &counters) else { panic!() };
-        assert_eq!((reply.id, lane.outstanding()), (SampleId(41), 0));
-        assert!(matches!(lane.accept(answer(sent.id), Instant::now(), &counters), Accepted::Nothing));
-        assert_eq!(counters.duplicate.load(Relaxed), 1);
+        assert!(push(&lane, 41));
+        let sent_now = sent(&lane, &counters);
+        assert!(sent_now[0].last && sent(&lane, &counters).is_empty() && lane.all_sent());
+        let replies = accept(&lane, &counters, answer(sent_now[0].id)).unwrap();
+        assert_eq!((replies[0].id, lane.outstanding()), (SampleId(41), 0));
+        assert!(accept(&lane, &counters, answer(sent_now[0].id)).unwrap().is_empty());
+        let counts = counters.read();
+        assert_eq!((counts.duplicate, counts.samples_sent), (1, 1));
+        assert_eq!(counts.message_bytes_out, sent_now[0].encoded_len() as u64);
+        assert_eq!(counts.message_bytes_in, 2 * answer(sent_now[0].id).encoded_len() as u64);
+    }
+
+    #[test]
+    fn a_sample_has_been_sent_when_the_kernel_has_its_last_byte() {
+        let (lane, counters) = lane();
+        push(&lane, 1);
+        let mut out = Outbound::default();
+        lane.fill(&mut out, &counters);
+        let handed_over = lane.state().slots.open().next().unwrap().1.sent_at.unwrap();
+        lane.departed(out.total() - 1, Instant::now());
+        assert_eq!(lane.state().leaving.len(), 1);
+        lane.departed(out.total(), Instant::now());
+        let state = lane.state();
+        assert!(state.leaving.is_empty() && state.slots.open().next().unwrap().1.sent_at.unwrap() > handed_over);
     }
 
     #[test]
     fn an_answer_after_the_timeout_is_late_not_delivered() {
         let (lane, counters) = lane();
-        lane.push(sample(1)).unwrap();
-        let sent = lane.next_message(&counters).unwrap();
+        push(&lane, 1);
+        let id = sent(&lane, &counters)[0].id;
         let mut replies = Vec::new();
         let later = Instant::now() + Duration::from_secs(61);
         assert!(!lane.expire(later, Duration::from_secs(60), &mut replies), "one sample is not the node");
         assert!(matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_))));
-        assert!(matches!(lane.accept(answer(sent.id), later, &counters), Accepted::Nothing));
-        assert_eq!(counters.late.load(Relaxed), 1);
+        assert!(accept(&lane, &counters, answer(id)).unwrap().is_empty());
+        assert_eq!(counters.read().late, 1);
     }
 
     #[test]
@@ -359,7 +505,7 @@ mod tests {
         let (lane, _counters) = lane();
         let mut replies = Vec::new();
         for round in 1..=3 {
-            lane.push(sample(round)).unwrap();
+            push(&lane, round);
             let stalled = lane.expire(Instant::now() + Duration::from_secs(61), Duration::from_secs(60), &mut replies);
             assert_eq!((stalled, replies.len()), (round == 3, round as usize));
         }
@@ -367,34 +513,54 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_in_parts_comes_whole_and_a_first_token_does_not_end_its_sample() {
+        let (lane, counters) = lane();
+        push(&lane, 1);
+        let id = sent(&lane, &counters)[0].id;
+        let first = DispatchResponse { kind: Kind::First.into(), ..answer(id) };
+        assert!(matches!(accept(&lane, &counters, first).unwrap()[0].outcome, Outcome::FirstToken(_)));
+        let part = |part, last, data: &'static [u8]| DispatchResponse {
+            id,
+            part,
+            last,
+            total_len: if part == 0 { 4 } else { 0 },
+            data: Bytes::from_static(data),
+            ..Default::default()
+        };
+        assert!(accept(&lane, &counters, part(0, false, b"an")).unwrap().is_empty());
+        let replies = accept(&lane, &counters, part(1, true, b"sw")).unwrap();
+        assert!(matches!(&replies[0].outcome, Outcome::Done(answer) if answer.data == "answ"[..]));
+    }
+
+    #[test]
     fn an_answer_before_the_question_is_a_breach() {
         let (lane, counters) = lane();
-        lane.push(sample(1)).unwrap();
-        let unsent = 1 << 32;
-        assert!(matches!(lane.accept(answer(unsent), Instant::now(), &counters), Accepted::Breach(_)));
-        assert!(matches!(lane.accept(answer(99), Instant::now(), &counters), Accepted::Nothing));
-        assert_eq!(counters.foreign.load(Relaxed), 1);
+        let payload = Bytes::from(vec![0; 3 * lon_proto::limits::PART_BYTES]);
+        lane.push(Sample { id: SampleId(1), payload }, Instant::now()).unwrap();
+        let id = sent(&lane, &counters)[0].id;
+        assert!(accept(&lane, &counters, answer(id)).is_err(), "two parts of it are still here");
+        assert!(accept(&lane, &counters, answer(99)).unwrap().is_empty());
+        assert_eq!(counters.read().foreign, 1);
     }
 
     #[test]
     fn a_lost_lane_fails_what_it_held() {
         let (lane, counters) = lane();
-        lane.push(sample(1)).unwrap();
-        lane.push(sample(2)).unwrap();
-        lane.next_message(&counters).unwrap();
+        push(&lane, 1);
+        sent(&lane, &counters);
+        push(&lane, 2);
         let mut replies = Vec::new();
         lane.fail_all(Instant::now(), &Failure::NodeLost, &mut replies);
         assert_eq!((replies.len(), lane.outstanding()), (2, 0));
-        assert!(lane.next_message(&counters).is_none());
-        assert!(lane.push(sample(3)).is_err());
+        assert!(sent(&lane, &counters).is_empty());
+        assert!(lane.push(Sample { id: SampleId(3), payload: Bytes::new() }, Instant::now()).is_err());
     }
 
     #[test]
     fn lengths_that_lie_are_a_breach() {
         let (lane, counters) = lane();
-        lane.push(sample(1)).unwrap();
-        let sent = lane.next_message(&counters).unwrap();
-        let lying = DispatchResponse { total_len: 3, ..answer(sent.id) };
-        assert!(matches!(lane.accept(lying, Instant::now(), &counters), Accepted::Breach(_)));
+        push(&lane, 1);
+        let id = sent(&lane, &counters)[0].id;
+        assert!(accept(&lane, &counters, DispatchResponse { total_len: 3, ..answer(id) }).is_err());
     }
 }

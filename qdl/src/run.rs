@@ -83,7 +83,7 @@ impl Run {
             }
             shared.flushing.store(false, SeqCst);
             let flush = |(node, control): (&crate::shared::Node, Control)| {
-                let (sent, run_id) = (node.counters.samples_sent.load(SeqCst), run_id.clone());
+                let (sent, run_id) = (node.counters.samples_sent(), run_id.clone());
                 async move {
                     if let Err(error) = control.flush(run_id, sent).await {
                         tracing::debug!("{error}");

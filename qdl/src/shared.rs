@@ -74,10 +74,11 @@ impl Shared {
     /// Sends samples on their way; what cannot go anywhere fails at once, through the sink.
     pub(crate) fn issue(&self, samples: impl Iterator<Item = Sample>) {
         let mut refused = Vec::new();
+        let now = Instant::now();
         match self.policy {
             Policy::LeastOutstanding => {
                 for sample in samples {
-                    refused.extend(self.assign(sample));
+                    refused.extend(self.assign(sample, now));
                 }
             }
             Policy::Pull => self.extend_backlog(samples, &mut refused),
@@ -98,7 +99,7 @@ impl Shared {
     }
 
     /// Gives a sample to the lane with the least outstanding of the node with the least outstanding.
-    fn assign(&self, mut sample: Sample) -> Option<Reply> {
+    fn assign(&self, mut sample: Sample, now: Instant) -> Option<Reply> {
         loop {
             let Some(node) = self.least_outstanding() else {
                 return Some(refuse(&sample, Failure::NoNode));
@@ -106,8 +107,9 @@ impl Shared {
             if !node.has_room_for(sample.payload.len() as u64) {
                 return Some(refuse(&sample, Failure::Overload));
             }
-            let lane = node.lanes.iter().min_by_key(|lane| lane.outstanding())?;
-            match lane.push(sample) {
+            // By bytes first: behind a large sample a small one would wait.
+            let lane = node.lanes.iter().min_by_key(|lane| (lane.outstanding_bytes(), lane.outstanding()))?;
+            match lane.push(sample, now) {
                 Ok(idle) => {
                     if idle {
                         lane.wake();
@@ -138,9 +140,10 @@ impl Shared {
         let mut backlog = self.backlog();
         let take = window.min(PULL_SAMPLES).min(backlog.len() as u64) as usize;
         let was = backlog.len();
+        let now = Instant::now();
         for _ in 0..take {
             let Some(sample) = backlog.pop_front() else { break };
-            if let Err(back) = lane.push(sample) {
+            if let Err(back) = lane.push(sample, now) {
                 backlog.push_front(back);
                 return false;
             }

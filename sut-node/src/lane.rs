@@ -1,22 +1,21 @@
 //! The answering half of one Dispatch stream: answers come from workers or from the reader, parts leave in order.
 //!
-//! A lane is polled by the connection it belongs to and never blocks a worker: what is admitted has its place here
+//! A lane is emptied by the connection it belongs to and never blocks a worker: what is admitted has its place here
 //! reserved (see [`Run::admit`]), so pushing always succeeds.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::Stream;
 use futures_util::task::AtomicWaker;
+use lon_net::flow::{FILL_BYTES, Fill, Filled};
+use lon_net::framing::Outbound;
 use lon_proto::assembly::{Part, Parts};
+use lon_proto::limits;
 use lon_proto::v1::{self, DispatchResponse};
-use lon_proto::{WIRE_VERSION, limits};
-use prost::Message as _;
 use tokio::time::{Interval, MissedTickBehavior};
 use tonic::Status;
 
@@ -67,25 +66,25 @@ impl Lane {
         Arc::new(Lane { run, state: Mutex::default(), waker: AtomicWaker::new(), closed })
     }
 
-    /// A sample was read and admitted: an answer will follow.
-    pub(crate) fn expect_answer(&self) {
-        self.lock().pending += 1;
+    /// Samples were read and admitted: answers will follow.
+    pub(crate) fn expect_answers(&self, count: u64) {
+        self.lock().pending += count;
     }
 
-    /// Adds one answer and wakes the connection if it sleeps.
-    pub(crate) fn answer(&self, answer: Answer) {
-        self.run.count_answer(answer.result.is_err());
+    /// Adds answers and wakes the connection if it may be asleep.
+    pub(crate) fn answer(&self, answers: impl Iterator<Item = Answer>) {
         let mut state = self.lock();
-        state.pending -= 1;
-        if self.closed.load(SeqCst) {
-            drop(state);
-            self.run.release(answer.sample_bytes);
-            return;
-        }
-        state.ready.push_back(answer);
-        let first = state.ready.len() == 1;
+        let before = state.ready.len();
+        state.ready.extend(answers);
+        let new = state.ready.range(before..);
+        let (count, failed) = (new.len() as u64, new.filter(|answer| answer.result.is_err()).count() as u64);
+        state.pending -= count;
+        let unwanted = if self.closed.load(SeqCst) { std::mem::take(&mut state.ready) } else { VecDeque::new() };
         drop(state);
-        if first {
+        self.run.count_answers(count, failed);
+        self.run.release_all(unwanted.iter().map(|answer| answer.sample_bytes));
+        // A connection that was woken for the first of them takes them all.
+        if before == 0 {
             self.waker.wake();
         }
     }
@@ -101,7 +100,7 @@ impl Lane {
     }
 }
 
-/// The stream of messages that tonic sends.
+/// The messages that leave on a stream.
 pub(crate) struct LaneOutput {
     lane: Arc<Lane>,
     /// Taken from the lane in one go, so that its lock is taken once per burst.
@@ -119,6 +118,15 @@ struct Sending {
     sample_bytes: u64,
 }
 
+/// What leaving messages add to the books, summed up over a burst.
+#[derive(Default)]
+struct Left {
+    message_bytes: u64,
+    payload_bytes: u64,
+    samples: u64,
+    sample_bytes: u64,
+}
+
 impl LaneOutput {
     pub(crate) fn new(lane: Arc<Lane>) -> LaneOutput {
         let mut heartbeat = tokio::time::interval(limits::HEARTBEAT_INTERVAL);
@@ -126,51 +134,50 @@ impl LaneOutput {
         LaneOutput { lane, burst: VecDeque::new(), current: None, heartbeat, quiet: false }
     }
 
-    /// The next message that is ready without waiting.
-    fn next_ready(&mut self) -> Option<DispatchResponse> {
-        if let Some(sending) = self.current.as_mut()
-            && let Some(part) = sending.parts.next()
-        {
-            return Some(self.part_message(part));
-        }
-        if self.burst.is_empty() {
-            std::mem::swap(&mut self.burst, &mut self.lane.lock().ready);
-        }
-        let answer = self.burst.pop_front()?;
-        match answer.result {
-            Ok(payload) => {
-                let mut parts = Parts::new(payload);
-                let first = parts.next();
-                let Answer { id, stages, sample_bytes, .. } = answer;
-                self.current = Some(Sending { id, parts, stages, sample_bytes });
-                first.map(|part| self.part_message(part))
-            }
-            Err(mut error) => {
-                self.lane.run.release(answer.sample_bytes);
-                error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
-                Some(DispatchResponse { id: answer.id, last: true, error, ..DispatchResponse::default() })
-            }
-        }
+    /// Adds what is ready without waiting; false when nothing is.
+    fn add_ready(&mut self, out: &mut Outbound) -> bool {
+        let before = out.total();
+        let mut left = Left::default();
+        while out.len() < FILL_BYTES && self.add_next(out, &mut left) {}
+        let run = &self.lane.run;
+        run.counters.message_bytes_out.fetch_add(left.message_bytes, Relaxed);
+        run.counters.payload_bytes_out.fetch_add(left.payload_bytes, Relaxed);
+        run.release(left.samples, left.sample_bytes);
+        out.total() > before
     }
 
-    fn part_message(&mut self, part: Part) -> DispatchResponse {
-        let Part { number, last, total_len, data } = part;
-        self.lane.run.counters.payload_bytes_out.fetch_add(data.len() as u64, Relaxed);
-        let mut message = DispatchResponse { part: number, last, total_len, data, ..DispatchResponse::default() };
-        if let Some(sending) = &self.current {
-            message.id = sending.id;
-            if last {
-                message.stages = Some(sending.stages.into());
-                self.lane.run.release(sending.sample_bytes);
+    fn add_next(&mut self, out: &mut Outbound, left: &mut Left) -> bool {
+        if self.current.is_none() {
+            if self.burst.is_empty() {
+                std::mem::swap(&mut self.burst, &mut self.lane.lock().ready);
+            }
+            let Some(Answer { id, result, stages, sample_bytes }) = self.burst.pop_front() else { return false };
+            match result {
+                Ok(payload) => self.current = Some(Sending { id, parts: Parts::new(payload), stages, sample_bytes }),
+                Err(mut error) => {
+                    error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
+                    left.sample(sample_bytes);
+                    let message = DispatchResponse { id, last: true, error, ..DispatchResponse::default() };
+                    left.message_bytes += out.push_response(message);
+                    return true;
+                }
             }
         }
+        let Some(sending) = self.current.as_mut() else { return false };
+        let Some(Part { number, last, total_len, data }) = sending.parts.next() else { return false };
+        left.payload_bytes += data.len() as u64;
+        let id = sending.id;
+        let mut message = DispatchResponse { id, part: number, last, total_len, data, ..DispatchResponse::default() };
         if last {
+            message.stages = Some(sending.stages.into());
+            left.sample(sending.sample_bytes);
             self.current = None;
         }
-        message
+        left.message_bytes += out.push_response(message);
+        true
     }
 
-    fn poll_end(&mut self) -> Poll<Option<Result<DispatchResponse, Status>>> {
+    fn poll_end(&mut self) -> Poll<Result<(), Status>> {
         let mut state = self.lane.lock();
         if !state.ready.is_empty() {
             return Poll::Pending;
@@ -185,33 +192,36 @@ impl LaneOutput {
                 state.input = Some(Err(status));
                 Poll::Pending
             }
-            Some(Ok(())) => Poll::Ready(None),
-            Some(Err(status)) => Poll::Ready(Some(Err(status))),
+            Some(how) => Poll::Ready(how),
             None => Poll::Pending,
         }
     }
 }
 
-impl Stream for LaneOutput {
-    type Item = Result<DispatchResponse, Status>;
+impl Left {
+    fn sample(&mut self, bytes: u64) {
+        self.samples += 1;
+        self.sample_bytes += bytes;
+    }
+}
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+impl Fill for LaneOutput {
+    fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
         // Registered before looking, so that an answer pushed in between is not missed.
         self.lane.waker.register(cx.waker());
-        if let Some(message) = self.next_ready() {
+        if self.add_ready(out) {
             self.quiet = false;
-            let bytes = message.encoded_len() as u64;
-            self.lane.run.counters.message_bytes_out.fetch_add(bytes, Relaxed);
-            return Poll::Ready(Some(Ok(message)));
+            return Poll::Ready(Filled::Some);
         }
-        if let Poll::Ready(end) = self.poll_end() {
-            return Poll::Ready(end);
+        if let Poll::Ready(how) = self.poll_end() {
+            return Poll::Ready(Filled::End(how));
         }
         while self.heartbeat.poll_tick(cx).is_ready() {
             if std::mem::replace(&mut self.quiet, true) {
                 self.lane.run.counters.heartbeats.fetch_add(1, Relaxed);
                 let heartbeat = Some(v1::Heartbeat {});
-                return Poll::Ready(Some(Ok(DispatchResponse { heartbeat, ..DispatchResponse::default() })));
+                out.push_response(DispatchResponse { heartbeat, ..DispatchResponse::default() });
+                return Poll::Ready(Filled::Some);
             }
         }
         Poll::Pending
@@ -228,9 +238,7 @@ impl Drop for LaneOutput {
             left.append(&mut state.ready);
         }
         let unsent = self.current.take().map(|sending| sending.sample_bytes);
-        for bytes in left.iter().map(|answer| answer.sample_bytes).chain(unsent) {
-            self.lane.run.release(bytes);
-        }
+        self.lane.run.release_all(left.iter().map(|answer| answer.sample_bytes).chain(unsent));
         self.lane.run.stream_closed();
     }
 }
@@ -246,12 +254,4 @@ impl From<Stages> for v1::Stages {
             encode_ns: ns(stages.encode),
         }
     }
-}
-
-/// Refuses a caller that speaks another version of the wire.
-pub(crate) fn check_version(theirs: u32) -> Result<(), Status> {
-    if theirs == WIRE_VERSION {
-        return Ok(());
-    }
-    Err(Status::failed_precondition(format!("this node speaks wire version {WIRE_VERSION}, the caller {theirs}")))
 }

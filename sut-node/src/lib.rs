@@ -33,9 +33,8 @@ mod workers;
 
 pub use config::{Limits, NodeName, NodeNameError, ServeConfig};
 use lon_proto::limits;
-use lon_proto::v1::sut_node_server::SutNodeServer;
 use queue::JobQueue;
-use service::{Claim, Service};
+use service::{Claim, GrpcNode, Service};
 
 use crate::backend::{Backend, BackendError, Execution, Worker};
 
@@ -90,12 +89,12 @@ pub async fn serve(
     let (stop_sender, stop) = watch::channel(false);
     let drain = config.drain;
     let claim = Claim::default();
-    let service = Service::new(config, backend, Arc::clone(&queue), stop.clone(), Arc::clone(&claim));
+    let service = Arc::new(Service::new(config, backend, Arc::clone(&queue), stop.clone(), Arc::clone(&claim)));
     let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<SutNodeServer<Service>>().await;
+    health.set_serving::<GrpcNode>().await;
     let stopped = async move {
         shutdown.await;
-        health.set_not_serving::<SutNodeServer<Service>>().await;
+        health.set_not_serving::<GrpcNode>().await;
         let _ = stop_sender.send(true);
     };
     let router = Server::builder()
@@ -105,7 +104,7 @@ pub async fn serve(
         // A LoadGen node whose host died closes nothing; its claim must lapse all the same.
         .http2_keepalive_interval(Some(limits::KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(limits::KEEPALIVE_TIMEOUT))
-        .add_service(SutNodeServer::new(service).max_decoding_message_size(limits::MAX_MESSAGE_BYTES))
+        .add_service(GrpcNode::new(service))
         .add_service(health_service);
     ready();
     let serving = router.serve_with_incoming_shutdown(incoming, stopped);

@@ -41,13 +41,16 @@ impl JobQueue {
         JobQueue { state: Mutex::default(), changed: Condvar::new(), max_batch, max_delay }
     }
 
-    pub(crate) fn push(&self, job: Job) {
+    pub(crate) fn push(&self, jobs: impl Iterator<Item = Job>) {
         let mut state = self.lock();
         state.flushed = false;
-        state.jobs.push_back(job);
-        let waiting = state.jobs.len();
+        let before = state.jobs.len();
+        state.jobs.extend(jobs);
+        let (after, max) = (state.jobs.len(), self.max_batch);
         drop(state);
-        if waiting == 1 || waiting >= self.max_batch {
+        // One worker for the first job there is, one for every batch that these have filled.
+        let wanted = usize::from(before == 0) + (after / max - before / max);
+        for _ in 0..wanted.min(after.div_ceil(max)) {
             self.changed.notify_one();
         }
     }

@@ -1,19 +1,22 @@
-//! The reading half of one Dispatch stream: parts become samples, samples become jobs.
+//! The reading half of one Dispatch stream: parts become samples, samples become work.
 //!
+//! Works in bursts: what one read brought is decoded, then handed over, or run through an inline backend, in one go.
 //! Stops reading, and so lets the transport push back, while the node is full. Never waits for its own writer.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_net::flow::Source;
+use lon_net::framing::{Inbound, Incoming};
 use lon_proto::assembly::{Assembly, AssemblyError, Part};
 use lon_proto::limits;
 use lon_proto::v1::DispatchRequest;
-use prost::Message as _;
 use tokio::sync::watch;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use crate::backend::{Input, Sample, Worker};
 use crate::lane::{Answer, Lane, Stages};
@@ -31,16 +34,31 @@ pub(crate) enum Target {
 
 /// Reads one stream to its end.
 pub(crate) struct Reader {
-    pub(crate) lane: Arc<Lane>,
-    pub(crate) target: Target,
-    pub(crate) input: Input,
+    lane: Arc<Lane>,
+    target: Target,
+    input: Input,
     /// Samples of several parts that are not whole yet.
-    pub(crate) partial: HashMap<u64, Partial>,
+    partial: HashMap<u64, Partial>,
+    burst: Burst,
+}
+
+/// Samples that have come in whole and wait for the end of the burst.
+#[derive(Default)]
+struct Burst {
+    samples: Vec<Sample>,
+    tickets: Vec<Ticket>,
+}
+
+/// What belongs to a sample besides its content.
+struct Ticket {
+    id: u64,
+    decode: Duration,
+    bytes: u64,
 }
 
 /// A sample whose parts are coming in. Its whole announced size is admitted with the first of them, so that what waits
 /// for its end counts against the node's bounds too.
-pub(crate) struct Partial {
+struct Partial {
     assembly: Assembly,
     bytes: u64,
 }
@@ -48,12 +66,35 @@ pub(crate) struct Partial {
 /// Samples of several parts that may be open at one time on one stream; a sender finishes one before the next.
 const MAX_PARTIAL: usize = 64;
 
+/// Samples in a burst at most.
+const MAX_BURST: usize = 256;
+
+/// How long a stream may take to say which run it belongs to.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why reading ends in good order.
+enum Taken {
+    /// Everything that was there; read on.
+    All,
+    /// The other end says that nothing follows, or is gone.
+    End,
+}
+
 impl Reader {
+    pub(crate) fn new(lane: Arc<Lane>, target: Target, input: Input) -> Reader {
+        Reader { lane, target, input, partial: HashMap::new(), burst: Burst::default() }
+    }
+
     /// Runs until the stream ends, breaks, or `stop` turns true. How it ended goes to the lane.
-    pub(crate) async fn run(mut self, mut stream: Streaming<DispatchRequest>, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, mut stop: watch::Receiver<bool>) {
         let run = Arc::clone(&self.lane.run);
         let shutting_down = || Err(Status::unavailable("the node is shutting down"));
         let how = loop {
+            match self.take_all(&mut inbound).await {
+                Ok(Taken::All) => {}
+                Ok(Taken::End) => break Ok(()),
+                Err(status) => break Err(status),
+            }
             // Asked each time: a peer that never pauses would keep the select below from ever looking.
             if run.has_ended() {
                 break Ok(());
@@ -61,29 +102,43 @@ impl Reader {
             if *stop.borrow() {
                 break shutting_down();
             }
-            let message = tokio::select! {
+            let read = tokio::select! {
                 biased;
-                message = stream.message() => message,
+                read = poll_fn(|cx| source.poll_read(cx, &mut inbound)) => read,
                 () = run.until_end() => break Ok(()),
                 _ = stop.wait_for(|stop| *stop) => break shutting_down(),
             };
-            match message {
-                Ok(Some(message)) => match self.take(message).await {
-                    Ok(true) => {}
-                    Ok(false) => break Ok(()),
-                    Err(status) => break Err(status),
-                },
-                Ok(None) => break Ok(()),
+            match read {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
                 Err(status) => break Err(status),
             }
         };
         self.lane.end_input(how);
     }
 
+    /// Every whole message that is there.
+    async fn take_all(&mut self, inbound: &mut Inbound) -> Result<Taken, Status> {
+        let taken = loop {
+            match inbound.next_message::<DispatchRequest>() {
+                Ok(Some(Incoming::Message(message, bytes))) => match self.take(message, bytes).await {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(Taken::End),
+                    Err(status) => break Err(status),
+                },
+                Ok(Some(Incoming::End(_))) => break Ok(Taken::End),
+                Ok(None) => break Ok(Taken::All),
+                Err(status) => break Err(status),
+            }
+        };
+        self.hand_over();
+        taken
+    }
+
     /// One message in; false when nobody is there any more to answer to.
-    async fn take(&mut self, message: DispatchRequest) -> Result<bool, Status> {
+    async fn take(&mut self, message: DispatchRequest, message_bytes: u64) -> Result<bool, Status> {
         let counters = &self.lane.run.counters;
-        counters.message_bytes_in.fetch_add(message.encoded_len() as u64, Relaxed);
+        counters.message_bytes_in.fetch_add(message_bytes, Relaxed);
         counters.payload_bytes_in.fetch_add(message.data.len() as u64, Relaxed);
         if message.open.is_some() {
             return Err(Status::invalid_argument("a second Open on this stream"));
@@ -98,34 +153,34 @@ impl Reader {
         if begins && !self.admit(total_len).await {
             return Ok(false);
         }
-        // After admission: waiting for room is the sender's haste, not decoding.
-        let started = Instant::now();
         let whole = match (begins, last) {
             (true, true) => Assembly::default().push(part, max).map_err(|error| {
-                self.lane.run.release(total_len);
+                self.lane.run.release(1, total_len);
                 breach(error)
             })?,
             _ => self.assemble(id, part, max)?,
         };
         if let Some(bytes) = whole {
-            self.lane.run.count_received();
-            self.lane.expect_answer();
-            self.hand_over(id, bytes, started);
+            self.keep(id, bytes);
         }
         Ok(true)
     }
 
-    /// Exclusive only because an inline backend's state may not be shared between threads.
+    /// Makes room for a sample of `bytes`; false when nobody is there any more to answer to.
     async fn admit(&mut self, bytes: u64) -> bool {
-        let run = &self.lane.run;
-        run.try_admit(bytes) || run.admit(bytes, &self.lane.closed).await
+        if self.lane.run.try_admit(bytes) {
+            return true;
+        }
+        // What is waiting for would otherwise be held by ourselves.
+        self.hand_over();
+        self.lane.run.admit(bytes, &self.lane.closed).await
     }
 
     /// A part of a sample that has several.
     fn assemble(&mut self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
         let (begins, bytes) = (part.number == 0, part.total_len);
         if begins && (self.partial.len() >= MAX_PARTIAL || self.partial.contains_key(&id)) {
-            self.lane.run.release(bytes);
+            self.lane.run.release(1, bytes);
             return Err(Status::invalid_argument(format!(
                 "sample {id}: begun twice, or more than {MAX_PARTIAL} samples begun and not ended"
             )));
@@ -144,27 +199,67 @@ impl Reader {
         Ok(whole)
     }
 
-    fn hand_over(&mut self, id: u64, bytes: Bytes, started: Instant) {
+    /// Decodes a whole sample and keeps it for the end of the burst.
+    fn keep(&mut self, id: u64, bytes: Bytes) {
         let sample_bytes = bytes.len() as u64;
-        let sample = match decode(bytes, self.input) {
-            Ok(sample) => sample,
-            Err(error) => {
-                let stages = Stages { decode: started.elapsed(), ..Stages::default() };
-                self.lane.answer(Answer { id, result: Err(error), stages, sample_bytes });
-                return;
+        let (sample, decode) = match self.input {
+            Input::Opaque => (Ok(Sample { bytes, tensors: Vec::new() }), Duration::ZERO),
+            Input::Tensors => {
+                let started = Instant::now();
+                let decoded = tensor::decode(bytes.clone()).map(|tensors| Sample { bytes, tensors });
+                (decoded, started.elapsed())
             }
         };
-        let decoded = Instant::now();
-        let decode = decoded - started;
+        match sample {
+            Ok(sample) => {
+                self.burst.samples.push(sample);
+                self.burst.tickets.push(Ticket { id, decode, bytes: sample_bytes });
+                if self.burst.samples.len() >= MAX_BURST {
+                    self.hand_over();
+                }
+            }
+            Err(error) => {
+                self.lane.run.count_received(1);
+                self.lane.expect_answers(1);
+                let result = Err(format!("the sample cannot be read: {error}"));
+                let stages = Stages { decode, ..Stages::default() };
+                self.lane.answer(std::iter::once(Answer { id, result, stages, sample_bytes }));
+            }
+        }
+    }
+
+    /// The burst goes where samples go.
+    fn hand_over(&mut self) {
+        let Burst { samples, tickets } = &mut self.burst;
+        if samples.is_empty() {
+            return;
+        }
+        let count = samples.len() as u64;
+        self.lane.run.count_received(count);
+        self.lane.expect_answers(count);
+        let queued_at = Instant::now();
         match &mut self.target {
             Target::Queue(queue) => {
-                queue.push(Job { lane: Arc::clone(&self.lane), id, sample, decode, queued_at: decoded });
+                let lane = &self.lane;
+                queue.push(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, decode, .. })| Job {
+                    lane: Arc::clone(lane),
+                    id,
+                    sample,
+                    decode,
+                    queued_at,
+                }));
             }
             Target::Inline(worker) => {
-                let mut results = workers::infer(worker.as_mut(), std::slice::from_ref(&sample));
-                let result = results.pop().unwrap_or_else(|| Err("the backend returned no answer".to_owned()));
-                let stages = Stages { decode, inference: decoded.elapsed(), ..Stages::default() };
-                self.lane.answer(Answer { id, result, stages, sample_bytes });
+                let results = workers::infer(worker.as_mut(), samples);
+                let inference = queued_at.elapsed();
+                samples.clear();
+                let answers = tickets.drain(..).zip(results).map(|(Ticket { id, decode, bytes }, result)| Answer {
+                    id,
+                    result,
+                    stages: Stages { decode, inference, ..Stages::default() },
+                    sample_bytes: bytes,
+                });
+                self.lane.answer(answers);
             }
         }
     }
@@ -172,32 +267,30 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        for partial in self.partial.values() {
-            self.lane.run.release(partial.bytes);
-        }
+        self.lane.run.release_all(self.partial.values().map(|partial| partial.bytes));
         // Says nothing new when the stream ended in an orderly way; otherwise nobody would.
         self.lane.end_input(Err(Status::internal("the node's reader failed")));
     }
 }
 
 /// Reads the Open that every stream starts with. The peer is given a moment, not for ever.
-pub(crate) async fn open(stream: &mut Streaming<DispatchRequest>) -> Result<Bytes, Status> {
-    let first = tokio::time::timeout(Duration::from_secs(10), stream.message()).await;
-    let first = first.map_err(|_| Status::deadline_exceeded("no Open came within 10 s"))??;
-    let open = first.and_then(|message| message.open);
+pub(crate) async fn open(source: &mut impl Source, inbound: &mut Inbound) -> Result<Bytes, Status> {
+    let first = async {
+        loop {
+            match inbound.next_message::<DispatchRequest>()? {
+                Some(Incoming::Message(message, _)) => return Ok(message.open),
+                Some(Incoming::End(_)) => return Ok(None),
+                None if poll_fn(|cx| source.poll_read(cx, inbound)).await? => {}
+                None => return Ok(None),
+            }
+        }
+    };
+    let open = tokio::time::timeout(OPEN_TIMEOUT, first).await;
+    let open =
+        open.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no Open came within {OPEN_TIMEOUT:?}"))))?;
     let open = open.ok_or_else(|| Status::invalid_argument("a Dispatch stream starts with Open"))?;
     if open.run_id.len() != limits::RUN_ID_BYTES {
         return Err(Status::invalid_argument("a run id has 16 bytes"));
     }
     Ok(open.run_id)
-}
-
-fn decode(bytes: Bytes, input: Input) -> Result<Sample, String> {
-    let tensors = match input {
-        Input::Opaque => Vec::new(),
-        Input::Tensors => {
-            tensor::decode(bytes.clone()).map_err(|error| format!("the sample cannot be read: {error}"))?
-        }
-    };
-    Ok(Sample { bytes, tensors })
 }

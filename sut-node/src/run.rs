@@ -126,10 +126,13 @@ impl Run {
         }
     }
 
-    /// The answer to a sample of `bytes` has been handed to the network, or will never be.
-    pub(crate) fn release(&self, bytes: u64) {
+    /// The answers to samples of `bytes` in all have been handed to the network, or will never be.
+    pub(crate) fn release(&self, samples: u64, bytes: u64) {
+        if samples == 0 {
+            return;
+        }
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        inside.samples -= 1;
+        inside.samples -= samples;
         inside.bytes -= bytes;
         let waiting = std::mem::take(&mut inside.waiting);
         drop(inside);
@@ -138,12 +141,16 @@ impl Run {
         }
     }
 
-    /// Counts one answer and lets a Flush that waited for it go on.
-    pub(crate) fn count_answer(&self, failed: bool) {
-        if failed {
-            self.counters.failed.fetch_add(1, Relaxed);
-        }
-        self.counters.answered.fetch_add(1, SeqCst);
+    /// The same for samples of these sizes.
+    pub(crate) fn release_all(&self, sizes: impl Iterator<Item = u64>) {
+        let (samples, bytes) = sizes.fold((0, 0), |(samples, bytes), size| (samples + 1, bytes + size));
+        self.release(samples, bytes);
+    }
+
+    /// Counts answers and lets a Flush that waited for them go on.
+    pub(crate) fn count_answers(&self, count: u64, failed: u64) {
+        self.counters.failed.fetch_add(failed, Relaxed);
+        self.counters.answered.fetch_add(count, SeqCst);
         self.tell_flushes();
     }
 
@@ -166,9 +173,9 @@ impl Run {
         }
     }
 
-    /// A sample has come in whole.
-    pub(crate) fn count_received(&self) {
-        self.counters.received.fetch_add(1, SeqCst);
+    /// Samples have come in whole.
+    pub(crate) fn count_received(&self, count: u64) {
+        self.counters.received.fetch_add(count, SeqCst);
         self.tell_flushes();
     }
 

@@ -1,23 +1,30 @@
 //! The `lon.v1` service of one node: names, claims, streams. Leaves the work to the lanes and workers.
 
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lon_proto::v1::sut_node_server::SutNode;
+use lon_net::flow::Source;
+use lon_net::framing::Inbound;
+use lon_net::grpc::{self, BodySource};
+use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     self, DescribeRequest, DescribeResponse, DispatchRequest, EndRunRequest, EndRunResponse, FlushRequest,
     FlushResponse, GetNameRequest, GetNameResponse, StartRunRequest, StartRunResponse,
 };
 use lon_proto::{CODEC_NONE, WIRE_VERSION, limits};
 use tokio::sync::watch;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Service as HttpService, http};
+use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::backend::{Backend, Execution};
 use crate::config::ServeConfig;
 use crate::host;
-use crate::lane::{Lane, LaneOutput, check_version};
+use crate::lane::{Lane, LaneOutput};
 use crate::queue::JobQueue;
 use crate::reader::{self, Reader, Target};
 use crate::run::Run;
@@ -78,6 +85,22 @@ impl Service {
         }
     }
 
+    /// Opens a Dispatch stream over any transport: reads its Open from `source`, joins it to its run, starts reading.
+    /// Returns what is to be sent back on it.
+    ///
+    /// # Errors
+    /// What to refuse it with.
+    pub(crate) async fn open_stream(&self, mut source: impl Source) -> Result<LaneOutput, Status> {
+        let mut inbound = Inbound::default();
+        let run = self.run(&reader::open(&mut source, &mut inbound).await?)?;
+        let target = self.target()?;
+        let lane = Lane::new(run);
+        let output = LaneOutput::new(Arc::clone(&lane));
+        let reader = Reader::new(lane, target, self.backend.input());
+        tokio::spawn(reader.run(source, inbound, self.stop.clone()));
+        Ok(output)
+    }
+
     fn target(&self) -> Result<Target, Status> {
         match self.backend.execution() {
             Execution::Workers => Ok(Target::Queue(Arc::clone(&self.queue))),
@@ -131,20 +154,14 @@ impl SutNode for Service {
         }))
     }
 
-    type DispatchStream = LaneOutput;
+    type DispatchStream = futures_util::stream::Empty<Result<v1::DispatchResponse, Status>>;
 
+    /// [`GrpcNode`] takes these calls before the generated code sees them.
     async fn dispatch(
         &self,
-        request: Request<Streaming<DispatchRequest>>,
+        _request: Request<Streaming<DispatchRequest>>,
     ) -> Result<Response<Self::DispatchStream>, Status> {
-        let mut stream = request.into_inner();
-        let run = self.run(&reader::open(&mut stream).await?)?;
-        let target = self.target()?;
-        let lane = Lane::new(run);
-        let output = LaneOutput::new(Arc::clone(&lane));
-        let reader = Reader { lane, target, input: self.backend.input(), partial: HashMap::new() };
-        tokio::spawn(reader.run(stream, self.stop.clone()));
-        Ok(Response::new(output))
+        Err(Status::internal("a Dispatch stream that was not taken on its way in"))
     }
 
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
@@ -164,6 +181,54 @@ impl SutNode for Service {
         tracing::info!("run {} ended: {report:?}", run.name());
         Ok(Response::new(report))
     }
+}
+
+/// The service as HTTP sees it: Dispatch streams with bodies of our own, which copy no payload, everything else by the
+/// generated code.
+#[derive(Clone)]
+pub(crate) struct GrpcNode {
+    service: Arc<Service>,
+    calls: SutNodeServer<Service>,
+}
+
+impl GrpcNode {
+    pub(crate) fn new(service: Arc<Service>) -> GrpcNode {
+        let calls = SutNodeServer::from_arc(Arc::clone(&service)).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
+        GrpcNode { service, calls }
+    }
+}
+
+impl NamedService for GrpcNode {
+    const NAME: &'static str = <SutNodeServer<Service> as NamedService>::NAME;
+}
+
+impl HttpService<http::Request<Body>> for GrpcNode {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<http::Response<Body>, Infallible>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        if request.uri().path() != grpc::DISPATCH_PATH {
+            return self.calls.call(request);
+        }
+        let service = Arc::clone(&self.service);
+        Box::pin(async move {
+            let opened = service.open_stream(BodySource::new(request.into_body())).await;
+            Ok(opened.map_or_else(Status::into_http, grpc::response))
+        })
+    }
+}
+
+/// Refuses a caller that speaks another version of the wire.
+fn check_version(theirs: u32) -> Result<(), Status> {
+    if theirs == WIRE_VERSION {
+        return Ok(());
+    }
+    Err(Status::failed_precondition(format!("this node speaks wire version {WIRE_VERSION}, the caller {theirs}")))
 }
 
 /// Lets go of everything that a run still has here.

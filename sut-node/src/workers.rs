@@ -40,7 +40,7 @@ fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
 pub(crate) fn give_up(job: &Job) {
     let sample_bytes = job.sample.bytes.len() as u64;
     let result = Err("the run is over".to_owned());
-    job.lane.answer(Answer { id: job.id, result, stages: Stages::default(), sample_bytes });
+    job.lane.answer(std::iter::once(Answer { id: job.id, result, stages: Stages::default(), sample_bytes }));
 }
 
 fn run_batch(worker: &mut dyn Worker, batch: Vec<Job>, taken: Instant, free_since: Instant) {
@@ -63,7 +63,7 @@ fn run_batch(worker: &mut dyn Worker, batch: Vec<Job>, taken: Instant, free_sinc
         stages.inference = inference;
         let missing = || Err("the backend returned fewer answers than samples".to_owned());
         let result = results.next().unwrap_or_else(missing);
-        lane.answer(Answer { id, result, stages, sample_bytes });
+        lane.answer(std::iter::once(Answer { id, result, stages, sample_bytes }));
     }
 }
 

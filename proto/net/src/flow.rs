@@ -1,6 +1,7 @@
 //! The two faces that a transport has for those who use it: something to send from, something to read into.
 
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use tonic::Status;
 
@@ -26,8 +27,9 @@ pub trait Fill: Send + Unpin + 'static {
 
 /// Is told how far a stream has been handed to the kernel.
 pub trait Departures: Send + Sync + 'static {
-    /// The first `total` bytes that were ever put into this stream's [`Outbound`] have left.
-    fn departed(&self, total: u64);
+    /// The first `total` bytes that were ever put into this stream's [`Outbound`] have left; the call that handed the
+    /// last of them to the kernel began at `at`.
+    fn departed(&self, total: u64, at: Instant);
 }
 
 /// Where the bytes of a stream come from.

@@ -203,7 +203,7 @@ impl Outbound {
     }
 }
 
-/// What [`Inbound::next`] finds.
+/// What [`Inbound::next_message`] finds.
 #[derive(Debug, PartialEq)]
 pub enum Incoming<M> {
     /// A whole message and its bytes without prefix.
@@ -284,7 +284,7 @@ impl Inbound {
     ///
     /// # Errors
     /// The bytes are no message of this kind, or one that is too large: the stream is of no more use.
-    pub fn next<M: Message + Default>(&mut self) -> Result<Option<Incoming<M>>, Status> {
+    pub fn next_message<M: Message + Default>(&mut self) -> Result<Option<Incoming<M>>, Status> {
         let prefix: [u8; PREFIX_BYTES] = match self.front.first_chunk() {
             Some(prefix) => *prefix,
             None => match self.prefix() {
@@ -452,7 +452,7 @@ mod tests {
         out.push_request(1, part);
         let mut inbound = Inbound::default();
         std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
-        let Some(Incoming::Message(got, _)) = inbound.next::<DispatchRequest>().unwrap() else { panic!() };
+        let Some(Incoming::Message(got, _)) = inbound.next_message::<DispatchRequest>().unwrap() else { panic!() };
         assert_eq!((&got, got.data.as_ptr()), (&message, payload));
         assert!(inbound.is_empty());
     }
@@ -461,7 +461,7 @@ mod tests {
         let mut inbound = Inbound::default();
         let mut got = Vec::new();
         loop {
-            while let Some(Incoming::Message(message, _)) = inbound.next().unwrap() {
+            while let Some(Incoming::Message(message, _)) = inbound.next_message().unwrap() {
                 got.push(message);
             }
             if !feed(&mut inbound) {
@@ -498,7 +498,7 @@ mod tests {
             out.push_end(&how);
             let mut inbound = Inbound::default();
             inbound.push(out.pop().unwrap());
-            assert_eq!(inbound.next::<DispatchResponse>().unwrap(), Some(Incoming::End(expected)));
+            assert_eq!(inbound.next_message::<DispatchResponse>().unwrap(), Some(Incoming::End(expected)));
         }
     }
 
@@ -507,7 +507,7 @@ mod tests {
         let next = |bytes: &[u8]| {
             let mut inbound = Inbound::default();
             inbound.push(Bytes::copy_from_slice(bytes));
-            inbound.next::<DispatchRequest>().map_err(|status| status.code())
+            inbound.next_message::<DispatchRequest>().map_err(|status| status.code())
         };
         assert_eq!(next(&[0, 0xFF, 0, 0, 0]), Err(Code::OutOfRange));
         assert_eq!(next(&[1, 0, 0, 0, 0]), Err(Code::Internal), "compression was never agreed on");

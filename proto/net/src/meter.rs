@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -70,7 +71,7 @@ impl<T, D: Departures> MeteredIo<T, D> {
         MeteredIo { io, meter: FrameMeter::new(), departures }
     }
 
-    fn wrote(&mut self, slices: &[IoSlice<'_>], mut count: usize) {
+    fn wrote(&mut self, slices: &[IoSlice<'_>], mut count: usize, at: Instant) {
         let before = self.meter.data_bytes;
         for slice in slices {
             let passed = count.min(slice.len());
@@ -81,15 +82,16 @@ impl<T, D: Departures> MeteredIo<T, D> {
             }
         }
         if self.meter.data_bytes > before {
-            self.departures.departed(self.meter.data_bytes);
+            self.departures.departed(self.meter.data_bytes, at);
         }
     }
 }
 
 impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let at = Instant::now();
         let count = ready!(Pin::new(&mut self.io).poll_write(cx, buf))?;
-        self.wrote(&[IoSlice::new(buf)], count);
+        self.wrote(&[IoSlice::new(buf)], count, at);
         Poll::Ready(Ok(count))
     }
 
@@ -98,8 +100,9 @@ impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let at = Instant::now();
         let count = ready!(Pin::new(&mut self.io).poll_write_vectored(cx, slices))?;
-        self.wrote(slices, count);
+        self.wrote(slices, count, at);
         Poll::Ready(Ok(count))
     }
 

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::io::poll_read_buf;
@@ -65,6 +66,7 @@ impl Writer {
             }
             let mut slices = [IoSlice::new(&[]); MAX_SLICES];
             let count = self.out.slices(&mut slices);
+            let at = Instant::now();
             let written = ready!(Pin::new(&mut *io).poll_write_vectored(cx, &slices[..count]))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
@@ -72,7 +74,7 @@ impl Writer {
             self.out.advance(written);
             *departed += written as u64;
             if let Some(departures) = departures {
-                departures.departed(*departed);
+                departures.departed(*departed, at);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream};
@@ -40,10 +41,17 @@ pub async fn write(
         chunks.extend(std::iter::from_fn(|| out.pop()));
         let mut left = chunks.as_mut_slice();
         while !left.is_empty() {
-            let written = stream.write_chunks(left).await?;
+            let (written, at) = poll_fn(|cx| {
+                let at = Instant::now();
+                // As in reading: quinn keeps the waker, and a future that did not resolve has taken nothing.
+                let written = ready!(pin!(stream.write_chunks(left)).poll(cx));
+                Poll::Ready((written, at))
+            })
+            .await;
+            let written = written?;
             departed += written.bytes as u64;
             if let Some(departures) = departures {
-                departures.departed(departed);
+                departures.departed(departed, at);
             }
             left = &mut left[written.chunks..];
         }

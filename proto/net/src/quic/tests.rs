@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use lon_proto::assembly::Part;
@@ -59,7 +60,7 @@ impl Reader {
 
     async fn next(&mut self) -> Result<Incoming<DispatchRequest>, Status> {
         loop {
-            if let Some(incoming) = self.inbound.next()? {
+            if let Some(incoming) = self.inbound.next_message()? {
                 return Ok(incoming);
             }
             poll_fn(|cx| self.source.poll_read(cx, &mut self.inbound)).await?;
@@ -115,7 +116,7 @@ async fn pair() -> Pair {
 struct Progress(AtomicU64);
 
 impl Departures for Progress {
-    fn departed(&self, total: u64) {
+    fn departed(&self, total: u64, _: Instant) {
         assert!(self.0.swap(total, Relaxed) < total);
     }
 }
