@@ -24,6 +24,7 @@ use crate::error::failure_of;
 use crate::slots::{Ended, Slots};
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
+use crate::warm;
 
 pub(crate) struct Lane {
     pub(crate) node: NodeIndex,
@@ -41,7 +42,6 @@ pub(crate) struct Lane {
 }
 
 /// Samples on their way in from whoever issues.
-#[derive(Default)]
 struct Inlet {
     samples: VecDeque<Queued>,
     /// Everything was given up; nothing more is taken.
@@ -106,19 +106,18 @@ pub(crate) enum Accepted {
 
 impl Lane {
     pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
-        let state = State {
-            unsent: VecDeque::new(),
-            sending: None,
-            leaving: VecDeque::new(),
-            slots: Slots::new(),
-            oldest: None,
-            stalls: 0,
-        };
+        let since = Instant::now();
+        let queued = || Queued { sample: Sample { id: SampleId(0), payload: Bytes::new() }, since };
+        let mut slots = Slots::new();
+        let in_flight = || InFlight { id: SampleId(0), bytes: 0, since, sent_at: None, assembly: None };
+        slots.warm(warm::SAMPLES, in_flight);
+        let leaving = warm::queue(|| Leaving { wire_id: 0, end: 0 });
+        let (unsent, sending, oldest, stalls) = (warm::queue(queued), None, None, 0);
         Lane {
             node,
             max_answer_bytes,
-            inlet: Mutex::default(),
-            state: Mutex::new(state),
+            inlet: Mutex::new(Inlet { samples: warm::queue(queued), dead: false }),
+            state: Mutex::new(State { unsent, sending, leaving, slots, oldest, stalls }),
             writer: AtomicWaker::new(),
             outstanding: AtomicU64::new(0),
             outstanding_bytes: AtomicU64::new(0),

@@ -30,6 +30,7 @@ mod slots;
 mod stream;
 mod text;
 mod types;
+mod warm;
 mod watch;
 mod window;
 

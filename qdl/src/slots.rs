@@ -48,6 +48,15 @@ impl<T> Slots<T> {
         Slots { entries: Vec::new(), free: Vec::new() }
     }
 
+    /// Uses and frees this many slots, so that their memory is there before it is needed.
+    pub(crate) fn warm(&mut self, count: usize, value: impl Fn() -> T) {
+        let ids: Vec<u64> = (0..count).map(|_| self.insert(value())).collect();
+        for id in ids {
+            // An id just given out leads somewhere.
+            let _ = self.end(id, Ended::Answered);
+        }
+    }
+
     /// Puts a value into a slot and returns the id that leads to it.
     pub(crate) fn insert(&mut self, value: T) -> u64 {
         let slot = self.free.pop().unwrap_or_else(|| {

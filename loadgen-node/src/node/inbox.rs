@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use qdl::{NodeFailure, NodeIndex, Reply, Sink};
 
+/// Replies that there is room for from the start; growing takes time that is not there while queries are due.
+pub(crate) const REPLIES: usize = 4 << 10;
+
 /// Replies that have arrived and were not taken yet. Bounded by what the QDL allows in flight.
-#[derive(Default)]
 pub(crate) struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
     broken: AtomicBool,
 }
 
-#[derive(Default)]
 struct State {
     replies: Vec<Reply>,
     room: bool,
@@ -23,6 +24,11 @@ struct State {
 }
 
 impl Inbox {
+    pub(crate) fn new() -> Inbox {
+        let state = State { replies: Vec::with_capacity(REPLIES), room: false, waiting: false };
+        Inbox { state: Mutex::new(state), changed: Condvar::new(), broken: AtomicBool::new(false) }
+    }
+
     /// A node was lost: the SUT is not whole any more.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use lon_qsl::dataset::Dataset;
 use qdl::{Outcome, Reply, Run, Sample, SampleId};
 
-use super::inbox::Inbox;
+use super::inbox::{Inbox, REPLIES};
 use super::pace::Pace;
 use super::progress::Counts;
 use super::tally::Tally;
@@ -56,7 +56,7 @@ impl NetWorld {
             stop,
             counts,
             tally: Tally::default(),
-            replies: Vec::new(),
+            replies: Vec::with_capacity(REPLIES),
         }
     }
 

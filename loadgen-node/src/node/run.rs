@@ -74,7 +74,7 @@ fn drive<'a>(
     let first_name = qdl.name();
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
     let inline = matches!(args.scenario, Scenario::SingleStream | Scenario::MultiStream);
-    let inbox = Arc::new(Inbox::default());
+    let inbox = Arc::new(Inbox::new());
     let run = qdl.start(&run_config(args, inline), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let folder = RunFolder::create(&out).or_exit(Exit::Usage)?;
     let counts = Arc::new(Counts::default());

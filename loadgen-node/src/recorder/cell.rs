@@ -31,14 +31,17 @@ pub enum SampleEnd {
     },
 }
 
-/// The packed record. All zero bits mean "not issued", so that a fresh column costs no memory until it is used.
+/// The packed record. All zero bits mean "not issued".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell(u64);
 
 impl Cell {
-    /// A column of unissued cells.
+    /// A column of unissued cells, each written once: pages that the system had only promised would otherwise be
+    /// fetched while queries are due (a large page takes milliseconds on some virtual machines).
     pub(crate) fn column(samples: usize) -> Vec<Cell> {
-        vec![Cell(0); samples]
+        let mut column = Vec::with_capacity(samples);
+        column.resize(samples, Cell(0));
+        column
     }
 
     pub(crate) fn pending(scheduled_ns: u64, logged: bool) -> Self {

@@ -17,6 +17,8 @@ use crate::world::{Arrival, ArrivalKind, Issued, SampleSeq, TimeNs, Wake, World}
 const BURST: u32 = 64;
 /// Samples of a large query handed over at once.
 const PIECE: usize = 1_024;
+/// Arrivals that there is room for from the start; growing takes time that is not there while queries are due.
+const ARRIVALS: usize = 4_096;
 /// Waits without progress of any kind after which a broken world is given up.
 const IDLE_WAITS: u32 = 1_000;
 
@@ -38,7 +40,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
             world,
             observer,
             events,
-            arrivals: Vec::new(),
+            arrivals: Vec::with_capacity(ARRIVALS),
             buffer: Vec::new(),
             first_tokens: HashMap::new(),
             wake: Wake::Ready,
