@@ -235,6 +235,20 @@ mod tests {
         }
     }
 
+    /// Nothing is sent to a client unasked: had it unread bytes, its close would be a reset.
+    #[tokio::test]
+    async fn what_a_client_that_only_writes_wrote_last_arrives() {
+        let (client, server) = made();
+        let (accepted, near) = meet(Some(&server), async |a| dialled(&a, Some(&client), Protocol::Tcp).await).await;
+        let (Ok(Accepted::Tcp(mut far)), Ok(mut near)) = (accepted, near) else { panic!() };
+        near.write_all(&[7; 300_000]).await.unwrap();
+        near.shutdown().await.unwrap();
+        drop(near);
+        let mut got = Vec::new();
+        far.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got, [7; 300_000]);
+    }
+
     #[tokio::test]
     async fn bytes_that_come_one_by_one_are_waited_for() {
         let (accepted, _near) = meet(None, async |address| {
