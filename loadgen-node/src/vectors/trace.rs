@@ -17,7 +17,7 @@ use crate::trace::{Query, Trace};
 use crate::world::TimeNs;
 
 /// Most samples whose lists are printed in full: each takes some hundred bytes on the way.
-const MAX_LISTED: u64 = 5_000_000;
+const MAX_LISTED: u64 = 2_000_000;
 /// Most samples in loaded sets, which are held even when only digests are printed.
 const MAX_LOADED: u64 = 100_000_000;
 /// Samples fetched at once.
@@ -185,9 +185,9 @@ mod tests {
             let settings = json!({ "min_query_count": min_query_count, "min_duration_ms": 0 });
             json!({ "qsl": { "total": total, "performance": total }, "settings": settings }).to_string()
         };
-        let told = trace_json(&vector(4, 5_000_001), false).unwrap_err().to_string();
+        let told = trace_json(&vector(4, 2_000_001), false).unwrap_err().to_string();
         assert!(told.contains("--digest"), "{told}");
-        assert!(trace_json(&vector(4, 5_000_001), true).is_ok());
+        assert!(trace_json(&vector(4, 2_000_001), true).is_ok());
         let told = trace_json(&vector(4_000_000_000, 10), true).unwrap_err().to_string();
         assert!(told.contains("performance_sample_count_override"), "{told}");
     }
