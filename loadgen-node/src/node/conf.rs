@@ -92,7 +92,9 @@ impl View {
         let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
         match &plan {
             Ok(plan) => {
-                warnings.extend(plan.faults().iter().cloned().chain(plan.unsupported()).chain(predict::obstacles(plan)))
+                warnings.extend(plan.faults().iter().cloned());
+                warnings.extend(plan.unsupported());
+                warnings.extend(predict::obstacles(plan));
             }
             Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
         }
