@@ -81,7 +81,7 @@ pub(crate) struct RunArgs {
     /// Dataset folder, or synthetic:DTYPE[DIMS]xCOUNT; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
-    /// A setting, by LoadGen's config key; can be repeated.
+    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
     #[command(flatten)]
@@ -163,7 +163,7 @@ pub(crate) struct ConfArgs {
     /// Dataset whose counts and sizes are used; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
-    /// A setting, by LoadGen's config key; can be repeated.
+    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
     #[command(flatten)]

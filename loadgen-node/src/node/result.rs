@@ -12,7 +12,7 @@ use super::tally::Tally;
 use crate::plan::Plan;
 use crate::run::{End, LagStats};
 use crate::settings::Scenario;
-use crate::summary::LatencyStats;
+use crate::summary::{LatencyStats, Metric};
 use crate::verdict::Verdict;
 
 /// Adds what the engine cannot know to the strict verdict.
@@ -130,11 +130,17 @@ fn metric(finished: &Finished<'_>) -> Value {
     match (&finished.outcome.summary, &finished.accuracy) {
         (Some(summary), _) => {
             let metric = summary.metric();
-            json!({ "name": metric.name, "value": metric.value, "unit": metric.unit })
+            json!({ "name": metric.name, "value": value(finished, &metric), "unit": metric.unit })
         }
         (None, Some(_)) => accuracy(finished),
         (None, None) => Value::Null,
     }
+}
+
+/// The metric's number; none when nothing was answered, whatever formulas make of that.
+pub(crate) fn value(finished: &Finished<'_>, metric: &Metric) -> Option<f64> {
+    let answered = finished.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
+    metric.value.filter(|_| answered)
 }
 
 /// The skeleton of `accuracy --json`, or null.
