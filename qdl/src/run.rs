@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
 use lon_proto::v1::EndRunResponse;
 use tokio::sync::Notify;
 
+use crate::config::Wait;
 use crate::control::{Control, ControlThread};
 use crate::counters::NodeCounts;
 use crate::driver::Carrier;
@@ -95,11 +96,11 @@ impl Run {
         });
     }
 
-    /// Under [`crate::Driver::Inline`]: does the network's work on this thread until something was delivered or
-    /// `until` has come. Otherwise returns at once.
-    pub fn pump(&self, until: Option<Instant>) {
+    /// Under [`crate::Driver::Inline`]: does the network's work on this thread while it waits, for one turn at least.
+    /// Otherwise returns at once.
+    pub fn pump(&self, wait: &Wait) {
         if let Some(carrier) = &self.carrier {
-            carrier.pump(&self.delivered, until);
+            carrier.pump(&self.delivered, wait);
         }
     }
 

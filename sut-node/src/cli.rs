@@ -157,6 +157,9 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let backend = load(&args.backend, args.max_batch)?;
     let address = listener.local_addr().map_err(bug)?;
     let engine = backend.info().engine.clone();
+    if let Err(error) = lon_net::slice::shorten() {
+        tracing::debug!("the time slice stays as it is: {error}");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(bug)?;
     runtime.block_on(async {
         let mut term = signal(SignalKind::terminate()).map_err(bug)?;

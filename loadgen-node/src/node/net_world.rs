@@ -1,8 +1,7 @@
 //! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
 //!
-//! Two drivers behind one face. *Split* (Server, Offline): this thread issues and waits precisely, the QDL's threads
-//! do the network's work. *Inline* (SingleStream, MultiStream): this thread does it all while it waits, so that a
-//! query needs no hand-over.
+//! Two drivers behind one face. *Split*: this thread issues and waits precisely, the QDL's threads do the network's
+//! work. *Inline*: this thread does it all while it waits, so that a query needs no hand-over. [`super::pace`] decides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -10,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_qsl::dataset::Dataset;
-use qdl::{Outcome, Reply, Run, Sample, SampleId};
+use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use super::inbox::{Inbox, REPLIES};
-use super::pace::Pace;
+use super::pace::{Pace, Pacing};
 use super::progress::Counts;
 use super::tally::Tally;
 use crate::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
@@ -28,7 +27,7 @@ pub(crate) struct NetWorld {
     dataset: Dataset,
     origin: Instant,
     pace: Pace,
-    inline: bool,
+    pacing: Pacing,
     stop: Arc<AtomicBool>,
     counts: Arc<Counts>,
     tally: Tally,
@@ -42,7 +41,7 @@ impl NetWorld {
         run: Run,
         inbox: Arc<Inbox>,
         dataset: Dataset,
-        inline: bool,
+        pacing: Pacing,
         stop: Arc<AtomicBool>,
         counts: Arc<Counts>,
     ) -> NetWorld {
@@ -51,8 +50,8 @@ impl NetWorld {
             inbox,
             dataset,
             origin: Instant::now(),
-            pace: Pace::for_this_thread(),
-            inline,
+            pace: Pace::for_this_thread(pacing.spin),
+            pacing,
             stop,
             counts,
             tally: Tally::default(),
@@ -113,12 +112,16 @@ impl NetWorld {
         Arrival { seq, at, sent_at, kind }
     }
 
+    fn is_inline(&self) -> bool {
+        self.pacing.io_threads == 0
+    }
+
     /// One stretch of waiting, at most [`LOOK_AROUND`] long.
     fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
         let slice = Instant::now() + LOOK_AROUND;
         let until = until.map_or(slice, |until| until.min(slice));
-        if self.inline {
-            self.run.pump(Some(until));
+        if self.is_inline() {
+            self.run.pump(&Wait { until: Some(until), on_delivery: wake_on_arrival, spin: self.pacing.spin });
         } else if wake_on_arrival {
             self.inbox.wait(until.saturating_duration_since(Instant::now()));
         } else {
@@ -160,6 +163,10 @@ impl World for NetWorld {
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Bytes>>) -> Wake {
         let before = arrivals.len();
         let until = until.map(|until| self.at(until));
+        if self.is_inline() && until.is_some_and(|until| until <= Instant::now()) {
+            // Late already: the network gets its turn all the same.
+            self.rest(until, wake_on_arrival);
+        }
         self.collect(arrivals);
         loop {
             let arrived = wake_on_arrival && arrivals.len() > before;
