@@ -408,13 +408,8 @@ impl InFlight {
 }
 
 fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
-    Stages {
-        decode: Duration::from_nanos(stages.decode_ns),
-        queue: Duration::from_nanos(stages.queue_ns),
-        batch: Duration::from_nanos(stages.batch_ns),
-        inference: Duration::from_nanos(stages.inference_ns),
-        encode: Duration::from_nanos(stages.encode_ns),
-    }
+    let lon_proto::v1::Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = stages;
+    Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -60,9 +60,9 @@ pub struct SutCounts {
 
 impl Run {
     /// Sends samples. Never blocks and can be called from any thread; a sample that cannot be sent fails through the
-    /// sink, on this thread, before the call returns.
-    pub fn issue(&self, samples: impl Iterator<Item = Sample>) {
-        self.shared.issue(samples);
+    /// sink, on this thread, before the call returns. `now` is the time, which the caller has just looked at.
+    pub fn issue(&self, samples: impl Iterator<Item = Sample>, now: Instant) {
+        self.shared.issue(samples, now);
     }
 
     /// How many more samples the backlog takes; the sink hears of it when there is room again. Without a backlog

@@ -72,9 +72,8 @@ impl Shared {
     }
 
     /// Sends samples on their way; what cannot go anywhere fails at once, through the sink.
-    pub(crate) fn issue(&self, samples: impl Iterator<Item = Sample>) {
+    pub(crate) fn issue(&self, samples: impl Iterator<Item = Sample>, now: Instant) {
         let mut refused = Vec::new();
-        let now = Instant::now();
         match self.policy {
             Policy::LeastOutstanding => {
                 for sample in samples {
@@ -267,9 +266,9 @@ mod tests {
     #[test]
     fn samples_go_where_least_is_outstanding_and_fail_when_all_is_full() {
         let (shared, kept) = shared(Policy::LeastOutstanding);
-        shared.issue(samples(4));
+        shared.issue(samples(4), Instant::now());
         assert_eq!(shared.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [2, 2]);
-        shared.issue(samples(3));
+        shared.issue(samples(3), Instant::now());
         let failed = kept.0.lock().unwrap();
         assert_eq!(failed.len(), 1);
         assert!(matches!(failed[0].outcome, Outcome::Failed(Failure::Overload)));
@@ -278,13 +277,13 @@ mod tests {
     #[test]
     fn a_lost_node_gets_nothing_and_its_samples_fail() {
         let (shared, kept) = shared(Policy::LeastOutstanding);
-        shared.issue(samples(2));
+        shared.issue(samples(2), Instant::now());
         shared.lose(NodeIndex(0), &NodeFailure::Ended("test".into()));
         assert_eq!(kept.0.lock().unwrap().len(), 1);
-        shared.issue(samples(1));
+        shared.issue(samples(1), Instant::now());
         assert_eq!(shared.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 2]);
         shared.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
-        shared.issue(samples(1));
+        shared.issue(samples(1), Instant::now());
         let replies = kept.0.lock().unwrap();
         assert!(matches!(replies.last().unwrap().outcome, Outcome::Failed(Failure::NoNode)));
     }
@@ -292,7 +291,7 @@ mod tests {
     #[test]
     fn nodes_pull_as_far_as_their_window_and_the_rest_waits() {
         let (shared, kept) = shared(Policy::Pull);
-        shared.issue(samples(5));
+        shared.issue(samples(5), Instant::now());
         let lane = &shared.nodes[0].lanes[0];
         assert!(shared.refill(lane));
         assert!(!shared.refill(lane), "the window is full");

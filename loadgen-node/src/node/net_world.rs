@@ -26,6 +26,8 @@ pub(crate) struct NetWorld {
     inbox: Arc<Inbox>,
     dataset: Dataset,
     origin: Instant,
+    /// When the engine last asked.
+    now: Instant,
     pace: Pace,
     pacing: Pacing,
     stop: Arc<AtomicBool>,
@@ -50,6 +52,7 @@ impl NetWorld {
             inbox,
             dataset,
             origin: Instant::now(),
+            now: Instant::now(),
             pace: Pace::for_this_thread(pacing.spin),
             pacing,
             stop,
@@ -99,8 +102,7 @@ impl NetWorld {
             Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
             Outcome::Done(answer) => {
                 self.counts.ended.fetch_add(1, Relaxed);
-                let round_trip = sent_at.map(|sent_at| Duration::from_nanos(at.since(sent_at)));
-                self.tally.answered(&answer.stages, round_trip);
+                self.tally.answered(&answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
                 ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
             }
             Outcome::Failed(failure) => {
@@ -134,7 +136,8 @@ impl World for NetWorld {
     type Data = Bytes;
 
     fn now(&mut self) -> TimeNs {
-        self.time(Instant::now())
+        self.now = Instant::now();
+        self.time(self.now)
     }
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
@@ -153,7 +156,8 @@ impl World for NetWorld {
         self.counts.issued.fetch_add(samples.len() as u64, Relaxed);
         let dataset = &self.dataset;
         let payload = |issued: &Issued| dataset.payload(issued.index.0 as usize);
-        self.run.issue(samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) }));
+        let samples = samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) });
+        self.run.issue(samples, self.now);
     }
 
     fn flush(&mut self) {
