@@ -5,6 +5,7 @@
 //! its users run it, as processes; so are the references, which are subcommands of this program.
 
 mod args;
+mod load;
 mod measure;
 mod process;
 mod product;
@@ -58,7 +59,7 @@ fn run(cli: Cli) -> anyhow::Result<bool> {
     let context = measure::Context::new(&cli)?;
     let begin = std::time::Instant::now();
     let results: Vec<row::Outcome> = rows.into_iter().map(|row| measure::measure(&context, row)).collect();
-    let report = report::Report::new(results, cli.rounds, begin.elapsed());
+    let report = report::Report::new(results, if cli.soak { 1 } else { cli.rounds }, begin.elapsed());
     write!(stdout, "{}", report.text())?;
     if let Some(path) = &cli.json {
         let text = serde_json::to_string_pretty(&report.json())? + "\n";

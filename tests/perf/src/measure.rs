@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
 use crate::args::{Cli, Kind};
+use crate::load::Moment;
 use crate::process::{Place, Starter};
 use crate::product::{self, Programs, Run, Spec};
 use crate::reference::{iperf, tls};
@@ -71,11 +72,14 @@ struct Known {
 
 /// Measures a row. A failure ends the row and is part of the outcome.
 pub(crate) fn measure(context: &Context, row: Row) -> Outcome {
-    let mut outcome = Outcome { row, reference: Vec::new(), ours: Vec::new(), failure: None, note: None };
+    let mut outcome = Outcome::new(row);
+    let begin = Moment::now().ok();
     if let Err(error) = rounds(context, &mut outcome) {
         tell(&format!("{}: failed: {error:#}", row.name));
         outcome.failure = Some(format!("{error:#}"));
     }
+    let end = Moment::now().ok();
+    outcome.others = end.zip(begin).map(|(end, begin)| end.others_since(&begin));
     outcome
 }
 
@@ -86,7 +90,7 @@ fn rounds(context: &Context, outcome: &mut Outcome) -> Result<()> {
     }
     let mut known = Known::default();
     for round in 1..=context.rounds {
-        let reference = reference(context, row.reference, &mut known).context("reference")?;
+        let reference = reference(context, row.reference, &mut known)?;
         outcome.reference.push(reference);
         let figure = ours(context, row.ours, &mut known)?;
         let [reference, value] = [reference, figure.value].map(|value| show(row.unit, value));
@@ -147,7 +151,7 @@ fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
         Ours::ServerRate => server_rate(context, known),
         Ours::Offline { transport, tls } => {
             let spec = Spec { transport, tls, ..Spec::new("Offline", LARGE, String::new()) };
-            let figure = offline(context, spec, known)?;
+            let figure = offline(context, &spec, known)?;
             Ok(Figure { value: figure.value * LARGE as f64, ..figure })
         }
         Ours::Lag { rate } => lag(context, rate),
@@ -183,7 +187,7 @@ fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
         None => Search::new(FIRST_RATE, COARSE),
         Some(rate) => Search::new(rate, FINE),
     };
-    let mut cpu = Cpu::default();
+    let (mut cpu, mut reasons) = (Cpu::default(), String::new());
     while let Some(rate) = search.next() {
         // A second chance: what another program did to one run says nothing of the rate.
         let mut held = None;
@@ -193,12 +197,13 @@ fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
                 held = Some(run.cpu);
                 break;
             }
+            reasons = run.summary["reasons"].to_string();
         }
         tell(&format!("  {rate:.0} per second {}", if held.is_some() { "holds" } else { "does not hold" }));
         cpu = held.unwrap_or(cpu);
         search.record(rate, held.is_some());
     }
-    let rate = search.best().context("no rate holds")?;
+    let rate = search.best().with_context(|| format!("no rate holds: {reasons}"))?;
     known.server_rate = Some(rate);
     Ok(Figure { value: rate, cpu })
 }
@@ -210,7 +215,7 @@ fn holds(run: &Run) -> Result<bool> {
 }
 
 /// Samples per second.
-fn offline(context: &Context, spec: Spec, known: &mut Known) -> Result<Figure> {
+fn offline(context: &Context, spec: &Spec, known: &mut Known) -> Result<Figure> {
     let expected = known.offline.iter().find(|(nodes, _)| *nodes == spec.nodes).map(|&(_, rate)| rate);
     let run = |samples: f64| -> Result<Figure> {
         let set = format!("target_qps={samples:.0},min_duration=1000,min_query_count=1");
@@ -235,5 +240,5 @@ fn nodes(context: &Context, count: usize, known: &mut Known) -> Result<Figure> {
         workers: 8,
         ..Spec::new("Offline", SMALL, String::new())
     };
-    offline(context, spec, known)
+    offline(context, &spec, known)
 }

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use crate::load::cpu_s;
 
 /// How often a waiting parent looks. Rarely: it wakes on cores that are being measured.
 const LOOK: Duration = Duration::from_millis(10);
@@ -62,7 +64,7 @@ impl Starter {
         self.hold(place)?;
         let child = command.spawn().with_context(|| format!("{program} cannot be started"));
         self.hold(Place::Anywhere)?;
-        Ok(Process { child: child?, program, out, err })
+        Ok(Process { child: child?, program, out, err, ended: None })
     }
 
     fn hold(&self, place: Place) -> Result<()> {
@@ -86,6 +88,8 @@ pub(crate) struct Process {
     program: String,
     out: PathBuf,
     err: PathBuf,
+    /// How it ended, and its CPU seconds.
+    ended: Option<(ExitStatus, f64)>,
 }
 
 /// A process that has ended.
@@ -110,11 +114,11 @@ impl Process {
         let deadline = Instant::now() + SOON;
         loop {
             // Looked at before the output, so that what it said before its end is seen.
-            let ended = self.child.try_wait()?;
+            let is_running = self.is_running()?;
             if let Some((line, _)) = fs::read_to_string(&self.out)?.split_once('\n') {
                 return Ok(line.to_owned());
             }
-            if ended.is_some() {
+            if !is_running {
                 bail!("{}: {}", self.program, complaint(&fs::read_to_string(&self.err)?));
             }
             if Instant::now() > deadline {
@@ -126,25 +130,27 @@ impl Process {
 
     /// Whether it still runs.
     pub(crate) fn is_running(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait()?.is_none())
+        if self.ended.is_none() {
+            // The children that have been waited for have used this much; what waiting for this one adds is its own.
+            // Nobody else waits at the same time.
+            let before_s = cpu_s(UsageWho::RUSAGE_CHILDREN)?;
+            if let Some(status) = self.child.try_wait()? {
+                self.ended = Some((status, cpu_s(UsageWho::RUSAGE_CHILDREN)? - before_s));
+            }
+        }
+        Ok(self.ended.is_none())
     }
 
     /// Waits for its end; an error if that does not come within `limit`.
     pub(crate) fn wait(mut self, limit: Duration) -> Result<Ended> {
         let deadline = Instant::now() + limit;
-        // What the children that have been waited for have used: what is added by this wait is this child's. Nobody
-        // else waits at the same time.
-        let before_s = children_cpu_s()?;
-        let status = loop {
-            if let Some(status) = self.child.try_wait()? {
-                break status;
-            }
+        while self.is_running()? {
             if Instant::now() > deadline {
                 bail!("{} was not done after {limit:.0?}", self.program);
             }
             std::thread::sleep(LOOK);
-        };
-        let cpu_s = children_cpu_s()? - before_s;
+        }
+        let (status, cpu_s) = self.ended.context("it runs")?;
         let [stdout, stderr] = [&self.out, &self.err].map(fs::read_to_string);
         Ok(Ended { status, cpu_s, stdout: stdout?, program: self.program.clone(), stderr: stderr? })
     }
@@ -182,13 +188,6 @@ impl Ended {
         let text = ended.stdout.trim();
         text.parse().with_context(|| format!("{} printed '{text}', not a number", ended.program))
     }
-}
-
-/// User and system time of all children that have been waited for.
-fn children_cpu_s() -> Result<f64> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
-    let seconds = [usage.user_time(), usage.system_time()].map(|t| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6);
-    Ok(seconds[0] + seconds[1])
 }
 
 /// The line of its standard error that says most: the one marked as an error (usage text follows it), else the last.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::row::{Goal, Outcome, Unit};
 use crate::stats::Spread;
 
-const HEAD: [&str; 9] = [
+const HEAD: [&str; 10] = [
     "row",
     "reference min/median/max",
     "ours min/median/max",
@@ -17,6 +17,7 @@ const HEAD: [&str; 9] = [
     "met",
     "CPU s per 100k samples: loadgen-node",
     "sut-node",
+    "cores busy with other work",
 ];
 
 /// A figure with its unit.
@@ -78,7 +79,7 @@ impl Report {
         format!("{machine}; {date}; {rounds} rounds in turns, {:.0} s", took.as_secs_f64())
     }
 
-    fn cells(&self) -> Vec<[String; 9]> {
+    fn cells(&self) -> Vec<[String; 10]> {
         self.outcomes.iter().map(cells).collect()
     }
 
@@ -94,7 +95,7 @@ impl Report {
 
     /// For the terminal.
     pub(crate) fn text(&self) -> String {
-        let lines: Vec<[String; 9]> = [HEAD.map(heading)].into_iter().chain(self.cells()).collect();
+        let lines: Vec<[String; 10]> = [HEAD.map(heading)].into_iter().chain(self.cells()).collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
         let mut text = format!("{}\n\n", self.title());
@@ -104,6 +105,7 @@ impl Report {
             text.push('\n');
         }
         text += "\nCPU s: CPU seconds of a whole process per 100,000 samples, start and end included.\n";
+        text += "others: cores that other programs kept busy meanwhile, about; a row with much of that is disturbed.\n";
         for remark in self.remarks() {
             text += &remark;
             text.push('\n');
@@ -142,6 +144,7 @@ impl Report {
                 "goal": goal(outcome.row.goal),
                 "met": met(outcome),
                 "cpu_s_per_100k": { "loadgen": cpu.map(|cpu| cpu[0]), "sut": cpu.map(|cpu| cpu[1]) },
+                "other_work_cores": outcome.others,
                 "failure": outcome.failure,
                 "note": outcome.note,
             })
@@ -164,6 +167,7 @@ fn heading(heading: &str) -> String {
         "median of ratios" => "by round".to_owned(),
         "CPU s per 100k samples: loadgen-node" => "CPU s: loadgen".to_owned(),
         "sut-node" => "sut".to_owned(),
+        "cores busy with other work" => "others".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -171,10 +175,10 @@ fn heading(heading: &str) -> String {
 /// By the ratio of medians; nothing is met by a row that is not whole.
 fn met(outcome: &Outcome) -> Option<bool> {
     let ratio = outcome.ratio().filter(|_| outcome.failure.is_none())?;
-    Some(outcome.row.goal.is_met(ratio.of_medians))
+    Some(outcome.row.goal.is_met(ratio.of_medians) && outcome.is_otherwise_met)
 }
 
-fn cells(outcome: &Outcome) -> [String; 9] {
+fn cells(outcome: &Outcome) -> [String; 10] {
     let unit = outcome.row.unit;
     let ratio = outcome.ratio();
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
@@ -193,6 +197,7 @@ fn cells(outcome: &Outcome) -> [String; 9] {
         },
         number(cpu.map(|cpu| cpu[0])),
         number(cpu.map(|cpu| cpu[1])),
+        number(outcome.others),
     ]
 }
 
@@ -234,7 +239,7 @@ mod tests {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(
             words[1..],
-            ["100/100/100", "us", "110/110/110", "us", "1.10", "1.10", "<=", "1.20", "yes", "1.00", "0.50"]
+            ["100/100/100", "us", "110/110/110", "us", "1.10", "1.10", "<=", "1.20", "yes", "1.00", "0.50", "-"]
         );
     }
 

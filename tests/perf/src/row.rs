@@ -134,6 +134,10 @@ pub(crate) struct Outcome {
     pub(crate) ours: Vec<Figure>,
     /// Why it is not whole.
     pub(crate) failure: Option<String>,
+    /// Whether what the goal wants beside the ratio is there.
+    pub(crate) is_otherwise_met: bool,
+    /// Cores that other programs kept busy meanwhile.
+    pub(crate) others: Option<f64>,
     /// What else there is to say.
     pub(crate) note: Option<String>,
 }
@@ -147,6 +151,12 @@ pub(crate) struct Ratio {
 }
 
 impl Outcome {
+    /// Nothing measured yet.
+    pub(crate) fn new(row: Row) -> Outcome {
+        let (reference, ours) = (Vec::new(), Vec::new());
+        Outcome { row, reference, ours, failure: None, is_otherwise_met: true, others: None, note: None }
+    }
+
     pub(crate) fn values(&self) -> Vec<f64> {
         self.ours.iter().map(|figure| figure.value).collect()
     }
@@ -176,7 +186,7 @@ pub(crate) mod tests {
         let row = crate::rows::all()[0];
         let cpu = Cpu { loadgen_s: 0.5, sut_s: 0.25, samples: 50_000 };
         let ours = ours.iter().map(|&value| Figure { value, cpu }).collect();
-        Outcome { row, reference: reference.to_vec(), ours, failure: None, note: None }
+        Outcome { reference: reference.to_vec(), ours, ..Outcome::new(row) }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 /// Stops when the smallest failed rate is at most this much above the largest that held.
 const FINE_ENOUGH: f64 = 1.05;
 /// Rates that nothing here can be so slow or so fast as to need.
-const SLOWEST: f64 = 100.0;
+const SLOWEST: f64 = 1_000.0;
 const FASTEST: f64 = 50e6;
 
 /// A search, told of each trial.

@@ -13,7 +13,7 @@ use crate::process::{Place, Starter};
 /// Goodput, bytes per second.
 pub(crate) fn goodput(starter: &Starter, seconds: f64, patience: Duration) -> Result<f64> {
     if Command::new("iperf3").arg("--version").output().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        bail!("missing: apt-get install iperf3");
+        bail!("reference missing: apt-get install iperf3");
     }
     // It takes no port 0; nobody else is likely to take this one in between.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port().to_string();

@@ -16,7 +16,8 @@ pub(crate) mod iperf;
 pub(crate) mod tls;
 
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use tokio::runtime::Runtime;
@@ -41,27 +42,28 @@ pub(crate) fn run(command: Reference) -> Result<()> {
 }
 
 fn serve(args: &Serve) -> Result<()> {
-    let files = || {
-        let [certificate, key] =
-            [&args.tls_cert, &args.tls_key].map(|path| path.as_deref().context("--tls-cert and --tls-key"));
-        Ok::<_, anyhow::Error>((certificate?, key?))
-    };
-    if args.kind == Kind::Quic {
-        let (certificate, key) = files()?;
-        return runtime()?.block_on(quic::serve(certificate, key));
-    }
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    announce(listener.local_addr()?)?;
+    let file = |path: &Option<PathBuf>| path.clone().context("--tls-cert and --tls-key");
+    let files = || Ok::<_, anyhow::Error>((file(&args.tls_cert)?, file(&args.tls_key)?));
     match args.kind {
-        Kind::PingPong => ping_pong::serve(&listener, args.size),
-        Kind::Pipeline => runtime()?.block_on(pipeline::serve(listener)),
-        Kind::Unary => runtime()?.block_on(unary::serve(listener)),
+        Kind::PingPong => ping_pong::serve(&listen()?, args.size),
+        Kind::Pipeline => runtime()?.block_on(pipeline::serve(listen()?)),
+        Kind::Unary => runtime()?.block_on(unary::serve(listen()?)),
         Kind::StreamTls => {
             let (certificate, key) = files()?;
-            runtime()?.block_on(stream_tls::serve(listener, certificate, key))
+            runtime()?.block_on(stream_tls::serve(listen()?, &certificate, &key))
         }
-        Kind::Quic => unreachable!(),
+        Kind::Quic => {
+            let (certificate, key) = files()?;
+            runtime()?.block_on(quic::serve(&certificate, &key))
+        }
     }
+}
+
+/// A TCP port of its own, announced: connections that come before anyone accepts them wait.
+fn listen() -> Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    announce(listener.local_addr()?)?;
+    Ok(listener)
 }
 
 fn drive(args: &Drive) -> Result<f64> {
@@ -77,7 +79,7 @@ fn drive(args: &Drive) -> Result<f64> {
 }
 
 /// Tells the parent where the answering side is.
-fn announce(address: std::net::SocketAddr) -> Result<()> {
+fn announce(address: SocketAddr) -> Result<()> {
     writeln!(std::io::stdout(), "{address}").context("standard output")
 }
 
