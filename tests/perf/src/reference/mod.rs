@@ -24,8 +24,9 @@ use tokio::runtime::Runtime;
 
 use crate::args::{Drive, Kind, Reference, Serve};
 
-/// Requests that may be without an answer, for all references that pipeline large ones.
-const IN_FLIGHT: usize = 8;
+/// Requests that may be without an answer, for all references that pipeline large ones: enough to keep both sides busy,
+/// few enough that what is sent does not fall out of the cache before it is received, which costs more than it brings.
+const IN_FLIGHT: usize = 4;
 /// Distinct payloads.
 const PAYLOADS: usize = 64;
 /// Bytes of every answer.
