@@ -16,8 +16,11 @@ mod rows;
 mod search;
 mod stats;
 
+use std::fs::File;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -57,16 +60,24 @@ fn run(cli: Cli) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let context = measure::Context::new(&cli)?;
-    let begin = std::time::Instant::now();
+    // Created before the long part, so that a path that will not do is told at once.
+    let [mut json, mut markdown] = [create(cli.json.as_deref())?, create(cli.markdown.as_deref())?];
+    context.look_around()?;
+    let begin = Instant::now();
     let results: Vec<row::Outcome> = rows.into_iter().map(|row| measure::measure(&context, row)).collect();
-    let report = report::Report::new(results, if cli.soak { 1 } else { cli.rounds }, begin.elapsed());
+    let rounds = if cli.soak { 1 } else { cli.rounds };
+    let report = report::Report::new(results, rounds, begin.elapsed());
     write!(stdout, "{}", report.text())?;
-    if let Some(path) = &cli.json {
-        let text = serde_json::to_string_pretty(&report.json())? + "\n";
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(file) = &mut json {
+        writeln!(file, "{}", serde_json::to_string_pretty(&report.json())?).context("--json")?;
     }
-    if let Some(path) = &cli.markdown {
-        std::fs::write(path, report.markdown()).with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(file) = &mut markdown {
+        write!(file, "{}", report.markdown()).context("--markdown")?;
     }
     Ok(report.is_complete())
+}
+
+fn create(path: Option<&Path>) -> anyhow::Result<Option<File>> {
+    let create = |path: &Path| File::create(path).with_context(|| format!("cannot write {}", path.display()));
+    path.map(create).transpose()
 }

@@ -23,6 +23,8 @@ mod soak;
 const SECONDS: f64 = 1.5;
 /// A process of ours or of a reference that takes longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Cores kept busy by others that are worth a warning.
+const BUSY: f64 = 0.1;
 /// Samples of the Offline run that finds out how many fill [`SECONDS`].
 const FIRST_GUESS: f64 = 1_000.0;
 /// Where the search for the largest Server rate begins, and its first and its later steps.
@@ -55,6 +57,17 @@ impl Context {
         let starter = Starter::new(folder.path())?;
         let tls = tls::Files::make(folder.path())?;
         Ok(Context { rounds: cli.rounds, starter, programs, tls, myself, folder })
+    }
+
+    /// Looks for a second, and tells if somebody else keeps the machine busy.
+    pub(crate) fn look_around(&self) -> Result<()> {
+        let before = Moment::now()?;
+        std::thread::sleep(Duration::from_secs(1));
+        let others = Moment::now()?.others_since(&before);
+        if others > BUSY {
+            tell(&format!("other programs keep {others:.1} cores busy: the figures will be disturbed"));
+        }
+        Ok(())
     }
 
     fn run(&self, spec: &Spec) -> Result<Run> {
