@@ -20,6 +20,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use tokio::runtime::Runtime;
 
 use crate::args::{Drive, Kind, Reference, Serve};
@@ -34,6 +36,8 @@ const ANSWER: usize = 8;
 
 /// Runs a process of a reference.
 pub(crate) fn run(command: Reference) -> Result<()> {
+    // A parent that is killed cannot end what it started.
+    set_pdeathsig(Signal::SIGKILL)?;
     let number = match command {
         Reference::Serve(args) => return serve(&args),
         Reference::Drive(args) => drive(&args)?,
