@@ -74,7 +74,7 @@ pub enum Driver {
 /// How [`crate::Run::pump`] waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    /// Until then; `None`: until something is delivered.
+    /// Until then; `None`: until something is delivered, or for a tenth of a second or so.
     pub until: Option<Instant>,
     /// Whether a delivery ends it.
     pub on_delivery: bool,

@@ -25,6 +25,9 @@ use crate::watch::{Patience, watch};
 /// fraction of waking up for each.
 const SHORTEST_NAP: Duration = Duration::from_micros(50);
 
+/// What the runtime's own clock may be late by, generously.
+const COARSE_NAP: Duration = Duration::from_millis(3);
+
 /// How long streams get to end in good order once the run is over.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -109,30 +112,25 @@ impl Carrier {
     }
 
     /// Does the network's work on this thread while it waits. Does nothing when threads do the work.
-    pub(crate) fn pump(&self, delivered: &Notify, wait: &Wait) {
+    pub(crate) fn pump(&self, shared: &Shared, delivered: &Notify, wait: &Wait) {
         let Carrier::Inline { runtime, alarm, .. } = self else { return };
         runtime.block_on(async {
-            // One turn in any case: whoever is always late must not starve the network.
-            tokio::task::yield_now().await;
-            let arrived = || wait.on_delivery && delivered.notified().now_or_never().is_some();
-            while !arrived() {
+            // In here a wake-up is a push to a queue; from outside it would be a system call.
+            shared.wake_filled();
+            loop {
+                if wait.on_delivery && delivered.notified().now_or_never().is_some() {
+                    return;
+                }
                 let ahead = wait.until.map(|until| until.saturating_duration_since(Instant::now()));
                 match ahead {
-                    Some(Duration::ZERO) => return,
+                    // Late already; the network gets its turn all the same.
+                    Some(Duration::ZERO) => return tokio::task::yield_now().await,
                     Some(ahead) if ahead <= wait.spin => tokio::task::yield_now().await,
                     None if wait.spin == Duration::MAX => tokio::task::yield_now().await,
-                    _ => {
-                        let nap = async {
-                            match ahead {
-                                Some(ahead) => alarm.until(Instant::now() + nap_length(ahead, wait)).await,
-                                None => std::future::pending().await,
-                            }
-                        };
-                        tokio::select! {
-                            () = delivered.notified(), if wait.on_delivery => return,
-                            () = nap => {}
-                        }
-                    }
+                    ahead => tokio::select! {
+                        () = delivered.notified(), if wait.on_delivery => return,
+                        () = nap(ahead, wait, alarm) => {}
+                    },
                 }
             }
         });
@@ -192,9 +190,19 @@ pub fn shorten_slice() {
     }
 }
 
-/// How much of the time ahead is slept.
-fn nap_length(ahead: Duration, wait: &Wait) -> Duration {
-    if wait.spin.is_zero() { ahead.max(SHORTEST_NAP) } else { ahead - wait.spin }
+/// Sleeps through most of what is ahead.
+async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: &Alarm) {
+    let Some(ahead) = ahead else { return std::future::pending().await };
+    if wait.on_delivery {
+        // What is waited for is the delivery; the time is a ceiling, and the runtime's clock costs no system call.
+        tokio::time::sleep(ahead).await;
+    } else if ahead > 2 * COARSE_NAP {
+        tokio::time::sleep(ahead - COARSE_NAP).await;
+    } else if wait.spin.is_zero() {
+        alarm.until(Instant::now() + ahead.max(SHORTEST_NAP)).await;
+    } else {
+        alarm.until(Instant::now() + (ahead - wait.spin)).await;
+    }
 }
 
 /// Spawns, on the runtime that is entered, what carries these lanes and what watches over them.

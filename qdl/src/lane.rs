@@ -39,6 +39,8 @@ pub(crate) struct Lane {
     pub(crate) silent_ticks: AtomicU32,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
+    /// Its writer is to be woken when the thread that drives it does so next.
+    pub(crate) filled: AtomicBool,
 }
 
 /// Samples on their way in from whoever issues.
@@ -123,6 +125,7 @@ impl Lane {
             outstanding_bytes: AtomicU64::new(0),
             silent_ticks: AtomicU32::new(0),
             closing: AtomicBool::new(false),
+            filled: AtomicBool::new(false),
         }
     }
 

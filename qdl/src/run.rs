@@ -100,7 +100,7 @@ impl Run {
     /// Otherwise returns at once.
     pub fn pump(&self, wait: &Wait) {
         if let Some(carrier) = &self.carrier {
-            carrier.pump(&self.delivered, wait);
+            carrier.pump(&self.shared, &self.delivered, wait);
         }
     }
 

@@ -20,6 +20,8 @@ const PULL_SAMPLES: u64 = 32;
 
 pub(crate) struct Shared {
     pub(crate) policy: Policy,
+    /// Whoever issues also drives the lanes.
+    inline: bool,
     pub(crate) nodes: Vec<Node>,
     pub(crate) sink: Arc<dyn Sink>,
     backlog: Mutex<VecDeque<Sample>>,
@@ -58,9 +60,10 @@ impl Node {
 }
 
 impl Shared {
-    pub(crate) fn new(policy: Policy, nodes: Vec<Node>, sink: Arc<dyn Sink>) -> Shared {
+    pub(crate) fn new(policy: Policy, inline: bool, nodes: Vec<Node>, sink: Arc<dyn Sink>) -> Shared {
         Shared {
             policy,
+            inline,
             nodes,
             sink,
             backlog: Mutex::default(),
@@ -111,7 +114,7 @@ impl Shared {
             match lane.push(sample, now) {
                 Ok(idle) => {
                     if idle {
-                        lane.wake();
+                        self.filled(lane);
                     }
                     return None;
                 }
@@ -205,8 +208,23 @@ impl Shared {
         }
     }
 
+    /// There is something for every lane to look at.
     pub(crate) fn wake_lanes(&self) {
-        self.lanes().for_each(Lane::wake);
+        self.lanes().for_each(|lane| self.filled(lane));
+    }
+
+    /// Wakes the lane's writer; when the caller's own thread drives it, the next time it does.
+    fn filled(&self, lane: &Lane) {
+        if self.inline {
+            lane.filled.store(true, Relaxed);
+        } else {
+            lane.wake();
+        }
+    }
+
+    /// Wakes the writers of lanes that have been filled since the last time.
+    pub(crate) fn wake_filled(&self) {
+        self.lanes().filter(|lane| lane.filled.swap(false, Relaxed)).for_each(Lane::wake);
     }
 
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
@@ -256,7 +274,7 @@ mod tests {
 
     fn shared(policy: Policy) -> (Shared, Arc<Kept>) {
         let kept = Arc::new(Kept::default());
-        (Shared::new(policy, vec![node(0, 3, 2), node(1, 3, 2)], kept.clone()), kept)
+        (Shared::new(policy, false, vec![node(0, 3, 2), node(1, 3, 2)], kept.clone()), kept)
     }
 
     fn samples(count: u64) -> impl Iterator<Item = Sample> {

@@ -126,4 +126,7 @@ pub trait Sink: Send + Sync + 'static {
 
     /// The backlog of [`crate::Run::issue`] has room again (only under [`crate::Policy::Pull`]).
     fn room(&self) {}
+
+    /// Nothing happened, but some time has passed: comes about ten times a second.
+    fn tick(&self) {}
 }

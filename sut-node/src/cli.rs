@@ -80,6 +80,9 @@ struct ServeArgs {
     /// Inferences at one time, each on a thread with its own copy of the session.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
     workers: NonZeroUsize,
+    /// Never sleep while a run has the node: lowest latency, one core burnt. The LoadGen node has the same flag.
+    #[arg(long, env = "LON_BUSY_POLL")]
+    busy_poll: bool,
 }
 
 #[derive(Args, Debug)]
@@ -151,6 +154,7 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     config.max_batch = args.max_batch;
     config.max_delay = args.max_delay;
     config.workers = args.workers;
+    config.busy_poll = args.busy_poll;
     let listener = TcpListener::bind(&args.listen)
         .with_context(|| format!("cannot listen on {} (--listen)", args.listen))
         .map_err(usage)?;

@@ -20,6 +20,8 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// How long SIGTERM waits for answers under way.
     pub drain: Duration,
+    /// While a run has the node, ask the network again and again instead of sleeping.
+    pub busy_poll: bool,
 }
 
 impl ServeConfig {
@@ -32,6 +34,7 @@ impl ServeConfig {
             workers: NonZeroUsize::MIN,
             limits: Limits::default(),
             drain: Duration::from_secs(30),
+            busy_poll: false,
         }
     }
 }

@@ -89,6 +89,9 @@ pub async fn serve(
     let (stop_sender, stop) = watch::channel(false);
     let drain = config.drain;
     let claim = Claim::default();
+    if config.busy_poll {
+        tokio::spawn(stay_awake(Arc::clone(&claim)));
+    }
     let service = Arc::new(Service::new(config, backend, Arc::clone(&queue), stop.clone(), Arc::clone(&claim)));
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<GrpcNode>().await;
@@ -126,6 +129,17 @@ pub async fn serve(
         }
     }
     outcome
+}
+
+/// Keeps the runtime from sleeping while a run has the node: each turn asks the sockets anew.
+async fn stay_awake(claim: Claim) {
+    loop {
+        if service::is_at_work(&claim) {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(LOOK_AROUND).await;
+        }
+    }
 }
 
 /// After shutdown began: resolves when nothing is left to answer (false), or when the time is up (true). Connections
