@@ -71,6 +71,11 @@ impl Run {
         self.shared.room()
     }
 
+    /// Samples that all nodes together take in before they are full.
+    pub fn capacity(&self) -> u64 {
+        self.shared.nodes.iter().map(|node| node.max_samples).sum()
+    }
+
     /// Tells every node, once everything issued has been sent, how many samples it got, so that none of them waits
     /// for more. Does not block; may be called once per phase.
     pub fn flush(&self) {

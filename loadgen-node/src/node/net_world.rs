@@ -62,6 +62,11 @@ impl NetWorld {
         }
     }
 
+    /// Samples that all nodes together take in.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.run.capacity()
+    }
+
     /// What the run was made of, for the end of it.
     pub(crate) fn into_parts(self) -> (Run, Dataset, Tally) {
         (self.run, self.dataset, self.tally)

@@ -18,6 +18,7 @@ use super::logs::{AccuracyLog, Logs};
 use super::net_world::NetWorld;
 use super::pace::{Circumstances, Pacing};
 use super::progress::{Counts, Progress};
+use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
 use super::{peak, result, screen, targets};
@@ -88,7 +89,9 @@ fn drive<'a>(
     let mut world = NetWorld::new(run, inbox, dataset, pacing, signals.run_begins(), counts);
     let started = SystemTime::now();
     tracing::info!("run started: {} {}", args.scenario.name(), plan.requested().mode.name());
+    let watch = Watch::begin();
     let outcome = crate::run::run(&plan, &mut world, &mut log, options);
+    let saturation = watch.end(pacing, world.capacity());
     drop(progress);
     let (run, dataset, tally) = world.into_parts();
     let reports = run.end();
@@ -108,6 +111,7 @@ fn drive<'a>(
         names,
         tally,
         accuracy,
+        saturation,
         started,
     };
     result::add_reasons(&mut finished);

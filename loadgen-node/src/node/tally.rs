@@ -14,6 +14,7 @@ pub(crate) struct Tally {
     stages: [Histogram<u64>; 6],
     zeros: [u64; 6],
     failures: BTreeMap<String, u64>,
+    refused: u64,
 }
 
 /// Kinds of failure that are told apart; texts come from the nodes and could be without number.
@@ -21,7 +22,7 @@ const MAX_KINDS: usize = 32;
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; 6], failures: BTreeMap::new() }
+        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; 6], failures: BTreeMap::new(), refused: 0 }
     }
 }
 
@@ -42,11 +43,17 @@ impl Tally {
     }
 
     pub(crate) fn failed(&mut self, failure: &Failure) {
+        self.refused += u64::from(*failure == Failure::Overload);
         let mut text = failure.to_string();
         if self.failures.len() >= MAX_KINDS && !self.failures.contains_key(&text) {
             text = "other failures".to_owned();
         }
         *self.failures.entry(text).or_default() += 1;
+    }
+
+    /// Samples that found every node full.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Why samples failed, and how many of each.

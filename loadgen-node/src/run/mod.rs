@@ -77,6 +77,8 @@ pub struct PhaseOutcome {
     pub counts: Counts,
     /// Schedule lag.
     pub lag: LagStats,
+    /// Most samples outstanding at one time.
+    pub max_pending: u64,
     /// The end of every sample; only of the performance phase that is judged.
     pub timeline: Option<Timeline>,
 }
