@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use lon_net::tls::ServerTls;
 use lon_proto::limits;
 
 /// Everything [`crate::serve`] wants to know besides the backend.
@@ -20,6 +21,9 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// How long SIGTERM waits for answers under way.
     pub drain: Duration,
+    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows none, shows a certificate that
+    /// nobody can verify. Whether that is allowed is the caller's to decide.
+    pub tls: Option<ServerTls>,
 }
 
 impl ServeConfig {
@@ -32,6 +36,7 @@ impl ServeConfig {
             workers: NonZeroUsize::MIN,
             limits: Limits::default(),
             drain: Duration::from_secs(30),
+            tls: None,
         }
     }
 }
