@@ -2,7 +2,7 @@
 //! pipe never delays them; each node has one.
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::address::NodeAddress;
 use crate::config::Config;
 use crate::describe::NodeDescription;
 use crate::error::{ConnectError, explain};
-use crate::stream;
+use crate::remote::Remote;
 use crate::text::printable;
 
 /// Pause between attempts to reach a node that is not there yet.
@@ -98,13 +98,14 @@ impl Control {
     /// Connects, trying again until `wait_ready` has passed when the node is not there yet.
     pub(crate) async fn connect(address: NodeAddress, config: &Config) -> Result<Control, ConnectError> {
         let deadline = Instant::now() + config.wait_ready;
+        let remote = Remote { address: address.clone(), tls: config.tls.clone(), counters: Arc::default() };
         loop {
             let unreachable = |error: &tonic::transport::Error| ConnectError::Unreachable {
                 address: address.clone(),
                 reason: explain(error),
             };
-            let endpoint = stream::endpoint(&address, config.call_timeout).map_err(|error| unreachable(&error))?;
-            match tokio::time::timeout(config.call_timeout, endpoint.connect()).await {
+            let channel = remote.channel(config.call_timeout, |io| io);
+            match tokio::time::timeout(config.call_timeout, channel).await {
                 Ok(Ok(channel)) => {
                     let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
                     return Ok(Control { address, client, timeout: config.call_timeout });
