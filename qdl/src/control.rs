@@ -17,7 +17,7 @@ use tonic::{Code, Request, Response, Status};
 use crate::address::NodeAddress;
 use crate::config::Config;
 use crate::describe::NodeDescription;
-use crate::error::{ConnectError, explain};
+use crate::error::{ConnectError, explain, explain_status};
 use crate::remote::Remote;
 use crate::text::printable;
 
@@ -108,7 +108,7 @@ impl Control {
             match tokio::time::timeout(config.call_timeout, channel).await {
                 Ok(Ok(channel)) => {
                     let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
-                    return Ok(Control { address, client, timeout: config.call_timeout });
+                    return Ok(Control { address, client, timeout: config.call_timeout, tls: config.tls.is_some() });
                 }
                 Ok(Err(error)) if Instant::now() >= deadline => return Err(unreachable(&error)),
                 Err(_) if Instant::now() >= deadline => {
@@ -126,6 +126,20 @@ impl Control {
         let answer = self.name_or_error().await;
         let rtt = started.elapsed();
         NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
+    }
+
+    /// The name, asked on a connection that was just made: a node that does not want it as it is, hangs up now.
+    pub(crate) async fn first_name(&self) -> Result<String, ConnectError> {
+        let perhaps = match self.tls {
+            true => "it asks clients for a certificate (--tls-cert and --tls-key), or does not accept this one",
+            false => "it speaks TLS (--tls-ca)",
+        };
+        self.name_or_error().await.map_err(|error| match error {
+            ConnectError::Unreachable { address, reason } => {
+                ConnectError::Unreachable { address, reason: format!("it hung up ({reason}); perhaps {perhaps}") }
+            }
+            error => error,
+        })
     }
 
     /// Asks for the name, with a fresh nonce.
@@ -217,7 +231,7 @@ impl Control {
                 ConnectError::WireVersion { address, ours: WIRE_VERSION, reason: printable(status.message()) }
             }
             Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
-                ConnectError::Unreachable { address, reason: printable(status.message()) }
+                ConnectError::Unreachable { address, reason: explain_status(status) }
             }
             _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
         }

@@ -47,7 +47,7 @@ impl Qdl {
         let ours = config.clone();
         let reached = control.wait(async move {
             let controls = try_join_all(ours.nodes.iter().map(|node| Control::connect(node.clone(), &ours))).await?;
-            let names = try_join_all(controls.iter().map(Control::name_or_error)).await?;
+            let names = try_join_all(controls.iter().map(Control::first_name)).await?;
             check_names(&names, &ours)?;
             let descriptions = try_join_all(controls.iter().map(Control::describe)).await?;
             Ok((controls, descriptions))
