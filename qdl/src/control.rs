@@ -76,6 +76,7 @@ pub(crate) struct Control {
     pub(crate) address: NodeAddress,
     client: SutNodeClient<Channel>,
     timeout: Duration,
+    tls: bool,
 }
 
 /// One round trip for a node's name.
