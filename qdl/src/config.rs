@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use lon_net::tls::ClientTls;
+
 use crate::address::NodeAddress;
 
 /// Everything [`crate::Qdl::connect`] wants to know.
@@ -16,12 +18,45 @@ pub struct Config {
     pub wait_ready: Duration,
     /// How long one attempt to connect, or one control call, may take.
     pub call_timeout: Duration,
+    /// What samples and answers travel over. Control calls always go over gRPC.
+    pub transport: Transport,
+    /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, whoever answers is taken
+    /// for the node; whether that is allowed is the caller's to decide.
+    pub tls: Option<ClientTls>,
 }
 
 impl Config {
     /// Defaults for these nodes.
     pub fn new(nodes: Vec<NodeAddress>) -> Config {
-        Config { nodes, client: String::new(), wait_ready: Duration::ZERO, call_timeout: Duration::from_secs(5) }
+        Config {
+            nodes,
+            client: String::new(),
+            wait_ready: Duration::ZERO,
+            call_timeout: Duration::from_secs(5),
+            transport: Transport::Grpc,
+            tls: None,
+        }
+    }
+}
+
+/// What samples and answers travel over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// One HTTP/2 stream to a connection.
+    Grpc,
+    /// The same messages on a connection of their own, with nothing around them.
+    Tcp,
+    /// Several streams to a connection, so that a large sample does not hold up small ones.
+    Quic,
+}
+
+impl Transport {
+    /// Lanes that share one connection.
+    pub(crate) fn lanes(self) -> usize {
+        match self {
+            Transport::Grpc | Transport::Tcp => 1,
+            Transport::Quic => 4,
+        }
     }
 }
 
@@ -32,7 +67,7 @@ pub struct RunConfig {
     pub policy: Policy,
     /// Which thread does the network's work.
     pub driver: Driver,
-    /// Dispatch streams to each node, each on a connection of its own.
+    /// Connections to each node, each with one Dispatch stream (QUIC: four).
     pub connections: NonZeroUsize,
     /// A sample without an answer after this long has failed.
     pub response_timeout: Duration,

@@ -2,7 +2,7 @@
 //! pipe never delays them; each node has one.
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use tonic::{Code, Request, Response, Status};
 use crate::address::NodeAddress;
 use crate::config::Config;
 use crate::describe::NodeDescription;
-use crate::error::{ConnectError, explain};
-use crate::stream;
+use crate::error::{ConnectError, explain, explain_status};
+use crate::remote::Remote;
 use crate::text::printable;
 
 /// Pause between attempts to reach a node that is not there yet.
@@ -76,6 +76,7 @@ pub(crate) struct Control {
     pub(crate) address: NodeAddress,
     client: SutNodeClient<Channel>,
     timeout: Duration,
+    tls: bool,
 }
 
 /// One round trip for a node's name.
@@ -98,16 +99,17 @@ impl Control {
     /// Connects, trying again until `wait_ready` has passed when the node is not there yet.
     pub(crate) async fn connect(address: NodeAddress, config: &Config) -> Result<Control, ConnectError> {
         let deadline = Instant::now() + config.wait_ready;
+        let remote = Remote { address: address.clone(), tls: config.tls.clone(), counters: Arc::default() };
         loop {
             let unreachable = |error: &tonic::transport::Error| ConnectError::Unreachable {
                 address: address.clone(),
                 reason: explain(error),
             };
-            let endpoint = stream::endpoint(&address, config.call_timeout).map_err(|error| unreachable(&error))?;
-            match tokio::time::timeout(config.call_timeout, endpoint.connect()).await {
+            let channel = remote.channel(config.call_timeout, |io| io);
+            match tokio::time::timeout(config.call_timeout, channel).await {
                 Ok(Ok(channel)) => {
                     let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
-                    return Ok(Control { address, client, timeout: config.call_timeout });
+                    return Ok(Control { address, client, timeout: config.call_timeout, tls: config.tls.is_some() });
                 }
                 Ok(Err(error)) if Instant::now() >= deadline => return Err(unreachable(&error)),
                 Err(_) if Instant::now() >= deadline => {
@@ -125,6 +127,20 @@ impl Control {
         let answer = self.name_or_error().await;
         let rtt = started.elapsed();
         NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
+    }
+
+    /// The name, asked on a connection that was just made: a node that does not want it as it is, hangs up now.
+    pub(crate) async fn first_name(&self) -> Result<String, ConnectError> {
+        let perhaps = match self.tls {
+            true => "it asks clients for a certificate (--tls-cert and --tls-key), or does not accept this one",
+            false => "it speaks TLS (--tls-ca)",
+        };
+        self.name_or_error().await.map_err(|error| match error {
+            ConnectError::Unreachable { address, reason } => {
+                ConnectError::Unreachable { address, reason: format!("it hung up ({reason}); perhaps {perhaps}") }
+            }
+            error => error,
+        })
     }
 
     /// Asks for the name, with a fresh nonce.
@@ -216,7 +232,7 @@ impl Control {
                 ConnectError::WireVersion { address, ours: WIRE_VERSION, reason: printable(status.message()) }
             }
             Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
-                ConnectError::Unreachable { address, reason: printable(status.message()) }
+                ConnectError::Unreachable { address, reason: explain_status(status) }
             }
             _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
         }

@@ -10,14 +10,13 @@ use futures_util::FutureExt as _;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
-use tonic::transport::Endpoint;
 
 use crate::alarm::Alarm;
 use crate::config::Wait;
 use crate::error::ConnectError;
 use crate::lane::Lane;
 use crate::shared::Shared;
-use crate::stream;
+use crate::stream::{self, Way};
 use crate::types::NodeFailure;
 use crate::watch::{Patience, watch};
 
@@ -34,7 +33,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// A lane with what it takes to connect it.
 pub(crate) struct Wire {
     pub(crate) lane: Arc<Lane>,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) way: Way,
+    /// Lanes of one connection stay on one thread.
+    pub(crate) connection: usize,
     pub(crate) run_id: Bytes,
     /// How long opening the stream may take.
     pub(crate) timeout: Duration,
@@ -63,10 +64,10 @@ impl Carrier {
         wires: Vec<Wire>,
         patience: Patience,
     ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
-        let count = count.get().min(wires.len().max(1));
+        let count = count.get().min(wires.last().map_or(1, |last| last.connection + 1));
         let mut shares: Vec<Vec<Wire>> = (0..count).map(|_| Vec::new()).collect();
-        for (number, wire) in wires.into_iter().enumerate() {
-            shares[number % count].push(wire);
+        for wire in wires {
+            shares[wire.connection % count].push(wire);
         }
         let mut opened = Vec::new();
         let mut threads = Vec::new();

@@ -99,8 +99,16 @@ pub enum ConnectError {
 
 /// An error with its causes, as one line without repetitions.
 pub(crate) fn explain(error: &(dyn Error + 'static)) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut cause = Some(error);
+    with_causes(error.to_string(), error.source())
+}
+
+/// The same of a status: what it says, and what is behind it when it was not the node that said it.
+pub(crate) fn explain_status(status: &Status) -> String {
+    with_causes(status.message().to_owned(), status.source())
+}
+
+fn with_causes(first: String, mut cause: Option<&(dyn Error + 'static)>) -> String {
+    let mut parts = vec![first];
     while let Some(error) = cause {
         let text = error.to_string();
         if !parts.iter().any(|part| part.contains(&text)) {

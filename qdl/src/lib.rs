@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Qdl ── control connections: names, descriptions, claims, flushes, ends          control, name, describe
-//!  └ Run ── issue ─> which node ─> lane ─> writer ══ gRPC stream ══> SUT node     shared, window, lane, stream
+//!  └ Run ── issue ─> which node ─> lane ─> writer ══ one stream ══> SUT node      shared, window, lane, stream
 //!       └─ Sink <─ each sample's end, once ─ slots <─ reader <══════════╝         slots, types
 //! ```
 //!
@@ -25,6 +25,7 @@ mod error;
 mod lane;
 mod name;
 mod qdl;
+mod remote;
 mod run;
 mod shared;
 mod slots;
@@ -36,7 +37,7 @@ mod watch;
 mod window;
 
 pub use address::{AddressError, DEFAULT_PORT, NodeAddress};
-pub use config::{Config, Driver, Policy, RunConfig, Wait};
+pub use config::{Config, Driver, Policy, RunConfig, Transport, Wait};
 pub use control::NameTrip;
 pub use counters::NodeCounts;
 pub use describe::{Host, NodeDescription};

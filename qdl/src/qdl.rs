@@ -17,9 +17,10 @@ use crate::driver::{Carrier, Wire};
 use crate::error::ConnectError;
 use crate::lane::Lane;
 use crate::name::{NETWORK_SUT, SutName};
+use crate::remote::Remote;
 use crate::run::Run;
 use crate::shared::{Node, Shared};
-use crate::stream;
+use crate::stream::Way;
 use crate::text::printable;
 use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
 use crate::watch::Patience;
@@ -46,7 +47,7 @@ impl Qdl {
         let ours = config.clone();
         let reached = control.wait(async move {
             let controls = try_join_all(ours.nodes.iter().map(|node| Control::connect(node.clone(), &ours))).await?;
-            let names = try_join_all(controls.iter().map(Control::name_or_error)).await?;
+            let names = try_join_all(controls.iter().map(Control::first_name)).await?;
             check_names(&names, &ours)?;
             let descriptions = try_join_all(controls.iter().map(Control::describe)).await?;
             Ok((controls, descriptions))
@@ -81,8 +82,7 @@ impl Qdl {
             Driver::Inline => Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }),
             Driver::Threads(_) => sink,
         };
-        let nodes = self.descriptions.iter().zip(&claims).enumerate();
-        let nodes = nodes.map(|(index, (node, claim))| new_node(NodeIndex(index), node, claim, config)).collect();
+        let nodes = claims.iter().enumerate().map(|(index, claim)| self.new_node(index, claim, config)).collect();
         let shared = Arc::new(Shared::new(config.policy, config.driver == Driver::Inline, nodes, sink));
         let wires = self.wires(&shared, &run_id)?;
         let owners: Vec<NodeIndex> = wires.iter().map(|wire| wire.lane.node).collect();
@@ -133,34 +133,41 @@ impl Qdl {
     }
 
     fn wires(&self, shared: &Shared, run_id: &Bytes) -> Result<Vec<Wire>, ConnectError> {
+        let Config { transport, tls, call_timeout, .. } = &self.config;
         let mut wires = Vec::new();
+        let mut connection = 0;
         for (node, description) in shared.nodes.iter().zip(&self.descriptions) {
-            let address = &description.address;
-            for lane in &node.lanes {
-                let endpoint = stream::endpoint(address, self.config.call_timeout);
-                let endpoint = endpoint.map_err(|error| ConnectError::Unreachable {
-                    address: address.clone(),
-                    reason: error.to_string(),
-                })?;
-                let timeout = self.config.call_timeout;
-                wires.push(Wire { lane: Arc::clone(lane), endpoint, run_id: run_id.clone(), timeout });
+            let (address, counters) = (description.address.clone(), Arc::clone(&node.sockets));
+            let remote = Remote { address, tls: tls.clone(), counters };
+            for lanes in node.lanes.chunks(transport.lanes()) {
+                let way = Way::new(*transport, remote.clone());
+                let way = way.map_err(|error| ConnectError::Os { what: "QUIC", reason: error.to_string() })?;
+                wires.extend(lanes.iter().map(|lane| Wire {
+                    lane: Arc::clone(lane),
+                    way: way.clone(),
+                    connection,
+                    run_id: run_id.clone(),
+                    timeout: *call_timeout,
+                }));
+                connection += 1;
             }
         }
         Ok(wires)
     }
-}
 
-fn new_node(index: NodeIndex, node: &NodeDescription, claim: &v1::StartRunResponse, config: &RunConfig) -> Node {
-    let lane = |_| Arc::new(Lane::new(index, limits::MAX_SAMPLE_BYTES));
-    let max_samples = claim.max_samples_in_flight.max(1);
-    Node {
-        name: node.name.clone(),
-        lanes: (0..config.connections.get()).map(lane).collect(),
-        counters: NodeCounters::default(),
-        lost: OnceLock::new(),
-        max_samples,
-        max_bytes: claim.max_bytes_in_flight,
-        window: Mutex::new(PullWindow::new(claim.busy_samples, max_samples)),
+    fn new_node(&self, index: usize, claim: &v1::StartRunResponse, config: &RunConfig) -> Node {
+        let lane = |_| Arc::new(Lane::new(NodeIndex(index), limits::MAX_SAMPLE_BYTES));
+        let max_samples = claim.max_samples_in_flight.max(1);
+        Node {
+            name: self.descriptions[index].name.clone(),
+            lanes: (0..config.connections.get() * self.config.transport.lanes()).map(lane).collect(),
+            counters: NodeCounters::default(),
+            sockets: Arc::default(),
+            lost: OnceLock::new(),
+            max_samples,
+            max_bytes: claim.max_bytes_in_flight,
+            window: Mutex::new(PullWindow::new(claim.busy_samples, max_samples)),
+        }
     }
 }
 

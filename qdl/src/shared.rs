@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::Se
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use lon_net::io::SocketCounters;
 use tokio::sync::Notify;
 
 use crate::config::Policy;
@@ -38,6 +39,8 @@ pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) lanes: Vec<Arc<Lane>>,
     pub(crate) counters: NodeCounters,
+    /// What crosses the sockets that carry its lanes (not those of QUIC, which counts for itself).
+    pub(crate) sockets: Arc<SocketCounters>,
     pub(crate) lost: OnceLock<NodeFailure>,
     pub(crate) max_samples: u64,
     pub(crate) max_bytes: u64,
@@ -265,6 +268,7 @@ mod tests {
             name: format!("N{index}"),
             lanes: vec![Arc::new(Lane::new(NodeIndex(index), 1 << 20))],
             counters: NodeCounters::default(),
+            sockets: Arc::default(),
             lost: OnceLock::new(),
             max_samples,
             max_bytes: 1 << 20,

@@ -1,104 +1,179 @@
-//! The gRPC side of a lane: one connection, one Dispatch stream, written and read until either end is done.
+//! The network's side of a lane: one Dispatch stream, written and read until either end is done. What carries it is in
+//! the files below; here is what they have in common.
 
-use std::future::poll_fn;
+mod grpc;
+mod quic;
+mod tcp;
+
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hyper_util::rt::TokioIo;
 use lon_net::flow::{Fill, Filled, Source};
-use lon_net::framing::{Inbound, Outbound};
-use lon_net::grpc::{self, BodySource};
-use lon_net::meter::MeteredIo;
-use lon_proto::limits;
-use lon_proto::v1::{DispatchRequest, Open};
-use tokio::net::TcpStream;
+use lon_net::framing::{Inbound, Incoming, Outbound};
+use lon_proto::v1::{DispatchRequest, DispatchResponse, Open};
 use tokio::sync::oneshot;
 use tonic::Status;
-use tonic::codegen::Service as _;
-use tonic::codegen::http::Uri;
-use tonic::transport::Endpoint;
-use tower::service_fn;
 
-use crate::address::NodeAddress;
-use crate::config::Policy;
+use crate::config::{Policy, Transport};
 use crate::driver::Wire;
-use crate::error::{explain, failure_of};
+use crate::error::failure_of;
 use crate::lane::{Accepted, Lane};
+use crate::remote::Remote;
 use crate::shared::{Node, Shared};
+use crate::text::printable;
 use crate::types::{NodeFailure, Reply};
+use quic::SharedLink;
 
-/// An HTTP/2 endpoint with explicit windows and frames, for hot and control connections alike.
-pub(crate) fn endpoint(address: &NodeAddress, timeout: Duration) -> Result<Endpoint, tonic::transport::Error> {
-    Ok(Endpoint::from_shared(format!("http://{address}"))?
-        .connect_timeout(timeout)
-        .tcp_nodelay(true)
-        .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)
-        .max_frame_size(limits::HTTP2_FRAME_BYTES))
+/// After a write that failed: how long the other end's reason may be on its way.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What carries a lane. Lanes with clones of one way share what can be shared.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    Grpc(Remote),
+    Tcp(Remote),
+    Quic(SharedLink),
+}
+
+impl Way {
+    /// A way for the lanes of one connection.
+    pub(crate) fn new(transport: Transport, remote: Remote) -> io::Result<Way> {
+        Ok(match transport {
+            Transport::Grpc => Way::Grpc(remote),
+            Transport::Tcp => Way::Tcp(remote),
+            Transport::Quic => Way::Quic(SharedLink::new(&remote.address, remote.tls.as_ref())?),
+        })
+    }
 }
 
 /// Opens the stream, reports on `opened`, then carries the lane until it ends. A failure loses the lane's node.
 pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Sender<Result<(), NodeFailure>>) {
-    let Wire { lane, endpoint, run_id, timeout } = wire;
-    let late = |_| Err(NodeFailure::Connection(format!("it did not open the stream within {timeout:?}")));
-    let source = tokio::time::timeout(timeout, open(&shared, &lane, endpoint, run_id)).await.unwrap_or_else(late);
-    let source = match source {
-        Ok(source) => source,
-        Err(failure) => {
-            // Nobody listens only when the start was given up already.
-            let _ = opened.send(Err(failure));
-            return;
+    let Wire { lane, way, run_id, timeout, .. } = wire;
+    let opening = Opening { timeout, opened };
+    let outgoing = Outgoing { shared: Arc::clone(&shared), lane: Arc::clone(&lane), open: None };
+    match way {
+        Way::Grpc(remote) => {
+            let outgoing = Outgoing { open: Some(Open { run_id }), ..outgoing };
+            if let Some(source) = opening.wait(grpc::open(&remote, outgoing, timeout)).await {
+                exchange(&shared, &lane, source, Inbound::default(), pending()).await;
+            }
         }
+        Way::Tcp(remote) => {
+            if let Some((source, inbound, mut io)) = opening.wait(tcp::open(&remote, &framed_open(run_id))).await {
+                let writing = lon_net::tcp::write(&mut io, outgoing, Some(&*lane));
+                exchange(&shared, &lane, source, inbound, writing).await;
+            }
+        }
+        Way::Quic(link) => {
+            if let Some((source, inbound, mut sending)) = opening.wait(link.open(&framed_open(run_id))).await {
+                let writing = lon_net::quic::write(&mut sending, outgoing, Some(&*lane));
+                exchange(&shared, &lane, source, inbound, writing).await;
+            }
+            link.leave().await;
+        }
+    }
+}
+
+/// How long opening may take, and who waits for it.
+struct Opening {
+    timeout: Duration,
+    opened: oneshot::Sender<Result<(), NodeFailure>>,
+}
+
+impl Opening {
+    /// Waits and reports; what was opened is for the caller.
+    async fn wait<T>(self, open: impl Future<Output = Result<T, NodeFailure>>) -> Option<T> {
+        let Opening { timeout, opened } = self;
+        let late = |_| Err(NodeFailure::Connection(format!("it did not open the stream within {timeout:?}")));
+        let (stream, outcome) = match tokio::time::timeout(timeout, open).await.unwrap_or_else(late) {
+            Ok(stream) => (Some(stream), Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
+        // Nobody listens only when the start was given up already.
+        let _ = opened.send(outcome);
+        stream
+    }
+}
+
+/// What a stream without HTTP begins with.
+fn framed_open(run_id: Bytes) -> Vec<u8> {
+    let mut out = Outbound::default();
+    out.push_message(&open_message(Open { run_id }));
+    std::iter::from_fn(|| out.pop()).flatten().collect()
+}
+
+fn open_message(open: Open) -> DispatchRequest {
+    DispatchRequest { open: Some(open), ..DispatchRequest::default() }
+}
+
+/// Waits until the node has taken a stream without HTTP, which it says by a heartbeat. Returns what came behind it.
+async fn accepted(source: &mut impl Source) -> Result<Inbound, NodeFailure> {
+    let mut inbound = Inbound::default();
+    loop {
+        match inbound.next_message::<DispatchResponse>().map_err(|status| failure_of(&status))? {
+            Some(Incoming::Message(message, _)) if message.heartbeat.is_some() => return Ok(inbound),
+            Some(Incoming::Message(..)) => {
+                return Err(NodeFailure::Protocol("it answered before it was asked".to_owned()));
+            }
+            Some(Incoming::End(how)) => return Err(ended(how)),
+            None => {}
+        }
+        match poll_fn(|cx| source.poll_read(cx, &mut inbound)).await {
+            Ok(true) => {}
+            Ok(false) => return Err(ended(Ok(()))),
+            Err(status) => return Err(failure_of(&status)),
+        }
+    }
+}
+
+fn ended(how: Result<(), (tonic::Code, String)>) -> NodeFailure {
+    match how {
+        Ok(()) => NodeFailure::Ended("without a reason".to_owned()),
+        Err((code, text)) => failure_of(&Status::new(code, text)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
+fn broken(error: io::Error) -> NodeFailure {
+    NodeFailure::Connection(printable(&error.to_string()))
+}
+
+/// Reads and writes, in one task, until the stream is over. A failure loses the lane's node.
+async fn exchange(
+    shared: &Shared,
+    lane: &Lane,
+    source: impl Source,
+    inbound: Inbound,
+    writing: impl Future<Output = io::Result<()>>,
+) {
+    let mut reading = pin!(read(shared, lane, source, inbound));
+    // What may wait behind the one cannot wait for ever: answers are as many as samples, and samples as windows allow.
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut reading => outcome,
+        written = writing => match written {
+            Ok(()) => reading.await,
+            // The other end knows better why, if it says so.
+            Err(error) => tokio::time::timeout(LAST_WORDS, reading).await.unwrap_or_else(|_| Err(broken(error))),
+        },
     };
-    let _ = opened.send(Ok(()));
-    if let Err(failure) = read(&shared, &lane, source).await {
+    if let Err(failure) = outcome {
         shared.lose(lane.node, &failure);
     }
 }
 
-async fn open(
-    shared: &Arc<Shared>,
-    lane: &Arc<Lane>,
-    endpoint: Endpoint,
-    run_id: Bytes,
-) -> Result<BodySource, NodeFailure> {
-    let metered = Arc::clone(lane);
-    let connector = service_fn(move |uri: Uri| {
-        let lane = Arc::clone(&metered);
-        async move {
-            let address = format!("{}:{}", uri.host().unwrap_or_default(), uri.port_u16().unwrap_or_default());
-            let io = TcpStream::connect(address).await?;
-            io.set_nodelay(true)?;
-            Ok::<_, std::io::Error>(TokioIo::new(MeteredIo::new(io, lane)))
-        }
-    });
-    let channel = endpoint.connect_with_connector(connector).await;
-    let mut channel = channel.map_err(|error| NodeFailure::Connection(explain(&error)))?;
-    let outgoing = Outgoing { shared: Arc::clone(shared), lane: Arc::clone(lane), open: Some(Open { run_id }) };
-    let ready = poll_fn(|cx| channel.poll_ready(cx)).await;
-    ready.map_err(|error| NodeFailure::Connection(explain(&error)))?;
-    let response = channel.call(grpc::request(outgoing)).await;
-    let response = response.map_err(|error| failure_of(&Status::from_error(error.into())))?;
-    grpc::accepted(response).map_err(|status| failure_of(&status))
-}
-
 /// Reads until the stream ends. Its end is a failure unless the lane was closing.
-async fn read(shared: &Shared, lane: &Lane, mut source: impl Source) -> Result<(), NodeFailure> {
+async fn read(shared: &Shared, lane: &Lane, mut source: impl Source, mut inbound: Inbound) -> Result<(), NodeFailure> {
     let node = &shared.nodes[lane.node.0];
-    let mut inbound = Inbound::default();
     let mut replies: Vec<Reply> = Vec::new();
+    let mut now = Instant::now();
     loop {
-        let read = poll_fn(|cx| source.poll_read(cx, &mut inbound)).await;
-        let now = Instant::now();
-        match read {
-            Ok(true) => {}
-            Ok(false) | Err(_) if lane.is_closing() => return Ok(()),
-            Ok(false) => return Err(NodeFailure::Ended("without a reason".to_owned())),
-            Err(status) => return Err(failure_of(&status)),
-        }
         let mut accepted = Accepted::More;
         while accepted == Accepted::More {
             let outcome = lane.accept(&mut inbound, now, &node.counters, &mut replies);
@@ -111,6 +186,14 @@ async fn read(shared: &Shared, lane: &Lane, mut source: impl Source) -> Result<(
             } else {
                 how.and(Err(NodeFailure::Ended("without a reason".to_owned())))
             };
+        }
+        let read = poll_fn(|cx| source.poll_read(cx, &mut inbound)).await;
+        now = Instant::now();
+        match read {
+            Ok(true) => {}
+            Ok(false) | Err(_) if lane.is_closing() => return Ok(()),
+            Ok(false) => return Err(NodeFailure::Ended("without a reason".to_owned())),
+            Err(status) => return Err(failure_of(&status)),
         }
     }
 }
@@ -130,7 +213,7 @@ fn deliver(shared: &Shared, lane: &Lane, node: &Node, replies: &mut Vec<Reply>) 
     }
 }
 
-/// The messages of a stream: Open, then whatever the lane has, then the end when it closes.
+/// The messages of a stream: Open, unless it was sent by other means, then whatever the lane has, then the end when it closes.
 struct Outgoing {
     shared: Arc<Shared>,
     lane: Arc<Lane>,
@@ -140,7 +223,7 @@ struct Outgoing {
 impl Fill for Outgoing {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
         if let Some(open) = self.open.take() {
-            out.push_message(&DispatchRequest { open: Some(open), ..DispatchRequest::default() });
+            out.push_message(&open_message(open));
             return Poll::Ready(Filled::Some);
         }
         // Registered before looking, so that a sample pushed in between is not missed.

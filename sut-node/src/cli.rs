@@ -1,18 +1,20 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::{self, Backend, BackendOptions};
-use crate::{NodeName, ServeConfig, serve};
+use crate::{NodeName, ServeConfig, Sockets, serve};
 
 const EXIT_BUG: u8 = 1;
 const EXIT_USAGE: u8 = 2;
@@ -41,7 +43,8 @@ enum LogFormat {
 enum Command {
     /// Serve samples until SIGTERM.
     #[command(after_help = "Examples:
-  sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --workers 2
+  sut-node serve --node N1 --backend onnx:digits.onnx --tls-cert n1.pem --tls-key n1.key
+  sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --insecure
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
   sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms")]
     Serve(ServeArgs),
@@ -63,12 +66,14 @@ struct BackendArgs {
 
 #[derive(Args, Debug)]
 struct ServeArgs {
-    /// Address and port to listen on.
+    /// Address and port to listen on: gRPC and plain TCP, and QUIC on the UDP port of the same number.
     #[arg(long, default_value = "0.0.0.0:8000", env = "LON_LISTEN")]
     listen: String,
     /// This node's name, unique in the cluster; the host name unless given.
     #[arg(long, env = "LON_NODE")]
     node: Option<NodeName>,
+    #[command(flatten)]
+    security: SecurityArgs,
     #[command(flatten)]
     backend: BackendArgs,
     /// Samples in one inference at most.
@@ -83,6 +88,41 @@ struct ServeArgs {
     /// Never sleep while a run has the node: lowest latency, one core burnt. The LoadGen node has the same flag.
     #[arg(long, env = "LON_BUSY_POLL")]
     busy_poll: bool,
+}
+
+/// Who may read along, and who may ask.
+#[derive(Args, Debug)]
+struct SecurityArgs {
+    /// TLS for every transport: this node's certificate (PEM), the node's own first in a chain.
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM).
+    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY")]
+    tls_key: Option<PathBuf>,
+    /// Serve only clients that show a certificate of this CA (PEM).
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CA")]
+    tls_ca: Option<PathBuf>,
+    /// Serve without TLS on an address that is not loopback: for networks that you trust.
+    #[arg(long, env = "LON_INSECURE")]
+    insecure: bool,
+}
+
+impl SecurityArgs {
+    /// What to serve on `address` with; none is plain text, where that is allowed.
+    fn tls(&self, address: SocketAddr) -> anyhow::Result<Option<ServerTls>> {
+        let (ca, cert, key) = (self.tls_ca.clone(), self.tls_cert.clone(), self.tls_key.clone());
+        let files = TlsFiles { ca, cert, key };
+        if !files.is_empty() {
+            return Ok(Some(ServerTls::new(&files)?));
+        }
+        if self.insecure || address.ip().to_canonical().is_loopback() {
+            return Ok(None);
+        }
+        anyhow::bail!(
+            "{address} (--listen) can be reached from other hosts, and there is no TLS: give --tls-cert and --tls-key, \
+             or --insecure for plain text on a network that you trust"
+        )
+    }
 }
 
 #[derive(Args, Debug)]
@@ -155,11 +195,10 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     config.max_delay = args.max_delay;
     config.workers = args.workers;
     config.busy_poll = args.busy_poll;
-    let listener = TcpListener::bind(&args.listen)
-        .with_context(|| format!("cannot listen on {} (--listen)", args.listen))
-        .map_err(usage)?;
+    let sockets = Sockets::bind(&args.listen).map_err(usage)?;
+    let address = sockets.address();
+    config.tls = args.security.tls(address).map_err(usage)?;
     let backend = load(&args.backend, args.max_batch)?;
-    let address = listener.local_addr().map_err(bug)?;
     let engine = backend.info().engine.clone();
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!("the time slice stays as it is: {error}");
@@ -176,7 +215,7 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
             // The one line on standard output: scripts wait for it and read the port from it.
             let _ = writeln!(std::io::stdout(), "sut-node {node} serving {engine} on {address}");
         };
-        serve(listener, config, backend, shutdown, ready).await.map_err(|error| match error {
+        serve(sockets, config, backend, shutdown, ready).await.map_err(|error| match error {
             crate::ServeError::Backend(_) => usage(error),
             _ => bug(error),
         })

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use lon_net::tls::ServerTls;
 use lon_proto::limits;
 
 /// Everything [`crate::serve`] wants to know besides the backend.
@@ -22,6 +23,9 @@ pub struct ServeConfig {
     pub drain: Duration,
     /// While a run has the node, ask the network again and again instead of sleeping.
     pub busy_poll: bool,
+    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows none, shows a certificate that
+    /// nobody can verify. Whether that is allowed is the caller's to decide.
+    pub tls: Option<ServerTls>,
 }
 
 impl ServeConfig {
@@ -35,6 +39,7 @@ impl ServeConfig {
             limits: Limits::default(),
             drain: Duration::from_secs(30),
             busy_poll: false,
+            tls: None,
         }
     }
 }

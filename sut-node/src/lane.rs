@@ -134,6 +134,12 @@ impl LaneOutput {
         LaneOutput { lane, burst: VecDeque::new(), current: None, heartbeat, quiet: false }
     }
 
+    /// Begins with a heartbeat, so that the other end knows at once that the stream was accepted.
+    pub(crate) fn with_greeting(mut self) -> LaneOutput {
+        self.quiet = true;
+        self
+    }
+
     /// Adds what is ready without waiting; false when nothing is.
     fn add_ready(&mut self, out: &mut Outbound) -> bool {
         let before = out.total();

@@ -3,54 +3,68 @@
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
+use lon_tests::way::{PavedWay, Way};
 use nix::sys::signal::Signal;
 
+const LONG: &str = "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000";
+
 fn long_run(sut: &str, scenario: &str) -> (LoadGen, RunFolder) {
-    let settings = "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000";
-    TestRun::new(scenario).on(sut).set(settings).begin()
+    TestRun::new(scenario).on(sut).set(LONG).begin()
+}
+
+/// A run on each way, all at once, which has begun; with its nodes.
+fn long_runs(scenario: &str, names: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, LoadGen, RunFolder)> {
+    let begin = |way: Way| {
+        let paved = way.paved();
+        let nodes: Vec<_> = names.iter().map(|name| paved.node(name, "synthetic:constant=2ms", &[])).collect();
+        let (run, folder) = paved.on(TestRun::new(scenario), &nodes).set(LONG).begin();
+        (paved, nodes, run, folder)
+    };
+    Way::ALL.into_iter().map(begin).collect()
 }
 
 #[test]
 fn a_node_killed_in_the_middle_ends_the_run_with_exit_4() {
     for scenario in ["Server", "Offline", "SingleStream"] {
-        let nodes = [
-            SutNode::start("stays", "synthetic:constant=2ms", &[]),
-            SutNode::start("dies", "synthetic:constant=2ms", &[]),
-        ];
-        let sut = format!("{},{}", nodes[0].address, nodes[1].address);
-        let (run, folder) = long_run(&sut, scenario);
-        nodes[1].signal(Signal::SIGKILL);
-        let finished = run.finish();
-        assert_eq!(finished.code, Some(4), "{scenario}: {finished:?}");
-        folder.assert_complete();
-        let result = folder.result();
-        assert_eq!(result["result"], "INVALID");
-        assert!(result["reasons"].to_string().contains("node dies was lost"), "{scenario}: {result}");
-        // The name of an SUT that is not whole does not claim to be one.
-        assert!(!result["sut_name"].as_str().unwrap().contains("Network SUT"), "{scenario}: {result}");
+        let runs = long_runs(scenario, &["stays", "dies"]);
+        runs.iter().for_each(|(_, nodes, ..)| nodes[1].signal(Signal::SIGKILL));
+        for (PavedWay { way, .. }, _nodes, run, folder) in runs {
+            let finished = run.finish();
+            assert_eq!(finished.code, Some(4), "{way:?} {scenario}: {finished:?}");
+            folder.assert_complete();
+            let result = folder.result();
+            assert_eq!(result["result"], "INVALID");
+            assert!(result["reasons"].to_string().contains("node dies was lost"), "{way:?} {scenario}: {result}");
+            // The name of an SUT that is not whole does not claim to be one.
+            assert!(!result["sut_name"].as_str().unwrap().contains("Network SUT"), "{way:?} {scenario}: {result}");
+        }
     }
 }
 
 #[test]
 fn a_node_that_freezes_is_lost_by_its_silence() {
-    let node = SutNode::start("frozen", "synthetic:constant=2ms", &[]);
-    let (run, folder) = long_run(&node.address, "Server");
-    node.signal(Signal::SIGSTOP);
-    let finished = run.finish();
-    assert_eq!(finished.code, Some(4), "{finished:?}");
-    folder.assert_complete();
-    assert!(folder.result()["reasons"].to_string().contains("nothing was heard"), "{}", folder.result());
+    let runs = long_runs("Server", &["frozen"]);
+    runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGSTOP));
+    for (PavedWay { way, .. }, _nodes, run, folder) in runs {
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(4), "{way:?}: {finished:?}");
+        folder.assert_complete();
+        let result = folder.result();
+        assert!(result["reasons"].to_string().contains("nothing was heard"), "{way:?}: {result}");
+    }
 }
 
 #[test]
 fn a_node_that_is_told_to_stop_answers_what_it_has() {
-    let node = SutNode::start("leaves", "synthetic:constant=2ms", &[]);
-    let (run, folder) = long_run(&node.address, "Server");
-    node.signal(Signal::SIGTERM);
-    let finished = run.finish();
-    assert_eq!(finished.code, Some(4), "{finished:?}");
-    assert!(folder.result()["reasons"].to_string().contains("shutting down"), "{}", folder.result());
-    assert_eq!(node.wait(), Some(0));
+    let runs = long_runs("Server", &["leaves"]);
+    runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGTERM));
+    for (PavedWay { way, .. }, nodes, run, folder) in runs {
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(4), "{way:?}: {finished:?}");
+        let result = folder.result();
+        assert!(result["reasons"].to_string().contains("shutting down"), "{way:?}: {result}");
+        assert_eq!(nodes.into_iter().map(SutNode::wait).collect::<Vec<_>>(), [Some(0)], "{way:?}");
+    }
 }
 
 #[test]
@@ -76,13 +90,18 @@ fn an_interrupted_run_writes_what_it_has_and_exits_5() {
 
 #[test]
 fn a_node_is_free_again_after_its_run_died() {
-    let node = SutNode::start("a", "null", &[]);
-    let (run, _folder) = long_run(&node.address, "Server");
-    run.signal(Signal::SIGKILL);
-    assert_eq!(run.finish().code, None);
-    let next = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=100,target_qps=1");
-    let (finished, _folder) = next.args(&["--wait-ready", "30s"]).finish();
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let again = |(paved, nodes, run, _folder): (PavedWay, Vec<SutNode>, LoadGen, RunFolder)| {
+        run.signal(Signal::SIGKILL);
+        assert_eq!(run.finish().code, None);
+        // Over QUIC nobody says that a process has died: the connection's idle time, half a minute, has to pass.
+        let next = paved.on(TestRun::new("Offline"), &nodes).args(&["--wait-ready", "90s"]);
+        (paved.way, nodes, next.set("min_duration=0,min_query_count=100,target_qps=1").start())
+    };
+    let runs: Vec<_> = long_runs("Server", &["a"]).into_iter().map(again).collect();
+    for (way, _nodes, (run, _folder)) in runs {
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Whole-system tests: the two programs as processes, on real sockets.
 //!
-//! - `two_nodes`: the main job over separate processes, every scenario
+//! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
 //! - `demo`: the one command that needs nothing
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `input`: flags, settings, files and models that do not fit
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `overload`: more than the SUT can take
+//! - `security`: TLS, and where plain text is allowed
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `seeds`: what the fuzz targets start from
 //! - `wire`: what crosses the network, and what never does
@@ -19,6 +20,7 @@ mod loss;
 mod nodes;
 mod overload;
 mod peers;
+mod security;
 mod seeds;
 mod sut;
 mod tidy;

@@ -2,6 +2,7 @@
 
 use lon_tests::process::{SutNode, repository};
 use lon_tests::test_run::TestRun;
+use lon_tests::way::Way;
 
 fn digits_backend() -> String {
     format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display())
@@ -44,40 +45,72 @@ fn digits_are_answered_right_over_two_addresses() {
 }
 
 #[test]
-fn every_scenario_is_valid_on_null_nodes() {
+fn every_scenario_is_valid_on_null_nodes_whatever_the_way() {
     for (scenario, settings) in [
         ("SingleStream", "min_duration=300,target_latency=0.01"),
         ("MultiStream", "min_duration=300,min_query_count=700,target_latency=0.1"),
         ("Server", "min_duration=300,target_qps=3000,target_latency=500"),
         ("Offline", "min_duration=300,target_qps=50000"),
     ] {
-        let nodes = [SutNode::start("a", "null", &[]), SutNode::start("b", "null", &[])];
-        let (finished, folder) = TestRun::new(scenario).on(&addresses(&nodes)).set(settings).finish();
-        folder.assert_complete();
-        let result = folder.result();
-        assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{scenario}: {result}");
-        // A machine that stalls can make a run INVALID; what it may not do is lose samples or hang.
-        assert!(matches!(finished.code, Some(0 | 3)), "{scenario}: {finished:?}");
-        assert_eq!(finished.code == Some(0), result["result"] == "VALID", "{scenario}: {result}");
+        for way in Way::ALL {
+            let paved = way.paved();
+            let nodes = ["a", "b"].map(|name| paved.node(name, "null", &[]));
+            let (finished, folder) = paved.on(TestRun::new(scenario), &nodes).set(settings).finish();
+            folder.assert_complete();
+            let result = folder.result();
+            assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{way:?} {scenario}: {result}");
+            // A machine that stalls can make a run INVALID; what it may not do is lose samples or hang.
+            assert!(matches!(finished.code, Some(0 | 3)), "{way:?} {scenario}: {finished:?}");
+            assert_eq!(finished.code == Some(0), result["result"] == "VALID", "{way:?} {scenario}: {result}");
+            let network = &result["network"];
+            assert_eq!((&network["transport"], &network["tls"]), (&way.transport().into(), &way.is_tls().into()));
+        }
+    }
+}
+
+/// What is asked, answered and counted is the same on every way.
+#[test]
+fn a_way_changes_nothing_but_the_way() {
+    let backend = digits_backend();
+    let results = Way::ALL.map(|way| {
+        let paved = way.paved();
+        let nodes = ["a", "b"].map(|name| paved.node(name, &backend, &[]));
+        let test = TestRun::digits("Offline").args(&["--mode", "AccuracyOnly", "--connections", "2"]);
+        let (finished, folder) = paved.on(test, &nodes).finish();
+        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        folder.result()
+    });
+    for result in &results {
+        assert_eq!(result["result"], "VALID", "{result}");
+        assert_eq!(result["counts"], results[0]["counts"], "{result}");
+        assert_eq!(result["accuracy"], results[0]["accuracy"], "{result}");
+        for node in result["network"]["nodes"].as_array().unwrap() {
+            let bytes = &node["message_bytes"];
+            assert_eq!(bytes["ingress"]["loadgen"], bytes["ingress"]["sut"], "{result}");
+            assert_eq!(bytes["egress"]["loadgen"], bytes["egress"]["sut"], "{result}");
+        }
     }
 }
 
 #[test]
 fn large_samples_travel_in_parts() {
-    let node = SutNode::start("a", "null", &[]);
-    // Just over two parts each, and one more connection than nodes.
-    let (finished, folder) = TestRun::new("Offline")
-        .on(&node.address)
-        .dataset("synthetic:u8[2097153]x8")
-        .set("min_duration=0,min_query_count=64,target_qps=1")
-        .args(&["--connections", "2", "--io-threads", "2"])
-        .finish();
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    let result = folder.result();
-    assert_eq!(result["counts"]["completed"], 64, "{result}");
-    let bytes = &result["network"]["nodes"][0]["message_bytes"]["ingress"];
-    assert_eq!(bytes["loadgen"], bytes["sut"]);
-    assert!(bytes["sut"].as_u64().unwrap() > 64 * 2_097_153);
+    for way in Way::ALL {
+        let paved = way.paved();
+        let nodes = [paved.node("a", "null", &[])];
+        // Just over two parts each, and one more connection than nodes.
+        let (finished, folder) = paved
+            .on(TestRun::new("Offline"), &nodes)
+            .dataset("synthetic:u8[2097153]x8")
+            .set("min_duration=0,min_query_count=64,target_qps=1")
+            .args(&["--connections", "2", "--io-threads", "2"])
+            .finish();
+        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        let result = folder.result();
+        assert_eq!(result["counts"]["completed"], 64, "{way:?}: {result}");
+        let bytes = &result["network"]["nodes"][0]["message_bytes"]["ingress"];
+        assert_eq!(bytes["loadgen"], bytes["sut"], "{way:?}: {result}");
+        assert!(bytes["sut"].as_u64().unwrap() > 64 * 2_097_153, "{way:?}: {result}");
+    }
 }
 
 #[test]

@@ -7,3 +7,4 @@ pub mod peer;
 pub mod process;
 pub mod run_folder;
 pub mod test_run;
+pub mod way;

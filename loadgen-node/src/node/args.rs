@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run one test against SUT nodes.
     #[command(after_help = help::RUN)]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Print the traffic that settings would generate; needs no SUT.
     #[command(after_help = help::TRACE)]
     Trace(TraceArgs),
@@ -67,6 +67,8 @@ pub(crate) struct RunArgs {
     /// How queries travel.
     #[arg(long, value_enum, default_value_t = Transport::Grpc, env = "LON_TRANSPORT")]
     pub(crate) transport: Transport,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
     /// LoadGen's scenario.
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
           help = "SingleStream, MultiStream, Server or Offline")]
@@ -93,7 +95,7 @@ pub(crate) struct RunArgs {
     /// How long to wait for nodes that are not there yet, or are busy.
     #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
     pub(crate) wait_ready: Duration,
-    /// Connections to each node.
+    /// Connections to each node (QUIC: each with four streams).
     #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
     pub(crate) connections: NonZeroUsize,
     /// Threads that do the network's work in Server and Offline; 0: the issuing thread does it itself. Unless given, 1
@@ -120,6 +122,30 @@ pub(crate) struct RunArgs {
     pub(crate) trace_log: bool,
     #[command(flatten)]
     pub(crate) find_peak: FindPeakArgs,
+}
+
+/// Who may read along, and who is taken for a node.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct SecurityArgs {
+    /// TLS for every transport: the CA (PEM) that nodes' certificates must be signed by.
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CA")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// The certificate (PEM) to show to nodes that ask for one.
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM).
+    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Do without TLS towards nodes that are not on this host: for networks that you trust.
+    #[arg(long, env = "LON_INSECURE")]
+    pub(crate) insecure: bool,
+}
+
+impl SecurityArgs {
+    /// Nodes are verified.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.tls_ca.is_some() || self.tls_cert.is_some() || self.tls_key.is_some()
+    }
 }
 
 /// Mode FindPeakPerformance.
@@ -189,8 +215,33 @@ pub(crate) struct ConfArgs {
 /// How queries travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transport {
-    /// One bidirectional gRPC stream per connection.
+    /// HTTP/2: one bidirectional stream per connection.
     Grpc,
+    /// UDP: several streams per connection, so that a large sample does not hold up small ones.
+    Quic,
+    /// The same messages over plain TCP.
+    Tcp,
+}
+
+impl Transport {
+    /// As typed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Transport::Grpc => "grpc",
+            Transport::Quic => "quic",
+            Transport::Tcp => "tcp",
+        }
+    }
+}
+
+impl From<Transport> for qdl::Transport {
+    fn from(transport: Transport) -> qdl::Transport {
+        match transport {
+            Transport::Grpc => qdl::Transport::Grpc,
+            Transport::Quic => qdl::Transport::Quic,
+            Transport::Tcp => qdl::Transport::Tcp,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

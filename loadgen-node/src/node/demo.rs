@@ -1,19 +1,20 @@
 //! The command `demo`: the main job with nothing installed. The SUT nodes are real, only close by.
 
-use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use lon_net::throwaway::Throwaway;
+use lon_net::tls::ServerTls;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::digits;
-use sut_node::ServeConfig;
 use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
+use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
-use super::args::{ConfFiles, DemoArgs, FindPeakArgs, RunArgs, Transport};
+use super::args::{ConfFiles, DemoArgs, FindPeakArgs, RunArgs, SecurityArgs, Transport};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::pace::Spin;
 use super::{run, setup};
@@ -27,13 +28,19 @@ const SETTINGS: [&str; 3] = ["target_qps=200", "min_duration=10000", "min_query_
 pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let benchmark = Benchmark::find("digits").or_exit(Exit::Bug)?;
     let backend = load().or_exit(Exit::Usage)?;
-    let nodes: Vec<Node> =
-        NODES.iter().map(|name| Node::start(name, &backend)).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
+    // Nobody listens on loopback; TLS is used all the same, because a run over a network would.
+    let certificate = Throwaway::new(&["127.0.0.1"]).or_exit(Exit::Bug)?;
+    let files = tempfile::tempdir().context("no temporary folder for a certificate").or_exit(Exit::Bug)?;
+    let tls_files = certificate.write(files.path()).context("cannot write a certificate").or_exit(Exit::Bug)?;
+    let tls = certificate.server().or_exit(Exit::Bug)?;
+    let nodes = NODES.iter().map(|name| Node::start(name, &backend, &tls));
+    let nodes: Vec<Node> = nodes.collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     let addresses: Vec<String> = nodes.iter().map(|node| node.address.clone()).collect();
     let set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     let exit = run::run(&RunArgs {
         sut: addresses.join(","),
         transport: Transport::Grpc,
+        security: SecurityArgs { tls_ca: tls_files.ca, ..SecurityArgs::default() },
         scenario: Scenario::Server,
         mode: Some(Mode::SubmissionRun),
         benchmark: benchmark.name.to_owned(),
@@ -72,11 +79,12 @@ struct Node {
 }
 
 impl Node {
-    fn start(name: &str, backend: &Arc<dyn Backend>) -> anyhow::Result<Node> {
-        let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
-        let address = listener.local_addr()?.to_string();
+    fn start(name: &str, backend: &Arc<dyn Backend>, tls: &ServerTls) -> anyhow::Result<Node> {
+        let sockets = Sockets::bind("127.0.0.1:0")?;
+        let address = sockets.address().to_string();
         let mut config = ServeConfig::new(name.parse()?);
         config.max_batch = NonZeroUsize::MIN;
+        config.tls = Some(tls.clone());
         let backend = Arc::clone(backend);
         let (stop, stopped) = oneshot::channel::<()>();
         let body = move || {
@@ -85,7 +93,7 @@ impl Node {
                 // The sender's drop is as good as its word.
                 let _ = stopped.await;
             };
-            Ok(runtime.block_on(sut_node::serve(listener, config, backend, shutdown, || {}))?)
+            Ok(runtime.block_on(sut_node::serve(sockets, config, backend, shutdown, || {}))?)
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body)?;
         Ok(Node { address, stop, thread })

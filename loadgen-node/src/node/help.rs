@@ -7,11 +7,15 @@ pub(crate) const DEMO: &str = "Example:
   loadgen-node demo --out /tmp/demo";
 
 pub(crate) const RUN: &str = "Examples:
-  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --benchmark digits \\
+  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --insecure --benchmark digits \\
       --scenario Server --set target_qps=500
-  loadgen-node run --sut @nodes.txt --benchmark digits --scenario Offline --mode AccuracyOnly
-  loadgen-node run --sut dns:sut:8000 --benchmark synthetic --dataset 'synthetic:u8[64]x1024' \\
-      --scenario SingleStream --set min_duration=5000
+  loadgen-node run --sut @nodes.txt --tls-ca ca.pem --benchmark digits --scenario Offline \\
+      --mode AccuracyOnly
+  loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem --benchmark synthetic \\
+      --dataset 'synthetic:u8[64]x1024' --scenario SingleStream --set min_duration=5000
+
+Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
+Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of

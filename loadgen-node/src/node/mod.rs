@@ -3,7 +3,7 @@
 //! - `args`, `exit`: what can be typed, and how it ends;
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
-//! - `setup`, `targets`, `signals`: what is checked and caught before anything is sent;
+//! - `setup`, `targets`, `security`, `signals`: what is checked and caught before anything is sent;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
 //! - `peak`: flags and file of a search for the peak;
@@ -29,6 +29,7 @@ mod result;
 mod run;
 mod saturation;
 mod screen;
+mod security;
 mod setup;
 mod signals;
 mod tally;

@@ -199,7 +199,9 @@ fn network(finished: &Finished<'_>) -> Value {
     let split = finished.tally.split();
     let split = split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 })));
     json!({
-        "transport": "grpc",
+        "transport": finished.args.transport.name(),
+        // Nodes were verified by their certificates, and nobody could read along.
+        "tls": finished.args.security.has_tls(),
         "codec": lon_qsl::CODEC_NONE,
         "connections": finished.args.connections,
         "nodes": nodes.collect::<Vec<_>>(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use anyhow::Context as _;
+use lon_net::tls::ClientTls;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::dataset::Dataset;
 use qdl::{Config, Driver, NodeDescription, Policy, Qdl, RunConfig};
@@ -21,7 +22,7 @@ use super::progress::{Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
-use super::{peak, result, screen, targets};
+use super::{peak, result, screen, security, targets};
 use crate::plan::Plan;
 use crate::run::RunOptions;
 use crate::settings::Scenario;
@@ -32,8 +33,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let nodes = targets::parse(&args.sut).context("--sut").or_exit(Exit::Usage)?;
+    let tls = security::tls(&args.security, args.transport, &nodes).or_exit(Exit::Usage)?;
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = connect(args, nodes)?;
+    let qdl = connect(args, nodes, tls)?;
     for node in qdl.nodes() {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
         setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
@@ -53,11 +55,13 @@ fn write(finished: &Finished<'_>, folder: &RunFolder) -> Result<(), FolderError>
     peak::write(folder, &finished.plan, &finished.outcome)
 }
 
-fn connect(args: &RunArgs, nodes: Vec<qdl::NodeAddress>) -> Outcome<Qdl> {
+fn connect(args: &RunArgs, nodes: Vec<qdl::NodeAddress>, tls: Option<ClientTls>) -> Outcome<Qdl> {
     let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut config = Config::new(nodes);
     config.client = format!("{host} (pid {})", std::process::id());
     config.wait_ready = args.wait_ready;
+    config.transport = args.transport.into();
+    config.tls = tls;
     if !args.wait_ready.is_zero() {
         tracing::info!("waiting for SUT nodes at {}, {:?} at most", args.sut, args.wait_ready);
     }

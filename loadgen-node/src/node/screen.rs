@@ -87,7 +87,7 @@ fn verdict(finished: &Finished<'_>) -> String {
 fn engines(finished: &Finished<'_>) -> String {
     let mut engines: Vec<&str> = finished.nodes.iter().map(|node| node.engine.as_str()).collect();
     engines.dedup();
-    format!("{} over grpc", engines.join(", "))
+    format!("{} over {}", engines.join(", "), finished.args.transport.name())
 }
 
 fn test(finished: &Finished<'_>) -> String {

@@ -61,7 +61,8 @@ async fn connect(host_and_port: &str) -> io::Result<TcpStream> {
 fn explained(host_and_port: &str, host: &str, error: &io::Error) -> io::Error {
     let hint = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(refused) => advice(refused, host),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+        // A reset when it had not read all of what we said.
+        None if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
             "; the node hung up: perhaps it does not speak TLS (its --tls-cert and --tls-key)".to_owned()
         }
         None => String::new(),

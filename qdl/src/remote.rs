@@ -1,0 +1,59 @@
+//! The TCP port of one node, and how it is spoken to: in plain text or TLS, by HTTP/2 or without.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use lon_net::dial::dial;
+use lon_net::io::{NetStream, SocketCounters};
+use lon_net::tls::{ClientTls, Protocol};
+use lon_proto::limits;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::codegen::http::Uri;
+use tonic::transport::{Channel, Endpoint, Error};
+use tower::service_fn;
+
+use crate::address::NodeAddress;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    pub(crate) address: NodeAddress,
+    pub(crate) tls: Option<ClientTls>,
+    /// Told of all that crosses the sockets to it.
+    pub(crate) counters: Arc<SocketCounters>,
+}
+
+impl Remote {
+    pub(crate) async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
+        dial(&self.address.to_string(), self.tls.as_ref(), protocol, Arc::clone(&self.counters)).await
+    }
+
+    /// A connection for HTTP/2, which sees the socket as `wrap` shows it.
+    pub(crate) async fn channel<T>(
+        &self,
+        timeout: Duration,
+        wrap: impl Fn(NetStream) -> T + Clone + Send + Sync + 'static,
+    ) -> Result<Channel, Error>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let remote = self.clone();
+        let connector = service_fn(move |_: Uri| {
+            let (remote, wrap) = (remote.clone(), wrap.clone());
+            async move { Ok::<_, io::Error>(TokioIo::new(wrap(remote.dial(Protocol::Grpc).await?))) }
+        });
+        self.endpoint(timeout)?.connect_with_connector(connector).await
+    }
+
+    /// With explicit windows and frames, for hot and control connections alike. The scheme is what requests say of
+    /// themselves; TLS is made by [`Remote::dial`].
+    fn endpoint(&self, timeout: Duration) -> Result<Endpoint, Error> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Ok(Endpoint::from_shared(format!("{scheme}://{}", self.address))?
+            .connect_timeout(timeout)
+            .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)
+            .max_frame_size(limits::HTTP2_FRAME_BYTES))
+    }
+}
