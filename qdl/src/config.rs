@@ -116,4 +116,7 @@ pub struct Wait {
     /// The last stretch of it is spent asking the network again and again instead of sleeping: on time to the
     /// microsecond, at the cost of a core. [`Duration::MAX`]: all of it. Zero: none, and naps are not too short.
     pub spin: Duration,
+    /// How long the network is asked again and again before a sleep that a delivery ends, as long as nobody else wants
+    /// the core. Waking up from a sleep often takes longer than the answer does.
+    pub linger: Duration,
 }

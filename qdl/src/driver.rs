@@ -15,6 +15,7 @@ use crate::alarm::Alarm;
 use crate::config::Wait;
 use crate::error::ConnectError;
 use crate::lane::Lane;
+use crate::linger::Linger;
 use crate::shared::Shared;
 use crate::stream::{self, Way};
 use crate::types::NodeFailure;
@@ -47,7 +48,7 @@ pub(crate) type Opened = oneshot::Receiver<Result<(), NodeFailure>>;
 /// Who does the network's work.
 pub(crate) enum Carrier {
     Threads(Vec<IoThread>),
-    Inline { runtime: Runtime, tasks: JoinSet<()>, alarm: Alarm },
+    Inline { runtime: Runtime, tasks: JoinSet<()>, alarm: Alarm, linger: Linger },
 }
 
 /// One thread with a current-thread runtime and some of the lanes.
@@ -92,7 +93,7 @@ impl Carrier {
             Alarm::new()
         };
         let os = |error: std::io::Error| ConnectError::Os { what: "cannot make a timer", reason: error.to_string() };
-        Ok((Carrier::Inline { runtime, tasks, alarm: alarm.map_err(os)? }, opened))
+        Ok((Carrier::Inline { runtime, tasks, alarm: alarm.map_err(os)?, linger: Linger::default() }, opened))
     }
 
     /// Waits until every lane is open, or one cannot be.
@@ -114,12 +115,16 @@ impl Carrier {
 
     /// Does the network's work on this thread while it waits. Does nothing when threads do the work.
     pub(crate) fn pump(&self, shared: &Shared, delivered: &Notify, wait: &Wait) {
-        let Carrier::Inline { runtime, alarm, .. } = self else { return };
+        let Carrier::Inline { runtime, alarm, linger, .. } = self else { return };
         runtime.block_on(async {
             // In here a wake-up is a push to a queue; from outside it would be a system call.
             shared.wake_filled();
+            let arrived = || wait.on_delivery && delivered.notified().now_or_never().is_some();
+            if wait.on_delivery && linger.until(wait.linger, arrived).await {
+                return;
+            }
             loop {
-                if wait.on_delivery && delivered.notified().now_or_never().is_some() {
+                if arrived() {
                     return;
                 }
                 let ahead = wait.until.map(|until| until.saturating_duration_since(Instant::now()));

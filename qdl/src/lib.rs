@@ -23,6 +23,7 @@ mod describe;
 mod driver;
 mod error;
 mod lane;
+mod linger;
 mod name;
 mod qdl;
 mod remote;

@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8), env = "LON_IO_THREADS")]
     pub(crate) io_threads: Option<u8>,
     /// Whether the issuing thread stays awake for the last 50 us before a query is due. Auto: where a core can be
-    /// spared for it.
+    /// spared for it. Off also means that it sleeps at once when it waits for an answer (SingleStream, MultiStream).
     #[arg(long, value_enum, default_value_t = Spin::Auto, env = "LON_SPIN")]
     pub(crate) spin: Spin,
     /// The issuing thread does the network's work and never sleeps: lowest latency, one core burnt. The SUT node has

@@ -125,15 +125,15 @@ impl NetWorld {
 
     /// One stretch of waiting, at most [`LOOK_AROUND`] long.
     fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
-        let spin = self.pacing.spin;
+        let Pacing { spin, linger, .. } = self.pacing;
         if self.is_inline() && until.is_none() {
             // The QDL comes back now and then of itself.
-            return self.run.pump(&Wait { until, on_delivery: wake_on_arrival, spin });
+            return self.run.pump(&Wait { until, on_delivery: wake_on_arrival, spin, linger });
         }
         let slice = Instant::now() + LOOK_AROUND;
         let until = until.map_or(slice, |until| until.min(slice));
         if self.is_inline() {
-            self.run.pump(&Wait { until: Some(until), on_delivery: wake_on_arrival, spin });
+            self.run.pump(&Wait { until: Some(until), on_delivery: wake_on_arrival, spin, linger });
         } else if wake_on_arrival {
             self.inbox.wait(until.saturating_duration_since(Instant::now()));
         } else {

@@ -16,6 +16,9 @@ use crate::settings::Scenario;
 /// What the kernel oversleeps, with its timer slack turned down.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// Longer than the round trip of a node that answers at once, also to a large sample.
+const LINGER: Duration = Duration::from_micros(500);
+
 /// Cores from which on one can be burnt although SUT nodes run on the same host.
 const CORES_TO_SPARE: usize = 4;
 
@@ -37,6 +40,8 @@ pub(crate) struct Pacing {
     pub(crate) io_threads: usize,
     /// The last stretch of a wait, spent awake.
     pub(crate) spin: Duration,
+    /// How long an answer is waited for awake, while nobody else wants the core.
+    pub(crate) linger: Duration,
 }
 
 /// What [`Pacing::decide`] goes by.
@@ -58,13 +63,16 @@ impl Pacing {
         let io_threads = if one_by_one { 0 } else { io_threads.unwrap_or(usize::from(!alone)) };
         let threads = 1 + io_threads;
         let can_spare = if at.sut_is_here { at.cores >= CORES_TO_SPARE } else { at.cores > threads.min(2) };
+        let is_off = spin == Spin::Off;
         let spin = match spin {
             _ if busy_poll => Duration::MAX,
             Spin::On => SPIN,
             Spin::Auto if can_spare && !one_by_one => SPIN,
             Spin::Auto | Spin::Off => Duration::ZERO,
         };
-        Pacing { io_threads, spin }
+        // For one query at a time only: elsewhere an answer is not what the next query waits for.
+        let linger = if one_by_one && !is_off { LINGER } else { Duration::ZERO };
+        Pacing { io_threads, spin, linger }
     }
 }
 
@@ -130,7 +138,10 @@ mod tests {
     #[test]
     fn one_query_at_a_time_needs_no_second_thread() {
         let at = Circumstances { scenario: Scenario::SingleStream, cores: 8, sut_is_here: false };
-        assert_eq!(Pacing::decide(Some(4), Spin::Auto, false, at), Pacing { io_threads: 0, spin: Duration::ZERO });
+        assert_eq!(
+            Pacing::decide(Some(4), Spin::Auto, false, at),
+            Pacing { io_threads: 0, spin: Duration::ZERO, linger: LINGER }
+        );
         assert_eq!(Pacing::decide(None, Spin::Auto, true, at).spin, Duration::MAX);
     }
 }
