@@ -139,8 +139,8 @@ fn ended(how: Result<(), (tonic::Code, String)>) -> NodeFailure {
     }
 }
 
-fn broken(error: io::Error) -> NodeFailure {
-    NodeFailure::Connection(printable(&error.to_string()))
+fn broken(error: impl Into<io::Error>) -> NodeFailure {
+    NodeFailure::Connection(printable(&error.into().to_string()))
 }
 
 /// Reads and writes, in one task, until the stream is over. A failure loses the lane's node.

@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run one test against SUT nodes.
     #[command(after_help = help::RUN)]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Print the traffic that settings would generate; needs no SUT.
     #[command(after_help = help::TRACE)]
     Trace(TraceArgs),
