@@ -82,29 +82,33 @@ impl Rng {
 
     /// Permutes a list.
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
-        if list.len() <= PAIRED_SHUFFLE_MAX {
-            self.shuffle_paired(list);
-        } else {
-            for i in 1..list.len() {
-                list.swap(i, self.below(i as u32 + 1) as usize);
-            }
-        }
+        self.permute(list.len(), |i, j| list.swap(i, j));
     }
 
-    fn shuffle_paired<T>(&mut self, list: &mut [T]) {
-        if list.is_empty() {
+    /// Draws what permuting a list of this length draws.
+    pub(crate) fn skip_shuffle(&mut self, len: usize) {
+        self.permute(len, |_, _| ());
+    }
+
+    /// The swaps that permute a list of `len` items.
+    #[inline]
+    fn permute(&mut self, len: usize, mut swap: impl FnMut(usize, usize)) {
+        if len > PAIRED_SHUFFLE_MAX {
+            for i in 1..len {
+                swap(i, self.below(i as u32 + 1) as usize);
+            }
             return;
         }
         let mut i = 1;
-        if list.len().is_multiple_of(2) {
-            list.swap(1, self.below(2) as usize);
+        if len.is_multiple_of(2) && len > 0 {
+            swap(1, self.below(2) as usize);
             i = 2;
         }
-        while i < list.len() {
+        while i < len {
             let bound = i as u32 + 2;
             let both = self.below((bound - 1) * bound);
-            list.swap(i, (both / bound) as usize);
-            list.swap(i + 1, (both % bound) as usize);
+            swap(i, (both / bound) as usize);
+            swap(i + 1, (both % bound) as usize);
             i += 2;
         }
     }
@@ -174,6 +178,16 @@ mod tests {
         assert!(draws_of_shuffle(65_535) < 50_000, "two items per draw");
         assert!(draws_of_shuffle(65_536) >= 65_535, "one item per draw");
         assert!(draws_of_shuffle(65_537) >= 65_536, "one item per draw");
+    }
+
+    #[test]
+    fn a_skipped_shuffle_draws_the_same() {
+        for len in [0, 1, 2, 3, 1_024, 65_535, 65_536] {
+            let (mut rng, mut twin) = (Rng::new(5), Rng::new(5));
+            rng.shuffle(&mut vec![0_u8; len]);
+            twin.skip_shuffle(len);
+            assert_eq!(rng.engine.next_u32(), twin.engine.next_u32(), "{len}");
+        }
     }
 
     #[test]

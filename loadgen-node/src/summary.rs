@@ -106,8 +106,8 @@ pub enum EarlyStopping {
 pub struct Metric {
     /// Its official detail-log key.
     pub name: &'static str,
-    /// The number, in full precision.
-    pub value: f64,
+    /// The number, in full precision; none when too little was measured for one. The official keys have 0 then.
+    pub value: Option<f64>,
     /// `ns` or `samples/s`.
     pub unit: &'static str,
 }
@@ -143,6 +143,12 @@ pub struct Summary {
     pub early_stopping: EarlyStopping,
 }
 
+impl Metric {
+    pub(crate) fn new(name: &'static str, value: Option<f64>, unit: &'static str) -> Self {
+        Self { name, value: value.filter(|value| value.is_finite()), unit }
+    }
+}
+
 impl Summary {
     /// The official verdict: all four conditions hold. Logged errors do not matter to it.
     pub fn is_valid(&self) -> bool {
@@ -161,6 +167,12 @@ impl Summary {
     /// The latencies whose target percentile is reported: of queries where those are recorded, else of samples.
     pub fn judged_latency(&self) -> &LatencyStats {
         self.query_latency.as_ref().unwrap_or(&self.latency)
+    }
+
+    /// The estimate that is compared, where early stopping allowed one.
+    pub(crate) fn estimate_ns(&self) -> Option<f64> {
+        let judgement = self.final_judgement();
+        judgement.met.then_some(judgement.estimate_ns as f64)
     }
 
     /// The judgement whose estimates are reported.

@@ -27,7 +27,8 @@ fn help_lists_exit_codes_and_every_command_shows_an_example() {
     for part in ["Exit codes", "interrupted", "not official MLPerf results"] {
         assert!(help.contains(part), "{help}");
     }
-    for command in ["run", "demo", "trace", "replay", "accuracy"] {
+    let demo = cfg!(feature = "demo").then_some("demo");
+    for command in ["run", "trace", "replay", "accuracy"].into_iter().chain(demo) {
         assert!(help.contains(command), "{help}");
         let own = stdout(&[command, "--help"]);
         assert!(own.contains("Example") && own.contains(&format!("loadgen-node {command}")), "{own}");
@@ -115,4 +116,19 @@ fn a_damaged_record_is_an_error_that_names_file_and_place() {
     let odd = ["replay", "--timeline", "x", "--report-vector", "y"];
     assert_eq!(loadgen_node(&odd).status.code(), Some(2));
     assert_eq!(loadgen_node(&["replay", "--set", "target_qps=1"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_run_without_answers_to_score_is_told_apart_from_missing_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("mlperf_log_accuracy.json", "[\n]\n");
+    for (mode, words) in [("PerformanceOnly", "run with --mode AccuracyOnly"), ("AccuracyOnly", "has no answer")] {
+        let made = format!(r#"{{"benchmark":"digits","dataset":"digits","mode":"{mode}"}}"#);
+        write("result_summary.json", &made);
+        let output = loadgen_node(&["accuracy", folder.path().to_str().unwrap()]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(words), "{mode}: {told}");
+    }
 }

@@ -1,7 +1,7 @@
 //! How the QDL reaches its nodes and how patient it is.
 
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lon_net::tls::ClientTls;
 
@@ -102,6 +102,18 @@ pub enum Policy {
 pub enum Driver {
     /// Threads of our own; the caller's thread only hands over.
     Threads(NonZeroUsize),
-    /// The caller's thread, while it waits in [`crate::Run::pump`]: no hand-over, for one query at a time.
+    /// The caller's thread, while it waits in [`crate::Run::pump`]: no hand-over.
     Inline,
+}
+
+/// How [`crate::Run::pump`] waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// Until then; `None`: until something is delivered, or for a tenth of a second or so.
+    pub until: Option<Instant>,
+    /// Whether a delivery ends it.
+    pub on_delivery: bool,
+    /// The last stretch of it is spent asking the network again and again instead of sleeping: on time to the
+    /// microsecond, at the cost of a core. [`Duration::MAX`]: all of it. Zero: none, and naps are not too short.
+    pub spin: Duration,
 }

@@ -6,16 +6,26 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
+use crate::alarm::Alarm;
+use crate::config::Wait;
 use crate::error::ConnectError;
 use crate::lane::Lane;
 use crate::shared::Shared;
 use crate::stream::{self, Way};
 use crate::types::NodeFailure;
 use crate::watch::{Patience, watch};
+
+/// Without a core to burn, no sleep is shorter than this: what falls due meanwhile is sent in one go, which costs a
+/// fraction of waking up for each.
+const SHORTEST_NAP: Duration = Duration::from_micros(50);
+
+/// What the runtime's own clock may be late by, generously.
+const COARSE_NAP: Duration = Duration::from_millis(3);
 
 /// How long streams get to end in good order once the run is over.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -37,7 +47,7 @@ pub(crate) type Opened = oneshot::Receiver<Result<(), NodeFailure>>;
 /// Who does the network's work.
 pub(crate) enum Carrier {
     Threads(Vec<IoThread>),
-    Inline { runtime: Runtime, tasks: JoinSet<()> },
+    Inline { runtime: Runtime, tasks: JoinSet<()>, alarm: Alarm },
 }
 
 /// One thread with a current-thread runtime and some of the lanes.
@@ -76,11 +86,13 @@ impl Carrier {
         let runtime = build_runtime()?;
         let mut opened = Vec::new();
         let mut tasks = JoinSet::new();
-        {
+        let alarm = {
             let _inside = runtime.enter();
             spawn_lanes(&mut tasks, shared, wires, patience, &mut opened);
-        }
-        Ok((Carrier::Inline { runtime, tasks }, opened))
+            Alarm::new()
+        };
+        let os = |error: std::io::Error| ConnectError::Os { what: "cannot make a timer", reason: error.to_string() };
+        Ok((Carrier::Inline { runtime, tasks, alarm: alarm.map_err(os)? }, opened))
     }
 
     /// Waits until every lane is open, or one cannot be.
@@ -100,16 +112,26 @@ impl Carrier {
         }
     }
 
-    /// Does the network's work on this thread until something was delivered or `until` has come. Does nothing when
-    /// threads do the work.
-    pub(crate) fn pump(&self, delivered: &Notify, until: Option<Instant>) {
-        let Carrier::Inline { runtime, .. } = self else { return };
+    /// Does the network's work on this thread while it waits. Does nothing when threads do the work.
+    pub(crate) fn pump(&self, shared: &Shared, delivered: &Notify, wait: &Wait) {
+        let Carrier::Inline { runtime, alarm, .. } = self else { return };
         runtime.block_on(async {
-            match until {
-                None => delivered.notified().await,
-                Some(until) if until <= Instant::now() => tokio::task::yield_now().await,
-                Some(until) => {
-                    let _ = tokio::time::timeout_at(until.into(), delivered.notified()).await;
+            // In here a wake-up is a push to a queue; from outside it would be a system call.
+            shared.wake_filled();
+            loop {
+                if wait.on_delivery && delivered.notified().now_or_never().is_some() {
+                    return;
+                }
+                let ahead = wait.until.map(|until| until.saturating_duration_since(Instant::now()));
+                match ahead {
+                    // Late already; the network gets its turn all the same.
+                    Some(Duration::ZERO) => return tokio::task::yield_now().await,
+                    Some(ahead) if ahead <= wait.spin => tokio::task::yield_now().await,
+                    None if wait.spin == Duration::MAX => tokio::task::yield_now().await,
+                    ahead => tokio::select! {
+                        () = delivered.notified(), if wait.on_delivery => return,
+                        () = nap(ahead, wait, alarm) => {}
+                    },
                 }
             }
         });
@@ -118,7 +140,7 @@ impl Carrier {
     /// Gives the streams a moment to end, then lets go of them.
     pub(crate) fn finish(self) {
         match self {
-            Carrier::Inline { runtime, mut tasks } => runtime.block_on(farewell(&mut tasks)),
+            Carrier::Inline { runtime, mut tasks, .. } => runtime.block_on(farewell(&mut tasks)),
             Carrier::Threads(threads) => drop(threads),
         }
     }
@@ -140,6 +162,7 @@ impl IoThread {
             spawn_lanes(&mut tasks, shared, wires, patience, opened);
         }
         let body = move || {
+            shorten_slice();
             runtime.block_on(async {
                 // The sender's drop is as good as its word.
                 let _ = stopped.await;
@@ -158,6 +181,28 @@ impl Drop for IoThread {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Gets the calling thread to its turn sooner on a busy machine, where the system can do that. For threads that issue.
+pub fn shorten_slice() {
+    if let Err(error) = lon_net::slice::shorten() {
+        tracing::debug!("the time slice stays as it is: {error}");
+    }
+}
+
+/// Sleeps through most of what is ahead.
+async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: &Alarm) {
+    let Some(ahead) = ahead else { return std::future::pending().await };
+    if wait.on_delivery {
+        // What is waited for is the delivery; the time is a ceiling, and the runtime's clock costs no system call.
+        tokio::time::sleep(ahead).await;
+    } else if ahead > 2 * COARSE_NAP {
+        tokio::time::sleep(ahead - COARSE_NAP).await;
+    } else if wait.spin.is_zero() {
+        alarm.until(Instant::now() + ahead.max(SHORTEST_NAP)).await;
+    } else {
+        alarm.until(Instant::now() + (ahead - wait.spin)).await;
     }
 }
 

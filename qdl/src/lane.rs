@@ -39,6 +39,8 @@ pub(crate) struct Lane {
     pub(crate) silent_ticks: AtomicU32,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
+    /// Its writer is to be woken when the thread that drives it does so next.
+    pub(crate) filled: AtomicBool,
 }
 
 /// Samples on their way in from whoever issues.
@@ -123,6 +125,7 @@ impl Lane {
             outstanding_bytes: AtomicU64::new(0),
             silent_ticks: AtomicU32::new(0),
             closing: AtomicBool::new(false),
+            filled: AtomicBool::new(false),
         }
     }
 
@@ -408,13 +411,8 @@ impl InFlight {
 }
 
 fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
-    Stages {
-        decode: Duration::from_nanos(stages.decode_ns),
-        queue: Duration::from_nanos(stages.queue_ns),
-        batch: Duration::from_nanos(stages.batch_ns),
-        inference: Duration::from_nanos(stages.inference_ns),
-        encode: Duration::from_nanos(stages.encode_ns),
-    }
+    let lon_proto::v1::Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = stages;
+    Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 //! the threads behind it are its own, or the caller's ([`Driver`]).
 
 mod address;
+mod alarm;
 mod config;
 mod control;
 mod counters;
@@ -36,10 +37,11 @@ mod watch;
 mod window;
 
 pub use address::{AddressError, DEFAULT_PORT, NodeAddress};
-pub use config::{Config, Driver, Policy, RunConfig, Transport};
+pub use config::{Config, Driver, Policy, RunConfig, Transport, Wait};
 pub use control::NameTrip;
 pub use counters::NodeCounts;
 pub use describe::{Host, NodeDescription};
+pub use driver::shorten_slice;
 pub use error::ConnectError;
 pub use name::{NETWORK_SUT, SutName};
 pub use qdl::Qdl;

@@ -83,7 +83,7 @@ impl Qdl {
             Driver::Threads(_) => sink,
         };
         let nodes = claims.iter().enumerate().map(|(index, claim)| self.new_node(index, claim, config)).collect();
-        let shared = Arc::new(Shared::new(config.policy, nodes, sink));
+        let shared = Arc::new(Shared::new(config.policy, config.driver == Driver::Inline, nodes, sink));
         let wires = self.wires(&shared, &run_id)?;
         let owners: Vec<NodeIndex> = wires.iter().map(|wire| wire.lane.node).collect();
         let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
@@ -216,6 +216,10 @@ impl Sink for Telling {
 
     fn room(&self) {
         self.sink.room();
+        self.delivered.notify_one();
+    }
+
+    fn tick(&self) {
         self.delivered.notify_one();
     }
 }

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use lon_proto::v1::EndRunResponse;
 use tokio::sync::Notify;
 
+use crate::config::Wait;
 use crate::control::{Control, ControlThread};
 use crate::counters::NodeCounts;
 use crate::driver::Carrier;
@@ -59,15 +60,20 @@ pub struct SutCounts {
 
 impl Run {
     /// Sends samples. Never blocks and can be called from any thread; a sample that cannot be sent fails through the
-    /// sink, on this thread, before the call returns.
-    pub fn issue(&self, samples: impl Iterator<Item = Sample>) {
-        self.shared.issue(samples);
+    /// sink, on this thread, before the call returns. `now` is the time, which the caller has just looked at.
+    pub fn issue(&self, samples: impl Iterator<Item = Sample>, now: Instant) {
+        self.shared.issue(samples, now);
     }
 
     /// How many more samples the backlog takes; the sink hears of it when there is room again. Without a backlog
     /// (see [`crate::Policy`]) there is always room.
     pub fn room(&self) -> usize {
         self.shared.room()
+    }
+
+    /// Samples that all nodes together take in before they are full.
+    pub fn capacity(&self) -> u64 {
+        self.shared.nodes.iter().map(|node| node.max_samples).sum()
     }
 
     /// Tells every node, once everything issued has been sent, how many samples it got, so that none of them waits
@@ -95,11 +101,11 @@ impl Run {
         });
     }
 
-    /// Under [`crate::Driver::Inline`]: does the network's work on this thread until something was delivered or
-    /// `until` has come. Otherwise returns at once.
-    pub fn pump(&self, until: Option<Instant>) {
+    /// Under [`crate::Driver::Inline`]: does the network's work on this thread while it waits, for one turn at least.
+    /// Otherwise returns at once.
+    pub fn pump(&self, wait: &Wait) {
         if let Some(carrier) = &self.carrier {
-            carrier.pump(&self.delivered, until);
+            carrier.pump(&self.shared, &self.delivered, wait);
         }
     }
 

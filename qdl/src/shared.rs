@@ -21,6 +21,8 @@ const PULL_SAMPLES: u64 = 32;
 
 pub(crate) struct Shared {
     pub(crate) policy: Policy,
+    /// Whoever issues also drives the lanes.
+    inline: bool,
     pub(crate) nodes: Vec<Node>,
     pub(crate) sink: Arc<dyn Sink>,
     backlog: Mutex<VecDeque<Sample>>,
@@ -61,9 +63,10 @@ impl Node {
 }
 
 impl Shared {
-    pub(crate) fn new(policy: Policy, nodes: Vec<Node>, sink: Arc<dyn Sink>) -> Shared {
+    pub(crate) fn new(policy: Policy, inline: bool, nodes: Vec<Node>, sink: Arc<dyn Sink>) -> Shared {
         Shared {
             policy,
+            inline,
             nodes,
             sink,
             backlog: Mutex::default(),
@@ -75,9 +78,8 @@ impl Shared {
     }
 
     /// Sends samples on their way; what cannot go anywhere fails at once, through the sink.
-    pub(crate) fn issue(&self, samples: impl Iterator<Item = Sample>) {
+    pub(crate) fn issue(&self, samples: impl Iterator<Item = Sample>, now: Instant) {
         let mut refused = Vec::new();
-        let now = Instant::now();
         match self.policy {
             Policy::LeastOutstanding => {
                 for sample in samples {
@@ -115,7 +117,7 @@ impl Shared {
             match lane.push(sample, now) {
                 Ok(idle) => {
                     if idle {
-                        lane.wake();
+                        self.filled(lane);
                     }
                     return None;
                 }
@@ -209,8 +211,23 @@ impl Shared {
         }
     }
 
+    /// There is something for every lane to look at.
     pub(crate) fn wake_lanes(&self) {
-        self.lanes().for_each(Lane::wake);
+        self.lanes().for_each(|lane| self.filled(lane));
+    }
+
+    /// Wakes the lane's writer; when the caller's own thread drives it, the next time it does.
+    fn filled(&self, lane: &Lane) {
+        if self.inline {
+            lane.filled.store(true, Relaxed);
+        } else {
+            lane.wake();
+        }
+    }
+
+    /// Wakes the writers of lanes that have been filled since the last time.
+    pub(crate) fn wake_filled(&self) {
+        self.lanes().filter(|lane| lane.filled.swap(false, Relaxed)).for_each(Lane::wake);
     }
 
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Lane> {
@@ -261,7 +278,7 @@ mod tests {
 
     fn shared(policy: Policy) -> (Shared, Arc<Kept>) {
         let kept = Arc::new(Kept::default());
-        (Shared::new(policy, vec![node(0, 3, 2), node(1, 3, 2)], kept.clone()), kept)
+        (Shared::new(policy, false, vec![node(0, 3, 2), node(1, 3, 2)], kept.clone()), kept)
     }
 
     fn samples(count: u64) -> impl Iterator<Item = Sample> {
@@ -271,9 +288,9 @@ mod tests {
     #[test]
     fn samples_go_where_least_is_outstanding_and_fail_when_all_is_full() {
         let (shared, kept) = shared(Policy::LeastOutstanding);
-        shared.issue(samples(4));
+        shared.issue(samples(4), Instant::now());
         assert_eq!(shared.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [2, 2]);
-        shared.issue(samples(3));
+        shared.issue(samples(3), Instant::now());
         let failed = kept.0.lock().unwrap();
         assert_eq!(failed.len(), 1);
         assert!(matches!(failed[0].outcome, Outcome::Failed(Failure::Overload)));
@@ -282,13 +299,13 @@ mod tests {
     #[test]
     fn a_lost_node_gets_nothing_and_its_samples_fail() {
         let (shared, kept) = shared(Policy::LeastOutstanding);
-        shared.issue(samples(2));
+        shared.issue(samples(2), Instant::now());
         shared.lose(NodeIndex(0), &NodeFailure::Ended("test".into()));
         assert_eq!(kept.0.lock().unwrap().len(), 1);
-        shared.issue(samples(1));
+        shared.issue(samples(1), Instant::now());
         assert_eq!(shared.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 2]);
         shared.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
-        shared.issue(samples(1));
+        shared.issue(samples(1), Instant::now());
         let replies = kept.0.lock().unwrap();
         assert!(matches!(replies.last().unwrap().outcome, Outcome::Failed(Failure::NoNode)));
     }
@@ -296,7 +313,7 @@ mod tests {
     #[test]
     fn nodes_pull_as_far_as_their_window_and_the_rest_waits() {
         let (shared, kept) = shared(Policy::Pull);
-        shared.issue(samples(5));
+        shared.issue(samples(5), Instant::now());
         let lane = &shared.nodes[0].lanes[0];
         assert!(shared.refill(lane));
         assert!(!shared.refill(lane), "the window is full");

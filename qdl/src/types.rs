@@ -58,19 +58,19 @@ pub struct Answer {
     pub stages: Stages,
 }
 
-/// Durations of the stages at the SUT.
+/// Durations of the stages at the SUT, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
     /// From parts to tensors.
-    pub decode: Duration,
+    pub decode_ns: u64,
     /// Waiting for a free worker.
-    pub queue: Duration,
+    pub queue_ns: u64,
     /// Waiting for the batch to fill.
-    pub batch: Duration,
+    pub batch_ns: u64,
     /// The backend at work.
-    pub inference: Duration,
+    pub inference_ns: u64,
     /// From outputs to bytes.
-    pub encode: Duration,
+    pub encode_ns: u64,
 }
 
 /// Why a sample got no answer.
@@ -126,4 +126,7 @@ pub trait Sink: Send + Sync + 'static {
 
     /// The backlog of [`crate::Run::issue`] has room again (only under [`crate::Policy::Pull`]).
     fn room(&self) {}
+
+    /// Nothing happened, but some time has passed: comes about ten times a second.
+    fn tick(&self) {}
 }

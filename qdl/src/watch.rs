@@ -43,5 +43,6 @@ pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: 
             shared.sink.replies(&mut overdue);
             overdue.clear();
         }
+        shared.sink.tick();
     }
 }

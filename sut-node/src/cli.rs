@@ -85,6 +85,9 @@ struct ServeArgs {
     /// Inferences at one time, each on a thread with its own copy of the session.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
     workers: NonZeroUsize,
+    /// Never sleep while a run has the node: lowest latency, one core burnt. The LoadGen node has the same flag.
+    #[arg(long, env = "LON_BUSY_POLL")]
+    busy_poll: bool,
 }
 
 /// Who may read along, and who may ask.
@@ -191,11 +194,15 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     config.max_batch = args.max_batch;
     config.max_delay = args.max_delay;
     config.workers = args.workers;
+    config.busy_poll = args.busy_poll;
     let sockets = Sockets::bind(&args.listen).map_err(usage)?;
     let address = sockets.address();
     config.tls = args.security.tls(address).map_err(usage)?;
     let backend = load(&args.backend, args.max_batch)?;
     let engine = backend.info().engine.clone();
+    if let Err(error) = lon_net::slice::shorten() {
+        tracing::debug!("the time slice stays as it is: {error}");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(bug)?;
     runtime.block_on(async {
         let mut term = signal(SignalKind::terminate()).map_err(bug)?;

@@ -21,6 +21,8 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// How long SIGTERM waits for answers under way.
     pub drain: Duration,
+    /// While a run has the node, ask the network again and again instead of sleeping.
+    pub busy_poll: bool,
     /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows none, shows a certificate that
     /// nobody can verify. Whether that is allowed is the caller's to decide.
     pub tls: Option<ServerTls>,
@@ -36,6 +38,7 @@ impl ServeConfig {
             workers: NonZeroUsize::MIN,
             limits: Limits::default(),
             drain: Duration::from_secs(30),
+            busy_poll: false,
             tls: None,
         }
     }

@@ -111,6 +111,9 @@ pub async fn serve(
     let (stop_sender, stop) = watch::channel(false);
     let drain = config.drain;
     let claim = Claim::default();
+    if config.busy_poll {
+        tokio::spawn(stay_awake(Arc::clone(&claim)));
+    }
     let service = Arc::new(Service::new(config, backend, Arc::clone(&queue), stop.clone(), Arc::clone(&claim)));
     let signalled = async move {
         shutdown.await;
@@ -138,6 +141,17 @@ pub async fn serve(
         }
     }
     outcome
+}
+
+/// Keeps the runtime from sleeping while a run has the node: each turn asks the sockets anew.
+async fn stay_awake(claim: Claim) {
+    loop {
+        if service::is_at_work(&claim) {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(LOOK_AROUND).await;
+        }
+    }
 }
 
 /// The side of a node that faces the network.

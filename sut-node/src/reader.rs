@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -89,6 +90,14 @@ impl Reader {
     pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, mut stop: watch::Receiver<bool>) {
         let run = Arc::clone(&self.lane.run);
         let shutting_down = || Err(Status::unavailable("the node is shutting down"));
+        let looked = stop.clone();
+        // One future for the whole stream: to make and drop one for every read would cost more than the read's decoding.
+        let mut over = pin!(async {
+            tokio::select! {
+                () = run.until_end() => Ok(()),
+                _ = stop.wait_for(|stop| *stop) => shutting_down(),
+            }
+        });
         let how = loop {
             match self.take_all(&mut inbound).await {
                 Ok(Taken::All) => {}
@@ -99,14 +108,13 @@ impl Reader {
             if run.has_ended() {
                 break Ok(());
             }
-            if *stop.borrow() {
+            if *looked.borrow() {
                 break shutting_down();
             }
             let read = tokio::select! {
                 biased;
                 read = poll_fn(|cx| source.poll_read(cx, &mut inbound)) => read,
-                () = run.until_end() => break Ok(()),
-                _ = stop.wait_for(|stop| *stop) => break shutting_down(),
+                how = &mut over => break how,
             };
             match read {
                 Ok(true) => {}

@@ -6,6 +6,7 @@
 //! - `input`: flags, settings, files and models that do not fit
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
+//! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `seeds`: what the fuzz targets start from
@@ -17,6 +18,7 @@ mod demo;
 mod input;
 mod loss;
 mod nodes;
+mod overload;
 mod peers;
 mod security;
 mod seeds;

@@ -53,6 +53,11 @@ impl SutNode {
         SutNode { child, log: Some(log), address: address.unwrap_or_else(|| panic!("no address in '{line}'")) }
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         send(&self.child, signal);

@@ -35,6 +35,9 @@ pub(crate) fn labels(file: &[u8]) -> Result<Vec<i64>, String> {
 }
 
 fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
+    if !has_countable_shape(file) {
+        return Err("the sizes in the header multiply to more than 64 bits hold".to_owned());
+    }
     let mut rest = file;
     let header = npyz::NpyHeader::from_reader(&mut rest).map_err(|error| format!("not a .npy file: {error}"))?;
     let npyz::DType::Plain(type_str) = header.dtype() else {
@@ -53,6 +56,25 @@ fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
     Ok((dtype, shape, Bytes::copy_from_slice(rest)))
 }
 
+/// Where the header says its shape, in all files of numpy.
+const SHAPE_WITHIN: usize = 4_096;
+
+/// Whether the product of the sizes fits 64 bits. Looked at here because the parser multiplies without a check.
+fn has_countable_shape(file: &[u8]) -> bool {
+    let header = String::from_utf8_lossy(&file[..file.len().min(SHAPE_WITHIN)]);
+    let sizes = header.split_once("shape").and_then(|(_, rest)| rest.split_once('(')?.1.split_once(')'));
+    let Some((sizes, _)) = sizes else { return true };
+    let mut sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
+    // Anything else than a number is for the parser to refuse, except numbers that are too long.
+    let digits = |size: &str| size.bytes().all(|byte| byte.is_ascii_digit());
+    let count = |product: u64, size: &str| match size.parse::<u64>() {
+        Ok(size) => product.checked_mul(size),
+        Err(_) if digits(size) => None,
+        Err(_) => Some(product),
+    };
+    sizes.try_fold(1, count).is_some()
+}
+
 /// numpy writes `<f4`, `|u1`, ...: byte order, kind, size.
 fn element_type(type_str: &TypeStr) -> Result<DType, String> {
     let text = type_str.to_string();
@@ -68,5 +90,34 @@ fn element_type(type_str: &TypeStr) -> Result<DType, String> {
         _ => Err(format!(
             "element type {text} is not taken (uint8, int8, int32, int64, float16, float32, float64, bool)"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(shape: &str) -> Vec<u8> {
+        let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file
+    }
+
+    #[test]
+    fn sizes_beyond_any_file_are_an_error() {
+        for shape in ["(4294967296, 4294967296)", "(3, 18446744073709551615)", "(99999999999999999999999,)"] {
+            let told = samples(&file(shape)).unwrap_err();
+            assert!(told.contains("64 bits"), "{told}");
+        }
+        let told = samples(&file("(4294967295, 4294967295)")).unwrap_err();
+        assert!(told.contains("does not have the 0 bytes"), "{told}");
+    }
+
+    #[test]
+    fn ordinary_sizes_are_read() {
+        let with_data = [file("(2, 3)"), vec![7; 6]].concat();
+        assert_eq!(samples(&with_data).map(|array| (array.count, array.dims)), Ok((2, vec![3])));
     }
 }

@@ -31,7 +31,7 @@ pub struct Prediction {
     pub wire_bytes: u64,
     /// Answers in the accuracy log.
     pub logged: u64,
-    /// The log files without the bytes of the answers, each of which takes two more.
+    /// The log files and the timeline, without the bytes of the answers, each of which takes two more.
     pub log_bytes: u64,
 }
 
@@ -50,13 +50,19 @@ const INDEX_BYTES: u64 = 4;
 const LOG_ENTRY_BYTES: u64 = 64;
 /// Summary and detail log without lists, about.
 const LOG_FIXED_BYTES: u64 = 20_000;
+/// Magic, header and checksums of the timeline, about.
+const TIMELINE_FIXED_BYTES: u64 = 2_500;
+/// A sample in the timeline.
+const TIMELINE_SAMPLE_BYTES: u64 = 8;
+/// What a token run adds to that.
+const TIMELINE_TOKEN_BYTES: u64 = 12;
 /// An index in the list of loaded samples, about.
 const LOG_INDEX_BYTES: u64 = 7;
 
 /// What a run of this plan will take.
 pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
     let (mut queries, mut samples, mut duration_s, mut logged, mut loaded) = (0, 0, 0.0, 0, 0);
-    let (mut most_loaded, mut most_records) = (0, 0);
+    let (mut most_loaded, mut most_records, mut timeline_bytes) = (0, 0, 0);
     for phase in plan.phases() {
         let share = share(plan.effective(), phase);
         let issued = share.queries.saturating_mul(phase.generated.samples_per_query);
@@ -66,6 +72,9 @@ pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
         let probability = if phase.is_accuracy() { 1.0 } else { plan.effective().log_probability().clamp(0.0, 1.0) };
         logged += (issued as f64 * probability).round() as u64;
         loaded += phase.set.indices.len() as u64;
+        if !phase.is_accuracy() {
+            timeline_bytes = self::timeline_bytes(plan.effective(), issued);
+        }
         most_loaded = most_loaded.max(phase.set.end as u64);
         most_records =
             most_records.max(RECORD_BYTES * phase.generated.samples() + INDEX_BYTES * phase.set.indices.len() as u64);
@@ -77,8 +86,14 @@ pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
         memory_bytes: size.memory_bytes.saturating_mul(most_loaded).saturating_add(most_records),
         wire_bytes: size.wire_bytes.saturating_mul(samples),
         logged,
-        log_bytes: LOG_FIXED_BYTES + LOG_INDEX_BYTES * loaded + LOG_ENTRY_BYTES * logged,
+        log_bytes: LOG_FIXED_BYTES + LOG_INDEX_BYTES * loaded + LOG_ENTRY_BYTES * logged + timeline_bytes,
     }
+}
+
+/// Of the judged phase.
+fn timeline_bytes(effective: &Effective, samples: u64) -> u64 {
+    let per_sample = TIMELINE_SAMPLE_BYTES + if effective.use_token_latencies { TIMELINE_TOKEN_BYTES } else { 0 };
+    TIMELINE_FIXED_BYTES + per_sample.saturating_mul(samples)
 }
 
 /// Why a run of this plan cannot become VALID, however good the SUT; nothing when it can.
@@ -187,6 +202,17 @@ mod tests {
         assert_eq!((predicted.queries, predicted.samples, predicted.logged), (2, 100 + 550, 100));
         assert_eq!(predicted.duration_s, 2.0 + 11.0);
         assert_eq!(predicted.memory_bytes, 100 * 100 + 550 * 8 + 100 * 4);
+    }
+
+    #[test]
+    fn the_timeline_of_the_judged_phase_is_a_log_file_too() {
+        let bytes = |change: fn(&mut TestSettings)| predict(&plan(Scenario::SingleStream, change), SIZE).log_bytes;
+        let (few, many) = (bytes(|s| s.min_duration_ms = 1_000), bytes(|s| s.min_duration_ms = 2_000));
+        assert_eq!(many - few, 1_000 * 8, "a thousand queries more");
+        let tokens = bytes(|s| (s.min_duration_ms, s.use_token_latencies) = (1_000, true));
+        assert_eq!(tokens - few, 1_000 * 12);
+        let accuracy = bytes(|s| s.mode = Mode::AccuracyOnly);
+        assert_eq!(accuracy, 20_000 + 100 * (7 + 64));
     }
 
     #[test]

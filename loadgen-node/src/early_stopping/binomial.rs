@@ -19,6 +19,9 @@ pub struct Bound {
     risk: f64,
 }
 
+/// More queries than any run has, and few enough to be added to others. Percentiles next to 1 would ask for more.
+const BEYOND: u64 = 1 << 60;
+
 /// Smallest number of under-latency queries that makes `over` over-latency ones pass.
 pub fn min_passing(over: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
     Bound::new(percentile, tolerance, confidence).min_passing(over)
@@ -30,10 +33,13 @@ impl Bound {
         Self { under: percentile - tolerance, over: 1.0 - percentile + tolerance, risk: 1.0 - confidence }
     }
 
-    /// Smallest `h` with which `t` over-latency queries pass.
+    /// Smallest `h` with which `t` over-latency queries pass; [`BEYOND`] when it is larger still.
     pub fn min_passing(self, t: u64) -> u64 {
         // Fails at `low`, where the mean does not exceed t, and passes at `high`.
         let mut low = (t as f64 * self.under / self.over) as u64;
+        if low > BEYOND {
+            return BEYOND;
+        }
         let mut step = 16;
         while !self.passes(low + step + t, t) {
             low += step;
@@ -151,6 +157,13 @@ mod tests {
             let reference = beta_reg((n - t) as f64, t as f64 + 1.0, p);
             assert!((tail / reference - 1.0).abs() < 1e-10, "{n} {t} {p}: {tail} {reference}");
         }
+    }
+
+    #[test]
+    fn percentiles_next_to_one_ask_for_more_than_there_is() {
+        let next_to_one = 1.0 - f64::EPSILON / 2.0;
+        assert_eq!(min_passing(300_000, next_to_one, 0.0, 0.99), BEYOND);
+        assert!(min_passing(100, next_to_one, 0.0, 0.99) <= BEYOND);
     }
 
     #[test]

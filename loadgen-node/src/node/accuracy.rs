@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::args::AccuracyArgs;
 use super::exit::{Exit, OrExit as _, Outcome};
+use crate::settings::Mode;
 
 /// One line of `mlperf_log_accuracy.json`; keys that are not needed here are not read.
 #[derive(Deserialize)]
@@ -24,12 +25,18 @@ struct Entry {
 struct Made {
     benchmark: String,
     dataset: String,
+    mode: String,
 }
 
 /// Scores a run folder.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let made: Made = read(&args.folder, "result_summary.json")?;
     let entries: Vec<Entry> = read(&args.folder, "mlperf_log_accuracy.json")?;
+    if entries.is_empty() && !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
+        let mode = &made.mode;
+        let told = anyhow!("the run was {mode}: it logged no answers to score; run with --mode AccuracyOnly");
+        return Err(told).or_exit(Exit::Usage);
+    }
     let benchmark = Benchmark::find(&made.benchmark).or_exit(Exit::Usage)?;
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;

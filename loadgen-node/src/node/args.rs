@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::pace::Spin;
 use super::{exit, help};
 use crate::conf::rules::{RULES, Rules};
 use crate::settings::{Assignment, Mode, Scenario};
@@ -83,7 +84,7 @@ pub(crate) struct RunArgs {
     /// Dataset folder, or synthetic:DTYPE[DIMS]xCOUNT; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
-    /// A setting, by LoadGen's config key; can be repeated.
+    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
     #[command(flatten)]
@@ -97,9 +98,18 @@ pub(crate) struct RunArgs {
     /// Connections to each node (QUIC: each with four streams).
     #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
     pub(crate) connections: NonZeroUsize,
-    /// Threads that do the network's work in Server and Offline.
-    #[arg(long, default_value = "1", value_parser = few, env = "LON_IO_THREADS")]
-    pub(crate) io_threads: NonZeroUsize,
+    /// Threads that do the network's work in Server and Offline; 0: the issuing thread does it itself. Unless given, 1
+    /// where there are 4 cores or more, else 0.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8), env = "LON_IO_THREADS")]
+    pub(crate) io_threads: Option<u8>,
+    /// Whether the issuing thread stays awake for the last 50 us before a query is due. Auto: where a core can be
+    /// spared for it.
+    #[arg(long, value_enum, default_value_t = Spin::Auto, env = "LON_SPIN")]
+    pub(crate) spin: Spin,
+    /// The issuing thread does the network's work and never sleeps: lowest latency, one core burnt. The SUT node has
+    /// the same flag.
+    #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL")]
+    pub(crate) busy_poll: bool,
     /// A sample without an answer after this long has failed.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
     pub(crate) response_timeout: Duration,
@@ -189,7 +199,7 @@ pub(crate) struct ConfArgs {
     /// Dataset whose counts and sizes are used; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
-    /// A setting, by LoadGen's config key; can be repeated.
+    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
     #[command(flatten)]

@@ -91,7 +91,11 @@ impl View {
         }
         let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
         match &plan {
-            Ok(plan) => warnings.extend(plan.faults().iter().cloned().chain(predict::obstacles(plan))),
+            Ok(plan) => {
+                warnings.extend(plan.faults().iter().cloned());
+                warnings.extend(plan.unsupported());
+                warnings.extend(predict::obstacles(plan));
+            }
             Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
         }
         let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));

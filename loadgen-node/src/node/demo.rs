@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use super::args::{ConfFiles, DemoArgs, FindPeakArgs, RunArgs, SecurityArgs, Transport};
 use super::exit::{Exit, OrExit as _, Outcome};
+use super::pace::Spin;
 use super::{run, setup};
 use crate::settings::{Mode, Scenario};
 
@@ -49,7 +50,9 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
         out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
         wait_ready: Duration::from_secs(10),
         connections: NonZeroUsize::MIN,
-        io_threads: NonZeroUsize::MIN,
+        io_threads: None,
+        spin: Spin::Auto,
+        busy_poll: false,
         response_timeout: Duration::from_secs(60),
         // Its SUT nodes share the machine, so the demo's generator is allowed what a real one is not.
         max_lag: Some(Duration::from_millis(50)),

@@ -8,6 +8,7 @@ use qdl::{NodeDescription, NodeReport, SutName};
 
 use super::args::RunArgs;
 use super::exit::Exit;
+use super::saturation::Saturation;
 use super::tally::Tally;
 use crate::conf::rules::Rules;
 use crate::plan::Plan;
@@ -28,6 +29,7 @@ pub(crate) struct Finished<'a> {
     pub(crate) names: [SutName; 2],
     pub(crate) tally: Tally,
     pub(crate) accuracy: Option<Result<Score, ScoreError>>,
+    pub(crate) saturation: Saturation,
     pub(crate) started: SystemTime,
 }
 

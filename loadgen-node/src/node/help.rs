@@ -36,11 +36,30 @@ Example, with s.json being
 
 pub(crate) const REPLAY: &str =
     "--timeline takes the timeline.bin of a run folder, which has all that is needed, and prints
-the summary file: by the run's own settings, unless told otherwise. --report-vector takes
-settings, qsl, sut_name and result (latencies in ns), and prints {\"summary\": TEXT of the
-summary file, \"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}.
+the summary file: by the run's own settings, unless told otherwise.
 
-Examples, with RUN being a run folder:
+--report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file,
+\"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}. The object has these keys and no others:
+  sut_name  text
+  qsl       {\"total\":..,\"performance\":..}, the library's sample counts
+  settings  field names of LoadGen's TestSettings; defaults for those left out
+  result    what was measured:
+    sample_latencies                   list of ns
+    query_latencies                    list of ns (MultiStream)
+    first_token_latencies              list of ns (token runs)
+    time_per_output_token              list of ns (token runs)
+    tokens_per_sample                  list of counts (token runs)
+    queries_issued                     count
+    max_latency                        of a sample, in seconds
+    final_query_scheduled_time         of the last query, in seconds from the start, as are
+    final_query_issued_time            these two
+    final_query_all_samples_done_time
+
+Examples, with RUN being a run folder and results.json having
+  {\"sut_name\":\"S\",\"qsl\":{\"total\":4,\"performance\":4},\"settings\":{\"scenario\":\"Offline\"},
+   \"result\":{\"sample_latencies\":[5,6],\"queries_issued\":1,\"max_latency\":6e-9,
+             \"final_query_scheduled_time\":0,\"final_query_issued_time\":0,
+             \"final_query_all_samples_done_time\":6e-9}}:
   loadgen-node replay --timeline RUN/timeline.bin --set target_latency=50
   loadgen-node replay --report-vector results.json";
 

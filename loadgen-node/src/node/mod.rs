@@ -27,6 +27,7 @@ mod peak;
 mod progress;
 mod result;
 mod run;
+mod saturation;
 mod screen;
 mod security;
 mod setup;

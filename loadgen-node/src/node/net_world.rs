@@ -1,8 +1,7 @@
 //! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
 //!
-//! Two drivers behind one face. *Split* (Server, Offline): this thread issues and waits precisely, the QDL's threads
-//! do the network's work. *Inline* (SingleStream, MultiStream): this thread does it all while it waits, so that a
-//! query needs no hand-over.
+//! Two drivers behind one face. *Split*: this thread issues and waits precisely, the QDL's threads do the network's
+//! work. *Inline*: this thread does it all while it waits, so that a query needs no hand-over. [`super::pace`] decides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -10,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_qsl::dataset::Dataset;
-use qdl::{Outcome, Reply, Run, Sample, SampleId};
+use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use super::inbox::{Inbox, REPLIES};
-use super::pace::Pace;
+use super::pace::{Pace, Pacing};
 use super::progress::Counts;
 use super::tally::Tally;
 use crate::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
@@ -27,8 +26,10 @@ pub(crate) struct NetWorld {
     inbox: Arc<Inbox>,
     dataset: Dataset,
     origin: Instant,
+    /// When the engine last asked.
+    now: Instant,
     pace: Pace,
-    inline: bool,
+    pacing: Pacing,
     stop: Arc<AtomicBool>,
     counts: Arc<Counts>,
     tally: Tally,
@@ -42,7 +43,7 @@ impl NetWorld {
         run: Run,
         inbox: Arc<Inbox>,
         dataset: Dataset,
-        inline: bool,
+        pacing: Pacing,
         stop: Arc<AtomicBool>,
         counts: Arc<Counts>,
     ) -> NetWorld {
@@ -51,13 +52,19 @@ impl NetWorld {
             inbox,
             dataset,
             origin: Instant::now(),
-            pace: Pace::for_this_thread(),
-            inline,
+            now: Instant::now(),
+            pace: Pace::for_this_thread(pacing.spin),
+            pacing,
             stop,
             counts,
             tally: Tally::default(),
             replies: Vec::with_capacity(REPLIES),
         }
+    }
+
+    /// Samples that all nodes together take in.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.run.capacity()
     }
 
     /// What the run was made of, for the end of it.
@@ -100,8 +107,7 @@ impl NetWorld {
             Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
             Outcome::Done(answer) => {
                 self.counts.ended.fetch_add(1, Relaxed);
-                let round_trip = sent_at.map(|sent_at| Duration::from_nanos(at.since(sent_at)));
-                self.tally.answered(&answer.stages, round_trip);
+                self.tally.answered(&answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
                 ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
             }
             Outcome::Failed(failure) => {
@@ -113,12 +119,21 @@ impl NetWorld {
         Arrival { seq, at, sent_at, kind }
     }
 
+    fn is_inline(&self) -> bool {
+        self.pacing.io_threads == 0
+    }
+
     /// One stretch of waiting, at most [`LOOK_AROUND`] long.
     fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
+        let spin = self.pacing.spin;
+        if self.is_inline() && until.is_none() {
+            // The QDL comes back now and then of itself.
+            return self.run.pump(&Wait { until, on_delivery: wake_on_arrival, spin });
+        }
         let slice = Instant::now() + LOOK_AROUND;
         let until = until.map_or(slice, |until| until.min(slice));
-        if self.inline {
-            self.run.pump(Some(until));
+        if self.is_inline() {
+            self.run.pump(&Wait { until: Some(until), on_delivery: wake_on_arrival, spin });
         } else if wake_on_arrival {
             self.inbox.wait(until.saturating_duration_since(Instant::now()));
         } else {
@@ -131,7 +146,8 @@ impl World for NetWorld {
     type Data = Bytes;
 
     fn now(&mut self) -> TimeNs {
-        self.time(Instant::now())
+        self.now = Instant::now();
+        self.time(self.now)
     }
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
@@ -150,7 +166,8 @@ impl World for NetWorld {
         self.counts.issued.fetch_add(samples.len() as u64, Relaxed);
         let dataset = &self.dataset;
         let payload = |issued: &Issued| dataset.payload(issued.index.0 as usize);
-        self.run.issue(samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) }));
+        let samples = samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) });
+        self.run.issue(samples, self.now);
     }
 
     fn flush(&mut self) {
@@ -160,6 +177,10 @@ impl World for NetWorld {
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Bytes>>) -> Wake {
         let before = arrivals.len();
         let until = until.map(|until| self.at(until));
+        if self.is_inline() && until.is_some_and(|until| until <= Instant::now()) {
+            // Late already: the network gets its turn all the same.
+            self.rest(until, wake_on_arrival);
+        }
         self.collect(arrivals);
         loop {
             let arrived = wake_on_arrival && arrivals.len() > before;

@@ -12,7 +12,7 @@ use super::tally::Tally;
 use crate::plan::Plan;
 use crate::run::{End, LagStats};
 use crate::settings::Scenario;
-use crate::summary::LatencyStats;
+use crate::summary::{LatencyStats, Metric};
 use crate::verdict::Verdict;
 
 /// Adds what the engine cannot know to the strict verdict.
@@ -119,6 +119,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "accuracy": accuracy(finished),
         "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
+        "saturation": finished.saturation.json(outcome, finished.tally.refused()),
         "counts": counts(finished),
         "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
         "settings": plan.requested(),
@@ -130,11 +131,17 @@ fn metric(finished: &Finished<'_>) -> Value {
     match (&finished.outcome.summary, &finished.accuracy) {
         (Some(summary), _) => {
             let metric = summary.metric();
-            json!({ "name": metric.name, "value": metric.value, "unit": metric.unit })
+            json!({ "name": metric.name, "value": value(finished, &metric), "unit": metric.unit })
         }
         (None, Some(_)) => accuracy(finished),
         (None, None) => Value::Null,
     }
+}
+
+/// The metric's number; none when nothing was answered, whatever formulas make of that.
+pub(crate) fn value(finished: &Finished<'_>, metric: &Metric) -> Option<f64> {
+    let answered = finished.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
+    metric.value.filter(|_| answered)
 }
 
 /// The skeleton of `accuracy --json`, or null.

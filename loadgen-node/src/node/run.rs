@@ -1,5 +1,6 @@
 //! The command `run`: one test, from flags to run folder.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -7,7 +8,7 @@ use anyhow::Context as _;
 use lon_net::tls::ClientTls;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::dataset::Dataset;
-use qdl::{Config, Driver, Policy, Qdl, RunConfig};
+use qdl::{Config, Driver, NodeDescription, Policy, Qdl, RunConfig};
 
 use super::args::RunArgs;
 use super::exit::{Exit, OrExit as _, Outcome};
@@ -16,7 +17,9 @@ use super::folder::{FolderError, RunFolder};
 use super::inbox::Inbox;
 use super::logs::{AccuracyLog, Logs};
 use super::net_world::NetWorld;
+use super::pace::{Circumstances, Pacing};
 use super::progress::{Counts, Progress};
+use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
 use super::{peak, result, screen, security, targets};
@@ -77,19 +80,22 @@ fn drive<'a>(
     let asked = Instant::now();
     let first_name = qdl.name();
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
-    let inline = matches!(args.scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let pacing = pacing(args, qdl.nodes());
+    tracing::debug!("{pacing:?}");
     let inbox = Arc::new(Inbox::new());
-    let run = qdl.start(&run_config(args, inline), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
+    let run = qdl.start(&run_config(args, pacing), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let folder = RunFolder::create(&out).or_exit(Exit::Usage)?;
     let counts = Arc::new(Counts::default());
     let progress = Progress::start(Arc::clone(&counts), format!("{} {}", benchmark.name, args.scenario.name()));
     let mut log =
         AccuracyLog::create(&folder, &plan, Arc::clone(&counts), benchmark.accuracy.is_some()).or_exit(Exit::Bug)?;
     let dataset_name = dataset.name().to_owned();
-    let mut world = NetWorld::new(run, inbox, dataset, inline, signals.run_begins(), counts);
+    let mut world = NetWorld::new(run, inbox, dataset, pacing, signals.run_begins(), counts);
     let started = SystemTime::now();
     tracing::info!("run started: {} {}", args.scenario.name(), plan.requested().mode.name());
+    let watch = Watch::begin();
     let outcome = crate::run::run(&plan, &mut world, &mut log, options);
+    let saturation = watch.end(pacing, world.capacity());
     drop(progress);
     let (run, dataset, tally) = world.into_parts();
     let reports = run.end();
@@ -109,18 +115,29 @@ fn drive<'a>(
         names,
         tally,
         accuracy,
+        saturation,
         started,
     };
     result::add_reasons(&mut finished);
     Ok((finished, written, folder))
 }
 
-fn run_config(args: &RunArgs, inline: bool) -> RunConfig {
+fn pacing(args: &RunArgs, nodes: &[NodeDescription]) -> Pacing {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let circumstances = Circumstances {
+        scenario: args.scenario,
+        cores: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        sut_is_here: nodes.iter().any(|node| node.host.boot_id == boot_id.trim()),
+    };
+    Pacing::decide(args.io_threads.map(usize::from), args.spin, args.busy_poll, circumstances)
+}
+
+fn run_config(args: &RunArgs, pacing: Pacing) -> RunConfig {
     let policy = match args.scenario {
         Scenario::Offline => Policy::Pull,
         _ => Policy::LeastOutstanding,
     };
-    let driver = if inline { Driver::Inline } else { Driver::Threads(args.io_threads) };
+    let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);
     let mut config = RunConfig::new(policy, driver);
     config.connections = args.connections;
     config.response_timeout = args.response_timeout;

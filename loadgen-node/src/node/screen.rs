@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::finished::Finished;
+use super::result;
 use crate::run::End;
 use crate::settings::Scenario;
 
@@ -32,7 +33,9 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric();
-        lines.push(("Metric", format!("{} = {:.2} {}", metric.name, metric.value, metric.unit)));
+        let value = result::value(finished, &metric).map(|value| format!("{value:.2} {}", metric.unit));
+        let value = value.as_deref().unwrap_or("none: too little was answered");
+        lines.push(("Metric", format!("{} = {value}", metric.name)));
         let latency = summary.judged_latency();
         let [p50, p90, _, _, p99, p99_9] = latency.percentiles_ns.map(human);
         let max = human(latency.max_ns);

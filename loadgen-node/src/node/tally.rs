@@ -1,7 +1,6 @@
 //! What the node keeps about replies beyond the engine's record: why samples failed, and where the time went.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use qdl::{Failure, Stages};
@@ -11,8 +10,11 @@ pub(crate) const STAGES: [&str; 6] = ["outside_sut", "decode", "queue", "batch",
 
 /// Filled reply by reply, in fixed memory.
 pub(crate) struct Tally {
+    /// Of what is not zero.
     stages: [Histogram<u64>; 6],
+    zeros: [u64; 6],
     failures: BTreeMap<String, u64>,
+    refused: u64,
 }
 
 /// Kinds of failure that are told apart; texts come from the nodes and could be without number.
@@ -20,26 +22,38 @@ const MAX_KINDS: usize = 32;
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { stages: std::array::from_fn(|_| histogram()), failures: BTreeMap::new() }
+        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; 6], failures: BTreeMap::new(), refused: 0 }
     }
 }
 
 impl Tally {
-    pub(crate) fn answered(&mut self, stages: &Stages, round_trip: Option<Duration>) {
-        let Stages { decode, queue, batch, inference, encode } = *stages;
-        let inside = decode + queue + batch + inference + encode;
-        let outside = round_trip.map_or(Duration::ZERO, |whole| whole.saturating_sub(inside));
-        for (histogram, stage) in self.stages.iter_mut().zip([outside, decode, queue, batch, inference, encode]) {
-            histogram.saturating_record(u64::try_from(stage.as_nanos()).unwrap_or(u64::MAX));
+    pub(crate) fn answered(&mut self, stages: &Stages, round_trip_ns: Option<u64>) {
+        let Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = *stages;
+        let inside =
+            [decode_ns, queue_ns, batch_ns, inference_ns, encode_ns].iter().fold(0, |a: u64, b| a.saturating_add(*b));
+        let outside = round_trip_ns.map_or(0, |whole| whole.saturating_sub(inside));
+        let values = [outside, decode_ns, queue_ns, batch_ns, inference_ns, encode_ns];
+        for ((histogram, zeros), value) in self.stages.iter_mut().zip(&mut self.zeros).zip(values) {
+            // Most stages of most backends take no time: a count is cheaper than a histogram's record.
+            match value {
+                0 => *zeros += 1,
+                value => histogram.saturating_record(value),
+            }
         }
     }
 
     pub(crate) fn failed(&mut self, failure: &Failure) {
+        self.refused += u64::from(*failure == Failure::Overload);
         let mut text = failure.to_string();
         if self.failures.len() >= MAX_KINDS && !self.failures.contains_key(&text) {
             text = "other failures".to_owned();
         }
         *self.failures.entry(text).or_default() += 1;
+    }
+
+    /// Samples that found every node full.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Why samples failed, and how many of each.
@@ -49,14 +63,38 @@ impl Tally {
 
     /// Per stage: name, p50, p90, p99 in ns.
     pub(crate) fn split(&self) -> impl Iterator<Item = (&'static str, [u64; 3])> {
-        STAGES
-            .into_iter()
-            .zip(&self.stages)
-            .map(|(name, histogram)| (name, [0.50, 0.90, 0.99].map(|quantile| histogram.value_at_quantile(quantile))))
+        let columns = self.stages.iter().zip(self.zeros);
+        STAGES.into_iter().zip(columns).map(|(name, (histogram, zeros))| {
+            (name, [0.50, 0.90, 0.99].map(|quantile| value_at(histogram, zeros, quantile)))
+        })
     }
+}
+
+/// The quantile of the values in the histogram and of so many zeros beside them.
+fn value_at(histogram: &Histogram<u64>, zeros: u64, quantile: f64) -> u64 {
+    let all = (histogram.len() + zeros) as f64;
+    let beyond_zeros = quantile * all - zeros as f64;
+    if beyond_zeros <= 0.0 { 0 } else { histogram.value_at_quantile(beyond_zeros / histogram.len() as f64) }
 }
 
 /// 1 ns to an hour with two significant digits.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 2).unwrap_or_else(|_| unreachable!("the bounds are constants"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_count_among_the_values() {
+        let mut tally = Tally::default();
+        for inference_ns in [0, 0, 0, 10, 20, 30, 40, 50, 60, 70] {
+            tally.answered(&Stages { inference_ns, ..Stages::default() }, None);
+        }
+        let split: BTreeMap<_, _> = tally.split().collect();
+        assert_eq!(split["inference"], [20, 60, 70]);
+        assert_eq!(split["queue"], [0, 0, 0]);
+        assert!(Tally::default().split().all(|(_, values)| values == [0; 3]));
+    }
 }

@@ -95,6 +95,17 @@ impl Plan {
         &self.faults
     }
 
+    /// What was requested and has no effect here, in words.
+    pub fn unsupported(&self) -> Option<String> {
+        let threads = self.requested.server_num_issue_query_threads;
+        (self.effective.scenario == Scenario::Server && threads > 1).then(|| {
+            format!(
+                "server_num_issue_query_threads = {threads} has no effect: one thread issues, with the same schedule \
+                 and samples; limits on queries, and merging, are not split over threads"
+            )
+        })
+    }
+
     /// The phases, in order: accuracy, one per loadable set, then performance.
     pub fn phases(&self) -> &[PhasePlan] {
         &self.phases
@@ -266,6 +277,15 @@ mod tests {
         let plan = Plan::new(with(Scenario::Server, |s| s.server_target_qps = -3.0), QSL).unwrap();
         assert_eq!(plan.effective().target_qps, 1.0);
         assert_eq!(plan.faults(), ["Invalid value for server_target_qps requested. requested: -3 using: 1"]);
+    }
+
+    #[test]
+    fn issuing_threads_have_no_effect_and_say_so() {
+        let plan = |scenario, threads| {
+            Plan::new(with(scenario, |s| s.server_num_issue_query_threads = threads), QSL).unwrap().unsupported()
+        };
+        assert!(plan(Scenario::Server, 4).is_some_and(|text| text.contains("server_num_issue_query_threads = 4")));
+        assert_eq!((plan(Scenario::Server, 1), plan(Scenario::Offline, 4)), (None, None));
     }
 
     #[test]

@@ -82,6 +82,7 @@ pub(crate) struct Recorder {
     start: TimeNs,
     cells: Vec<Cell>,
     pending: u64,
+    max_pending: u64,
     pub(crate) counts: Counts,
     lag: Lag,
     latest_end: TimeNs,
@@ -99,6 +100,7 @@ impl Recorder {
             start: TimeNs(0),
             cells: Cell::column(samples),
             pending: 0,
+            max_pending: 0,
             counts: Counts::default(),
             lag: Lag::new(),
             latest_end: TimeNs(0),
@@ -121,6 +123,11 @@ impl Recorder {
     pub(crate) fn begin(&mut self, start: TimeNs) {
         self.start = start;
         self.latest_end = start;
+    }
+
+    /// Most samples that were ever issued and not ended.
+    pub(crate) fn max_pending(&self) -> u64 {
+        self.max_pending
     }
 
     /// Samples issued and not ended.
@@ -148,6 +155,7 @@ impl Recorder {
             *cell = Cell::pending(scheduled_ns, logged.is_some());
             self.counts.issued += 1;
             self.pending += 1;
+            self.max_pending = self.max_pending.max(self.pending);
             if let Some(times) = &mut self.issued_ns {
                 times.push(issued_ns);
             }

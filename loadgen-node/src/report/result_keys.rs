@@ -37,11 +37,9 @@ pub fn result_keys(summary: &Summary, errors: u64) -> Vec<(String, Value)> {
 /// Keys of our own: the same numbers where six digits, or an odd unit, lose something.
 pub fn extra_keys(summary: &Summary) -> Vec<(String, Value)> {
     let metric = summary.metric();
-    let mut entries: Vec<Entry> = vec![
-        ("lon_metric_name".into(), metric.name.into()),
-        ("lon_metric_value".into(), Value::Full(metric.value)),
-        ("lon_metric_unit".into(), metric.unit.into()),
-    ];
+    let mut entries: Vec<Entry> =
+        vec![("lon_metric_name".into(), metric.name.into()), ("lon_metric_unit".into(), metric.unit.into())];
+    entries.extend(metric.value.map(|value| ("lon_metric_value".into(), Value::Full(value))));
     if let Some(tokens) = &summary.tokens {
         entries.push(("lon_completed_tokens_per_second".into(), Value::Full(tokens.completed_tokens_per_s)));
         entries.push(("lon_token_throughput_per_second".into(), Value::Full(tokens.tps_without_overhead)));

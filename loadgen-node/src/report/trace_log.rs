@@ -1,7 +1,12 @@
 //! The trace log: Chrome trace events of every sample of the judged phase, for `chrome://tracing` or Perfetto.
 //!
-//! The official event names and fields, in JSON that can be parsed (the official file cannot). Samples of accuracy
-//! phases are not in it. Needs [`crate::run::RunOptions::keep_issue_times`]; written in a stream, a line an event.
+//! The official event names and fields, in JSON that can be parsed (the official file cannot). Of the official events
+//! it has those of samples (`Sample`, `Token`, `Latency`, `Token_Latency`), and only of the judged phase, because
+//! nothing is recorded of samples in accuracy phases and in the other trials of a search beyond their answers. Every
+//! phase has one event, `lon_phase`, instead of `GenerateQueries`, `IssueQuery`, `Waiting` and the like, which time
+//! the inside of the official implementation. Nor has it loading and unloading
+//! (`LoadSamples`): they lie outside the phases, and no result depends on how long they take. Needs [`crate::run::RunOptions::keep_issue_times`]; written
+//! in a stream, a line an event.
 
 use std::io::{self, Write};
 

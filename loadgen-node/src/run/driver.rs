@@ -14,7 +14,7 @@ use crate::scenario::Pacing;
 use crate::world::{Arrival, ArrivalKind, Issued, SampleSeq, TimeNs, Wake, World};
 
 /// Queries issued in a row before arrivals are taken.
-const BURST: u32 = 64;
+const BURST: u32 = 128;
 /// Samples of a large query handed over at once.
 const PIECE: usize = 1_024;
 /// Arrivals that there is room for from the start; growing takes time that is not there while queries are due.

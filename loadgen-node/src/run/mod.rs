@@ -77,6 +77,8 @@ pub struct PhaseOutcome {
     pub counts: Counts,
     /// Schedule lag.
     pub lag: LagStats,
+    /// Most samples outstanding at one time.
+    pub max_pending: u64,
     /// The end of every sample; only of the performance phase that is judged.
     pub timeline: Option<Timeline>,
 }
@@ -131,6 +133,10 @@ pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, 
     let effective = plan.effective();
     let picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
     let mut run = Run { plan, world, observer, options, events: EventLog::default(), phases: Vec::new(), picks };
+    if let Some(text) = plan.unsupported() {
+        let now = run.world.now();
+        run.events.warning(now, text);
+    }
     let (end, find_peak) = if effective.mode == Mode::FindPeakPerformance {
         run.announce("Starting FindPeakPerformance mode");
         let (end, search) = Hunt::new(&mut run).hunt();

@@ -116,6 +116,7 @@ impl<'a> PhaseRun<'a> {
     fn close(mut self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
         let queries = self.issuer.count() + u64::from(self.handed > 0);
         let (latest_end, lag) = (self.recorder.latest_end(), self.recorder.lag());
+        let max_pending = self.recorder.max_pending();
         let issued_ns = self.recorder.take_issue_times();
         let (cells, tokens, counts) = self.recorder.close();
         self.picks.skip(self.phase.generated.samples() - counts.issued);
@@ -144,6 +145,7 @@ impl<'a> PhaseRun<'a> {
             latest_end,
             counts,
             lag,
+            max_pending,
             timeline,
         }
     }

@@ -62,8 +62,7 @@ impl Rules for MultiStream {
     }
 
     fn metric(&self, summary: &Summary) -> Metric {
-        let value = summary.final_judgement().estimate_ns as f64;
-        Metric { name: "early_stopping_latency_ms", value, unit: "ns" }
+        Metric::new("early_stopping_latency_ms", summary.estimate_ns(), "ns")
     }
 
     fn headline(&self, summary: &Summary) -> Line {

@@ -63,7 +63,7 @@ impl Rules for Offline {
     }
 
     fn metric(&self, summary: &Summary) -> Metric {
-        Metric { name: "result_samples_per_second", value: summary.rates.samples_per_s, unit: "samples/s" }
+        Metric::new("result_samples_per_second", Some(summary.rates.samples_per_s), "samples/s")
     }
 
     fn headline(&self, summary: &Summary) -> Line {

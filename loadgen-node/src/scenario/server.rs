@@ -69,7 +69,7 @@ impl Rules for Server {
 
     fn metric(&self, summary: &Summary) -> Metric {
         let value = summary.rates.completed_samples_per_s;
-        Metric { name: "result_completed_samples_per_sec", value, unit: "samples/s" }
+        Metric::new("result_completed_samples_per_sec", Some(value), "samples/s")
     }
 
     fn headline(&self, summary: &Summary) -> Line {

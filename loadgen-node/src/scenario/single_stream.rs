@@ -59,8 +59,7 @@ impl Rules for SingleStream {
     }
 
     fn metric(&self, summary: &Summary) -> Metric {
-        let value = summary.final_judgement().estimate_ns as f64;
-        Metric { name: "early_stopping_latency_ss", value, unit: "ns" }
+        Metric::new("early_stopping_latency_ss", summary.estimate_ns(), "ns")
     }
 
     fn headline(&self, summary: &Summary) -> Line {

@@ -134,7 +134,9 @@ pub struct TestSettings {
     pub server_find_peak_qps_boundary_step_size: f64,
     /// Server: end the run when more queries than this are outstanding; 0 = no limit.
     pub server_max_async_queries: u64,
-    /// Server: issuing threads of the official implementation. Has no effect on the traffic, hence none here.
+    /// Server: issuing threads of the official implementation, which deals the queries of one schedule out to them in
+    /// turn. When queries are due, and with which samples, does not depend on it. What does (`max_query_count` and
+    /// merging count by thread) is done here as by one thread: [`crate::plan::Plan::unsupported`] says so.
     pub server_num_issue_query_threads: u64,
     /// Offline: expected samples per second; sets how many samples the query has.
     pub offline_expected_qps: f64,

@@ -235,6 +235,9 @@ impl<R: Read> Source<'_, R> {
         if header.samples > MAX_SAMPLES_PER_PHASE {
             return Err(TimelineError::Header(format!("it claims {} samples", header.samples)));
         }
+        if header.queries > MAX_SAMPLES_PER_PHASE {
+            return Err(TimelineError::Header(format!("it claims {} queries", header.queries)));
+        }
         Ok(header)
     }
 

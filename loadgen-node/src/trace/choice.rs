@@ -75,11 +75,11 @@ impl Rounds {
     /// Notes where the rounds begin and advances `rng` past them.
     fn new(queries: u64, rng: &mut Rng, set_len: usize) -> Self {
         let at_start = rng.clone();
-        let mut list: Vec<u32> = (0..set_len as u32).collect();
         let rounds = queries.div_ceil(set_len as u64);
         for _ in 0..rounds {
-            rng.shuffle(&mut list);
+            rng.skip_shuffle(set_len);
         }
+        let list = (0..set_len as u32).collect();
         Self { rng: at_start.clone(), at_start, list, next: set_len, round: 0, rounds }
     }
 

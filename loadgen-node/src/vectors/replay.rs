@@ -1,11 +1,10 @@
 //! The report that given latencies come to, as JSON.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::VectorError;
-use crate::plan::Plan;
+use super::{VectorError, from_vector};
+use crate::plan::{MAX_SAMPLES_PER_PHASE, Plan};
 use crate::report::{Trailer, result_keys, summary_text};
 use crate::results::{Measured, judge};
 use crate::settings::{Qsl, TestSettings};
@@ -17,16 +16,6 @@ struct Input {
     qsl: Qsl,
     settings: TestSettings,
     result: InputResult,
-    #[serde(rename = "name")]
-    _name: Option<IgnoredAny>,
-    #[serde(rename = "kind")]
-    _kind: Option<IgnoredAny>,
-    #[serde(rename = "note")]
-    _note: Option<IgnoredAny>,
-    #[serde(rename = "expected")]
-    _expected: Option<IgnoredAny>,
-    #[serde(rename = "ground_truth")]
-    _ground_truth: Option<IgnoredAny>,
 }
 
 /// Latencies in ns, times in seconds; samples in any one order.
@@ -49,20 +38,31 @@ struct InputResult {
     final_query_all_samples_done_time: f64,
 }
 
-impl From<InputResult> for Measured {
-    fn from(result: InputResult) -> Self {
-        Self {
+impl InputResult {
+    /// Refuses what no run can have measured.
+    fn measured(self) -> Result<Measured, VectorError> {
+        let result = self;
+        if result.queries_issued > MAX_SAMPLES_PER_PHASE {
+            let why = format!("{} queries, and {MAX_SAMPLES_PER_PHASE} are the most of a run", result.queries_issued);
+            return Err(VectorError::Value { key: "result.queries_issued", why });
+        }
+        let tokens = result.tokens_per_sample.iter().try_fold(0, |sum: i64, tokens| sum.checked_add(*tokens));
+        let tokens = tokens.ok_or_else(|| VectorError::Value {
+            key: "result.tokens_per_sample",
+            why: "the sum does not fit 64 bits".to_owned(),
+        })?;
+        Ok(Measured {
             sample_latencies_ns: result.sample_latencies,
             query_latencies_ns: result.query_latencies,
             first_token_latencies_ns: result.first_token_latencies,
             times_per_token_ns: result.time_per_output_token,
-            tokens: result.tokens_per_sample.iter().sum(),
+            tokens,
             queries_issued: result.queries_issued,
             max_latency_s: result.max_latency,
             final_query_scheduled_s: result.final_query_scheduled_time,
             final_query_issued_s: result.final_query_issued_time,
             final_query_done_s: result.final_query_all_samples_done_time,
-        }
+        })
     }
 }
 
@@ -71,13 +71,42 @@ impl From<InputResult> for Measured {
 /// # Errors
 /// The input has another form, or its settings are out of range.
 pub fn replay_report(input: &str) -> Result<Value, VectorError> {
-    let input: Input = serde_json::from_str(input)?;
+    let input: Input = from_vector(input)?;
     let plan = Plan::for_judging(input.settings, input.qsl)?;
-    let summary = judge(plan.effective(), input.result.into());
+    let summary = judge(plan.effective(), input.result.measured()?);
     let detail: Vec<Value> =
         result_keys(&summary, 0).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
     Ok(json!({
         "summary": summary_text(&plan, &summary, &input.sut_name, Trailer::default()),
         "detail": detail,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut Value)) -> String {
+        let mut vector = json!({
+            "name": "x", "note": "ignored", "sut_name": "s", "qsl": {"total": 4, "performance": 4}, "settings": {},
+            "result": {
+                "sample_latencies": [5, 6], "tokens_per_sample": [2, 3], "queries_issued": 2, "max_latency": 1.0,
+                "final_query_scheduled_time": 1.0, "final_query_issued_time": 1.0,
+                "final_query_all_samples_done_time": 1.0,
+            },
+        });
+        assert!(replay_report(&vector.to_string()).is_ok());
+        change(&mut vector);
+        replay_report(&vector.to_string()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_no_run_measures_is_an_error_that_names_its_key() {
+        let told = refused(|vector| vector["result"]["tokens_per_sample"] = json!([i64::MAX, 1]));
+        assert!(told.contains("result.tokens_per_sample"), "{told}");
+        let told = refused(|vector| vector["result"]["queries_issued"] = json!(u64::MAX));
+        assert!(told.contains("result.queries_issued"), "{told}");
+        let told = refused(|vector| vector["result"]["max_latenzy"] = json!(1.0));
+        assert!(told.contains("max_latenzy"), "{told}");
+    }
 }

@@ -4,11 +4,10 @@
 //! issuer waits for a due time.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
-use super::VectorError;
 use super::listing::Listing;
+use super::{VectorError, from_vector};
 use crate::issuer::{Decision, Issuer};
 use crate::picks::Picks;
 use crate::plan::{PhasePlan, Plan};
@@ -17,6 +16,10 @@ use crate::settings::{Qsl, TestSettings};
 use crate::trace::{Query, Trace};
 use crate::world::TimeNs;
 
+/// Most samples whose lists are printed in full: each takes some hundred bytes on the way.
+const MAX_LISTED: u64 = 2_000_000;
+/// Most samples in loaded sets, which are held even when only digests are printed.
+const MAX_LOADED: u64 = 100_000_000;
 /// Samples fetched at once.
 const PIECE: usize = 4_096;
 
@@ -25,14 +28,6 @@ const PIECE: usize = 4_096;
 struct Input {
     qsl: Qsl,
     settings: TestSettings,
-    #[serde(rename = "name")]
-    _name: Option<IgnoredAny>,
-    #[serde(rename = "note")]
-    _note: Option<IgnoredAny>,
-    #[serde(rename = "expected")]
-    _expected: Option<IgnoredAny>,
-    #[serde(rename = "ground_truth")]
-    _ground_truth: Option<IgnoredAny>,
 }
 
 /// The phases of a test with these settings: `{"phases":[...]}`. With `digest`, lists of more than 600 elements become
@@ -41,8 +36,10 @@ struct Input {
 /// # Errors
 /// The input has another form, or its settings cannot be run.
 pub fn trace_json(input: &str, digest: bool) -> Result<Value, VectorError> {
-    let input: Input = serde_json::from_str(input)?;
+    let input: Input = from_vector(input)?;
+    check_loaded(&input)?;
     let plan = Plan::new(input.settings, input.qsl)?;
+    check_listed(&plan, digest)?;
     let effective = plan.effective();
     let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
     let phases: Vec<Value> = plan
@@ -55,6 +52,36 @@ pub fn trace_json(input: &str, digest: bool) -> Result<Value, VectorError> {
         })
         .collect();
     Ok(json!({ "phases": phases }))
+}
+
+/// Before a plan is made, because a plan holds the sets.
+fn check_loaded(input: &Input) -> Result<(), VectorError> {
+    let plan = Plan::for_judging(input.settings.clone(), input.qsl)?;
+    let effective = plan.effective();
+    let wanted = if effective.mode.has_accuracy() {
+        effective.accuracy_sample_count.max(effective.performance_sample_count)
+    } else {
+        effective.performance_sample_count
+    };
+    let loaded = wanted.min(input.qsl.total);
+    if loaded > MAX_LOADED {
+        return Err(VectorError::TooMuch(format!(
+            "the loaded sets have {loaded} samples, more than the {MAX_LOADED} that are taken: give a smaller qsl, \
+             performance_sample_count_override or accuracy_sample_count_override"
+        )));
+    }
+    Ok(())
+}
+
+fn check_listed(plan: &Plan, digest: bool) -> Result<(), VectorError> {
+    let samples: u64 = plan.phases().iter().map(|phase| phase.generated.samples()).sum();
+    if digest || samples <= MAX_LISTED {
+        return Ok(());
+    }
+    Err(VectorError::TooMuch(format!(
+        "the traffic has {samples} samples, more than the {MAX_LISTED} of which whole lists are printed: give --digest, \
+         or ask for fewer queries"
+    )))
 }
 
 /// What is issued in a phase.
@@ -150,5 +177,18 @@ mod tests {
         let text = r#"{"qsl":{"total":4,"performance":4},"settings":{},"extra":1}"#;
         let error = trace_json(text, false).unwrap_err().to_string();
         assert!(error.contains("extra"), "{error}");
+    }
+
+    #[test]
+    fn what_does_not_fit_says_what_would() {
+        let vector = |total: u64, min_query_count: u64| {
+            let settings = json!({ "min_query_count": min_query_count, "min_duration_ms": 0 });
+            json!({ "qsl": { "total": total, "performance": total }, "settings": settings }).to_string()
+        };
+        let told = trace_json(&vector(4, 2_000_001), false).unwrap_err().to_string();
+        assert!(told.contains("--digest"), "{told}");
+        assert!(trace_json(&vector(4, 2_000_001), true).is_ok());
+        let told = trace_json(&vector(4_000_000_000, 10), true).unwrap_err().to_string();
+        assert!(told.contains("performance_sample_count_override"), "{told}");
     }
 }

@@ -18,6 +18,7 @@ pub mod grpc;
 pub mod io;
 pub mod meter;
 pub mod quic;
+pub mod slice;
 pub mod tcp;
 pub mod throwaway;
 pub mod tls;

@@ -1,0 +1,257 @@
+//! Measures rows: the reference, then ours, again and again.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+use crate::args::{Cli, Kind};
+use crate::load::Moment;
+use crate::process::{Place, Starter};
+use crate::product::{self, Programs, Run, Spec};
+use crate::reference::{iperf, tls};
+use crate::report::show;
+use crate::row::{Cpu, Figure, LARGE, Ours, Outcome, Reference, Row, SMALL, Transport};
+use crate::search::Search;
+
+mod soak;
+
+/// How long one measurement of a reference lasts, and one of ours where we can say.
+const SECONDS: f64 = 1.5;
+/// A process of ours or of a reference that takes longer than this has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Cores kept busy by others that are worth a warning.
+const BUSY: f64 = 0.1;
+/// Samples of the Offline run that finds out how many fill [`SECONDS`].
+const FIRST_GUESS: f64 = 1_000.0;
+/// Where the search for the largest Server rate begins, and its first and its later steps.
+const FIRST_RATE: f64 = 50e3;
+const COARSE: f64 = 2.0;
+const FINE: f64 = 1.15;
+/// Limits of a rate that holds, ns.
+const LARGEST_LAG_NS: f64 = 1e6;
+const LARGEST_LATENCY_MS: u32 = 10;
+
+/// What all rows need.
+#[derive(Debug)]
+pub(crate) struct Context {
+    rounds: u32,
+    starter: Starter,
+    programs: Programs,
+    tls: tls::Files,
+    /// This program: its references are subcommands.
+    myself: PathBuf,
+    folder: TempDir,
+}
+
+impl Context {
+    /// Finds the programs, makes certificates and a place for files.
+    pub(crate) fn new(cli: &Cli) -> Result<Context> {
+        let myself = std::env::current_exe().context("this program's own path is not known")?;
+        let beside = myself.parent().map(PathBuf::from).unwrap_or_default();
+        let programs = Programs::find(cli.bin_dir.as_ref().unwrap_or(&beside))?;
+        let folder = tempfile::tempdir().context("no place for temporary files")?;
+        let starter = Starter::new(folder.path())?;
+        let tls = tls::Files::make(folder.path())?;
+        Ok(Context { rounds: cli.rounds, starter, programs, tls, myself, folder })
+    }
+
+    /// Looks for a second, and tells if somebody else keeps the machine busy.
+    pub(crate) fn look_around(&self) -> Result<()> {
+        let before = Moment::now()?;
+        std::thread::sleep(Duration::from_secs(1));
+        let others = Moment::now()?.others_since(&before);
+        if others > BUSY {
+            tell(&format!("other programs keep {others:.1} cores busy: the figures will be disturbed"));
+        }
+        Ok(())
+    }
+
+    fn run(&self, spec: &Spec) -> Result<Run> {
+        product::run(&self.starter, &self.programs, &self.tls, self.folder.path(), spec)
+    }
+}
+
+/// What one round of a row tells the next.
+#[derive(Debug, Default)]
+struct Known {
+    /// Samples per second, by number of nodes.
+    offline: Vec<(usize, f64)>,
+    server_rate: Option<f64>,
+}
+
+/// Measures a row. A failure ends the row and is part of the outcome.
+pub(crate) fn measure(context: &Context, row: Row) -> Outcome {
+    let mut outcome = Outcome::new(row);
+    let begin = Moment::now().ok();
+    if let Err(error) = rounds(context, &mut outcome) {
+        tell(&format!("{}: failed: {error:#}", row.name));
+        outcome.failure = Some(format!("{error:#}"));
+    }
+    let end = Moment::now().ok();
+    outcome.others = end.zip(begin).map(|(end, begin)| end.others_since(&begin));
+    outcome
+}
+
+fn rounds(context: &Context, outcome: &mut Outcome) -> Result<()> {
+    let row = outcome.row;
+    if matches!(row.ours, Ours::Soak) {
+        return soak::measure(context, outcome);
+    }
+    let mut known = Known::default();
+    for round in 1..=context.rounds {
+        let reference = reference(context, row.reference, &mut known)?;
+        outcome.reference.push(reference);
+        let figure = ours(context, row.ours, &mut known)?;
+        let [reference, value] = [reference, figure.value].map(|value| show(row.unit, value));
+        tell(&format!("{} {round}/{}: reference {reference}, ours {value}", row.name, context.rounds));
+        outcome.ours.push(figure);
+    }
+    Ok(())
+}
+
+/// Progress, on standard error.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn reference(context: &Context, reference: Reference, known: &mut Known) -> Result<f64> {
+    match reference {
+        Reference::Pair { kind, size } => pair(context, kind, size),
+        Reference::Sleeper { rate } => {
+            let mut command = Command::new(&context.myself);
+            command.args(["reference", "sleep"]).arg(format!("--rate={rate}")).arg(format!("--seconds={SECONDS}"));
+            context.starter.start(&mut command, Place::Asking)?.wait(PATIENCE)?.number()
+        }
+        Reference::Iperf => iperf::goodput(&context.starter, SECONDS, PATIENCE),
+        Reference::OneNode => Ok(nodes(context, 1, known)?.value),
+        Reference::FirstTenth => bail!("the soak measures its own reference"),
+    }
+}
+
+/// Two processes of this program. Pinned where ours are: only the ping-pong.
+fn pair(context: &Context, kind: Kind, size: usize) -> Result<f64> {
+    let place = |place| if kind == Kind::PingPong { place } else { Place::Anywhere };
+    let command = |part: &str| {
+        let mut command = Command::new(&context.myself);
+        command.args(["reference", part, kind.name()]).arg(format!("--size={size}"));
+        command
+    };
+    let mut serve = command("serve");
+    if kind.has_tls() {
+        serve.arg("--tls-cert").arg(&context.tls.certificate).arg("--tls-key").arg(&context.tls.key);
+    }
+    let mut server = context.starter.start(&mut serve, place(Place::Answering))?;
+    let address = server.first_line()?;
+    let mut drive = command("drive");
+    drive.arg(address).arg(format!("--seconds={SECONDS}"));
+    if kind.has_tls() {
+        drive.arg("--tls-ca").arg(&context.tls.authority);
+    }
+    let value = context.starter.start(&mut drive, place(Place::Asking))?.wait(PATIENCE)?.number()?;
+    Ok(match kind {
+        Kind::PingPong | Kind::Unary => value,
+        Kind::Pipeline | Kind::StreamTls | Kind::Quic => value * size as f64,
+    })
+}
+
+fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
+    match ours {
+        Ours::Single { size, transport, busy_poll } => single(context, size, transport, busy_poll),
+        Ours::ServerRate => server_rate(context, known),
+        Ours::Offline { transport, tls } => {
+            let spec = Spec { transport, tls, ..Spec::new("Offline", LARGE, String::new()) };
+            let figure = offline(context, &spec, known)?;
+            Ok(Figure { value: figure.value * LARGE as f64, ..figure })
+        }
+        Ours::Lag { rate } => lag(context, rate),
+        Ours::Nodes(count) => nodes(context, count, known),
+        Ours::Soak => bail!("the soak has no rounds"),
+    }
+}
+
+fn single(context: &Context, size: usize, transport: Transport, busy_poll: bool) -> Result<Figure> {
+    // The expected latency only says how many queries are prepared: enough for whatever comes.
+    let set = format!("target_latency=0.01,min_query_count=1,min_duration={:.0}", SECONDS * 1e3);
+    let spec = Spec { transport, busy_poll, is_pinned: true, ..Spec::new("SingleStream", size, set) };
+    let run = context.run(&spec)?.all_answered()?;
+    Ok(Figure { value: run.number("/latency_ns/p50")?, cpu: run.cpu })
+}
+
+fn lag(context: &Context, rate: u32) -> Result<Figure> {
+    let spec = Spec { is_pinned: true, ..server(f64::from(rate)) };
+    let run = context.run(&spec)?.all_answered()?;
+    Ok(Figure { value: run.number("/schedule_lag_ns/p99")?, cpu: run.cpu })
+}
+
+/// A Server run of about [`SECONDS`].
+fn server(rate: f64) -> Spec {
+    let latency = LARGEST_LATENCY_MS;
+    let duration = SECONDS * 1e3;
+    let set = format!("target_qps={rate:.0},target_latency={latency},min_query_count=1,min_duration={duration:.0}");
+    Spec::new("Server", SMALL, set)
+}
+
+fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
+    let mut search = match known.server_rate {
+        None => Search::new(FIRST_RATE, COARSE),
+        Some(rate) => Search::new(rate, FINE),
+    };
+    let (mut cpu, mut reasons) = (Cpu::default(), String::new());
+    while let Some(rate) = search.next() {
+        // A second chance: what another program did to one run says nothing of the rate.
+        let mut held = None;
+        for _ in 0..2 {
+            let run = context.run(&server(rate))?;
+            if holds(&run)? {
+                held = Some(run.cpu);
+                break;
+            }
+            reasons = run.summary["reasons"].to_string();
+        }
+        tell(&format!("  {rate:.0} per second {}", if held.is_some() { "holds" } else { "does not hold" }));
+        cpu = held.unwrap_or(cpu);
+        search.record(rate, held.is_some());
+    }
+    let rate = search.best().with_context(|| format!("no rate holds: {reasons}"))?;
+    known.server_rate = Some(rate);
+    Ok(Figure { value: rate, cpu })
+}
+
+fn holds(run: &Run) -> Result<bool> {
+    Ok(run.is_valid()
+        && run.number("/schedule_lag_ns/p99")? < LARGEST_LAG_NS
+        && run.number("/latency_ns/p99")? <= f64::from(LARGEST_LATENCY_MS) * 1e6)
+}
+
+/// Samples per second.
+fn offline(context: &Context, spec: &Spec, known: &mut Known) -> Result<Figure> {
+    let expected = known.offline.iter().find(|(nodes, _)| *nodes == spec.nodes).map(|&(_, rate)| rate);
+    let run = |samples: f64| -> Result<Figure> {
+        let set = format!("target_qps={samples:.0},min_duration=1000,min_query_count=1");
+        let run = context.run(&Spec { set, ..spec.clone() })?.all_answered()?;
+        Ok(Figure { value: run.number("/metric/value")?, cpu: run.cpu })
+    };
+    let expected = match expected {
+        Some(rate) => rate,
+        // Twice: the first run is short, and so says little.
+        None => run((run(FIRST_GUESS)?.value * SECONDS / 5.0).max(FIRST_GUESS))?.value,
+    };
+    let figure = run(expected * SECONDS)?;
+    known.offline.retain(|(nodes, _)| *nodes != spec.nodes);
+    known.offline.push((spec.nodes, figure.value));
+    Ok(figure)
+}
+
+fn nodes(context: &Context, count: usize, known: &mut Known) -> Result<Figure> {
+    let spec = Spec {
+        nodes: count,
+        backend: "synthetic:constant=2ms",
+        workers: 8,
+        ..Spec::new("Offline", SMALL, String::new())
+    };
+    offline(context, &spec, known)
+}

@@ -1,0 +1,147 @@
+//! The rows, as data.
+
+use anyhow::{Result, bail};
+
+use crate::args::Kind;
+use crate::row::{Goal, IMAGE, LARGE, Ours, Reference, Row, SMALL, Transport, Unit};
+
+/// All rows that are measured unless others are asked for, and the soak last.
+pub(crate) fn all() -> Vec<Row> {
+    use Goal::{AtLeast, AtMost, Within};
+    use Transport::{Grpc, Quic, Tcp};
+    vec![
+        single("single-64-grpc", SMALL, Grpc, 1.20),
+        single("single-150528-grpc", IMAGE, Grpc, 1.25),
+        single("single-602112-grpc", LARGE, Grpc, 1.80),
+        single("single-64-tcp", SMALL, Tcp, 1.10),
+        single("single-150528-tcp", IMAGE, Tcp, 1.15),
+        single("single-602112-tcp", LARGE, Tcp, 1.50),
+        Row {
+            name: "single-64-busy",
+            what: "SingleStream p50, 64 B, gRPC, busy polling at both ends; against blocking TCP ping-pong",
+            unit: Unit::Time,
+            reference: Reference::Pair { kind: Kind::PingPong, size: SMALL },
+            ours: Ours::Single { size: SMALL, transport: Grpc, busy_poll: true },
+            goal: AtMost(0.75),
+        },
+        Row {
+            name: "server-rate",
+            what: "largest Server rate, 64 B, gRPC (strict VALID, lag p99 < 1 ms, latency p99 <= 10 ms); against tonic \
+                   unary, 4 connections, 64 in flight",
+            unit: Unit::Rate,
+            reference: Reference::Pair { kind: Kind::Unary, size: SMALL },
+            ours: Ours::ServerRate,
+            goal: AtLeast(4.0),
+        },
+        offline("offline-grpc", "gRPC; against pipelined tokio TCP", Kind::Pipeline, Grpc, false, 0.55),
+        offline("offline-tcp", "tcp; against pipelined tokio TCP", Kind::Pipeline, Tcp, false, 0.85),
+        Row {
+            name: "offline-grpc-iperf",
+            what: "Offline goodput, 602,112 B, gRPC; against iperf3 -l 1M -w 2M",
+            unit: Unit::Goodput,
+            reference: Reference::Iperf,
+            ours: Ours::Offline { transport: Grpc, tls: false },
+            goal: AtLeast(0.8),
+        },
+        offline(
+            "offline-grpc-tls",
+            "gRPC with TLS; against a bare tonic stream with TLS",
+            Kind::StreamTls,
+            Grpc,
+            true,
+            0.9,
+        ),
+        offline("offline-quic", "QUIC; against bare quinn", Kind::Quic, Quic, true, 0.9),
+        lag("lag-1k", 1_000),
+        lag("lag-10k", 10_000),
+        lag("lag-50k", 50_000),
+        Row {
+            name: "nodes-4",
+            what: "Offline rate with 4 nodes (synthetic:constant=2ms, 8 workers each); against 1 node",
+            unit: Unit::Rate,
+            reference: Reference::OneNode,
+            ours: Ours::Nodes(4),
+            goal: AtLeast(3.8),
+        },
+        Row {
+            name: "soak",
+            what: "Server rate in the last tenth of 20 million queries, 64 B, gRPC; against the first tenth",
+            unit: Unit::Rate,
+            reference: Reference::FirstTenth,
+            ours: Ours::Soak,
+            goal: Within(0.05),
+        },
+    ]
+}
+
+fn single(name: &'static str, size: usize, transport: Transport, goal: f64) -> Row {
+    Row {
+        name,
+        what: "SingleStream p50, processes pinned to separate cores; against blocking TCP ping-pong",
+        unit: Unit::Time,
+        reference: Reference::Pair { kind: Kind::PingPong, size },
+        ours: Ours::Single { size, transport, busy_poll: false },
+        goal: Goal::AtMost(goal),
+    }
+}
+
+fn offline(name: &'static str, what: &'static str, kind: Kind, transport: Transport, tls: bool, goal: f64) -> Row {
+    Row {
+        name,
+        what,
+        unit: Unit::Goodput,
+        reference: Reference::Pair { kind, size: LARGE },
+        ours: Ours::Offline { transport, tls },
+        goal: Goal::AtLeast(goal),
+    }
+}
+
+fn lag(name: &'static str, rate: u32) -> Row {
+    Row {
+        name,
+        what: "Server schedule lag p99, Poisson, issuer pinned alone; against a clock_nanosleep loop",
+        unit: Unit::Time,
+        reference: Reference::Sleeper { rate },
+        ours: Ours::Lag { rate },
+        goal: Goal::AtMost(0.25),
+    }
+}
+
+/// Those named, in the table's order; without names all but the soak, or the soak alone.
+pub(crate) fn selected(names: &[String], soak: bool) -> Result<Vec<Row>> {
+    let rows = all();
+    if let Some(name) = names.iter().find(|name| rows.iter().all(|row| row.name != name.as_str())) {
+        bail!("there is no row '{name}'; --list names them");
+    }
+    let is_wanted = |row: &Row| match names {
+        [] => matches!(row.ours, Ours::Soak) == soak,
+        names => names.iter().any(|name| name == row.name),
+    };
+    Ok(rows.into_iter().filter(is_wanted).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str], soak: bool) -> Vec<&'static str> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        selected(&names, soak).unwrap().iter().map(|row| row.name).collect()
+    }
+
+    #[test]
+    fn rows_are_selected_by_name() {
+        assert_eq!(names(&["lag-1k", "single-64-tcp"], false), ["single-64-tcp", "lag-1k"]);
+        assert_eq!(names(&[], true), ["soak"]);
+        assert_eq!(names(&[], false).len(), all().len() - 1);
+        assert!(selected(&["no-such".to_owned()], false).unwrap_err().to_string().contains("no-such"));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let rows = all();
+        for (i, row) in rows.iter().enumerate() {
+            assert!(rows[..i].iter().all(|other| other.name != row.name), "{}", row.name);
+        }
+    }
+}
