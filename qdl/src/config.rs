@@ -20,8 +20,8 @@ pub struct Config {
     pub call_timeout: Duration,
     /// What samples and answers travel over. Control calls always go over gRPC.
     pub transport: Transport,
-    /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, whoever answers is taken
-    /// for the node; whether that is allowed is the caller's to decide.
+    /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, whoever answers is
+    /// taken for the node; whether that is allowed is the caller's to decide.
     pub tls: Option<ClientTls>,
 }
 

@@ -139,9 +139,8 @@ fn ended(how: Result<(), (tonic::Code, String)>) -> NodeFailure {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
-fn broken(error: io::Error) -> NodeFailure {
-    NodeFailure::Connection(printable(&error.to_string()))
+fn broken(error: impl Into<io::Error>) -> NodeFailure {
+    NodeFailure::Connection(printable(&error.into().to_string()))
 }
 
 /// Reads and writes, in one task, until the stream is over. A failure loses the lane's node.
@@ -244,5 +243,69 @@ impl Fill for Outgoing {
             self.shared.sent.notify_one();
         }
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lon_proto::limits::RUN_ID_BYTES;
+    use lon_proto::v1::Heartbeat;
+    use tonic::Code;
+
+    use super::*;
+
+    /// Gives what was put into it, then closes.
+    struct Said(Outbound);
+
+    impl Source for Said {
+        fn poll_read(&mut self, _: &mut Context<'_>, into: &mut Inbound) -> Poll<Result<bool, Status>> {
+            Poll::Ready(Ok(self.0.pop().map(|chunk| into.push(chunk)).is_some()))
+        }
+    }
+
+    async fn outcome(say: impl FnOnce(&mut Outbound)) -> Result<Inbound, NodeFailure> {
+        let mut out = Outbound::default();
+        say(&mut out);
+        accepted(&mut Said(out)).await
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_accepted_by_a_heartbeat_and_by_nothing_else() {
+        let heartbeat = || DispatchResponse { heartbeat: Some(Heartbeat {}), ..DispatchResponse::default() };
+        let answer = || DispatchResponse { id: 7, last: true, ..DispatchResponse::default() };
+        let mut behind = outcome(|out| {
+            out.push_response(heartbeat());
+            out.push_response(answer());
+        })
+        .await
+        .unwrap();
+        let next = behind.next_message::<DispatchResponse>().unwrap();
+        assert!(matches!(next, Some(Incoming::Message(message, _)) if message == answer()), "nothing is lost");
+
+        let refused = outcome(|out| out.push_end(&Err(Status::not_found("no such run")))).await.unwrap_err();
+        assert!(matches!(&refused, NodeFailure::Ended(why) if why.contains("no such run")), "{refused}");
+        let early = outcome(|out| {
+            let _ = out.push_response(answer());
+        })
+        .await
+        .unwrap_err();
+        assert!(matches!(early, NodeFailure::Protocol(_)));
+        assert!(matches!(outcome(|_| {}).await.unwrap_err(), NodeFailure::Ended(_)));
+    }
+
+    #[test]
+    fn a_stream_begins_with_its_run() {
+        let run_id = Bytes::from(vec![3; RUN_ID_BYTES]);
+        let mut inbound = Inbound::default();
+        inbound.push(framed_open(run_id.clone()).into());
+        let Ok(Some(Incoming::Message(message, _))) = inbound.next_message::<DispatchRequest>() else { panic!() };
+        assert_eq!(message.open.map(|open| open.run_id), Some(run_id));
+    }
+
+    #[test]
+    fn an_end_has_a_reason_or_says_that_it_has_none() {
+        let why = ended(Err((Code::Unavailable, "the node is shutting down".to_owned()))).to_string();
+        assert!(why.contains("the node is shutting down"), "{why}");
+        assert!(ended(Ok(())).to_string().contains("without a reason"));
     }
 }

@@ -27,8 +27,8 @@ pub enum ListenError {
     },
     /// The TCP port can be had, the UDP port cannot.
     #[error(
-        "cannot listen on UDP port {port} of {listen} (--listen), where QUIC is served: {source}; choose a port that is \
-         free for TCP and for UDP"
+        "cannot listen on UDP port {port} of {listen} (--listen), where QUIC is served: {source}; choose a port that \
+         is free for TCP and for UDP"
     )]
     Udp {
         /// What was asked for.

@@ -75,7 +75,8 @@ fn notice_death(tcp: &TcpStream) -> io::Result<()> {
         .with_interval(limits::KEEPALIVE_TIMEOUT / KEEPALIVE_PROBES)
         .with_retries(KEEPALIVE_PROBES);
     socket.set_tcp_keepalive(&probes)?;
-    // While bytes wait for their acknowledgement nothing is probed, and to give up alone would take a quarter of an hour.
+    // While bytes wait for their acknowledgement nothing is probed; left alone, the kernel tries for a quarter of an
+    // hour.
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(limits::KEEPALIVE_INTERVAL + limits::KEEPALIVE_TIMEOUT))?;
     Ok(())

@@ -95,12 +95,12 @@ fn a_node_is_free_again_after_its_run_died() {
         assert_eq!(run.finish().code, None);
         // Over QUIC nobody says that a process has died: the connection's idle time, half a minute, has to pass.
         let next = paved.on(TestRun::new("Offline"), &nodes).args(&["--wait-ready", "90s"]);
-        (paved.way, nodes, next.set("min_duration=0,min_query_count=100,target_qps=1").start())
+        (next.set("min_duration=0,min_query_count=100,target_qps=1").start(), nodes, paved)
     };
     let runs: Vec<_> = long_runs("Server", &["a"]).into_iter().map(again).collect();
-    for (way, _nodes, (run, _folder)) in runs {
+    for ((run, _folder), _nodes, paved) in runs {
         let finished = run.finish();
-        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        assert_eq!(finished.code, Some(0), "{:?}: {finished:?}", paved.way);
     }
 }
 

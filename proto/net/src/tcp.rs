@@ -1,4 +1,5 @@
-//! Plain TCP (or TLS over it): the magic, then framed messages, each way.
+//! Plain TCP (or TLS over it): the magic, then framed messages, each way. A node accepts a stream by a heartbeat at
+//! once, and refuses it by an End; the same on QUIC's streams.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};

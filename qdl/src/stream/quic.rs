@@ -44,8 +44,8 @@ impl SharedLink {
     pub(super) async fn open(&self, open: &[u8]) -> Result<Stream, NodeFailure> {
         let Shared { address, config, link } = &*self.0;
         let link = link.get_or_try_init(|| quic::connect(address, config)).await.map_err(broken)?;
-        let (mut sending, reading) = link.connection.open_bi().await.map_err(|error| broken(error.into()))?;
-        sending.write_all(open).await.map_err(|error| broken(error.into()))?;
+        let (mut sending, reading) = link.connection.open_bi().await.map_err(broken)?;
+        sending.write_all(open).await.map_err(broken)?;
         let mut source = QuicSource::new(reading);
         let inbound = accepted(&mut source).await?;
         Ok((source, inbound, sending))
