@@ -21,7 +21,7 @@ use lon_proto::v1::dispatch_response::Kind;
 
 use crate::counters::{Burst, NodeCounters};
 use crate::error::failure_of;
-use crate::slots::{Ended, Slots};
+use crate::slots::{Ended, Slots, Stranger};
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
 use crate::warm;
@@ -253,6 +253,10 @@ impl Lane {
         let in_flight = match state.slots.get_mut(wire_id) {
             Ok(in_flight) => in_flight,
             Err(stranger) => {
+                if stranger == Stranger::Late {
+                    // Too slow for us, but not standing still.
+                    state.stalls = 0;
+                }
                 counters.stranger(stranger, last);
                 return Ok(());
             }

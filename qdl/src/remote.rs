@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use lon_net::dial::dial;
 use lon_net::io::{NetStream, SocketCounters};
@@ -46,11 +47,13 @@ impl Remote {
         self.endpoint(timeout)?.connect_with_connector(connector).await
     }
 
-    /// With explicit windows and frames, for hot and control connections alike. The scheme is what requests say of
-    /// themselves; TLS is made by [`Remote::dial`].
+    /// With explicit windows and frames, for hot and control connections alike. What is connected to is plain text as
+    /// far as tonic knows, since [`Remote::dial`] makes the TLS; the origin is what requests say of themselves.
     fn endpoint(&self, timeout: Duration) -> Result<Endpoint, Error> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        Ok(Endpoint::from_shared(format!("{scheme}://{}", self.address))?
+        let uri = |scheme| Bytes::from(format!("{scheme}://{}", self.address));
+        let origin = Endpoint::from_shared(uri(if self.tls.is_some() { "https" } else { "http" }))?.uri().clone();
+        Ok(Endpoint::from_shared(uri("http"))?
+            .origin(origin)
             .connect_timeout(timeout)
             .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
             .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)

@@ -182,7 +182,7 @@ fn single(context: &Context, size: usize, transport: Transport, busy_poll: bool)
 }
 
 fn lag(context: &Context, rate: u32) -> Result<Figure> {
-    let spec = Spec { is_pinned: true, ..server(f64::from(rate)) };
+    let spec = Spec { is_pinned: true, busy_poll: true, ..server(f64::from(rate)) };
     let run = context.run(&spec)?.all_answered()?;
     Ok(Figure { value: run.number("/schedule_lag_ns/p99")?, cpu: run.cpu })
 }

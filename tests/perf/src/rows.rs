@@ -99,7 +99,8 @@ fn offline(name: &'static str, what: &'static str, kind: Kind, transport: Transp
 fn lag(name: &'static str, rate: u32) -> Row {
     Row {
         name,
-        what: "Server schedule lag p99, Poisson, issuer pinned alone; against a clock_nanosleep loop",
+        what: "Server schedule lag p99, Poisson, issuer pinned alone, busy polling at both ends; against a clock_nanosleep \
+               loop",
         unit: Unit::Time,
         reference: Reference::Sleeper { rate },
         ours: Ours::Lag { rate },
