@@ -200,8 +200,8 @@ impl Lane {
         out.total() > before
     }
 
-    /// Takes the messages in `inbound`, all of which were there at `now`. Call [`Lane::deliver`]'s like with the
-    /// replies, also when it fails.
+    /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended, also
+    /// when this fails.
     ///
     /// # Errors
     /// The node broke the protocol and cannot be trusted any more.

@@ -28,7 +28,7 @@ pub struct Reply {
     pub id: SampleId,
     /// Which node had it; none when it was refused before a node was chosen.
     pub node: Option<NodeIndex>,
-    /// When its last byte was handed to the transport, if it ever was.
+    /// When the call that handed its last byte to the kernel began, if it ever did; over QUIC, when quinn took it.
     pub sent_at: Option<Instant>,
     /// When the reply's own bytes were complete.
     pub at: Instant,

@@ -1,6 +1,6 @@
 //! Length-prefixed messages, framed as gRPC does: a flag byte, a length of four bytes (big endian), the message.
 //!
-//! Transports without a status of their own end a stream with a frame flagged [`END`], which carries one. No I/O.
+//! Transports without a status of their own end a stream with a frame of another flag, which carries one. No I/O.
 
 use std::collections::VecDeque;
 
