@@ -18,7 +18,7 @@ use crate::lane::Lane;
 use crate::linger::Linger;
 use crate::shared::Shared;
 use crate::stream::{self, Way};
-use crate::types::NodeFailure;
+use crate::types::{NodeFailure, NodeIndex};
 use crate::watch::{Patience, watch};
 
 /// Without a core to burn, no sleep is shorter than this: what falls due meanwhile is sent in one go, which costs a
@@ -43,7 +43,7 @@ pub(crate) struct Wire {
 }
 
 /// What a lane reports once it is open, or could not be opened.
-pub(crate) type Opened = oneshot::Receiver<Result<(), NodeFailure>>;
+pub(crate) type Opened = (NodeIndex, oneshot::Receiver<Result<(), NodeFailure>>);
 
 /// Who does the network's work.
 pub(crate) enum Carrier {
@@ -96,17 +96,19 @@ impl Carrier {
         Ok((Carrier::Inline { runtime, tasks, alarm: alarm.map_err(os)?, linger: Linger::default() }, opened))
     }
 
-    /// Waits until every lane is open, or one cannot be.
-    pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<Result<(), NodeFailure>> {
+    /// Waits until every lane is open or has failed; which node each belongs to, and how it went.
+    pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<(NodeIndex, Result<(), NodeFailure>)> {
         let outcome = |received: Result<_, oneshot::error::RecvError>| {
             received.unwrap_or_else(|_| Err(NodeFailure::Connection("its task ended".to_owned())))
         };
         match self {
-            Carrier::Threads(_) => opened.into_iter().map(|receiver| outcome(receiver.blocking_recv())).collect(),
+            Carrier::Threads(_) => {
+                opened.into_iter().map(|(node, receiver)| (node, outcome(receiver.blocking_recv()))).collect()
+            }
             Carrier::Inline { runtime, .. } => runtime.block_on(async move {
                 let mut outcomes = Vec::with_capacity(opened.len());
-                for receiver in opened {
-                    outcomes.push(outcome(receiver.await));
+                for (node, receiver) in opened {
+                    outcomes.push((node, outcome(receiver.await)));
                 }
                 outcomes
             }),
@@ -222,7 +224,7 @@ fn spawn_lanes(
     let lanes = wires.iter().map(|wire| Arc::clone(&wire.lane)).collect();
     for wire in wires {
         let (sender, receiver) = oneshot::channel();
-        opened.push(receiver);
+        opened.push((wire.lane.node, receiver));
         tasks.spawn(stream::carry(Arc::clone(shared), wire, sender));
     }
     tokio::spawn(watch(Arc::clone(shared), lanes, patience));

@@ -85,6 +85,7 @@ struct InFlight {
     since: Instant,
     /// When its last part was handed over: to the transport at first, then to the kernel.
     sent_at: Option<Instant>,
+    has_first_token: bool,
     /// Of an answer in several parts.
     assembly: Option<Box<Assembly>>,
 }
@@ -111,7 +112,8 @@ impl Lane {
         let since = Instant::now();
         let queued = || Queued { sample: Sample { id: SampleId(0), payload: Bytes::new() }, since };
         let mut slots = Slots::new();
-        let in_flight = || InFlight { id: SampleId(0), bytes: 0, since, sent_at: None, assembly: None };
+        let in_flight =
+            || InFlight { id: SampleId(0), bytes: 0, since, sent_at: None, has_first_token: false, assembly: None };
         slots.warm(warm::SAMPLES, in_flight);
         let leaving = warm::queue(|| Leaving { wire_id: 0, end: 0 });
         let (unsent, sending, oldest, stalls) = (warm::queue(queued), None, None, 0);
@@ -272,6 +274,9 @@ impl Lane {
         let part = Part { number: part, last, total_len, data };
         let Some(data) = in_flight.assemble(part, self.max_answer_bytes)? else { return Ok(()) };
         if kind == Kind::First {
+            if std::mem::replace(&mut in_flight.has_first_token, true) {
+                return Err("it sent the first token of a sample twice".to_owned());
+            }
             let (id, sent_at, outcome) = (in_flight.id, in_flight.sent_at, Outcome::FirstToken(data));
             replies.push(Reply { id, node: Some(self.node), sent_at, at: now, outcome });
             return Ok(());
@@ -375,7 +380,8 @@ impl State {
         if self.sending.is_none() {
             let Some(Queued { sample: Sample { id, payload }, since }) = self.unsent.pop_front() else { return false };
             let bytes = payload.len() as u64;
-            let wire_id = self.slots.insert(InFlight { id, bytes, since, sent_at: None, assembly: None });
+            let wire_id =
+                self.slots.insert(InFlight { id, bytes, since, sent_at: None, has_first_token: false, assembly: None });
             self.oldest.get_or_insert(since);
             self.sending = Some(Sending { wire_id, parts: Parts::new(payload) });
         }
@@ -519,7 +525,7 @@ mod tests {
         push(&lane, 1);
         let id = sent(&lane, &counters)[0].id;
         let first = DispatchResponse { kind: Kind::First.into(), ..answer(id) };
-        assert!(matches!(accept(&lane, &counters, first).unwrap()[0].outcome, Outcome::FirstToken(_)));
+        assert!(matches!(accept(&lane, &counters, first.clone()).unwrap()[0].outcome, Outcome::FirstToken(_)));
         let part = |part, last, data: &'static [u8]| DispatchResponse {
             id,
             part,
@@ -531,6 +537,10 @@ mod tests {
         assert!(accept(&lane, &counters, part(0, false, b"an")).unwrap().is_empty());
         let replies = accept(&lane, &counters, part(1, true, b"sw")).unwrap();
         assert!(matches!(&replies[0].outcome, Outcome::Done(answer) if answer.data == "answ"[..]));
+        push(&lane, 2);
+        let again = DispatchResponse { id: sent(&lane, &counters)[0].id, ..first };
+        accept(&lane, &counters, again.clone()).unwrap();
+        assert!(accept(&lane, &counters, again).is_err(), "a first token comes once");
     }
 
     #[test]

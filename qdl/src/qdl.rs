@@ -13,7 +13,7 @@ use crate::config::{Config, Driver, RunConfig};
 use crate::control::{Control, ControlThread};
 use crate::counters::NodeCounters;
 use crate::describe::NodeDescription;
-use crate::driver::{Carrier, Wire};
+use crate::driver::{Carrier, Opened, Wire};
 use crate::error::ConnectError;
 use crate::lane::Lane;
 use crate::name::{NETWORK_SUT, SutName};
@@ -84,12 +84,12 @@ impl Qdl {
         };
         let nodes = claims.iter().enumerate().map(|(index, claim)| self.new_node(index, claim, config)).collect();
         let shared = Arc::new(Shared::new(config.policy, config.driver == Driver::Inline, nodes, sink));
-        let wires = self.wires(&shared, &run_id)?;
-        let owners: Vec<NodeIndex> = wires.iter().map(|wire| wire.lane.node).collect();
-        let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
-        let (carrier, opened) = match config.driver {
-            Driver::Threads(count) => Carrier::threads(count, &shared, wires, patience)?,
-            Driver::Inline => Carrier::inline(&shared, wires, patience)?,
+        let (carrier, opened) = match self.carrier(&shared, &run_id, config) {
+            Ok(carried) => carried,
+            Err(error) => {
+                self.let_go(&run_id);
+                return Err(error);
+            }
         };
         let outcomes = carrier.wait_open(opened);
         let run = Run {
@@ -100,7 +100,7 @@ impl Qdl {
             controls: self.controls.clone(),
             run_id,
         };
-        match owners.into_iter().zip(outcomes).find_map(|(node, outcome)| Some((node, outcome.err()?))) {
+        match outcomes.into_iter().find_map(|(node, outcome)| Some((node, outcome.err()?))) {
             None => Ok(run),
             Some((node, failure)) => {
                 // Lets the other nodes go at once, instead of when their claims lapse.
@@ -109,6 +109,27 @@ impl Qdl {
                 Err(ConnectError::Stream { name: name.clone(), address: address.clone(), failure })
             }
         }
+    }
+
+    fn carrier(
+        &self,
+        shared: &Arc<Shared>,
+        run_id: &Bytes,
+        config: &RunConfig,
+    ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
+        let wires = self.wires(shared, run_id)?;
+        let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
+        match config.driver {
+            Driver::Threads(count) => Carrier::threads(count, shared, wires, patience),
+            Driver::Inline => Carrier::inline(shared, wires, patience),
+        }
+    }
+
+    /// Ends a run that never began at the nodes that it claimed, instead of when their claims lapse.
+    fn let_go(&self, run_id: &Bytes) {
+        let (controls, run_id) = (self.controls.clone(), run_id.clone());
+        self.control
+            .wait(async move { join_all(controls.iter().map(|control| control.end_run(run_id.clone()))).await });
     }
 
     /// Claims all nodes or none.

@@ -42,6 +42,8 @@ pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: 
         if !overdue.is_empty() {
             shared.sink.replies(&mut overdue);
             overdue.clear();
+            // What was given up has made room, and no answer will say so.
+            lanes.iter().for_each(|lane| lane.wake());
         }
         shared.sink.tick();
     }

@@ -161,6 +161,10 @@ impl LaneOutput {
             match result {
                 Ok(payload) => self.current = Some(Sending { id, parts: Parts::new(payload), stages, sample_bytes }),
                 Err(mut error) => {
+                    // An empty text would be no error on the wire.
+                    if error.is_empty() {
+                        error.push_str("the backend gave no reason");
+                    }
                     error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
                     left.sample(sample_bytes);
                     let message = DispatchResponse { id, last: true, error, ..DispatchResponse::default() };

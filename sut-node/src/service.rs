@@ -176,7 +176,8 @@ impl SutNode for Service {
     async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
         let run = self.run(&request.into_inner().run_id)?;
         let report = run.report();
-        *self.claim() = None;
+        // Another call may have ended it since.
+        self.claim().take_if(|current| Arc::ptr_eq(current, &run));
         end(&run, &self.queue);
         tracing::info!("run {} ended: {report:?}", run.name());
         Ok(Response::new(report))
@@ -266,8 +267,8 @@ async fn watch_claim(claim: Claim, run: Arc<Run>, queue: Arc<JobQueue>) {
     while held() {
         let patience = if run.had_stream() { CLAIM_AFTER_STREAMS } else { CLAIM_WITHOUT_STREAM };
         let changed = tokio::time::timeout(patience, run.streams_changed.notified()).await;
-        if changed.is_err() && run.streams() == 0 && held() {
-            *lock(&claim) = None;
+        let is_gone = changed.is_err() && run.streams() == 0;
+        if is_gone && lock(&claim).take_if(|current| Arc::ptr_eq(current, &run)).is_some() {
             end(&run, &queue);
             tracing::warn!("run {} from {} lapsed: its streams are gone", run.name(), run.client);
         }

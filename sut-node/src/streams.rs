@@ -124,6 +124,9 @@ impl Fill for Refusal {
     }
 }
 
+/// QUIC connections at one time; a LoadGen node needs as many as it was told to open, which is 256 at most.
+const MAX_QUIC_CONNECTIONS: usize = 512;
+
 /// Serves QUIC connections until `stop` turns true. Returns when what was begun on them has ended.
 pub(crate) async fn serve_quic(service: Arc<Service>, endpoint: Endpoint, stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
@@ -131,6 +134,8 @@ pub(crate) async fn serve_quic(service: Arc<Service>, endpoint: Endpoint, stop: 
     loop {
         tokio::select! {
             incoming = endpoint.accept() => match incoming {
+                // Refused without a handshake, which would cost more than it does the caller.
+                Some(incoming) if connections.len() >= MAX_QUIC_CONNECTIONS => incoming.refuse(),
                 Some(incoming) => drop(connections.spawn(welcome(Arc::clone(&service), incoming, stop.clone()))),
                 None => break,
             },

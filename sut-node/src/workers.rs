@@ -57,21 +57,23 @@ fn run_batch(worker: &mut dyn Worker, batch: Vec<Job>, taken: Instant, free_sinc
         samples.push(sample);
     }
     let start = Instant::now();
-    let mut results = infer(worker, &samples).into_iter();
+    let results = infer(worker, &samples);
     let inference = start.elapsed();
-    for (lane, id, mut stages, sample_bytes) in tickets {
+    for ((lane, id, mut stages, sample_bytes), result) in tickets.into_iter().zip(results) {
         stages.inference = inference;
-        let missing = || Err("the backend returned fewer answers than samples".to_owned());
-        let result = results.next().unwrap_or_else(missing);
         lane.answer(std::iter::once(Answer { id, result, stages, sample_bytes }));
     }
 }
 
-/// Runs the backend; a panic in it fails this batch and leaves the node standing.
+/// Runs the backend: one result a sample, whatever it does. A panic in it fails this batch and leaves the node standing.
 pub(crate) fn infer(worker: &mut dyn Worker, samples: &[Sample]) -> Vec<Result<Bytes, String>> {
     let outcome = catch_unwind(AssertUnwindSafe(|| worker.infer(samples)));
     match outcome {
-        Ok(results) => results.into_iter().map(|result| result.map_err(|error| error.to_string())).collect(),
+        Ok(results) => {
+            let missing = || Err("the backend returned fewer answers than samples".to_owned());
+            let results = results.into_iter().map(|result| result.map_err(|error| error.to_string()));
+            results.chain(std::iter::repeat_with(missing)).take(samples.len()).collect()
+        }
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");

@@ -113,3 +113,20 @@ fn waiting_for_nodes_can_be_interrupted_too() {
     assert_eq!(run.finish().code, Some(5));
     assert!(!folder.path.exists(), "nothing was measured");
 }
+
+/// All that the node held is given up at once; what still waits must go to it when it is back.
+#[test]
+fn a_node_that_freezes_for_a_while_is_asked_on() {
+    let node = SutNode::start("naps", "synthetic:constant=2ms", &["--max-batch", "1"]);
+    let run = TestRun::new("Offline").on(&node.address).set("target_qps=2000,min_duration=1000,min_query_count=1");
+    let (run, folder) = run.args(&["--response-timeout", "1s"]).begin();
+    node.signal(Signal::SIGSTOP);
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    node.signal(Signal::SIGCONT);
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    let counts = &folder.result()["counts"];
+    let count = |name: &str| counts[name].as_u64().unwrap();
+    assert!(count("failed") > 0 && count("completed") > 0, "{counts}");
+    assert_eq!(count("issued"), count("failed") + count("completed"), "{counts}");
+}

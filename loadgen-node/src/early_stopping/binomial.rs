@@ -33,7 +33,7 @@ impl Bound {
         Self { under: percentile - tolerance, over: 1.0 - percentile + tolerance, risk: 1.0 - confidence }
     }
 
-    /// Smallest `h` with which `t` over-latency queries pass; [`BEYOND`] when it is larger still.
+    /// Smallest `h` with which `t` over-latency queries pass; a number beyond all counts when it is larger still.
     pub fn min_passing(self, t: u64) -> u64 {
         // Fails at `low`, where the mean does not exceed t, and passes at `high`.
         let mut low = (t as f64 * self.under / self.over) as u64;

@@ -28,7 +28,8 @@ pub trait Fill: Send + Unpin + 'static {
 /// Is told how far a stream has been handed to the kernel.
 pub trait Departures: Send + Sync + 'static {
     /// The first `total` bytes that were ever put into this stream's [`Outbound`] have left; the call that handed the
-    /// last of them to the kernel began at `at`.
+    /// last of them to the kernel began at `at`. With TLS it handed them to TLS, which holds back 64 KiB at most when the
+    /// socket is full.
     fn departed(&self, total: u64, at: Instant);
 }
 

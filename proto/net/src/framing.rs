@@ -27,8 +27,10 @@ const GATHER_BYTES: usize = 8 << 10;
 /// Room that is asked for when heads and small payloads are gathered.
 const GATHER_ROOM_BYTES: usize = 64 << 10;
 
-/// Bytes a stream socket is asked for when nothing says how many are missing.
+/// Bytes a stream socket is asked for when nothing says how many are missing,
 const READ_BYTES: usize = 64 << 10;
+/// and how few while a buffer is used up.
+const LEAST_READ_BYTES: usize = 8 << 10;
 
 /// Fields of a Dispatch message that come before its payload, in both directions alike.
 struct Head {
@@ -248,7 +250,8 @@ impl Inbound {
             self.partial = joined;
         } else if missing > 0 {
             self.partial.reserve(missing);
-        } else {
+        } else if self.partial.capacity() - self.partial.len() < LEAST_READ_BYTES {
+            // Not sooner: payloads that are still in use keep the whole buffer that they came in.
             self.partial.reserve(READ_BYTES);
         }
         &mut self.partial

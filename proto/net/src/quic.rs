@@ -157,7 +157,13 @@ pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<L
     let mut last = named(io::ErrorKind::NotFound, "the name has no address".to_owned());
     let addresses = lookup_host(host_and_port).await.map_err(|error| named(error.kind(), error.to_string()))?;
     for address in addresses {
-        let endpoint = client_endpoint(address).map_err(|error| named(error.kind(), error.to_string()))?;
+        let endpoint = match client_endpoint(address) {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                last = named(error.kind(), error.to_string());
+                continue;
+            }
+        };
         let connecting = endpoint
             .connect_with(config.clone(), address, &name)
             .map_err(|error: ConnectError| named(io::ErrorKind::InvalidInput, error.to_string()))?;
