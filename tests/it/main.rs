@@ -8,6 +8,7 @@
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
+//! - `rest`: what is left when a run is over
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `seeds`: what the fuzz targets start from
 //! - `wire`: what crosses the network, and what never does
@@ -20,6 +21,7 @@ mod loss;
 mod nodes;
 mod overload;
 mod peers;
+mod rest;
 mod security;
 mod seeds;
 mod sut;
