@@ -73,22 +73,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
-    /// LoadGen's mode.
-    #[arg(long, value_parser = mode, env = "LON_MODE",
-          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
-                  or FindPeakPerformance (Server)")]
-    pub(crate) mode: Option<Mode>,
     /// What is asked: digits, or synthetic.
     #[arg(long, env = "LON_BENCHMARK")]
     pub(crate) benchmark: String,
-    /// Dataset folder, or synthetic:DTYPE[DIMS]xCOUNT; the benchmark's own unless given.
-    #[arg(long, env = "LON_DATASET")]
-    pub(crate) dataset: Option<String>,
-    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
-    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
-    pub(crate) set: Vec<Assignment>,
     #[command(flatten)]
-    pub(crate) files: ConfFiles,
+    pub(crate) test: TestArgs,
     /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
@@ -148,6 +137,24 @@ impl SecurityArgs {
     }
 }
 
+/// What is asked in a test besides benchmark and scenario; the same for a run and for a look at its settings.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct TestArgs {
+    /// LoadGen's mode.
+    #[arg(long, value_parser = mode, env = "LON_MODE",
+          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
+                  or FindPeakPerformance (Server)")]
+    pub(crate) mode: Option<Mode>,
+    /// Dataset folder, or synthetic:DTYPE[DIMS]xCOUNT; the benchmark's own unless given.
+    #[arg(long, env = "LON_DATASET")]
+    pub(crate) dataset: Option<String>,
+    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
+    pub(crate) set: Vec<Assignment>,
+    #[command(flatten)]
+    pub(crate) files: ConfFiles,
+}
+
 /// Mode FindPeakPerformance.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct FindPeakArgs {
@@ -192,18 +199,8 @@ pub(crate) struct ConfArgs {
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present = "config_vector",
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Option<Scenario>,
-    /// LoadGen's mode.
-    #[arg(long, value_parser = mode, env = "LON_MODE",
-          help = "PerformanceOnly (default), AccuracyOnly or SubmissionRun")]
-    pub(crate) mode: Option<Mode>,
-    /// Dataset whose counts and sizes are used; the benchmark's own unless given.
-    #[arg(long, env = "LON_DATASET")]
-    pub(crate) dataset: Option<String>,
-    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
-    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
-    pub(crate) set: Vec<Assignment>,
     #[command(flatten)]
-    pub(crate) files: ConfFiles,
+    pub(crate) test: TestArgs,
     /// Evaluate the cases of this file instead: what each does to default settings, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) config_vector: Option<PathBuf>,

@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
-use super::args::ConfArgs;
+use super::args::{ConfArgs, TestArgs};
 use super::conf_view;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::setup::{self, Sources, Wanted};
@@ -56,7 +56,7 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
 
 impl View {
     fn new(args: &ConfArgs, name: &str, scenario: Scenario) -> Outcome<View> {
-        let rules = args.files.rules.unwrap_or_else(Rules::newest);
+        let rules = args.test.files.rules.unwrap_or_else(Rules::newest);
         let benchmark = Benchmark::find(name);
         if benchmark.is_err() && !rules.knows(name) {
             let models = rules.models().join(", ");
@@ -64,10 +64,10 @@ impl View {
             benchmark.as_ref().map_err(Clone::clone).with_context(also).or_exit(Exit::Usage)?;
         }
         let data = benchmark.as_ref().map_or(&[][..], |benchmark| benchmark.settings);
-        let ConfArgs { mode, set, files, .. } = args;
+        let TestArgs { mode, set, files, .. } = &args.test;
         let wanted = setup::settings(&Sources { model: name, data, scenario, mode: *mode, set, files })?;
         let mut warnings = wanted.sourced.warnings().to_vec();
-        let dataset = match (&benchmark, args.dataset.as_deref()) {
+        let dataset = match (&benchmark, args.test.dataset.as_deref()) {
             (Ok(benchmark), dataset) => Some(benchmark.open(dataset).or_exit(Exit::Usage)?),
             (Err(_), Some(dataset)) => Some(any_dataset(dataset)?),
             (Err(_), None) => None,

@@ -14,7 +14,7 @@ use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
 use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
-use super::args::{ConfFiles, DemoArgs, FindPeakArgs, RunArgs, SecurityArgs, Transport};
+use super::args::{DemoArgs, FindPeakArgs, RunArgs, SecurityArgs, TestArgs, Transport};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::pace::Spin;
 use super::{run, setup};
@@ -42,11 +42,8 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
         transport: Transport::Grpc,
         security: SecurityArgs { tls_ca: tls_files.ca, ..SecurityArgs::default() },
         scenario: Scenario::Server,
-        mode: Some(Mode::SubmissionRun),
         benchmark: benchmark.name.to_owned(),
-        dataset: None,
-        set,
-        files: ConfFiles::default(),
+        test: TestArgs { mode: Some(Mode::SubmissionRun), set, ..TestArgs::default() },
         out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
         wait_ready: Duration::from_secs(10),
         connections: NonZeroUsize::MIN,

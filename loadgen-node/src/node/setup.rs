@@ -29,15 +29,15 @@ pub(crate) struct Setup {
 /// Checks benchmark, dataset and settings, and works out the plan.
 pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let benchmark = Benchmark::find(&args.benchmark).or_exit(Exit::Usage)?;
-    let dataset = benchmark.open(args.dataset.as_deref()).or_exit(Exit::Usage)?;
+    let dataset = benchmark.open(args.test.dataset.as_deref()).or_exit(Exit::Usage)?;
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
     let Wanted { sourced, rules } = settings(&Sources {
         model: benchmark.name,
         data: benchmark.settings,
         scenario: args.scenario,
-        mode: args.mode,
-        set: &args.set,
-        files: &args.files,
+        mode: args.test.mode,
+        set: &args.test.set,
+        files: &args.test.files,
     })?;
     for warning in sourced.warnings() {
         tracing::warn!("{warning}");
