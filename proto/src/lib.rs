@@ -4,9 +4,11 @@
 //!   them fresh, no `protoc` anywhere);
 //! - [`sample`]: the layout of the tensors inside one sample;
 //! - [`assembly`]: parts of at most [`limits::PART_BYTES`] and how they become whole again;
+//! - [`codec`]: what a whole sample or answer is wrapped in;
 //! - [`limits`]: sizes, windows and times that both ends hold to.
 
 pub mod assembly;
+pub mod codec;
 pub mod limits;
 pub mod sample;
 

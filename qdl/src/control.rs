@@ -180,6 +180,7 @@ impl Control {
                 wire_version: WIRE_VERSION,
                 client: client_name.clone(),
                 codec: CODEC_NONE.to_owned(),
+                response_codec: CODEC_NONE.to_owned(),
             };
             match tokio::time::timeout(self.timeout, client.start_run(request)).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),

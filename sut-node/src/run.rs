@@ -218,6 +218,7 @@ impl Run {
             payload_bytes_in: counters.payload_bytes_in.load(Relaxed),
             payload_bytes_out: counters.payload_bytes_out.load(Relaxed),
             heartbeats: counters.heartbeats.load(Relaxed),
+            ..v1::EndRunResponse::default()
         }
     }
 }

@@ -12,7 +12,7 @@ use lon_net::grpc::{self, BodySource};
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     self, DescribeRequest, DescribeResponse, DispatchRequest, EndRunRequest, EndRunResponse, FlushRequest,
-    FlushResponse, GetNameRequest, GetNameResponse, StartRunRequest, StartRunResponse,
+    FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
 };
 use lon_proto::{CODEC_NONE, WIRE_VERSION, limits};
 use tokio::sync::watch;
@@ -152,6 +152,10 @@ impl SutNode for Service {
             max_sample_bytes: run.limits.max_sample_bytes,
             busy_samples: self.busy_samples(),
         }))
+    }
+
+    async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        Err(Status::unimplemented("this node cannot be probed yet"))
     }
 
     type DispatchStream = futures_util::stream::Empty<Result<v1::DispatchResponse, Status>>;

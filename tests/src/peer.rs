@@ -9,7 +9,7 @@ use lon_proto::WIRE_VERSION;
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     Backend, DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse,
-    FlushRequest, FlushResponse, GetNameRequest, GetNameResponse, StartRunRequest, StartRunResponse,
+    FlushRequest, FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tokio_stream::{Stream, StreamExt as _};
@@ -153,6 +153,10 @@ impl SutNode for Scripted {
             max_sample_bytes: 1 << 30,
             busy_samples: 8,
         }))
+    }
+
+    async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        Err(Status::unimplemented("a scripted node cannot be probed"))
     }
 
     type DispatchStream = Pin<Box<dyn Stream<Item = Result<DispatchResponse, Status>> + Send>>;

@@ -103,9 +103,23 @@ pub struct StartRunRequest {
     /// Where the run comes from, shown to others while the node is taken.
     #[prost(string, tag = "3")]
     pub client: ::prost::alloc::string::String,
-    /// The codec of the samples; "none" when empty.
+    /// The codec of the samples, by its name without a level; "none" when empty.
     #[prost(string, tag = "4")]
     pub codec: ::prost::alloc::string::String,
+    /// The codec of the answers, with its level, since the node is who applies it; "none" when empty.
+    #[prost(string, tag = "5")]
+    pub response_codec: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProbeRequest {
+    /// 16 random bytes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    #[prost(uint32, tag = "2")]
+    pub wire_version: u32,
+    /// Where the probe comes from, shown to others while the node is taken.
+    #[prost(string, tag = "3")]
+    pub client: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StartRunResponse {
@@ -251,7 +265,7 @@ pub struct EndRunRequest {
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EndRunResponse {
     #[prost(uint64, tag = "1")]
     pub samples_received: u64,
@@ -271,6 +285,33 @@ pub struct EndRunResponse {
     pub payload_bytes_out: u64,
     #[prost(uint64, tag = "8")]
     pub heartbeats: u64,
+    /// The samples and answers themselves, before any codec.
+    #[prost(uint64, tag = "9")]
+    pub tensor_bytes_in: u64,
+    #[prost(uint64, tag = "10")]
+    pub tensor_bytes_out: u64,
+    /// What crossed the sockets of the connections that carried the run's streams, from their first byte on, below TLS;
+    /// over QUIC the payload of UDP.
+    #[prost(uint64, tag = "11")]
+    pub socket_bytes_in: u64,
+    #[prost(uint64, tag = "12")]
+    pub socket_bytes_out: u64,
+    /// Segments (over QUIC: packets) that this end sent again; absent when the system does not say.
+    #[prost(uint64, optional, tag = "13")]
+    pub retransmits: ::core::option::Option<u64>,
+    /// The interface that the run came through; absent on loopback.
+    #[prost(message, optional, tag = "14")]
+    pub nic: ::core::option::Option<NicTraffic>,
+}
+/// What an interface carried from StartRun to EndRun, whoever it was for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NicTraffic {
+    #[prost(message, optional, tag = "1")]
+    pub nic: ::core::option::Option<Nic>,
+    #[prost(uint64, tag = "2")]
+    pub bytes_in: u64,
+    #[prost(uint64, tag = "3")]
+    pub bytes_out: u64,
 }
 /// Generated client implementations.
 pub mod sut_node_client {
@@ -418,6 +459,29 @@ pub mod sut_node_client {
             req.extensions_mut().insert(GrpcMethod::new("lon.v1.SutNode", "StartRun"));
             self.inner.unary(req, path, codec).await
         }
+        /// Claims the node to measure the fabric: the same lease as StartRun, over which the node answers each sample itself,
+        /// with as many bytes as its first eight bytes say (little-endian), and no backend is asked.
+        pub async fn probe(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ProbeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::StartRunResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/lon.v1.SutNode/Probe");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("lon.v1.SutNode", "Probe"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The hot path: sample parts one way, answer parts and heartbeats the other way.
         pub async fn dispatch(
             &mut self,
@@ -510,6 +574,15 @@ pub mod sut_node_server {
         async fn start_run(
             &self,
             request: tonic::Request<super::StartRunRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::StartRunResponse>,
+            tonic::Status,
+        >;
+        /// Claims the node to measure the fabric: the same lease as StartRun, over which the node answers each sample itself,
+        /// with as many bytes as its first eight bytes say (little-endian), and no backend is asked.
+        async fn probe(
+            &self,
+            request: tonic::Request<super::ProbeRequest>,
         ) -> std::result::Result<
             tonic::Response<super::StartRunResponse>,
             tonic::Status,
@@ -726,6 +799,49 @@ pub mod sut_node_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = StartRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/lon.v1.SutNode/Probe" => {
+                    #[allow(non_camel_case_types)]
+                    struct ProbeSvc<T: SutNode>(pub Arc<T>);
+                    impl<T: SutNode> tonic::server::UnaryService<super::ProbeRequest>
+                    for ProbeSvc<T> {
+                        type Response = super::StartRunResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ProbeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SutNode>::probe(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ProbeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
