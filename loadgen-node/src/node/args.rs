@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lon_qsl::{Codec, CodecError};
 
+use super::division::Division;
 use super::pace::Spin;
 use super::{exit, help};
 use crate::conf::rules::{RULES, Rules};
@@ -38,6 +41,9 @@ pub(crate) enum Command {
     /// Run one test against SUT nodes.
     #[command(after_help = help::RUN)]
     Run(Box<RunArgs>),
+    /// Measure the fabric: round trips, goodput, latency under load, and what that carries.
+    #[command(after_help = help::PROBE)]
+    Probe(ProbeArgs),
     /// Print the traffic that settings would generate; needs no SUT.
     #[command(after_help = help::TRACE)]
     Trace(TraceArgs),
@@ -61,14 +67,8 @@ pub(crate) struct DemoArgs {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct RunArgs {
-    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
-    #[arg(long, alias = "sut-server", env = "LON_SUT")]
-    pub(crate) sut: String,
-    /// How queries travel.
-    #[arg(long, value_enum, default_value_t = Transport::Grpc, env = "LON_TRANSPORT")]
-    pub(crate) transport: Transport,
     #[command(flatten)]
-    pub(crate) security: SecurityArgs,
+    pub(crate) dial: DialArgs,
     /// LoadGen's scenario.
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
           help = "SingleStream, MultiStream, Server or Offline")]
@@ -78,12 +78,17 @@ pub(crate) struct RunArgs {
     pub(crate) benchmark: String,
     #[command(flatten)]
     pub(crate) test: TestArgs,
+    #[command(flatten)]
+    pub(crate) codecs: CodecArgs,
+    /// Whose rules the run keeps: network refuses what MLPerf's Network division does not allow, open marks it.
+    #[arg(long, value_enum, default_value_t = Division::Open, env = "LON_DIVISION")]
+    pub(crate) division: Division,
+    /// Probe the fabric first, so that the report can say what it could have carried. Takes about ten seconds a node.
+    #[arg(long, env = "LON_PROBE")]
+    pub(crate) probe: bool,
     /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
-    /// How long to wait for nodes that are not there yet, or are busy.
-    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
-    pub(crate) wait_ready: Duration,
     /// Connections to each node (QUIC: each with four streams).
     #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
     pub(crate) connections: NonZeroUsize,
@@ -111,6 +116,93 @@ pub(crate) struct RunArgs {
     pub(crate) trace_log: bool,
     #[command(flatten)]
     pub(crate) find_peak: FindPeakArgs,
+}
+
+/// Which nodes, and how they are reached.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DialArgs {
+    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    #[arg(long, alias = "sut-server", env = "LON_SUT")]
+    pub(crate) sut: String,
+    /// How queries travel.
+    #[arg(long, value_enum, default_value_t = Transport::Grpc, env = "LON_TRANSPORT")]
+    pub(crate) transport: Transport,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    /// How long to wait for nodes that are not there yet, or are busy.
+    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
+    pub(crate) wait_ready: Duration,
+}
+
+/// What samples and answers are wrapped in.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct CodecArgs {
+    /// Codec of the samples, applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
+    /// delta-zstd[:LEVEL]. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
+    /// of them wins.
+    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION")]
+    pub(crate) compression: Compression,
+    /// Codec of the answers, applied by the SUT node and undone here, both timed.
+    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_RESPONSE_COMPRESSION")]
+    pub(crate) response_compression: Codec,
+}
+
+/// `--compression`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// This one.
+    Codec(Codec),
+    /// Advice on which, and no run.
+    Auto,
+}
+
+impl Default for Compression {
+    fn default() -> Compression {
+        Compression::Codec(Codec::None)
+    }
+}
+
+impl FromStr for Compression {
+    type Err = CodecError;
+
+    fn from_str(text: &str) -> Result<Compression, CodecError> {
+        match text {
+            "auto" => Ok(Compression::Auto),
+            _ => text.parse().map(Compression::Codec),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ProbeArgs {
+    #[command(flatten)]
+    pub(crate) dial: DialArgs,
+    #[command(flatten)]
+    pub(crate) limits: ProbeLimits,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How much a probe may take.
+#[derive(Args, Debug, Clone, Copy)]
+pub(crate) struct ProbeLimits {
+    /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
+    #[arg(long, value_parser = duration, default_value = "2s", env = "LON_PROBE_DURATION")]
+    pub(crate) duration: Duration,
+    /// Bytes of payload after which a measurement ends, whatever its duration.
+    #[arg(long, value_name = "BYTES", default_value = "8000000000", env = "LON_PROBE_MAX_BYTES")]
+    pub(crate) max_bytes: u64,
+    /// Connections to each node that goodput is measured over (QUIC: each with four streams).
+    #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
+    pub(crate) connections: NonZeroUsize,
+}
+
+impl ProbeLimits {
+    /// As of a probe without flags, over so many connections.
+    pub(crate) fn usual(connections: NonZeroUsize) -> ProbeLimits {
+        ProbeLimits { duration: Duration::from_secs(2), max_bytes: 8_000_000_000, connections }
+    }
 }
 
 /// Who may read along, and who is taken for a node.
@@ -145,7 +237,7 @@ pub(crate) struct TestArgs {
           help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
                   or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// Dataset folder, or synthetic:DTYPE[DIMS]xCOUNT; the benchmark's own unless given.
+    /// Dataset folder, or synthetic:KIND[DIMS]xCOUNT (see --help of run); the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
     /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.

@@ -14,7 +14,8 @@ use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
 use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
-use super::args::{DemoArgs, FindPeakArgs, RunArgs, SecurityArgs, TestArgs, Transport};
+use super::args::{CodecArgs, DemoArgs, DialArgs, FindPeakArgs, RunArgs, SecurityArgs, TestArgs, Transport};
+use super::division::Division;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::pace::Spin;
 use super::{run, setup};
@@ -38,14 +39,19 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let addresses: Vec<String> = nodes.iter().map(|node| node.address.clone()).collect();
     let set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     let exit = run::run(&RunArgs {
-        sut: addresses.join(","),
-        transport: Transport::Grpc,
-        security: SecurityArgs { tls_ca: tls_files.ca, ..SecurityArgs::default() },
+        dial: DialArgs {
+            sut: addresses.join(","),
+            transport: Transport::Grpc,
+            security: SecurityArgs { tls_ca: tls_files.ca, ..SecurityArgs::default() },
+            wait_ready: Duration::from_secs(10),
+        },
         scenario: Scenario::Server,
         benchmark: benchmark.name.to_owned(),
         test: TestArgs { mode: Some(Mode::SubmissionRun), set, ..TestArgs::default() },
         out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
-        wait_ready: Duration::from_secs(10),
+        codecs: CodecArgs::default(),
+        division: Division::Open,
+        probe: false,
         connections: NonZeroUsize::MIN,
         io_threads: None,
         spin: Spin::Auto,

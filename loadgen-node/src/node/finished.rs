@@ -2,12 +2,14 @@
 
 use std::time::SystemTime;
 
+use lon_qsl::Codec;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
 use qdl::{NodeDescription, NodeReport, SutName};
 
 use super::args::RunArgs;
 use super::exit::Exit;
+use super::network::NetworkFacts;
 use super::saturation::Saturation;
 use super::tally::Tally;
 use crate::conf::rules::Rules;
@@ -19,9 +21,13 @@ pub(crate) struct Finished<'a> {
     pub(crate) args: &'a RunArgs,
     pub(crate) benchmark: &'static Benchmark,
     pub(crate) dataset_name: String,
+    /// Of the samples.
+    pub(crate) codec: Codec,
     pub(crate) plan: Plan,
     /// The round whose rules applied.
     pub(crate) rules: &'static Rules,
+    /// Why this is no result of the division, in words that every output repeats.
+    pub(crate) marks: Vec<String>,
     pub(crate) outcome: RunOutcome,
     pub(crate) nodes: Vec<NodeDescription>,
     pub(crate) reports: Vec<NodeReport>,
@@ -30,6 +36,7 @@ pub(crate) struct Finished<'a> {
     pub(crate) tally: Tally,
     pub(crate) accuracy: Option<Result<Score, ScoreError>>,
     pub(crate) saturation: Saturation,
+    pub(crate) network: NetworkFacts,
     pub(crate) started: SystemTime,
 }
 

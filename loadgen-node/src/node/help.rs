@@ -17,10 +17,27 @@ pub(crate) const RUN: &str = "Examples:
 Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
 Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.
 
+Datasets are folders, or made up: synthetic:DTYPE[DIMS]xCOUNT is noise, and for ratios that
+mean something synthetic:image-u8[224,224,3]xCOUNT is images, synthetic:tokens-i64[384]xCOUNT
+is text as token ids.
+
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of
 them; a wrong key lists the right ones. Unless set: target_qps 1, min_duration 10000,
 min_query_count 100. `loadgen-node conf` shows what a run would use, and what it would take.";
+
+pub(crate) const PROBE: &str = "Measures each node alone, then all of them at once: round trips of requests of several sizes,
+goodput towards the SUT, back, and both at once, and round trips while both are full. Samples
+travel as in a run, over the same transport and connections; only the backend is left out.
+Then: how many samples per second of each MLPerf benchmark that would carry.
+
+A node that is busy with a run is not probed (--wait-ready waits for it).
+
+Examples:
+  loadgen-node probe --sut 10.0.0.2:8000,10.0.0.3:8000 --insecure
+  loadgen-node probe --sut dns:sut:8000 --tls-ca ca.pem --transport tcp --connections 4 --json
+
+Exit code 4 when a node is busy, or is lost meanwhile; what had been measured is printed.";
 
 pub(crate) const TRACE: &str =
     "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample indices in

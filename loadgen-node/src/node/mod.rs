@@ -3,18 +3,24 @@
 //! - `args`, `exit`: what can be typed, and how it ends;
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
-//! - `setup`, `targets`, `security`, `signals`: what is checked and caught before anything is sent;
+//! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
+//! - `network`: what crossed, and what it means for a fabric; `division`: whose rules hold;
+//! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
 //! - `peak`: flags and file of a search for the peak;
 //! - `accuracy`, `trace`: the other commands that need no SUT.
 
 mod accuracy;
+mod advice;
 mod args;
+mod carries;
 mod conf;
 mod conf_view;
 #[cfg(feature = "demo")]
 mod demo;
+mod dial;
+mod division;
 mod exit;
 mod finished;
 mod folder;
@@ -22,8 +28,10 @@ mod help;
 mod inbox;
 mod logs;
 mod net_world;
+mod network;
 mod pace;
 mod peak;
+mod probe;
 mod progress;
 mod result;
 mod run;
@@ -58,6 +66,7 @@ fn command() -> Exit {
         #[cfg(feature = "demo")]
         Command::Demo(args) => demo::demo(args),
         Command::Run(args) => run::run(&args),
+        Command::Probe(args) => probe::probe(&args),
         Command::Trace(args) => vectors::trace(&args),
         Command::Replay(args) => vectors::replay(&args),
         Command::Accuracy(args) => accuracy::accuracy(&args),

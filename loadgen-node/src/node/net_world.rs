@@ -179,8 +179,11 @@ impl World for NetWorld {
     fn issue(&mut self, _query: QuerySeq, samples: &[Issued]) {
         self.counts.issued.fetch_add(samples.len() as u64, Relaxed);
         let dataset = &self.dataset;
-        let payload = |issued: &Issued| dataset.payload(issued.index.0 as usize);
-        let samples = samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) });
+        let samples = samples.iter().map(|issued| {
+            let index = issued.index.0 as usize;
+            let (payload, tensor_bytes) = (dataset.payload(index), dataset.tensor_bytes(index));
+            Sample { id: SampleId(issued.seq.0), payload, tensor_bytes }
+        });
         self.run.issue(samples, self.now);
     }
 

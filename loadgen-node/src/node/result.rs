@@ -8,6 +8,7 @@ use qdl::NodeReport;
 use serde_json::{Value, json};
 
 use super::finished::Finished;
+use super::network::report;
 use super::tally::Tally;
 use crate::plan::Plan;
 use crate::run::{End, LagStats};
@@ -24,6 +25,9 @@ pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
         add_lag(verdict, lag, plan, args.max_lag);
     }
     add_nodes(verdict, reports);
+    for difference in report::differences(reports) {
+        verdict.add("bytes", difference);
+    }
     // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
     if !searched {
         add_failures(verdict, tally);
@@ -105,7 +109,8 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "interrupted": outcome.end == End::Interrupted,
         "unofficial": "results of this tool are unverified and are not official MLPerf results",
         "loadgen_version": concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial"),
-        "division": "open",
+        "division": args.division.name(),
+        "marks": finished.marks,
         "rules": finished.rules.round.name,
         "benchmark": benchmark.name,
         "dataset": finished.dataset_name,
@@ -192,20 +197,16 @@ fn network(finished: &Finished<'_>) -> Value {
             "lost": report.lost.as_ref().map(ToString::to_string),
         })
     });
-    let trips = finished.names.iter().flat_map(|name| &name.trips);
-    let trips = trips.zip(finished.nodes.iter().cycle()).map(
-        |(trip, node)| json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok() }),
-    );
-    let split = finished.tally.split();
-    let split = split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 })));
     json!({
-        "transport": finished.args.transport.name(),
+        "transport": finished.args.dial.transport.name(),
         // Nodes were verified by their certificates, and nobody could read along.
-        "tls": finished.args.security.has_tls(),
-        "codec": lon_qsl::CODEC_NONE,
+        "tls": finished.args.dial.security.has_tls(),
+        "codec": finished.codec.to_string(),
+        "response_codec": finished.args.codecs.response_compression.to_string(),
         "connections": finished.args.connections,
         "nodes": nodes.collect::<Vec<_>>(),
-        "name_round_trips": trips.collect::<Vec<_>>(),
-        "latency_split_ns": Value::Object(split.collect()),
+        "name_round_trips": report::name_round_trips(finished),
+        "latency_split_ns": report::split(finished),
+        "bandwidth_gbit_s": finished.network.bandwidth.json(),
     })
 }

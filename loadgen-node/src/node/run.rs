@@ -5,24 +5,29 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use anyhow::Context as _;
-use lon_net::tls::ClientTls;
+use lon_qsl::Codec;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::dataset::Dataset;
-use qdl::{Config, Driver, NodeDescription, Policy, Qdl, RunConfig};
+use qdl::{Driver, NodeDescription, Policy, Qdl, RunConfig};
 
-use super::args::RunArgs;
+use super::args::{Compression, ProbeLimits, RunArgs};
+use super::dial::dial;
+use super::division::ThisHost;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::finished::Finished;
 use super::folder::{FolderError, RunFolder};
 use super::inbox::Inbox;
 use super::logs::{AccuracyLog, Logs};
 use super::net_world::NetWorld;
+use super::network::traffic::Sampler;
+use super::network::{Gathered, NetworkFacts, nics};
 use super::pace::{Circumstances, Pacing};
+use super::probe::Fabric;
 use super::progress::{Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
-use super::{peak, result, screen, security, targets};
+use super::{advice, division, network, peak, probe, result, screen};
 use crate::plan::Plan;
 use crate::run::RunOptions;
 use crate::settings::Scenario;
@@ -32,15 +37,17 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let setup = setup::prepare(args)?;
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
-    let nodes = targets::parse(&args.sut).context("--sut").or_exit(Exit::Usage)?;
-    let tls = security::tls(&args.security, args.transport, &nodes).or_exit(Exit::Usage)?;
+    let Compression::Codec(_) = args.codecs.compression else {
+        return advice::advise(setup.benchmark, &setup.dataset, setup.rules.round.name);
+    };
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = connect(args, nodes, tls)?;
+    let qdl = dial(&args.dial)?;
     for node in qdl.nodes() {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
         setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
     }
-    let (finished, written, folder) = drive(args, setup, options, &qdl, &signals)?;
+    let fabric = args.probe.then(|| probe_first(args, &qdl, &signals)).transpose()?;
+    let (finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
     let written = written.and_then(|()| write(&finished, &folder));
     // Whatever became of the files, what was measured is shown.
     screen::show(&finished, folder.path()).or_exit(Exit::Bug)?;
@@ -51,21 +58,16 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 /// Writes what can only be written when all is over. The verdict comes first: if the disk fills up, that is there.
 fn write(finished: &Finished<'_>, folder: &RunFolder) -> Result<(), FolderError> {
     folder.write("result_summary.json", format!("{:#}\n", result::json(finished)).as_bytes())?;
+    folder.write("network_report.json", format!("{:#}\n", network::report::json(finished)).as_bytes())?;
     Logs::new(finished).write(folder)?;
     peak::write(folder, &finished.plan, &finished.outcome)
 }
 
-fn connect(args: &RunArgs, nodes: Vec<qdl::NodeAddress>, tls: Option<ClientTls>) -> Outcome<Qdl> {
-    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut config = Config::new(nodes);
-    config.client = format!("{host} (pid {})", std::process::id());
-    config.wait_ready = args.wait_ready;
-    config.transport = args.transport.into();
-    config.tls = tls;
-    if !args.wait_ready.is_zero() {
-        tracing::info!("waiting for SUT nodes at {}, {:?} at most", args.sut, args.wait_ready);
-    }
-    Qdl::connect(config).or_exit(Exit::Network)
+/// `--probe`. A fabric that cannot be measured to the end is none to run on.
+fn probe_first(args: &RunArgs, qdl: &Qdl, signals: &Signals) -> Outcome<Fabric> {
+    let limits = ProbeLimits::usual(args.connections);
+    let (fabric, outcome) = probe::measure(qdl, args.dial.transport.name(), limits, signals)?;
+    outcome.map(|()| fabric)
 }
 
 /// The run itself: what is known afterwards, whether the accuracy log could be written, and where.
@@ -74,16 +76,20 @@ fn drive<'a>(
     setup: Setup,
     options: RunOptions,
     qdl: &Qdl,
+    fabric: Option<Fabric>,
     signals: &Signals,
 ) -> Outcome<(Finished<'a>, Result<(), FolderError>, RunFolder)> {
-    let Setup { benchmark, dataset, plan, rules, out } = setup;
+    let Setup { benchmark, dataset, codec, plan, rules, mut marks, out } = setup;
+    marks.extend(division::one_host(&ThisHost::read(), qdl.nodes()));
     let asked = Instant::now();
     let first_name = qdl.name();
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
     let pacing = pacing(args, qdl.nodes());
     tracing::debug!("{pacing:?}");
     let inbox = Arc::new(Inbox::new());
-    let run = qdl.start(&run_config(args, pacing), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
+    let counters = nics::Counters::now();
+    let run = qdl.start(&run_config(args, codec, pacing), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
+    let sampler = Sampler::start(run.meter());
     let folder = RunFolder::create(&out).or_exit(Exit::Usage)?;
     let counts = Arc::new(Counts::default());
     let progress = Progress::start(Arc::clone(&counts), format!("{} {}", benchmark.name, args.scenario.name()));
@@ -99,6 +105,15 @@ fn drive<'a>(
     drop(progress);
     let (run, dataset, tally) = world.into_parts();
     let reports = run.end();
+    let network = NetworkFacts::gather(Gathered {
+        benchmark,
+        outcome: &outcome,
+        reports: &reports,
+        looks: sampler.end(),
+        counters: &counters,
+        fabric,
+        control: qdl.control_traffic(),
+    });
     let names = [first_name, qdl.name()];
     let (answers, written) = log.finish();
     let accuracy = score(&plan, benchmark, &dataset, &answers);
@@ -107,8 +122,10 @@ fn drive<'a>(
         args,
         benchmark,
         dataset_name,
+        codec,
         plan,
         rules,
+        marks,
         outcome,
         nodes,
         reports,
@@ -116,6 +133,7 @@ fn drive<'a>(
         tally,
         accuracy,
         saturation,
+        network,
         started,
     };
     result::add_reasons(&mut finished);
@@ -132,7 +150,7 @@ fn pacing(args: &RunArgs, nodes: &[NodeDescription]) -> Pacing {
     Pacing::decide(args.io_threads.map(usize::from), args.spin, args.busy_poll, circumstances)
 }
 
-fn run_config(args: &RunArgs, pacing: Pacing) -> RunConfig {
+fn run_config(args: &RunArgs, codec: Codec, pacing: Pacing) -> RunConfig {
     let policy = match args.scenario {
         Scenario::Offline => Policy::Pull,
         _ => Policy::LeastOutstanding,
@@ -141,6 +159,8 @@ fn run_config(args: &RunArgs, pacing: Pacing) -> RunConfig {
     let mut config = RunConfig::new(policy, driver);
     config.connections = args.connections;
     config.response_timeout = args.response_timeout;
+    config.codec = codec;
+    config.response_codec = args.codecs.response_compression;
     config
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::finished::Finished;
+use super::network::lines;
 use super::result;
 use crate::run::End;
 use crate::settings::Scenario;
@@ -60,6 +61,10 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Accuracy", super::accuracy::line(*score, target)));
     }
     lines.push(("Samples", samples(finished)));
+    lines.extend(lines::lines(finished));
+    for mark in &finished.marks {
+        lines.push(("Mark", mark.clone()));
+    }
     lines.push(("Files", folder.display().to_string()));
     lines.push(("", "Unverified: not an official MLPerf result.".to_owned()));
     let mut text = String::new();
@@ -87,7 +92,7 @@ fn verdict(finished: &Finished<'_>) -> String {
 fn engines(finished: &Finished<'_>) -> String {
     let mut engines: Vec<&str> = finished.nodes.iter().map(|node| node.engine.as_str()).collect();
     engines.dedup();
-    format!("{} over {}", engines.join(", "), finished.args.transport.name())
+    format!("{} over {}", engines.join(", "), finished.args.dial.transport.name())
 }
 
 fn test(finished: &Finished<'_>) -> String {

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::PART_BYTES;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
+use lon_qsl::{Codec, PART_BYTES};
 
-use super::args::{ConfFiles, RunArgs};
+use super::args::{Compression, ConfFiles, RunArgs};
+use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
 use crate::conf::keys::Owner;
@@ -21,15 +22,23 @@ use crate::settings::{Assignment, Mode, Qsl, Scenario};
 pub(crate) struct Setup {
     pub(crate) benchmark: &'static Benchmark,
     pub(crate) dataset: Dataset,
+    pub(crate) codec: Codec,
     pub(crate) plan: Plan,
     pub(crate) rules: &'static Rules,
+    /// What the run is not by the rules of the Network division, where it need not be.
+    pub(crate) marks: Vec<String>,
     pub(crate) out: PathBuf,
 }
 
 /// Checks benchmark, dataset and settings, and works out the plan.
 pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let benchmark = Benchmark::find(&args.benchmark).or_exit(Exit::Usage)?;
-    let dataset = benchmark.open(args.test.dataset.as_deref()).or_exit(Exit::Usage)?;
+    let mut dataset = benchmark.open(args.test.dataset.as_deref()).or_exit(Exit::Usage)?;
+    let codec = match args.codecs.compression {
+        Compression::Codec(codec) => codec,
+        Compression::Auto => Codec::None,
+    };
+    dataset.set_codec(codec);
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
     let Wanted { sourced, rules } = settings(&Sources {
         model: benchmark.name,
@@ -39,6 +48,15 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         set: &args.test.set,
         files: &args.test.files,
     })?;
+    let marks = division::check(&DivisionFacts {
+        division: args.division,
+        benchmark,
+        scenario: args.scenario,
+        codec,
+        response_codec: args.codecs.response_compression,
+        round: rules.round.name,
+    });
+    let marks = marks.or_exit(Exit::Usage)?;
     for warning in sourced.warnings() {
         tracing::warn!("{warning}");
     }
@@ -50,7 +68,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         return Err(FolderError::Exists(out)).or_exit(Exit::Usage);
     }
     check_memory(&plan, &dataset)?;
-    Ok(Setup { benchmark, dataset, plan, rules, out })
+    Ok(Setup { benchmark, dataset, codec, plan, rules, marks, out })
 }
 
 /// A run that cannot fit is refused here, not killed in the middle.

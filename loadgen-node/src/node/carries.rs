@@ -1,0 +1,131 @@
+//! What a probed fabric carries: for each benchmark of MLPerf the samples per second that its bandwidth allows, as they
+//! are and with each codec that the rules allow.
+//!
+//! By the formulas of Appendix B; what messages, heads of packets and answers that are not counted there take is not
+//! subtracted. Ratios are of generated data like the benchmark's, so they say what to expect, not what is.
+
+use std::fmt::Write as _;
+
+use lon_qsl::Codec;
+use lon_qsl::advice;
+use lon_qsl::bandwidth::Direction;
+use lon_qsl::benchmark::Benchmark;
+use serde_json::{Value, json};
+
+use super::probe::Fabric;
+
+/// Data that is like a benchmark's, for benchmarks that may be compressed.
+const LIKE: [(&str, &str); 3] = [
+    ("resnet50", "synthetic:image-u8[224,224,3]x16"),
+    ("retinanet", "synthetic:image-u8[800,800,3]x4"),
+    ("bert", "synthetic:tokens-i64[384]x64"),
+];
+
+/// Codecs worth a row.
+const CODECS: [&str; 4] = ["lz4", "zstd:1", "shuffle-zstd:1", "delta-zstd:1"];
+
+/// One benchmark with one codec.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    benchmark: &'static str,
+    codec: Codec,
+    ratio: f64,
+    samples_per_s: f64,
+}
+
+/// All rows; none when the fabric's goodput is not known both ways.
+pub(crate) fn table(fabric: &Fabric, round: &str) -> Vec<Row> {
+    let (Some(up), Some(down)) = (fabric.together.up, fabric.together.down) else { return Vec::new() };
+    let rows = |benchmark: &'static Benchmark| {
+        let formula = benchmark.bandwidth()?;
+        let row = move |(codec, ratio): (Codec, f64)| {
+            let samples_per_s = formula.samples_per_s(up, down, ratio);
+            samples_per_s.is_finite().then_some(Row { benchmark: benchmark.name, codec, ratio, samples_per_s })
+        };
+        Some(ratios(benchmark, round).into_iter().filter_map(row))
+    };
+    Benchmark::all().iter().filter_map(rows).flatten().collect()
+}
+
+/// `none`, and what the rules allow beside it where there is data to try it on.
+fn ratios(benchmark: &Benchmark, round: &str) -> Vec<(Codec, f64)> {
+    let mut ratios = vec![(Codec::None, 1.0)];
+    let like = LIKE.iter().find(|(name, _)| *name == benchmark.name);
+    let (Some((_, like)), Some(rules)) = (like, benchmark.network()) else { return ratios };
+    let allowed = |codec: &Codec| rules.check(*codec, Direction::Ingress, round).is_ok();
+    let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).filter(allowed).collect();
+    let measured = benchmark.open(Some(like)).map(|dataset| advice::ratios(&dataset, &codecs));
+    match measured {
+        Ok(Ok(measured)) => ratios.extend(codecs.into_iter().zip(measured).filter(|(_, ratio)| *ratio > 1.0)),
+        Ok(Err(error)) | Err(error) => tracing::warn!("no ratios for {}: {error}", benchmark.name),
+    }
+    ratios
+}
+
+pub(crate) fn json(rows: &[Row]) -> Value {
+    let row = |row: &Row| {
+        json!({
+            "benchmark": row.benchmark,
+            "codec": row.codec.to_string(),
+            "ratio": (row.ratio * 1e3).round() / 1e3,
+            "samples_per_s": row.samples_per_s,
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// A line for each benchmark, codecs beside each other.
+pub(crate) fn text(rows: &[Row]) -> String {
+    let mut text = String::from("\nWhat this fabric carries, in samples/s (Appendix B of the rules)\n");
+    for group in rows.chunk_by(|a, b| a.benchmark == b.benchmark) {
+        let codecs = group[1..].iter().map(|row| {
+            format!(", {} {} (ratio {:.2})", row.codec, number(row.samples_per_s), row.ratio)
+        });
+        let _ = writeln!(
+            text,
+            "  {:<26}{:>12}{}",
+            group[0].benchmark,
+            number(group[0].samples_per_s),
+            codecs.collect::<String>()
+        );
+    }
+    if rows.is_empty() {
+        text.push_str("  not known: goodput was not measured both ways\n");
+    }
+    text
+}
+
+/// Three digits, or all that stand before the point.
+fn number(value: f64) -> String {
+    let digits = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::probe::Goodput;
+
+    #[test]
+    fn rates_follow_the_formulas_and_codecs_the_rules() {
+        let together = Goodput { up: Some(1_204_224_000.0), down: Some(1e9), both: None };
+        let fabric = Fabric { transport: "grpc", nodes: Vec::new(), together };
+        let rows = table(&fabric, "v6.1");
+        let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();
+        let resnet50 = of("resnet50");
+        assert_eq!((resnet50[0].codec, resnet50[0].samples_per_s), (Codec::None, 1000.0));
+        assert!(resnet50.len() > 1, "lossless codecs are allowed");
+        for row in &resnet50[1..] {
+            assert!(row.ratio > 1.0 && (row.samples_per_s / row.ratio - 1000.0).abs() < 1e-6, "{row:?}");
+        }
+        assert_eq!(of("gptj").len(), 1, "no codec is allowed");
+        assert!(of("rgat").is_empty(), "negligible");
+        assert!(text(&rows).contains("resnet50"));
+        assert_eq!(table(&Fabric::default(), "v6.1"), []);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!([0.1234, 12.34, 123.4, 123_456.7].map(number), ["0.12", "12.3", "123", "123457"]);
+    }
+}

@@ -1,0 +1,24 @@
+//! From `--sut` and the flags beside it to nodes that have been reached.
+
+use anyhow::Context as _;
+use qdl::{Config, Qdl};
+
+use super::args::DialArgs;
+use super::exit::{Exit, OrExit as _, Outcome};
+use super::{security, targets};
+
+/// Reaches every node. What is wrong with the flags is found before anything is sent.
+pub(crate) fn dial(args: &DialArgs) -> Outcome<Qdl> {
+    let nodes = targets::parse(&args.sut).context("--sut").or_exit(Exit::Usage)?;
+    let tls = security::tls(&args.security, args.transport, &nodes).or_exit(Exit::Usage)?;
+    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut config = Config::new(nodes);
+    config.client = format!("{host} (pid {})", std::process::id());
+    config.wait_ready = args.wait_ready;
+    config.transport = args.transport.into();
+    config.tls = tls;
+    if !args.wait_ready.is_zero() {
+        tracing::info!("waiting for SUT nodes at {}, {:?} at most", args.sut, args.wait_ready);
+    }
+    Qdl::connect(config).or_exit(Exit::Network)
+}

@@ -1,0 +1,95 @@
+//! This host's network interfaces: what they carried during a run, and how much of that the run explains.
+//!
+//! Information, never a gate: an interface also carries other programs' bytes, the heads of packets (3 to 5 % of full
+//! ones) and what was sent again.
+
+use std::net::IpAddr;
+
+use lon_net::nic::{self, Interface, Traffic};
+use serde_json::{Value, json};
+
+use super::traffic::Bytes;
+
+/// All interfaces' counters at some moment.
+pub(crate) struct Counters(Vec<(String, Traffic)>);
+
+/// One interface that the run used.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NicUse {
+    pub(crate) interface: Interface,
+    /// During the run.
+    pub(crate) carried: Bytes,
+    /// By the run's sockets.
+    pub(crate) explained: Bytes,
+}
+
+impl Counters {
+    /// As they stand.
+    pub(crate) fn now() -> Counters {
+        let counters = nic::all().into_iter().filter_map(|interface| {
+            let traffic = nic::traffic(&interface.name)?;
+            Some((interface.name, traffic))
+        });
+        Counters(counters.collect())
+    }
+
+    /// What was carried since, by the interfaces that have these addresses: each with the bytes of its sockets.
+    pub(crate) fn since(&self, sockets: &[(IpAddr, Bytes)]) -> Vec<NicUse> {
+        let mut used: Vec<NicUse> = Vec::new();
+        for &(local, bytes) in sockets {
+            let Some(interface) = nic::routed(local) else { continue };
+            match used.iter_mut().find(|nic| nic.interface.name == interface.name) {
+                Some(nic) => nic.explained = nic.explained.plus(bytes),
+                None => {
+                    let carried = self.carried(&interface.name);
+                    used.push(NicUse { interface, carried, explained: bytes });
+                }
+            }
+        }
+        used
+    }
+
+    fn carried(&self, name: &str) -> Bytes {
+        let before = self.0.iter().find(|(known, _)| known == name).map(|(_, traffic)| *traffic);
+        let (Some(before), Some(after)) = (before, nic::traffic(name)) else { return Bytes::default() };
+        // Ingress is towards the SUT: what leaves here.
+        Bytes {
+            ingress: after.bytes_out.saturating_sub(before.bytes_out),
+            egress: after.bytes_in.saturating_sub(before.bytes_in),
+        }
+    }
+}
+
+impl NicUse {
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "name": self.interface.name,
+            "driver": self.interface.driver,
+            "speed_mbit_s": self.interface.speed_mbit_s,
+            "mtu_bytes": self.interface.mtu_bytes,
+            "bytes": { "ingress": self.carried.ingress, "egress": self.carried.egress },
+            "unexplained_share": {
+                "ingress": unexplained(self.carried.ingress, self.explained.ingress),
+                "egress": unexplained(self.carried.egress, self.explained.egress),
+            },
+        })
+    }
+}
+
+/// The share of what an interface carried that the run's sockets do not account for, to a thousandth.
+pub(crate) fn unexplained(carried: u64, explained: u64) -> Option<f64> {
+    (carried > 0).then(|| (carried.saturating_sub(explained) as f64 / carried as f64 * 1e3).round() / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_no_interface_and_nothing_has_no_share() {
+        assert_eq!(Counters::now().since(&[([127, 0, 0, 1].into(), Bytes::default())]), []);
+        assert_eq!(unexplained(0, 0), None);
+        assert_eq!(unexplained(1000, 960), Some(0.04));
+        assert_eq!(unexplained(10, 20), Some(0.0));
+    }
+}

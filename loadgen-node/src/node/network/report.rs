@@ -1,0 +1,124 @@
+//! `network_report.json`. Pure: what happened goes in, JSON comes out.
+//!
+//! Ingress is towards the SUT. Layers: `tensor` (samples and answers themselves), `encoded` (after the codec), `message`
+//! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
+//! over QUIC the payload of UDP). The last two are counted at both ends.
+
+use qdl::{NodeReport, SutNic};
+use serde_json::{Value, json};
+
+use super::nics::{NicUse, unexplained};
+use super::traffic;
+use crate::node::finished::Finished;
+
+/// The whole file.
+pub(crate) fn json(finished: &Finished<'_>) -> Value {
+    let (args, network) = (finished.args, &finished.network);
+    let reports = &finished.reports;
+    let nodes = finished.nodes.iter().zip(reports).map(|(node, report)| {
+        let mut json = layers(std::slice::from_ref(report));
+        json["name"] = node.name.as_str().into();
+        json["address"] = node.address.to_string().into();
+        json["samples"] = report.counts.samples_sent.into();
+        json["retransmits"] = retransmits(report);
+        json["nic"] = report.sut.as_ref().ok().and_then(|sut| sut.nic.as_ref()).map_or(Value::Null, |nic| {
+            let sockets = report.sut.as_ref().map_or((0, 0), |sut| (sut.socket_bytes_in, sut.socket_bytes_out));
+            sut_nic(nic, sockets)
+        });
+        json["other_bytes"] = json!({ "egress": report.counts.other_bytes_in });
+        json
+    });
+    json!({
+        "schema": 1,
+        "transport": args.dial.transport.name(),
+        // Nodes were verified by their certificates, and nobody could read along.
+        "tls": args.dial.security.has_tls(),
+        "connections": args.connections,
+        "codec": finished.codec.to_string(),
+        "response_codec": args.codecs.response_compression.to_string(),
+        "ratio": ratio(reports, |counts| (counts.tensor_bytes_out, counts.payload_bytes_out)),
+        "response_ratio": ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
+        "name_round_trips": name_round_trips(finished),
+        "nodes": nodes.collect::<Vec<_>>(),
+        "total": layers(reports),
+        "differences": differences(reports),
+        "nics": network.nics.iter().map(NicUse::json).collect::<Vec<_>>(),
+        // Bytes that are no part of the run's own; a probe and warm-up before it send nothing of these.
+        "control_bytes": { "ingress": network.control.ingress, "egress": network.control.egress },
+        "probe": network.fabric.as_ref().map(crate::node::probe::Fabric::json),
+        "per_second": traffic::per_second(&network.looks),
+        "latency_split_ns": split(finished),
+        "bandwidth_gbit_s": network.bandwidth.json(),
+    })
+}
+
+/// What the ends do not agree on, in words.
+pub(crate) fn differences(reports: &[NodeReport]) -> Vec<String> {
+    reports.iter().flat_map(qdl::reconcile).map(|difference| difference.to_string()).collect()
+}
+
+/// Where the latency went.
+pub(crate) fn split(finished: &Finished<'_>) -> Value {
+    let split = finished.tally.split();
+    Value::Object(
+        split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 }))).collect(),
+    )
+}
+
+/// Every round trip for a name, before the run and after it.
+pub(crate) fn name_round_trips(finished: &Finished<'_>) -> Value {
+    let trips = finished.names.iter().flat_map(|name| &name.trips).zip(finished.nodes.iter().cycle());
+    let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
+        json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok() })
+    };
+    trips.map(trip).collect()
+}
+
+/// Bytes by layer and direction, of these nodes together; null where an end could not be asked.
+fn layers(reports: &[NodeReport]) -> Value {
+    let ours = |of: fn(&NodeReport) -> u64| reports.iter().map(of).sum::<u64>();
+    let theirs = |of: fn(&qdl::SutCounts) -> u64| -> Option<u64> {
+        reports.iter().map(|report| report.sut.as_ref().ok().map(of)).sum()
+    };
+    json!({
+        "tensor_bytes": { "ingress": ours(|r| r.counts.tensor_bytes_out), "egress": ours(|r| r.counts.tensor_bytes_in) },
+        "encoded_bytes": {
+            "ingress": ours(|r| r.counts.payload_bytes_out),
+            "egress": ours(|r| r.counts.payload_bytes_in),
+        },
+        "message_bytes": {
+            "ingress": { "loadgen": ours(|r| r.counts.message_bytes_out), "sut": theirs(|sut| sut.message_bytes_in) },
+            "egress": { "loadgen": ours(|r| r.counts.message_bytes_in), "sut": theirs(|sut| sut.message_bytes_out) },
+        },
+        "socket_bytes": {
+            "ingress": { "loadgen": ours(|r| r.traffic.socket_bytes_out), "sut": theirs(|sut| sut.socket_bytes_in) },
+            "egress": { "loadgen": ours(|r| r.traffic.socket_bytes_in), "sut": theirs(|sut| sut.socket_bytes_out) },
+        },
+    })
+}
+
+fn retransmits(report: &NodeReport) -> Value {
+    let sut = report.sut.as_ref().ok().and_then(|sut| sut.retransmits);
+    json!({ "loadgen": report.traffic.retransmits, "sut": sut })
+}
+
+fn sut_nic(nic: &SutNic, (sockets_in, sockets_out): (u64, u64)) -> Value {
+    json!({
+        "name": nic.name,
+        "driver": nic.driver,
+        "speed_mbit_s": nic.speed_mbit_s,
+        "mtu_bytes": nic.mtu_bytes,
+        "bytes": { "ingress": nic.bytes_in, "egress": nic.bytes_out },
+        "unexplained_share": {
+            "ingress": unexplained(nic.bytes_in, sockets_in),
+            "egress": unexplained(nic.bytes_out, sockets_out),
+        },
+    })
+}
+
+/// Bytes before the codec over bytes after it; none when nothing was sent.
+pub(crate) fn ratio(reports: &[NodeReport], of: fn(&qdl::NodeCounts) -> (u64, u64)) -> Option<f64> {
+    let sum = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);
+    let (raw, encoded) = reports.iter().map(|report| of(&report.counts)).fold((0, 0), sum);
+    (encoded > 0).then(|| raw as f64 / encoded as f64)
+}

@@ -1,0 +1,122 @@
+//! Bytes over time: the QDL's exact counters, looked at once a second while the run goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use qdl::{NodeTraffic, TrafficMeter};
+use serde_json::{Value, json};
+
+/// Between two looks.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Looks kept: a day of them; later ones are counted in the totals alone.
+const MOST_LOOKS: usize = 24 * 3600;
+
+/// All nodes' bytes until some moment of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Look {
+    /// Since the first.
+    pub(crate) at_s: f64,
+    pub(crate) message: Bytes,
+    pub(crate) socket: Bytes,
+}
+
+/// One layer, both directions; ingress is towards the SUT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub(crate) ingress: u64,
+    pub(crate) egress: u64,
+}
+
+impl Bytes {
+    pub(crate) fn plus(self, other: Bytes) -> Bytes {
+        Bytes { ingress: self.ingress + other.ingress, egress: self.egress + other.egress }
+    }
+}
+
+/// Looks once a second, on a thread of its own, until it is told to end.
+pub(crate) struct Sampler {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Vec<Look>>>,
+}
+
+impl Sampler {
+    /// Begins with a look at once.
+    pub(crate) fn start(meter: TrafficMeter) -> Sampler {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let body = move || sample(&meter, &stopped);
+        // Without the thread there is no series; the totals do not depend on it.
+        let thread = std::thread::Builder::new().name("traffic".to_owned()).spawn(body);
+        Sampler { stop, thread: thread.inspect_err(|error| tracing::warn!("no bytes per second: {error}")).ok() }
+    }
+
+    /// A last look, and all of them.
+    pub(crate) fn end(self) -> Vec<Look> {
+        self.stop.store(true, SeqCst);
+        let Some(thread) = self.thread else { return Vec::new() };
+        thread.thread().unpark();
+        thread.join().unwrap_or_default()
+    }
+}
+
+fn sample(meter: &TrafficMeter, stop: &AtomicBool) -> Vec<Look> {
+    let start = Instant::now();
+    let mut looks = vec![look(&meter.read(), 0.0)];
+    loop {
+        let next = start + SECOND * looks.len() as u32;
+        while !stop.load(SeqCst) && Instant::now() < next {
+            std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
+        }
+        if looks.len() < MOST_LOOKS {
+            looks.push(look(&meter.read(), start.elapsed().as_secs_f64()));
+        }
+        if stop.load(SeqCst) {
+            return looks;
+        }
+    }
+}
+
+fn look(nodes: &[NodeTraffic], at_s: f64) -> Look {
+    let sum = |of: fn(&NodeTraffic) -> u64| nodes.iter().map(of).sum::<u64>();
+    Look {
+        at_s,
+        message: Bytes { ingress: sum(|node| node.message_bytes_out), egress: sum(|node| node.message_bytes_in) },
+        socket: Bytes { ingress: sum(|node| node.socket_bytes_out), egress: sum(|node| node.socket_bytes_in) },
+    }
+}
+
+/// The key `per_second`: bytes between each look and the one before, and when that was.
+pub(crate) fn per_second(looks: &[Look]) -> Value {
+    let steps = || looks.windows(2);
+    let between = |of: fn(&Look) -> u64| -> Vec<u64> { steps().map(|w| of(&w[1]) - of(&w[0])).collect() };
+    json!({
+        "t_s": steps().map(|w| (w[1].at_s * 1e3).round() / 1e3).collect::<Vec<_>>(),
+        "message_ingress": between(|look| look.message.ingress),
+        "message_egress": between(|look| look.message.egress),
+        "socket_ingress": between(|look| look.socket.ingress),
+        "socket_egress": between(|look| look.socket.egress),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_series_adds_up_to_the_totals() {
+        let look = |at_s, ingress, egress| Look {
+            at_s,
+            message: Bytes { ingress, egress },
+            socket: Bytes { ingress: ingress + 1, egress: egress + 1 },
+        };
+        let series = per_second(&[look(0.0, 0, 0), look(1.0001, 500, 7), look(1.4, 900, 9)]);
+        assert_eq!(series["t_s"], json!([1.0, 1.4]));
+        assert_eq!(series["message_ingress"], json!([500, 400]));
+        assert_eq!(series["message_egress"], json!([7, 2]));
+        assert_eq!(series["socket_egress"], json!([7, 2]));
+        assert_eq!(per_second(&[])["t_s"], json!([]));
+    }
+}

@@ -1,0 +1,138 @@
+//! How much is kept on its way to saturate a path, and what came of it. Pure: every method is told the time.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Bytes of one sample or answer while little comes through,
+pub(crate) const SMALLEST_CHUNK: usize = 64 << 10;
+/// and at most: what one message carries.
+pub(crate) const LARGEST_CHUNK: usize = 1 << 20;
+
+/// A chunk should take about this long to come through: fine enough to measure, coarse enough not to cost.
+const CHUNK_TIME: Duration = Duration::from_millis(2);
+
+/// What came through within this time decides how much may be on its way.
+const MEMORY: Duration = Duration::from_millis(50);
+
+/// On the way at least and at most.
+const LEAST_WINDOW_BYTES: u64 = 4 * SMALLEST_CHUNK as u64;
+const MOST_WINDOW_BYTES: u64 = 64 << 20;
+
+/// The share of a measurement that is left out at its beginning: windows grow, and shapers give away their burst.
+const WARM_UP: f64 = 0.3;
+
+/// How much may be on its way to one node: twice what it took within a memory that is longer than its round trip, so
+/// that a path that is limited by the window sees it doubled, and one that is limited by itself never queues for long.
+#[derive(Debug)]
+pub(crate) struct Window {
+    memory: Duration,
+    recent: VecDeque<(Instant, u64)>,
+    recent_bytes: u64,
+}
+
+impl Window {
+    /// For a path of this round trip.
+    pub(crate) fn new(round_trip: Duration) -> Window {
+        Window { memory: MEMORY.max(round_trip * 2), recent: VecDeque::new(), recent_bytes: 0 }
+    }
+
+    /// So much has come through.
+    pub(crate) fn came(&mut self, at: Instant, bytes: u64) {
+        self.recent.push_back((at, bytes));
+        self.recent_bytes += bytes;
+        while let Some(&(then, bytes)) = self.recent.front() {
+            if at.saturating_duration_since(then) <= self.memory {
+                break;
+            }
+            self.recent.pop_front();
+            self.recent_bytes -= bytes;
+        }
+    }
+
+    /// Bytes that may be on their way.
+    pub(crate) fn bytes(&self) -> u64 {
+        (2 * self.recent_bytes).clamp(LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES)
+    }
+
+    /// Bytes of the next chunk, a power of four times the smallest.
+    pub(crate) fn chunk(&self) -> usize {
+        let per_chunk_time = self.recent_bytes as f64 * CHUNK_TIME.as_secs_f64() / self.memory.as_secs_f64();
+        let mut chunk = SMALLEST_CHUNK;
+        while chunk < LARGEST_CHUNK && (chunk as f64) < per_chunk_time {
+            chunk *= 4;
+        }
+        chunk
+    }
+}
+
+/// Bytes over time, without the warm-up: from the first arrival after it to the last.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    warm_at: Instant,
+    first: Option<Instant>,
+    last: Instant,
+    bytes: u64,
+}
+
+impl Meter {
+    /// Of a measurement that begins now and takes so long.
+    pub(crate) fn new(now: Instant, duration: Duration) -> Meter {
+        Meter { warm_at: now + duration.mul_f64(WARM_UP), first: None, last: now, bytes: 0 }
+    }
+
+    /// So much has come through.
+    pub(crate) fn came(&mut self, at: Instant, bytes: u64) {
+        if at < self.warm_at {
+            return;
+        }
+        match self.first {
+            // What came by then was under way before.
+            None => self.first = Some(at),
+            Some(_) => self.bytes += bytes,
+        }
+        self.last = self.last.max(at);
+    }
+
+    /// None when too little came to say.
+    pub(crate) fn bits_per_s(&self) -> Option<f64> {
+        let took = self.last.saturating_duration_since(self.first?).as_secs_f64();
+        (took > 0.0 && self.bytes > 0).then(|| self.bytes as f64 * 8.0 / took)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_window_follows_what_comes_through() {
+        let start = Instant::now();
+        let mut window = Window::new(MS);
+        assert_eq!((window.bytes(), window.chunk()), (LEAST_WINDOW_BYTES, SMALLEST_CHUNK));
+        // 100 Mbit/s: 12,500 bytes a ms.
+        (0..1000).for_each(|ms| window.came(start + MS * ms, 12_500));
+        let queued_ms = window.bytes() / 12_500;
+        assert!((90..=110).contains(&queued_ms), "{queued_ms} ms of it on its way");
+        assert_eq!(window.chunk(), SMALLEST_CHUNK);
+        // 8 Gbit/s.
+        (1000..2000).for_each(|ms| window.came(start + MS * ms, 1_000_000));
+        assert_eq!((window.bytes(), window.chunk()), (MOST_WINDOW_BYTES, LARGEST_CHUNK));
+        // A long path remembers longer.
+        let mut long = Window::new(MS * 200);
+        (0..1000).for_each(|ms| long.came(start + MS * ms, 12_500));
+        assert!(long.bytes() > 2 * 12_500 * 200, "{}", long.bytes());
+    }
+
+    #[test]
+    fn the_warm_up_is_left_out() {
+        let start = Instant::now();
+        let mut meter = Meter::new(start, MS * 1000);
+        (0..300).for_each(|ms| meter.came(start + MS * ms, 1_000_000));
+        assert_eq!(meter.bits_per_s(), None);
+        (300..1000).for_each(|ms| meter.came(start + MS * ms, 12_500));
+        let rate = meter.bits_per_s().unwrap();
+        assert!((rate / 100e6 - 1.0).abs() < 1e-9, "{rate}");
+    }
+}
