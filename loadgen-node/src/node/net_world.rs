@@ -180,7 +180,11 @@ impl World for NetWorld {
         self.counts.issued.fetch_add(samples.len() as u64, Relaxed);
         let dataset = &self.dataset;
         let payload = |issued: &Issued| dataset.payload(issued.index.0 as usize);
-        let samples = samples.iter().map(|issued| Sample { id: SampleId(issued.seq.0), payload: payload(issued) });
+        let samples = samples.iter().map(|issued| {
+            let payload = payload(issued);
+            let tensor_bytes = payload.len() as u64;
+            Sample { id: SampleId(issued.seq.0), payload, tensor_bytes }
+        });
         self.run.issue(samples, self.now);
     }
 
