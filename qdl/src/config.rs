@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use lon_net::tls::ClientTls;
+use lon_proto::codec::Codec;
 
 use crate::address::NodeAddress;
 
@@ -73,6 +74,10 @@ pub struct RunConfig {
     pub response_timeout: Duration,
     /// A node that was not heard of for this long, not even by a heartbeat, is lost.
     pub silence_timeout: Duration,
+    /// What the samples are encoded with already. The nodes are told its name, the rest is the encoder's business.
+    pub codec: Codec,
+    /// What the nodes encode their answers with; inflated here.
+    pub response_codec: Codec,
 }
 
 impl RunConfig {
@@ -84,6 +89,8 @@ impl RunConfig {
             connections: NonZeroUsize::MIN,
             response_timeout: Duration::from_secs(60),
             silence_timeout: Duration::from_secs(5),
+            codec: Codec::None,
+            response_codec: Codec::None,
         }
     }
 }

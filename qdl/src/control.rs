@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_proto::v1::sut_node_client::SutNodeClient;
-use lon_proto::v1::{self, DescribeRequest, EndRunRequest, FlushRequest, GetNameRequest, StartRunRequest};
-use lon_proto::{CODEC_NONE, WIRE_VERSION, limits};
+use lon_proto::v1::{
+    self, DescribeRequest, EndRunRequest, FlushRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse,
+};
+use lon_proto::{WIRE_VERSION, limits};
 use tokio::sync::oneshot;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
@@ -20,6 +22,7 @@ use crate::describe::NodeDescription;
 use crate::error::{ConnectError, explain, explain_status};
 use crate::remote::Remote;
 use crate::text::printable;
+use crate::traffic::Sockets;
 
 /// Pause between attempts to reach a node that is not there yet.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -77,6 +80,16 @@ pub(crate) struct Control {
     client: SutNodeClient<Channel>,
     timeout: Duration,
     tls: bool,
+    sockets: Arc<Sockets>,
+}
+
+/// What a node is claimed for.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    /// A run, with the codecs of samples and answers.
+    Run { codec: String, response_codec: String },
+    /// To measure the fabric.
+    Probe,
 }
 
 /// One round trip for a node's name.
@@ -99,7 +112,7 @@ impl Control {
     /// Connects, trying again until `wait_ready` has passed when the node is not there yet.
     pub(crate) async fn connect(address: NodeAddress, config: &Config) -> Result<Control, ConnectError> {
         let deadline = Instant::now() + config.wait_ready;
-        let remote = Remote { address: address.clone(), tls: config.tls.clone(), counters: Arc::default() };
+        let remote = Remote { address: address.clone(), tls: config.tls.clone(), sockets: Arc::default() };
         loop {
             let unreachable = |error: &tonic::transport::Error| ConnectError::Unreachable {
                 address: address.clone(),
@@ -109,7 +122,8 @@ impl Control {
             match tokio::time::timeout(config.call_timeout, channel).await {
                 Ok(Ok(channel)) => {
                     let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
-                    return Ok(Control { address, client, timeout: config.call_timeout, tls: config.tls.is_some() });
+                    let (timeout, tls) = (config.call_timeout, config.tls.is_some());
+                    return Ok(Control { address, client, timeout, tls, sockets: remote.sockets });
                 }
                 Ok(Err(error)) if Instant::now() >= deadline => return Err(unreachable(&error)),
                 Err(_) if Instant::now() >= deadline => {
@@ -167,30 +181,49 @@ impl Control {
     }
 
     /// Claims the node; a busy node is asked again until `deadline`.
-    pub(crate) async fn start_run(
+    pub(crate) async fn claim(
         &self,
         run_id: Bytes,
         client_name: String,
+        purpose: Purpose,
         deadline: Instant,
-    ) -> Result<v1::StartRunResponse, ConnectError> {
+    ) -> Result<StartRunResponse, ConnectError> {
+        let call = match purpose {
+            Purpose::Run { .. } => "StartRun",
+            Purpose::Probe => "Probe",
+        };
         loop {
-            let mut client = self.client.clone();
-            let request = StartRunRequest {
-                run_id: run_id.clone(),
-                wire_version: WIRE_VERSION,
-                client: client_name.clone(),
-                codec: CODEC_NONE.to_owned(),
-                response_codec: CODEC_NONE.to_owned(),
-            };
-            match tokio::time::timeout(self.timeout, client.start_run(request)).await {
+            let claiming = self.claim_once(run_id.clone(), client_name.clone(), purpose.clone());
+            match tokio::time::timeout(self.timeout, claiming).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
                 Ok(Err(status)) if status.code() == Code::ResourceExhausted && Instant::now() < deadline => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
-                Ok(Err(status)) => return Err(self.refused("StartRun", &status)),
-                Err(_) => return Err(self.timed_out("StartRun")),
+                Ok(Err(status)) => return Err(self.refused(call, &status)),
+                Err(_) => return Err(self.timed_out(call)),
             }
         }
+    }
+
+    async fn claim_once(
+        &self,
+        run_id: Bytes,
+        client: String,
+        purpose: Purpose,
+    ) -> Result<Response<StartRunResponse>, Status> {
+        let (mut calls, wire_version) = (self.client.clone(), WIRE_VERSION);
+        match purpose {
+            Purpose::Run { codec, response_codec } => {
+                calls.start_run(StartRunRequest { run_id, wire_version, client, codec, response_codec }).await
+            }
+            Purpose::Probe => calls.probe(ProbeRequest { run_id, wire_version, client }).await,
+        }
+    }
+
+    /// Bytes in and out on this connection until now.
+    pub(crate) fn traffic(&self) -> (u64, u64) {
+        let counters = self.sockets.counters();
+        (counters.read(), counters.written())
     }
 
     /// Returns when the node has answered `samples_sent` samples. Takes as long as that takes.
@@ -224,6 +257,13 @@ impl Control {
     fn refused(&self, call: &'static str, status: &Status) -> ConnectError {
         let address = self.address.clone();
         match status.code() {
+            Code::Unimplemented if call == "Probe" => {
+                ConnectError::CannotProbe { address, reason: printable(status.message()) }
+            }
+            // It has described itself, so it knows the call: what it does not know is in the request.
+            Code::Unimplemented if call == "StartRun" => {
+                ConnectError::Refused { address, call, reason: printable(status.message()) }
+            }
             // Another version answers a call that it does not know; another program answers with what is no gRPC.
             Code::Unimplemented => {
                 let reason = format!("it does not know {call} ({})", printable(status.message()));

@@ -28,7 +28,7 @@ pub struct NodeDescription {
     pub inputs: Signature,
     /// What an answer looks like.
     pub outputs: Signature,
-    /// Codecs it can inflate.
+    /// Codecs it knows, for samples and for answers, by their names without levels.
     pub codecs: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl NodeDescription {
             model_sha256: printable(&backend.model_sha256),
             inputs: specs(&backend.inputs)?,
             outputs: specs(&backend.outputs)?,
-            codecs: description.codecs,
+            codecs: description.codecs.iter().map(|codec| printable(codec)).collect(),
             host: Host {
                 hostname: printable(&host.hostname),
                 machine_id: printable(&host.machine_id),

@@ -144,11 +144,14 @@ impl Carrier {
         });
     }
 
-    /// Gives the streams a moment to end, then lets go of them.
+    /// Gives the streams a moment to end, reading what still comes, then lets go of them.
     pub(crate) fn finish(self) {
         match self {
             Carrier::Inline { runtime, mut tasks, .. } => runtime.block_on(farewell(&mut tasks)),
-            Carrier::Threads(threads) => drop(threads),
+            Carrier::Threads(mut threads) => {
+                // All are told before the first is waited for.
+                threads.iter_mut().for_each(|thread| drop(thread.stop.take()));
+            }
         }
     }
 }

@@ -77,6 +77,30 @@ pub enum ConnectError {
         /// How long was waited.
         timeout: Duration,
     },
+    /// A node that cannot be probed.
+    #[error(
+        "SUT node {address} cannot be probed: it does not know the call ({reason}); update it, or run without a probe"
+    )]
+    CannotProbe {
+        /// Which node.
+        address: NodeAddress,
+        /// What it said.
+        reason: String,
+    },
+    /// A codec that a node does not have.
+    #[error("SUT node {name} ({address}) does not know the codec '{codec}' {of}; it knows: {known}")]
+    Codec {
+        /// Which node.
+        name: String,
+        /// Where it is.
+        address: NodeAddress,
+        /// The codec, without its level.
+        codec: &'static str,
+        /// What it was for.
+        of: &'static str,
+        /// The node's own.
+        known: String,
+    },
     /// A dispatch stream could not be opened.
     #[error("SUT node {name} ({address}): {failure}")]
     Stream {

@@ -19,7 +19,7 @@ use lon_proto::assembly::{Assembly, Part, Parts};
 use lon_proto::v1::DispatchResponse;
 use lon_proto::v1::dispatch_response::Kind;
 
-use crate::counters::{Burst, NodeCounters};
+use crate::counters::{Burst, LaneCounters};
 use crate::error::failure_of;
 use crate::slots::{Ended, Slots, Stranger};
 use crate::text::printable;
@@ -31,6 +31,8 @@ pub(crate) struct Lane {
     max_answer_bytes: u64,
     inlet: Mutex<Inlet>,
     state: Mutex<State>,
+    /// Written under the lock of `state`.
+    pub(crate) counters: LaneCounters,
     writer: AtomicWaker,
     /// Samples assigned to this lane and not ended.
     outstanding: AtomicU64,
@@ -72,6 +74,7 @@ struct State {
 struct Sending {
     wire_id: u64,
     parts: Parts,
+    tensor_bytes: u64,
 }
 
 struct Leaving {
@@ -110,7 +113,7 @@ pub(crate) enum Accepted {
 impl Lane {
     pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
         let since = Instant::now();
-        let queued = || Queued { sample: Sample { id: SampleId(0), payload: Bytes::new() }, since };
+        let queued = || Queued { sample: Sample { id: SampleId(0), payload: Bytes::new(), tensor_bytes: 0 }, since };
         let mut slots = Slots::new();
         let in_flight =
             || InFlight { id: SampleId(0), bytes: 0, since, sent_at: None, has_first_token: false, assembly: None };
@@ -122,6 +125,7 @@ impl Lane {
             max_answer_bytes,
             inlet: Mutex::new(Inlet { samples: warm::queue(queued), dead: false }),
             state: Mutex::new(State { unsent, sending, leaving, slots, oldest, stalls }),
+            counters: LaneCounters::default(),
             writer: AtomicWaker::new(),
             outstanding: AtomicU64::new(0),
             outstanding_bytes: AtomicU64::new(0),
@@ -188,7 +192,7 @@ impl Lane {
     }
 
     /// Adds what waits to `out`, about [`FILL_BYTES`] at most; false when nothing waited.
-    pub(crate) fn fill(&self, out: &mut Outbound, counters: &NodeCounters) -> bool {
+    pub(crate) fn fill(&self, out: &mut Outbound) -> bool {
         let before = out.total();
         let mut state = self.state();
         if state.unsent.is_empty() {
@@ -198,8 +202,18 @@ impl Lane {
         let mut burst = Burst::default();
         while out.len() < FILL_BYTES && state.send_part(out, now, &mut burst) {}
         // Still under the lock: whoever finds nothing left to send must find all of it counted.
-        counters.sent(&burst);
+        self.counters.sent(&burst);
         out.total() > before
+    }
+
+    /// A message was sent by other means, or came, that is no part of a sample or an answer.
+    pub(crate) fn count_other(&self, bytes_out: u64, bytes_in: u64) {
+        let mut bursts = [Burst::default(), Burst::default()];
+        bursts[0].other(bytes_out);
+        bursts[1].other(bytes_in);
+        let _writing = self.state();
+        self.counters.sent(&bursts[0]);
+        self.counters.received(&bursts[1]);
     }
 
     /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended, also
@@ -211,7 +225,6 @@ impl Lane {
         &self,
         inbound: &mut Inbound,
         now: Instant,
-        counters: &NodeCounters,
         replies: &mut Vec<Reply>,
     ) -> Result<Accepted, NodeFailure> {
         self.silent_ticks.store(0, Relaxed);
@@ -224,11 +237,11 @@ impl Lane {
             match inbound.next_message::<DispatchResponse>() {
                 Ok(Some(Incoming::Message(message, bytes))) if message.heartbeat.is_none() => {
                     burst.message(bytes, message.data.len());
-                    if let Err(breach) = self.settle(&mut state, message, now, counters, replies) {
+                    if let Err(breach) = self.settle(&mut state, message, now, replies) {
                         break Err(NodeFailure::Protocol(breach));
                     }
                 }
-                Ok(Some(Incoming::Message(..))) => {}
+                Ok(Some(Incoming::Message(_, bytes))) => burst.other(bytes),
                 Ok(Some(Incoming::End(how))) => {
                     break Ok(Accepted::End(how.map_err(|(code, text)| failure_of(&tonic::Status::new(code, text)))));
                 }
@@ -236,8 +249,7 @@ impl Lane {
                 Err(status) => break Err(failure_of(&status)),
             }
         };
-        drop(state);
-        counters.received(&burst);
+        self.counters.received(&burst);
         outcome
     }
 
@@ -247,7 +259,6 @@ impl Lane {
         state: &mut State,
         message: DispatchResponse,
         now: Instant,
-        counters: &NodeCounters,
         replies: &mut Vec<Reply>,
     ) -> Result<(), String> {
         let kind = message.kind();
@@ -259,7 +270,7 @@ impl Lane {
                     // Too slow for us, but not standing still.
                     state.stalls = 0;
                 }
-                counters.stranger(stranger, last);
+                self.counters.stranger(stranger, last);
                 return Ok(());
             }
         };
@@ -288,10 +299,11 @@ impl Lane {
     }
 
     fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Option<Reply> {
-        if how == Ended::Answered {
-            state.stalls = 0;
-        }
         let InFlight { id, sent_at, bytes, .. } = state.slots.end(wire_id, how).ok()?;
+        match how {
+            Ended::Answered => state.stalls = 0,
+            Ended::GivenUp => self.counters.gave_up(),
+        }
         self.left(bytes);
         Some(Reply { id, node: Some(self.node), sent_at, at: now, outcome })
     }
@@ -301,9 +313,10 @@ impl Lane {
         self.outstanding_bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// Ends a sample that was never sent.
+    /// Ends a sample that was never sent. Under the lock of the state.
     fn drop_unsent(&self, queued: &Queued, now: Instant, failure: Failure) -> Reply {
         self.left(queued.sample.payload.len() as u64);
+        self.counters.gave_up();
         let (id, outcome) = (queued.sample.id, Outcome::Failed(failure));
         Reply { id, node: Some(self.node), sent_at: None, at: now, outcome }
     }
@@ -378,12 +391,13 @@ impl State {
     /// Adds the next part of the sample that is being sent, or of the next one; false when there is none.
     fn send_part(&mut self, out: &mut Outbound, now: Instant, burst: &mut Burst) -> bool {
         if self.sending.is_none() {
-            let Some(Queued { sample: Sample { id, payload }, since }) = self.unsent.pop_front() else { return false };
+            let Some(Queued { sample, since }) = self.unsent.pop_front() else { return false };
+            let Sample { id, payload, tensor_bytes } = sample;
             let bytes = payload.len() as u64;
             let wire_id =
                 self.slots.insert(InFlight { id, bytes, since, sent_at: None, has_first_token: false, assembly: None });
             self.oldest.get_or_insert(since);
-            self.sending = Some(Sending { wire_id, parts: Parts::new(payload) });
+            self.sending = Some(Sending { wire_id, parts: Parts::new(payload), tensor_bytes });
         }
         let Some(sending) = self.sending.as_mut() else { return false };
         let wire_id = sending.wire_id;
@@ -394,7 +408,7 @@ impl State {
         let (last, data_len) = (part.last, part.data.len());
         burst.message(out.push_request(wire_id, part), data_len);
         if last {
-            burst.samples += 1;
+            burst.sample(sending.tensor_bytes);
             self.leaving.push_back(Leaving { wire_id, end: out.total() });
             self.sending = None;
             // It may have been given up between its parts; the node got it whole all the same.
@@ -422,7 +436,7 @@ impl InFlight {
 
 fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
     let lon_proto::v1::Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = stages;
-    Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns }
+    Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns: 0 }
 }
 
 #[cfg(test)]
@@ -431,18 +445,22 @@ mod tests {
     use lon_proto::v1::DispatchRequest;
     use prost::Message as _;
 
-    fn lane() -> (Lane, NodeCounters) {
-        (Lane::new(NodeIndex(0), 1 << 20), NodeCounters::default())
+    fn lane() -> Lane {
+        Lane::new(NodeIndex(0), 1 << 20)
+    }
+
+    fn sample(id: u64, payload: Bytes) -> Sample {
+        Sample { id: SampleId(id), payload, tensor_bytes: 10 }
     }
 
     fn push(lane: &Lane, id: u64) -> bool {
-        lane.push(Sample { id: SampleId(id), payload: Bytes::from_static(b"payload") }, Instant::now()).unwrap()
+        lane.push(sample(id, Bytes::from_static(b"payload")), Instant::now()).unwrap()
     }
 
     /// What the lane sends now.
-    fn sent(lane: &Lane, counters: &NodeCounters) -> Vec<DispatchRequest> {
+    fn sent(lane: &Lane) -> Vec<DispatchRequest> {
         let mut out = Outbound::default();
-        lane.fill(&mut out, counters);
+        lane.fill(&mut out);
         let mut inbound = Inbound::default();
         std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
         let message = |incoming| match incoming {
@@ -456,25 +474,25 @@ mod tests {
         DispatchResponse { id, last: true, total_len: 2, data: Bytes::from_static(b"ok"), ..Default::default() }
     }
 
-    fn accept(lane: &Lane, counters: &NodeCounters, message: DispatchResponse) -> Result<Vec<Reply>, NodeFailure> {
+    fn accept(lane: &Lane, message: DispatchResponse) -> Result<Vec<Reply>, NodeFailure> {
         let mut out = Outbound::default();
         out.push_response(message);
         let mut inbound = Inbound::default();
         std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
         let mut replies = Vec::new();
-        lane.accept(&mut inbound, Instant::now(), counters, &mut replies).map(|_| replies)
+        lane.accept(&mut inbound, Instant::now(), &mut replies).map(|_| replies)
     }
 
     #[test]
     fn a_sample_ends_once_and_its_second_answer_is_counted() {
-        let (lane, counters) = lane();
+        let lane = lane();
         assert!(push(&lane, 41));
-        let sent_now = sent(&lane, &counters);
-        assert!(sent_now[0].last && sent(&lane, &counters).is_empty() && lane.all_sent());
-        let replies = accept(&lane, &counters, answer(sent_now[0].id)).unwrap();
+        let sent_now = sent(&lane);
+        assert!(sent_now[0].last && sent(&lane).is_empty() && lane.all_sent());
+        let replies = accept(&lane, answer(sent_now[0].id)).unwrap();
         assert_eq!((replies[0].id, lane.outstanding()), (SampleId(41), 0));
-        assert!(accept(&lane, &counters, answer(sent_now[0].id)).unwrap().is_empty());
-        let counts = counters.read();
+        assert!(accept(&lane, answer(sent_now[0].id)).unwrap().is_empty());
+        let counts = lane.counters.read();
         assert_eq!((counts.duplicate, counts.samples_sent), (1, 1));
         assert_eq!(counts.message_bytes_out, sent_now[0].encoded_len() as u64);
         assert_eq!(counts.message_bytes_in, 2 * answer(sent_now[0].id).encoded_len() as u64);
@@ -482,10 +500,10 @@ mod tests {
 
     #[test]
     fn a_sample_has_been_sent_when_the_kernel_has_its_last_byte() {
-        let (lane, counters) = lane();
+        let lane = lane();
         push(&lane, 1);
         let mut out = Outbound::default();
-        lane.fill(&mut out, &counters);
+        lane.fill(&mut out);
         let handed_over = lane.state().slots.open().next().unwrap().1.sent_at.unwrap();
         lane.departed(out.total() - 1, Instant::now());
         assert_eq!(lane.state().leaving.len(), 1);
@@ -496,20 +514,20 @@ mod tests {
 
     #[test]
     fn an_answer_after_the_timeout_is_late_not_delivered() {
-        let (lane, counters) = lane();
+        let lane = lane();
         push(&lane, 1);
-        let id = sent(&lane, &counters)[0].id;
+        let id = sent(&lane)[0].id;
         let mut replies = Vec::new();
         let later = Instant::now() + Duration::from_secs(61);
         assert!(!lane.expire(later, Duration::from_secs(60), &mut replies), "one sample is not the node");
         assert!(matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_))));
-        assert!(accept(&lane, &counters, answer(id)).unwrap().is_empty());
-        assert_eq!(counters.read().late, 1);
+        assert!(accept(&lane, answer(id)).unwrap().is_empty());
+        assert_eq!(lane.counters.read().late, 1);
     }
 
     #[test]
     fn a_sample_that_cannot_even_be_sent_times_out_and_a_stalled_node_is_told() {
-        let (lane, _counters) = lane();
+        let lane = lane();
         let mut replies = Vec::new();
         for round in 1..=3 {
             push(&lane, round);
@@ -521,11 +539,11 @@ mod tests {
 
     #[test]
     fn an_answer_in_parts_comes_whole_and_a_first_token_does_not_end_its_sample() {
-        let (lane, counters) = lane();
+        let lane = lane();
         push(&lane, 1);
-        let id = sent(&lane, &counters)[0].id;
+        let id = sent(&lane)[0].id;
         let first = DispatchResponse { kind: Kind::First.into(), ..answer(id) };
-        assert!(matches!(accept(&lane, &counters, first.clone()).unwrap()[0].outcome, Outcome::FirstToken(_)));
+        assert!(matches!(accept(&lane, first.clone()).unwrap()[0].outcome, Outcome::FirstToken(_)));
         let part = |part, last, data: &'static [u8]| DispatchResponse {
             id,
             part,
@@ -534,44 +552,44 @@ mod tests {
             data: Bytes::from_static(data),
             ..Default::default()
         };
-        assert!(accept(&lane, &counters, part(0, false, b"an")).unwrap().is_empty());
-        let replies = accept(&lane, &counters, part(1, true, b"sw")).unwrap();
+        assert!(accept(&lane, part(0, false, b"an")).unwrap().is_empty());
+        let replies = accept(&lane, part(1, true, b"sw")).unwrap();
         assert!(matches!(&replies[0].outcome, Outcome::Done(answer) if answer.data == "answ"[..]));
         push(&lane, 2);
-        let again = DispatchResponse { id: sent(&lane, &counters)[0].id, ..first };
-        accept(&lane, &counters, again.clone()).unwrap();
-        assert!(accept(&lane, &counters, again).is_err(), "a first token comes once");
+        let again = DispatchResponse { id: sent(&lane)[0].id, ..first };
+        accept(&lane, again.clone()).unwrap();
+        assert!(accept(&lane, again).is_err(), "a first token comes once");
     }
 
     #[test]
     fn an_answer_before_the_question_is_a_breach() {
-        let (lane, counters) = lane();
+        let lane = lane();
         let payload = Bytes::from(vec![0; 3 * lon_proto::limits::PART_BYTES]);
-        lane.push(Sample { id: SampleId(1), payload }, Instant::now()).unwrap();
-        let id = sent(&lane, &counters)[0].id;
-        assert!(accept(&lane, &counters, answer(id)).is_err(), "two parts of it are still here");
-        assert!(accept(&lane, &counters, answer(99)).unwrap().is_empty());
-        assert_eq!(counters.read().foreign, 1);
+        lane.push(sample(1, payload), Instant::now()).unwrap();
+        let id = sent(&lane)[0].id;
+        assert!(accept(&lane, answer(id)).is_err(), "two parts of it are still here");
+        assert!(accept(&lane, answer(99)).unwrap().is_empty());
+        assert_eq!(lane.counters.read().foreign, 1);
     }
 
     #[test]
     fn a_lost_lane_fails_what_it_held() {
-        let (lane, counters) = lane();
+        let lane = lane();
         push(&lane, 1);
-        sent(&lane, &counters);
+        sent(&lane);
         push(&lane, 2);
         let mut replies = Vec::new();
         lane.fail_all(Instant::now(), &Failure::NodeLost, &mut replies);
         assert_eq!((replies.len(), lane.outstanding()), (2, 0));
-        assert!(sent(&lane, &counters).is_empty());
-        assert!(lane.push(Sample { id: SampleId(3), payload: Bytes::new() }, Instant::now()).is_err());
+        assert!(sent(&lane).is_empty());
+        assert!(lane.push(sample(3, Bytes::new()), Instant::now()).is_err());
     }
 
     #[test]
     fn lengths_that_lie_are_a_breach() {
-        let (lane, counters) = lane();
+        let lane = lane();
         push(&lane, 1);
-        let id = sent(&lane, &counters)[0].id;
-        assert!(accept(&lane, &counters, DispatchResponse { total_len: 3, ..answer(id) }).is_err());
+        let id = sent(&lane)[0].id;
+        assert!(accept(&lane, DispatchResponse { total_len: 3, ..answer(id) }).is_err());
     }
 }

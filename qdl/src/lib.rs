@@ -4,9 +4,10 @@
 //! Qdl ── control connections: names, descriptions, claims, flushes, ends          control, name, describe
 //!  └ Run ── issue ─> which node ─> lane ─> writer ══ one stream ══> SUT node      shared, window, lane, stream
 //!       └─ Sink <─ each sample's end, once ─ slots <─ reader <══════════╝         slots, types
+//!               └─ inflate, when answers have a codec                             inflate
 //! ```
 //!
-//! It moves opaque bytes. It has no codec for requests, no batcher and no cache, it puts one part of one sample into
+//! It moves opaque bytes, and inflates answers that the SUT has compressed. It has no codec for requests, no batcher and no cache, it puts one part of one sample into
 //! a message and nothing else, and it waits for nothing before sending: so the Network division's rules against
 //! pre-processing, post-processing, batching, padding and caching hold by construction. It may send the samples of
 //! one query to different nodes, which the rules allow.
@@ -22,16 +23,20 @@ mod counters;
 mod describe;
 mod driver;
 mod error;
+mod inflate;
 mod lane;
 mod linger;
 mod name;
 mod qdl;
+mod reconcile;
 mod remote;
+mod report;
 mod run;
 mod shared;
 mod slots;
 mod stream;
 mod text;
+mod traffic;
 mod types;
 mod warm;
 mod watch;
@@ -46,5 +51,8 @@ pub use driver::shorten_slice;
 pub use error::ConnectError;
 pub use name::{NETWORK_SUT, SutName};
 pub use qdl::Qdl;
-pub use run::{NodeReport, Run, SutCounts};
+pub use reconcile::{Difference, Direction, Layer, reconcile};
+pub use report::{NicTraffic, NodeReport, SutCounts};
+pub use run::{Meter, Run};
+pub use traffic::NodeTraffic;
 pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stages};

@@ -6,15 +6,16 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
+use lon_proto::codec::Codec;
 use lon_proto::{limits, v1};
 use tokio::sync::Notify;
 
 use crate::config::{Config, Driver, RunConfig};
-use crate::control::{Control, ControlThread};
-use crate::counters::NodeCounters;
+use crate::control::{Control, ControlThread, Purpose};
 use crate::describe::NodeDescription;
 use crate::driver::{Carrier, Opened, Wire};
 use crate::error::ConnectError;
+use crate::inflate::{Inflated, Inflaters, Inflating};
 use crate::lane::Lane;
 use crate::name::{NETWORK_SUT, SutName};
 use crate::remote::Remote;
@@ -70,36 +71,40 @@ impl Qdl {
         SutName::from_trips(trips.unwrap_or_default(), &expected)
     }
 
+    /// Bytes that have crossed each node's control connection until now, in and out; in the order given.
+    pub fn control_traffic(&self) -> Vec<(u64, u64)> {
+        self.controls.iter().map(Control::traffic).collect()
+    }
+
     /// Claims every node for one run and opens its streams.
     ///
     /// # Errors
-    /// The first node that is busy or cannot be used; the others are let go.
+    /// The first node that lacks a codec, is busy or cannot be used; the others are let go.
     pub fn start(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
+        for (codec, of) in [(config.codec, "of the samples"), (config.response_codec, "for answers")] {
+            check_codec(&self.descriptions, codec, of)?;
+        }
+        let codec = config.codec.name().to_owned();
+        let purpose = Purpose::Run { codec, response_codec: config.response_codec.to_string() };
+        self.begin(config, sink, purpose)
+    }
+
+    /// Claims every node to measure the fabric: like a run, except that the node answers each sample itself, with as many
+    /// bytes as the sample's first eight bytes say (little-endian). There are no codecs, whatever `config` says.
+    ///
+    /// # Errors
+    /// The first node that is busy or cannot be probed; the others are let go.
+    pub fn probe(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
+        let config = RunConfig { codec: Codec::None, response_codec: Codec::None, ..config.clone() };
+        self.begin(&config, sink, Purpose::Probe)
+    }
+
+    fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: Purpose) -> Result<Run, ConnectError> {
         let run_id = random_run_id()?;
-        let claims = self.claim(&run_id)?;
-        let delivered = Arc::new(Notify::new());
-        let sink: Arc<dyn Sink> = match config.driver {
-            Driver::Inline => Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }),
-            Driver::Threads(_) => sink,
-        };
-        let nodes = claims.iter().enumerate().map(|(index, claim)| self.new_node(index, claim, config)).collect();
-        let shared = Arc::new(Shared::new(config.policy, config.driver == Driver::Inline, nodes, sink));
-        let (carrier, opened) = match self.carrier(&shared, &run_id, config) {
-            Ok(carried) => carried,
-            Err(error) => {
-                self.let_go(&run_id);
-                return Err(error);
-            }
-        };
-        let outcomes = carrier.wait_open(opened);
-        let run = Run {
-            shared,
-            delivered,
-            carrier: Some(carrier),
-            control: Arc::clone(&self.control),
-            controls: self.controls.clone(),
-            run_id,
-        };
+        let claims = self.claim(&run_id, &purpose)?;
+        let begun = self.begin_claimed(config, sink, &claims, &run_id);
+        let (run, opened) = begun.inspect_err(|_| self.let_go(&run_id))?;
+        let outcomes = run.wait_open(opened);
         match outcomes.into_iter().find_map(|(node, outcome)| Some((node, outcome.err()?))) {
             None => Ok(run),
             Some((node, failure)) => {
@@ -109,6 +114,45 @@ impl Qdl {
                 Err(ConnectError::Stream { name: name.clone(), address: address.clone(), failure })
             }
         }
+    }
+
+    /// A run whose streams are being opened.
+    fn begin_claimed(
+        &self,
+        config: &RunConfig,
+        sink: Arc<dyn Sink>,
+        claims: &[v1::StartRunResponse],
+        run_id: &Bytes,
+    ) -> Result<(Run, Vec<Opened>), ConnectError> {
+        let delivered = Arc::new(Notify::new());
+        let sink: Arc<dyn Sink> = match config.driver {
+            Driver::Inline => Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }),
+            Driver::Threads(_) => sink,
+        };
+        let mut nodes: Vec<Node> =
+            claims.iter().enumerate().map(|(index, claim)| self.new_node(index, claim, config)).collect();
+        let inline = config.driver == Driver::Inline;
+        let (shared, inflaters) = if config.response_codec.is_none() {
+            (Arc::new(Shared::new(config.policy, inline, nodes, sink)), None)
+        } else {
+            let inflated = |node: &mut Node| Arc::clone(node.inflated.insert(Arc::<Inflated>::default()));
+            let inflating = Arc::new(Inflating::new(sink, nodes.iter_mut().map(inflated).collect()));
+            let shared = Arc::new(Shared::new(config.policy, inline, nodes, Arc::clone(&inflating) as _));
+            let inflaters = Inflaters::start(&inflating, config.response_codec, &shared)?;
+            (shared, Some(inflaters))
+        };
+        let (carrier, opened) = self.carrier(&shared, run_id, config)?;
+        let run = Run {
+            shared,
+            delivered,
+            carrier: Some(carrier),
+            inflaters,
+            control: Arc::clone(&self.control),
+            controls: self.controls.clone(),
+            run_id: run_id.clone(),
+            transport: self.config.transport,
+        };
+        Ok((run, opened))
     }
 
     fn carrier(
@@ -133,13 +177,15 @@ impl Qdl {
     }
 
     /// Claims all nodes or none.
-    fn claim(&self, run_id: &Bytes) -> Result<Vec<v1::StartRunResponse>, ConnectError> {
+    fn claim(&self, run_id: &Bytes, purpose: &Purpose) -> Result<Vec<v1::StartRunResponse>, ConnectError> {
         let deadline = Instant::now() + self.config.wait_ready;
         let (controls, run_id, client) = (self.controls.clone(), run_id.clone(), self.config.client.clone());
+        let purpose = purpose.clone();
         let claimed = self.control.wait(async move {
             let claim = |control: &Control| {
                 let (control, run_id, client) = (control.clone(), run_id.clone(), client.clone());
-                async move { control.start_run(run_id, client, deadline).await }
+                let purpose = purpose.clone();
+                async move { control.claim(run_id, client, purpose, deadline).await }
             };
             let claims = join_all(controls.iter().map(claim)).await;
             if claims.iter().all(Result::is_ok) {
@@ -158,10 +204,10 @@ impl Qdl {
         let mut wires = Vec::new();
         let mut connection = 0;
         for (node, description) in shared.nodes.iter().zip(&self.descriptions) {
-            let (address, counters) = (description.address.clone(), Arc::clone(&node.sockets));
-            let remote = Remote { address, tls: tls.clone(), counters };
+            let (address, sockets) = (description.address.clone(), Arc::clone(&node.sockets));
+            let remote = Remote { address, tls: tls.clone(), sockets };
             for lanes in node.lanes.chunks(transport.lanes()) {
-                let way = Way::new(*transport, remote.clone());
+                let way = Way::new(*transport, remote.clone(), *call_timeout);
                 let way = way.map_err(|error| ConnectError::Os { what: "QUIC", reason: error.to_string() })?;
                 wires.extend(lanes.iter().map(|lane| Wire {
                     lane: Arc::clone(lane),
@@ -182,8 +228,8 @@ impl Qdl {
         Node {
             name: self.descriptions[index].name.clone(),
             lanes: (0..config.connections.get() * self.config.transport.lanes()).map(lane).collect(),
-            counters: NodeCounters::default(),
             sockets: Arc::default(),
+            inflated: None,
             lost: OnceLock::new(),
             max_samples,
             max_bytes: claim.max_bytes_in_flight,
@@ -209,6 +255,19 @@ fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
         }
     }
     Ok(())
+}
+
+/// Every node must have the codec. All of them leave bytes as they are, whatever they list.
+fn check_codec(nodes: &[NodeDescription], codec: Codec, of: &'static str) -> Result<(), ConnectError> {
+    let lacks = |node: &&NodeDescription| !codec.is_none() && !node.codecs.iter().any(|known| known == codec.name());
+    match nodes.iter().find(lacks) {
+        None => Ok(()),
+        Some(NodeDescription { name, address, codecs, .. }) => {
+            let known = if codecs.is_empty() { "none".to_owned() } else { codecs.join(", ") };
+            let (name, address, codec) = (name.clone(), address.clone(), codec.name());
+            Err(ConnectError::Codec { name, address, codec, of, known })
+        }
+    }
 }
 
 fn random_run_id() -> Result<Bytes, ConnectError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use lon_net::dial::dial;
-use lon_net::io::{NetStream, SocketCounters};
+use lon_net::io::NetStream;
 use lon_net::tls::{ClientTls, Protocol};
 use lon_proto::limits;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,18 +16,21 @@ use tonic::transport::{Channel, Endpoint, Error};
 use tower::service_fn;
 
 use crate::address::NodeAddress;
+use crate::traffic::Sockets;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Remote {
     pub(crate) address: NodeAddress,
     pub(crate) tls: Option<ClientTls>,
     /// Told of all that crosses the sockets to it.
-    pub(crate) counters: Arc<SocketCounters>,
+    pub(crate) sockets: Arc<Sockets>,
 }
 
 impl Remote {
     pub(crate) async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
-        dial(&self.address.to_string(), self.tls.as_ref(), protocol, Arc::clone(&self.counters)).await
+        let stream = dial(&self.address.to_string(), self.tls.as_ref(), protocol, self.sockets.counters()).await?;
+        self.sockets.connected_from(stream.tcp().local_addr()?.ip());
+        Ok(stream)
     }
 
     /// A connection for HTTP/2, which sees the socket as `wrap` shows it.

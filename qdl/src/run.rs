@@ -6,56 +6,39 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use lon_proto::v1::EndRunResponse;
 use tokio::sync::Notify;
 
-use crate::config::Wait;
+use crate::config::{Transport, Wait};
 use crate::control::{Control, ControlThread};
-use crate::counters::NodeCounts;
-use crate::driver::Carrier;
-use crate::shared::Shared;
-use crate::types::{NodeFailure, Sample};
+use crate::driver::{Carrier, Opened};
+use crate::inflate::Inflaters;
+use crate::report::{NodeReport, SutCounts};
+use crate::shared::{Node, Shared};
+use crate::traffic::NodeTraffic;
+use crate::types::{NodeFailure, NodeIndex, Sample};
 
 /// A run that every node has accepted. Dropping it ends it without asking the nodes for their counters.
 pub struct Run {
     pub(crate) shared: Arc<Shared>,
     pub(crate) delivered: Arc<Notify>,
     pub(crate) carrier: Option<Carrier>,
+    pub(crate) inflaters: Option<Inflaters>,
     pub(crate) control: Arc<ControlThread>,
     pub(crate) controls: Vec<Control>,
     pub(crate) run_id: Bytes,
+    pub(crate) transport: Transport,
 }
 
-/// What became of the run at one node.
-#[derive(Clone, Debug)]
-pub struct NodeReport {
-    /// The node's name.
-    pub name: String,
-    /// What was counted here.
-    pub counts: NodeCounts,
-    /// What the node counted, or why it could not be asked.
-    pub sut: Result<SutCounts, String>,
-    /// Why it is no longer used.
-    pub lost: Option<NodeFailure>,
-}
+/// Reads what the connections of a run carry, from any thread, while it goes on and afterwards. Cheap to clone.
+#[derive(Clone)]
+pub struct Meter(Arc<Shared>);
 
-/// A node's own counters for the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SutCounts {
-    /// Samples that came in whole.
-    pub samples_received: u64,
-    /// Samples answered, failed ones among them.
-    pub samples_answered: u64,
-    /// Samples answered with an error.
-    pub samples_failed: u64,
-    /// Serialized Dispatch messages in; Open not among them.
-    pub message_bytes_in: u64,
-    /// Serialized Dispatch messages out; heartbeats not among them.
-    pub message_bytes_out: u64,
-    /// Sample bytes inside them.
-    pub payload_bytes_in: u64,
-    /// Answer bytes inside them.
-    pub payload_bytes_out: u64,
+impl Meter {
+    /// Until now, node by node in the order given. The numbers of one node were read one after the other, not all in one
+    /// moment.
+    pub fn traffic(&self) -> Vec<NodeTraffic> {
+        self.0.nodes.iter().map(Node::traffic).collect()
+    }
 }
 
 impl Run {
@@ -63,6 +46,27 @@ impl Run {
     /// sink, on this thread, before the call returns. `now` is the time, which the caller has just looked at.
     pub fn issue(&self, samples: impl Iterator<Item = Sample>, now: Instant) {
         self.shared.issue(samples, now);
+    }
+
+    /// Sends a sample to this node on this one of its [lanes](Run::lanes) (counted round), however much they hold: that is
+    /// for the caller to bound. Otherwise as [`Run::issue`]; it fails when the node was lost.
+    pub fn issue_to(&self, node: NodeIndex, lane: usize, sample: Sample, now: Instant) {
+        self.shared.issue_to(node, lane, sample, now);
+    }
+
+    /// Streams to this node; none when there is no such node.
+    pub fn lanes(&self, node: NodeIndex) -> usize {
+        self.shared.nodes.get(node.0).map_or(0, |node| node.lanes.len())
+    }
+
+    /// What the connections to each node have carried until now; see [`Meter::traffic`].
+    pub fn traffic(&self) -> Vec<NodeTraffic> {
+        self.meter().traffic()
+    }
+
+    /// For another thread to read that while this one has the run.
+    pub fn meter(&self) -> Meter {
+        Meter(Arc::clone(&self.shared))
     }
 
     /// How many more samples the backlog takes; the sink hears of it when there is room again. Without a backlog
@@ -88,8 +92,8 @@ impl Run {
                 let _ = tokio::time::timeout(Duration::from_millis(50), shared.sent.notified()).await;
             }
             shared.flushing.store(false, SeqCst);
-            let flush = |(node, control): (&crate::shared::Node, Control)| {
-                let (sent, run_id) = (node.counters.samples_sent(), run_id.clone());
+            let flush = |(node, control): (&Node, Control)| {
+                let (sent, run_id) = (node.samples_sent(), run_id.clone());
                 async move {
                     if let Err(error) = control.flush(run_id, sent).await {
                         tracing::debug!("{error}");
@@ -111,20 +115,24 @@ impl Run {
 
     /// Nodes that were lost, with the reason.
     pub fn lost(&self) -> Vec<(String, NodeFailure)> {
-        let lost = |node: &crate::shared::Node| Some((node.name.clone(), node.lost.get()?.clone()));
+        let lost = |node: &Node| Some((node.name.clone(), node.lost.get()?.clone()));
         self.shared.nodes.iter().filter_map(lost).collect()
     }
 
-    /// Ends the run: gives up on what is still outstanding, asks every node for its counters, ends the streams.
+    /// Ends the run: asks every node for its counters, reads until the streams have ended, so that both ends have counted
+    /// the same, and gives up on what has no answer by then.
     pub fn end(mut self) -> Vec<NodeReport> {
         let sut = self.ask_counters();
         self.close();
         let nodes = self.shared.nodes.iter().zip(sut);
-        let report = |(node, sut): (&crate::shared::Node, Result<SutCounts, String>)| NodeReport {
+        let report = |(node, sut): (&Node, Result<SutCounts, String>)| NodeReport {
             name: node.name.clone(),
-            counts: node.counters.read(),
+            counts: node.counts(),
+            traffic: node.traffic(),
             sut,
             lost: node.lost.get().cloned(),
+            transport: self.transport,
+            local: node.sockets.local(),
         };
         nodes.map(report).collect()
     }
@@ -132,7 +140,7 @@ impl Run {
     fn ask_counters(&self) -> Vec<Result<SutCounts, String>> {
         // A node may end its streams with the run, which from here on is no loss.
         self.shared.lanes().for_each(crate::lane::Lane::expect_end);
-        let ask = |(node, control): (&crate::shared::Node, &Control)| {
+        let ask = |(node, control): (&Node, &Control)| {
             let lost = node.lost.get().map(ToString::to_string);
             let (control, run_id) = (control.clone(), self.run_id.clone());
             async move {
@@ -147,11 +155,20 @@ impl Run {
         self.control.wait(asked).unwrap_or_else(silent)
     }
 
+    /// In the order in which answers travel, so that none of them arrives where nobody is left.
     fn close(&mut self) {
-        self.shared.give_up();
+        self.shared.close_lanes();
         if let Some(carrier) = self.carrier.take() {
             carrier.finish();
         }
+        self.shared.give_up();
+        self.inflaters.take();
+        self.shared.nodes.iter().for_each(|node| node.sockets.close());
+    }
+
+    /// Which node each lane belongs to, and how opening it went.
+    pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<(NodeIndex, Result<(), NodeFailure>)> {
+        self.carrier.as_ref().map(|carrier| carrier.wait_open(opened)).unwrap_or_default()
     }
 }
 
@@ -161,16 +178,15 @@ impl Drop for Run {
     }
 }
 
-impl From<EndRunResponse> for SutCounts {
-    fn from(response: EndRunResponse) -> SutCounts {
-        SutCounts {
-            samples_received: response.samples_received,
-            samples_answered: response.samples_answered,
-            samples_failed: response.samples_failed,
-            message_bytes_in: response.message_bytes_in,
-            message_bytes_out: response.message_bytes_out,
-            payload_bytes_in: response.payload_bytes_in,
-            payload_bytes_out: response.payload_bytes_out,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever watches a run does so from a thread of its own.
+    #[test]
+    fn runs_and_meters_are_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Run>();
+        shared::<Meter>();
     }
 }

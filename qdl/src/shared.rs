@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::Se
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use lon_net::io::SocketCounters;
 use tokio::sync::Notify;
 
 use crate::config::Policy;
-use crate::counters::NodeCounters;
+use crate::counters::NodeCounts;
+use crate::inflate::Inflated;
 use crate::lane::Lane;
+use crate::traffic::{NodeTraffic, Sockets};
 use crate::types::{Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, Sink};
 use crate::window::PullWindow;
 
@@ -38,9 +39,10 @@ pub(crate) struct Shared {
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) lanes: Vec<Arc<Lane>>,
-    pub(crate) counters: NodeCounters,
-    /// What crosses the sockets that carry its lanes (not those of QUIC, which counts for itself).
-    pub(crate) sockets: Arc<SocketCounters>,
+    /// What carries its lanes.
+    pub(crate) sockets: Arc<Sockets>,
+    /// What is inflated of its answers, when they have a codec.
+    pub(crate) inflated: Option<Arc<Inflated>>,
     pub(crate) lost: OnceLock<NodeFailure>,
     pub(crate) max_samples: u64,
     pub(crate) max_bytes: u64,
@@ -48,8 +50,30 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Samples that were assigned and have not ended, those among them whose answers wait to be inflated.
     fn outstanding(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.outstanding()).sum()
+        let waiting = self.inflated.as_ref().map_or(0, |inflated| inflated.waiting());
+        self.lanes.iter().map(|lane| lane.outstanding()).sum::<u64>() + waiting
+    }
+
+    /// Samples sent in full so far.
+    pub(crate) fn samples_sent(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.counters.samples_sent()).sum()
+    }
+
+    /// What was counted until now. From any thread.
+    pub(crate) fn counts(&self) -> NodeCounts {
+        let mut counts: NodeCounts = self.lanes.iter().map(|lane| lane.counters.read()).sum();
+        if let Some(inflated) = &self.inflated {
+            counts.tensor_bytes_in = inflated.tensor_bytes();
+            counts.not_inflated = inflated.missed();
+        }
+        counts
+    }
+
+    /// What has crossed its connections until now. From any thread.
+    pub(crate) fn traffic(&self) -> NodeTraffic {
+        self.sockets.traffic(&self.counts())
     }
 
     fn outstanding_bytes(&self) -> u64 {
@@ -90,6 +114,19 @@ impl Shared {
         }
         if !refused.is_empty() {
             self.sink.replies(&mut refused);
+        }
+    }
+
+    /// Sends a sample on this lane of this node, whatever they hold.
+    pub(crate) fn issue_to(&self, index: NodeIndex, lane: usize, sample: Sample, now: Instant) {
+        let Some(node) = self.nodes.get(index.0) else {
+            return self.sink.replies(&mut vec![refuse(&sample, Failure::NoNode)]);
+        };
+        let lane = &node.lanes[lane % node.lanes.len()];
+        match lane.push(sample, now) {
+            Ok(true) => self.filled(lane),
+            Ok(false) => {}
+            Err(back) => self.sink.replies(&mut vec![Reply { node: Some(index), ..refuse(&back, Failure::NodeLost) }]),
         }
     }
 
@@ -211,6 +248,18 @@ impl Shared {
         }
     }
 
+    /// Samples of this node have ended elsewhere than in their lanes, which may pull more.
+    pub(crate) fn has_room(&self, index: NodeIndex) {
+        if self.policy == Policy::Pull {
+            self.nodes[index.0].lanes.iter().for_each(|lane| lane.wake());
+        }
+    }
+
+    /// Ends every stream in good order, once what was begun to be written has been.
+    pub(crate) fn close_lanes(&self) {
+        self.lanes().for_each(Lane::close);
+    }
+
     /// There is something for every lane to look at.
     pub(crate) fn wake_lanes(&self) {
         self.lanes().for_each(|lane| self.filled(lane));
@@ -267,8 +316,8 @@ mod tests {
         Node {
             name: format!("N{index}"),
             lanes: vec![Arc::new(Lane::new(NodeIndex(index), 1 << 20))],
-            counters: NodeCounters::default(),
             sockets: Arc::default(),
+            inflated: None,
             lost: OnceLock::new(),
             max_samples,
             max_bytes: 1 << 20,
@@ -282,7 +331,7 @@ mod tests {
     }
 
     fn samples(count: u64) -> impl Iterator<Item = Sample> {
-        (0..count).map(|id| Sample { id: SampleId(id), payload: Bytes::from_static(b"x") })
+        (0..count).map(|id| Sample { id: SampleId(id), payload: Bytes::from_static(b"x"), tensor_bytes: 1 })
     }
 
     #[test]

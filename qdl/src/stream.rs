@@ -5,7 +5,7 @@ mod grpc;
 mod quic;
 mod tcp;
 
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, pending, poll_fn, ready};
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
@@ -42,12 +42,12 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// A way for the lanes of one connection.
-    pub(crate) fn new(transport: Transport, remote: Remote) -> io::Result<Way> {
+    /// A way for the lanes of one connection. `timeout`: how long each address of the node may take to answer.
+    pub(crate) fn new(transport: Transport, remote: Remote, timeout: Duration) -> io::Result<Way> {
         Ok(match transport {
             Transport::Grpc => Way::Grpc(remote),
             Transport::Tcp => Way::Tcp(remote),
-            Transport::Quic => Way::Quic(SharedLink::new(&remote.address, remote.tls.as_ref())?),
+            Transport::Quic => Way::Quic(SharedLink::new(remote, timeout)?),
         })
     }
 }
@@ -65,13 +65,20 @@ pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Send
             }
         }
         Way::Tcp(remote) => {
-            if let Some((source, inbound, mut io)) = opening.wait(tcp::open(&remote, &framed_open(run_id))).await {
+            let open = framed_open(run_id, &lane);
+            if let Some((source, inbound, mut io)) = opening.wait(tcp::open(&remote, &open, &lane)).await {
                 let writing = lon_net::tcp::write(&mut io, outgoing, Some(&*lane));
                 exchange(&shared, &lane, source, inbound, writing).await;
             }
         }
         Way::Quic(link) => {
-            if let Some((source, inbound, mut sending)) = opening.wait(link.open(&framed_open(run_id))).await {
+            let open = framed_open(run_id, &lane);
+            // Connecting has its bounds, one for each address; what comes then is bounded as everywhere.
+            let stream = match link.connect().await {
+                Ok(link) => opening.wait(quic::open(link, &open, &lane)).await,
+                Err(failure) => opening.wait(ready(Err(failure))).await,
+            };
+            if let Some((source, inbound, mut sending)) = stream {
                 let writing = lon_net::quic::write(&mut sending, outgoing, Some(&*lane));
                 exchange(&shared, &lane, source, inbound, writing).await;
             }
@@ -102,9 +109,9 @@ impl Opening {
 }
 
 /// What a stream without HTTP begins with.
-fn framed_open(run_id: Bytes) -> Vec<u8> {
+fn framed_open(run_id: Bytes, lane: &Lane) -> Vec<u8> {
     let mut out = Outbound::default();
-    out.push_message(&open_message(Open { run_id }));
+    lane.count_other(out.push_message(&open_message(Open { run_id })), 0);
     std::iter::from_fn(|| out.pop()).flatten().collect()
 }
 
@@ -113,11 +120,14 @@ fn open_message(open: Open) -> DispatchRequest {
 }
 
 /// Waits until the node has taken a stream without HTTP, which it says by a heartbeat. Returns what came behind it.
-async fn accepted(source: &mut impl Source) -> Result<Inbound, NodeFailure> {
+async fn accepted(source: &mut impl Source, lane: &Lane) -> Result<Inbound, NodeFailure> {
     let mut inbound = Inbound::default();
     loop {
         match inbound.next_message::<DispatchResponse>().map_err(|status| failure_of(&status))? {
-            Some(Incoming::Message(message, _)) if message.heartbeat.is_some() => return Ok(inbound),
+            Some(Incoming::Message(message, bytes)) if message.heartbeat.is_some() => {
+                lane.count_other(0, bytes);
+                return Ok(inbound);
+            }
             Some(Incoming::Message(..)) => {
                 return Err(NodeFailure::Protocol("it answered before it was asked".to_owned()));
             }
@@ -175,7 +185,7 @@ async fn read(shared: &Shared, lane: &Lane, mut source: impl Source, mut inbound
     loop {
         let mut accepted = Accepted::More;
         while accepted == Accepted::More {
-            let outcome = lane.accept(&mut inbound, now, &node.counters, &mut replies);
+            let outcome = lane.accept(&mut inbound, now, &mut replies);
             deliver(shared, lane, node, &mut replies);
             accepted = outcome?;
         }
@@ -222,7 +232,7 @@ struct Outgoing {
 impl Fill for Outgoing {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
         if let Some(open) = self.open.take() {
-            out.push_message(&open_message(open));
+            self.lane.count_other(out.push_message(&open_message(open)), 0);
             return Poll::Ready(Filled::Some);
         }
         // Registered before looking, so that a sample pushed in between is not missed.
@@ -230,9 +240,8 @@ impl Fill for Outgoing {
         if self.lane.is_closing() {
             return Poll::Ready(Filled::End(Ok(())));
         }
-        let counters = &self.shared.nodes[self.lane.node.0].counters;
         loop {
-            if self.lane.fill(out, counters) {
+            if self.lane.fill(out) {
                 return Poll::Ready(Filled::Some);
             }
             if !self.shared.refill(&self.lane) {
@@ -253,6 +262,7 @@ mod tests {
     use tonic::Code;
 
     use super::*;
+    use crate::types::NodeIndex;
 
     /// Gives what was put into it, then closes.
     struct Said(Outbound);
@@ -263,10 +273,14 @@ mod tests {
         }
     }
 
+    fn lane() -> Lane {
+        Lane::new(NodeIndex(0), 1)
+    }
+
     async fn outcome(say: impl FnOnce(&mut Outbound)) -> Result<Inbound, NodeFailure> {
         let mut out = Outbound::default();
         say(&mut out);
-        accepted(&mut Said(out)).await
+        accepted(&mut Said(out), &lane()).await
     }
 
     #[tokio::test]
@@ -297,9 +311,12 @@ mod tests {
     fn a_stream_begins_with_its_run() {
         let run_id = Bytes::from(vec![3; RUN_ID_BYTES]);
         let mut inbound = Inbound::default();
-        inbound.push(framed_open(run_id.clone()).into());
-        let Ok(Some(Incoming::Message(message, _))) = inbound.next_message::<DispatchRequest>() else { panic!() };
+        let lane = lane();
+        inbound.push(framed_open(run_id.clone(), &lane).into());
+        let Ok(Some(Incoming::Message(message, bytes))) = inbound.next_message::<DispatchRequest>() else { panic!() };
         assert_eq!(message.open.map(|open| open.run_id), Some(run_id));
+        let counts = lane.counters.read();
+        assert_eq!((counts.other_bytes_out, counts.message_bytes_out), (bytes, 0));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Sample {
     pub id: SampleId,
     /// Sent as they are; shared, not copied.
     pub payload: Bytes,
+    /// Bytes of the sample before its codec: counted, and never sent.
+    pub tensor_bytes: u64,
 }
 
 /// What became of one sample, or the first token of it.
@@ -30,7 +32,7 @@ pub struct Reply {
     pub node: Option<NodeIndex>,
     /// When the call that handed its last byte to the kernel began, if it ever did; over QUIC, when quinn took it.
     pub sent_at: Option<Instant>,
-    /// When the reply's own bytes were complete.
+    /// When the reply's own bytes were complete, and inflated if the SUT compresses its answers.
     pub at: Instant,
     /// What it is.
     pub outcome: Outcome,
@@ -50,15 +52,15 @@ pub enum Outcome {
 /// A whole answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The outputs' bytes, as the SUT sent them.
+    /// The outputs' bytes: as the SUT sent them, or inflated.
     pub data: Bytes,
     /// Number of tokens; 0 when the SUT gave none.
     pub n_tokens: u64,
-    /// Where the time went at the SUT.
+    /// Where the time went at the SUT, and here to inflate it.
     pub stages: Stages,
 }
 
-/// Durations of the stages at the SUT, in ns.
+/// Durations of the stages, in ns: those at the SUT, then that at this end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
     /// From parts to tensors.
@@ -71,6 +73,9 @@ pub struct Stages {
     pub inference_ns: u64,
     /// From outputs to bytes.
     pub encode_ns: u64,
+    /// From the answer's arrival until it was inflated at this end, the wait for a thread to do it included; 0 when answers
+    /// have no codec.
+    pub inflate_ns: u64,
 }
 
 /// Why a sample got no answer.
@@ -91,6 +96,9 @@ pub enum Failure {
     /// No node is left.
     #[error("no node is left")]
     NoNode,
+    /// Its answer came, in a codec, and is not what an encoder made.
+    #[error("its answer cannot be inflated: {0}")]
+    Inflate(String),
     /// It was given up: the run ended before it was answered.
     #[error("the run ended first")]
     RunEnded,
@@ -116,7 +124,7 @@ pub enum NodeFailure {
     Protocol(String),
 }
 
-/// Takes replies. Called on I/O threads, so it must be quick and must not block.
+/// Takes replies. Called on I/O threads and on those that inflate answers, so it must be quick and must not block.
 pub trait Sink: Send + Sync + 'static {
     /// Takes everything out of `replies`, which is used again.
     fn replies(&self, replies: &mut Vec<Reply>);

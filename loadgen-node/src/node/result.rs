@@ -57,7 +57,7 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Du
 
 fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
     for report in reports {
-        let NodeReport { name, counts, sut, lost } = report;
+        let NodeReport { name, counts, sut, lost, .. } = report;
         match (lost, sut) {
             (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),

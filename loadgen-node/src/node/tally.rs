@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use qdl::{Failure, Stages};
 
-/// Stages of a round trip, in their order: the SUT's own, and what is left of the round trip outside it.
-pub(crate) const STAGES: [&str; 6] = ["outside_sut", "decode", "queue", "batch", "inference", "encode"];
+/// Stages of a round trip, in their order: what is left of it outside, the SUT's own, and this end's.
+pub(crate) const STAGES: [&str; 7] = ["outside_sut", "decode", "queue", "batch", "inference", "encode", "inflate"];
 
 /// Filled reply by reply, in fixed memory.
 pub(crate) struct Tally {
     /// Of what is not zero.
-    stages: [Histogram<u64>; 6],
-    zeros: [u64; 6],
+    stages: [Histogram<u64>; 7],
+    zeros: [u64; 7],
     failures: BTreeMap<String, u64>,
     refused: u64,
 }
@@ -22,17 +22,17 @@ const MAX_KINDS: usize = 32;
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; 6], failures: BTreeMap::new(), refused: 0 }
+        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; 7], failures: BTreeMap::new(), refused: 0 }
     }
 }
 
 impl Tally {
     pub(crate) fn answered(&mut self, stages: &Stages, round_trip_ns: Option<u64>) {
-        let Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = *stages;
-        let inside =
-            [decode_ns, queue_ns, batch_ns, inference_ns, encode_ns].iter().fold(0, |a: u64, b| a.saturating_add(*b));
-        let outside = round_trip_ns.map_or(0, |whole| whole.saturating_sub(inside));
-        let values = [outside, decode_ns, queue_ns, batch_ns, inference_ns, encode_ns];
+        let Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns } = *stages;
+        let known = [decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns];
+        let known_ns = known.iter().fold(0, |a: u64, b| a.saturating_add(*b));
+        let outside = round_trip_ns.map_or(0, |whole| whole.saturating_sub(known_ns));
+        let values = [outside, decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns];
         for ((histogram, zeros), value) in self.stages.iter_mut().zip(&mut self.zeros).zip(values) {
             // Most stages of most backends take no time: a count is cheaper than a histogram's record.
             match value {

@@ -4,16 +4,23 @@
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 use tonic::transport::server::Connected;
+
+use crate::tcp_info;
+
+/// How often a connection that is in use asks the kernel what it has sent again.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Bytes that a connection has handed to the kernel and taken from it: what is on the wire but for TCP/IP's own heads,
 /// records and handshakes of TLS included.
@@ -23,6 +30,9 @@ pub struct SocketCounters {
     pub read: AtomicU64,
     /// Handed to it.
     pub written: AtomicU64,
+    retransmits: AtomicU64,
+    /// The system does not say how much was sent again.
+    mute: AtomicBool,
 }
 
 impl SocketCounters {
@@ -35,23 +45,75 @@ impl SocketCounters {
     pub fn written(&self) -> u64 {
         self.written.load(Relaxed)
     }
+
+    /// Segments that this end has sent again; none when the system does not say.
+    ///
+    /// Complete once the connection is closed. While it is open this lags: the connection itself asks the kernel when it
+    /// is read from or written to, if it has not within 100 ms. What was sent again since it was last used is missing,
+    /// which with heartbeats every half second is 0.6 s at most.
+    pub fn retransmits(&self) -> Option<u64> {
+        (!self.mute.load(Relaxed)).then(|| self.retransmits.load(Relaxed))
+    }
+
+    /// Adds what was counted elsewhere: QUIC counts for itself.
+    pub fn add(&self, read: u64, written: u64, retransmits: u64) {
+        self.read.fetch_add(read, Relaxed);
+        self.written.fetch_add(written, Relaxed);
+        self.retransmits.fetch_add(retransmits, Relaxed);
+    }
 }
 
-/// The socket itself.
+/// The socket itself. It alone asks the kernel about its descriptor, while it owns it, so that a descriptor that was
+/// closed, and perhaps opened again as another, is never asked about.
 #[derive(Debug)]
 pub(crate) struct Counted {
     tcp: TcpStream,
     counters: Arc<SocketCounters>,
+    /// What the kernel said of retransmits when it was last asked,
+    retransmits: u32,
+    /// and when.
+    looked_at: Instant,
 }
 
 impl Counted {
     pub(crate) fn new(tcp: TcpStream, counters: Arc<SocketCounters>) -> Counted {
-        Counted { tcp, counters }
+        Counted { tcp, counters, retransmits: 0, looked_at: Instant::now() }
     }
 
-    fn wrote(&self, count: usize) -> usize {
+    fn took(&mut self, count: usize) {
+        self.counters.read.fetch_add(count as u64, Relaxed);
+        self.look_sometimes();
+    }
+
+    fn wrote(&mut self, count: usize) -> usize {
         self.counters.written.fetch_add(count as u64, Relaxed);
+        self.look_sometimes();
         count
+    }
+
+    fn look_sometimes(&mut self) {
+        let now = Instant::now();
+        if now.duration_since(self.looked_at) >= LOOK_INTERVAL {
+            self.looked_at = now;
+            self.look();
+        }
+    }
+
+    /// Adds what the kernel has sent again since it was last asked.
+    fn look(&mut self) {
+        let Some(total) = tcp_info::retransmits(self.tcp.as_fd()) else {
+            return self.counters.mute.store(true, Relaxed);
+        };
+        let new = total.wrapping_sub(std::mem::replace(&mut self.retransmits, total));
+        if new > 0 {
+            self.counters.retransmits.fetch_add(u64::from(new), Relaxed);
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.look();
     }
 }
 
@@ -59,7 +121,7 @@ impl AsyncRead for Counted {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
-        self.counters.read.fetch_add((buf.filled().len() - before) as u64, Relaxed);
+        self.took(buf.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -290,6 +352,23 @@ mod tests {
         assert!(near.counters().written() - before > 300_000);
         assert_eq!(near.counters().written(), far.counters().read());
         assert!(far.connect_info().tls);
+    }
+
+    #[tokio::test]
+    async fn retransmits_are_known_while_open_and_after_the_end_and_add_up() {
+        let counters = Arc::<SocketCounters>::default();
+        let (mut near, _far) = sockets().await;
+        near.counters = Arc::clone(&counters);
+        assert_eq!(counters.retransmits(), Some(0));
+        // As if the kernel had counted from here: what it says since wraps around, and is added once.
+        near.retransmits = u32::MAX - 1;
+        near.look();
+        let first = counters.retransmits();
+        near.look();
+        assert_eq!((first, counters.retransmits()), (Some(2), Some(2)));
+        counters.add(10, 20, 3);
+        drop(near);
+        assert_eq!((counters.read(), counters.written(), counters.retransmits()), (10, 20, Some(5)));
     }
 
     #[tokio::test]

@@ -20,5 +20,6 @@ pub mod meter;
 pub mod quic;
 pub mod slice;
 pub mod tcp;
+mod tcp_info;
 pub mod throwaway;
 pub mod tls;

@@ -142,15 +142,22 @@ impl Link {
     }
 }
 
-/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`), at each of the host's addresses in turn.
+/// As [`connect_within`]; an address where nothing answers takes until the connection's idle time is over (30 s).
 ///
-/// An address where nothing answers takes until the connection's idle time is over (30 s): callers bound it. A node
-/// that misses a client's certificate says so only afterwards, by closing the connection.
+/// # Errors
+/// As [`connect_within`].
+pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<Link> {
+    connect_within(host_and_port, config, Duration::from_millis(IDLE_TIMEOUT_MILLIS.into())).await
+}
+
+/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`), at each of the host's addresses in turn, each for `patience` at most.
+///
+/// A node that misses a client's certificate says so only afterwards, by closing the connection.
 ///
 /// # Errors
 /// No such host, no connection at any of its addresses, a certificate that is not accepted; each names the host and
 /// what to do.
-pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<Link> {
+pub async fn connect_within(host_and_port: &str, config: &ClientConfig, patience: Duration) -> io::Result<Link> {
     let host = host_of(host_and_port)?;
     let name = server_name(host)?.to_str().into_owned();
     let named = |kind, why: String| io::Error::new(kind, format!("cannot connect to {host_and_port} (QUIC): {why}"));
@@ -167,16 +174,23 @@ pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<L
         let connecting = endpoint
             .connect_with(config.clone(), address, &name)
             .map_err(|error: ConnectError| named(io::ErrorKind::InvalidInput, error.to_string()))?;
-        match connecting.await {
-            Ok(connection) => return Ok(Link { endpoint, connection }),
-            Err(error) => {
+        match tokio::time::timeout(patience, connecting).await {
+            Ok(Ok(connection)) => return Ok(Link { endpoint, connection }),
+            Ok(Err(error)) => {
                 let why = explained(&error);
                 last = named(io::Error::from(error).kind(), why);
+            }
+            Err(_) => {
+                let why = format!("no answer from {address} within {patience:?}{NOTHING_ANSWERS}");
+                last = named(io::ErrorKind::TimedOut, why);
             }
         }
     }
     Err(last)
 }
+
+/// What it means when it takes too long.
+const NOTHING_ANSWERS: &str = "; nothing answers there over UDP: a firewall, or a node that does not serve QUIC";
 
 /// TLS alerts, which QUIC makes its own error codes.
 mod alert {
@@ -206,7 +220,7 @@ pub(crate) fn explained(error: &ConnectionError) -> String {
         ConnectionError::ConnectionClosed(theirs) if is(theirs.error_code, &[alert::NO_APPLICATION_PROTOCOL]) => {
             "; what answers is no SUT node, or one of another version"
         }
-        ConnectionError::TimedOut => "; nothing answers there over UDP: a firewall, or a node that does not serve QUIC",
+        ConnectionError::TimedOut => NOTHING_ANSWERS,
         _ => "",
     };
     format!("{error}{advice}")

@@ -7,6 +7,7 @@ use lon_net::tls::Protocol;
 use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 
 use super::{accepted, broken};
+use crate::lane::Lane;
 use crate::remote::Remote;
 use crate::types::NodeFailure;
 
@@ -14,11 +15,11 @@ use crate::types::NodeFailure;
 type Stream = (StreamSource<ReadHalf<NetStream>>, Inbound, WriteHalf<NetStream>);
 
 /// Opens the stream with the framed message `open`.
-pub(super) async fn open(remote: &Remote, open: &[u8]) -> Result<Stream, NodeFailure> {
+pub(super) async fn open(remote: &Remote, open: &[u8], lane: &Lane) -> Result<Stream, NodeFailure> {
     let (reading, mut writing) = tokio::io::split(remote.dial(Protocol::Tcp).await.map_err(broken)?);
     writing.write_all(open).await.map_err(broken)?;
     writing.flush().await.map_err(broken)?;
     let mut source = StreamSource::new(reading);
-    let inbound = accepted(&mut source).await?;
+    let inbound = accepted(&mut source, lane).await?;
     Ok((source, inbound, writing))
 }

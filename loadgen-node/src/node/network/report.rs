@@ -4,7 +4,7 @@
 //! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
 //! over QUIC the payload of UDP). The last two are counted at both ends.
 
-use qdl::{NodeReport, SutNic};
+use qdl::{NodeReport, NicTraffic};
 use serde_json::{Value, json};
 
 use super::nics::{NicUse, unexplained};
@@ -102,7 +102,7 @@ fn retransmits(report: &NodeReport) -> Value {
     json!({ "loadgen": report.traffic.retransmits, "sut": sut })
 }
 
-fn sut_nic(nic: &SutNic, (sockets_in, sockets_out): (u64, u64)) -> Value {
+fn sut_nic(nic: &NicTraffic, (sockets_in, sockets_out): (u64, u64)) -> Value {
     json!({
         "name": nic.name,
         "driver": nic.driver,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use qdl::{NodeTraffic, TrafficMeter};
+use qdl::{Meter, NodeTraffic};
 use serde_json::{Value, json};
 
 /// Between two looks.
@@ -44,7 +44,7 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Begins with a look at once.
-    pub(crate) fn start(meter: TrafficMeter) -> Sampler {
+    pub(crate) fn start(meter: Meter) -> Sampler {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let body = move || sample(&meter, &stopped);
@@ -62,16 +62,16 @@ impl Sampler {
     }
 }
 
-fn sample(meter: &TrafficMeter, stop: &AtomicBool) -> Vec<Look> {
+fn sample(meter: &Meter, stop: &AtomicBool) -> Vec<Look> {
     let start = Instant::now();
-    let mut looks = vec![look(&meter.read(), 0.0)];
+    let mut looks = vec![look(&meter.traffic(), 0.0)];
     loop {
         let next = start + SECOND * looks.len() as u32;
         while !stop.load(SeqCst) && Instant::now() < next {
             std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
         }
         if looks.len() < MOST_LOOKS {
-            looks.push(look(&meter.read(), start.elapsed().as_secs_f64()));
+            looks.push(look(&meter.traffic(), start.elapsed().as_secs_f64()));
         }
         if stop.load(SeqCst) {
             return looks;

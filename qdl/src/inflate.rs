@@ -1,0 +1,245 @@
+//! Inflating the answers of a run whose SUT compresses them: timed, and never on a thread that does network's work.
+//!
+//! Between the lanes and the caller's [`Sink`]: whole answers wait here for one of a few threads, everything else is
+//! passed on at once. A first token is not wrapped in the codec, only whole answers are. A sample whose answer waits here
+//! counts against what its node may hold, so the queue is bounded as what is in flight is. Not in the path of runs
+//! without a codec.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use lon_proto::codec::{Codec, Inflater};
+use lon_proto::limits;
+
+use crate::error::ConnectError;
+use crate::shared::Shared;
+use crate::text::printable;
+use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sink};
+
+/// Cores for each inflating thread.
+const CORES_PER_THREAD: usize = 4;
+
+/// Answers that a thread takes at once, so that many small ones do not cost a wake-up each.
+const BATCH: usize = 32;
+
+/// What is inflated for one node; shared by the node's books and the threads here.
+#[derive(Debug, Default)]
+pub(crate) struct Inflated {
+    /// Answers that wait or are being inflated.
+    waiting: AtomicU64,
+    /// Bytes of answers after their codec, and of first tokens.
+    tensor_bytes: AtomicU64,
+    /// Answers that were not inflated.
+    missed: AtomicU64,
+}
+
+impl Inflated {
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting.load(Relaxed)
+    }
+
+    pub(crate) fn tensor_bytes(&self) -> u64 {
+        self.tensor_bytes.load(Relaxed)
+    }
+
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Relaxed)
+    }
+}
+
+/// The sink that lanes see: answers go to the queue, the rest to the caller's own sink.
+pub(crate) struct Inflating {
+    sink: Arc<dyn Sink>,
+    /// By [`NodeIndex`].
+    nodes: Vec<Arc<Inflated>>,
+    queue: Mutex<Queue>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    replies: VecDeque<Reply>,
+    /// Threads that sleep.
+    idle: usize,
+    /// The run is over.
+    closed: bool,
+}
+
+impl Inflating {
+    /// For nodes with these books.
+    pub(crate) fn new(sink: Arc<dyn Sink>, nodes: Vec<Arc<Inflated>>) -> Inflating {
+        Inflating { sink, nodes, queue: Mutex::default(), filled: Condvar::new() }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn node(&self, reply: &Reply) -> Option<&Inflated> {
+        self.nodes.get(reply.node?.0).map(Arc::as_ref)
+    }
+
+    /// Takes some of what waits, or sleeps until there is some; false when nothing will come any more.
+    fn take(&self, batch: &mut Vec<Reply>, threads: usize) -> bool {
+        let mut queue = self.queue();
+        while queue.replies.is_empty() {
+            if queue.closed {
+                return false;
+            }
+            queue.idle += 1;
+            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        }
+        let count = queue.replies.len().div_ceil(threads).min(BATCH);
+        batch.extend(queue.replies.drain(..count));
+        true
+    }
+
+    /// Inflates an answer and stamps its reply.
+    fn inflate(&self, inflater: &mut Inflater, reply: &mut Reply) {
+        let Outcome::Done(answer) = &mut reply.outcome else { return };
+        let inflated = inflater.inflate(std::mem::take(&mut answer.data));
+        let arrived = std::mem::replace(&mut reply.at, Instant::now());
+        let took = reply.at.saturating_duration_since(arrived);
+        match inflated {
+            Ok(data) => {
+                let Answer { n_tokens, stages, .. } = *answer;
+                let len = data.len() as u64;
+                let mut answer = Answer { data, n_tokens, stages };
+                answer.stages.inflate_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+                reply.outcome = Outcome::Done(answer);
+                self.node(reply).inspect(|node| _ = node.tensor_bytes.fetch_add(len, Relaxed));
+            }
+            Err(error) => {
+                reply.outcome = Outcome::Failed(Failure::Inflate(printable(&error.to_string())));
+                self.node(reply).inspect(|node| _ = node.missed.fetch_add(1, Relaxed));
+            }
+        }
+    }
+
+    /// Passes on what has been inflated; those samples are no longer in flight.
+    fn deliver(&self, batch: &mut Vec<Reply>, shared: &Weak<Shared>) {
+        let mut freed: Vec<NodeIndex> = Vec::new();
+        for reply in batch.iter() {
+            self.node(reply).inspect(|node| _ = node.waiting.fetch_sub(1, Relaxed));
+            freed.extend(reply.node.filter(|node| !freed.contains(node)));
+        }
+        self.sink.replies(batch);
+        batch.clear();
+        if let Some(shared) = shared.upgrade() {
+            freed.iter().for_each(|&node| shared.has_room(node));
+        }
+    }
+
+    /// Fails what nobody has begun to inflate, and lets the threads go.
+    fn close(&self) {
+        let mut queue = self.queue();
+        queue.closed = true;
+        let mut left: Vec<Reply> = queue.replies.drain(..).collect();
+        drop(queue);
+        self.filled.notify_all();
+        let now = Instant::now();
+        for reply in &mut left {
+            reply.at = now;
+            reply.outcome = Outcome::Failed(Failure::RunEnded);
+            if let Some(node) = self.node(reply) {
+                node.missed.fetch_add(1, Relaxed);
+                node.waiting.fetch_sub(1, Relaxed);
+            }
+        }
+        if !left.is_empty() {
+            self.sink.replies(&mut left);
+        }
+    }
+}
+
+impl Sink for Inflating {
+    fn replies(&self, replies: &mut Vec<Reply>) {
+        let mut queue = self.queue();
+        for reply in replies.iter_mut() {
+            let Some(node) = reply.node.and_then(|node| self.nodes.get(node.0)) else { continue };
+            match &reply.outcome {
+                // Nobody is left to inflate it: an answer that comes now comes after the end.
+                Outcome::Done(_) if queue.closed => {
+                    node.missed.fetch_add(1, Relaxed);
+                    reply.outcome = Outcome::Failed(Failure::RunEnded);
+                }
+                Outcome::Done(_) => _ = node.waiting.fetch_add(1, Relaxed),
+                Outcome::FirstToken(data) => _ = node.tensor_bytes.fetch_add(data.len() as u64, Relaxed),
+                Outcome::Failed(_) => {}
+            }
+        }
+        if !queue.closed {
+            let before = queue.replies.len();
+            queue.replies.extend(replies.extract_if(.., |reply| matches!(reply.outcome, Outcome::Done(_))));
+            let (new, idle) = (queue.replies.len() - before, queue.idle);
+            drop(queue);
+            for _ in 0..new.min(idle) {
+                self.filled.notify_one();
+            }
+        }
+        if !replies.is_empty() {
+            self.sink.replies(replies);
+        }
+    }
+
+    fn node_lost(&self, node: NodeIndex, failure: &NodeFailure) {
+        self.sink.node_lost(node, failure);
+    }
+
+    fn room(&self) {
+        self.sink.room();
+    }
+
+    fn tick(&self) {
+        self.sink.tick();
+    }
+}
+
+/// The threads of one run. They end when this is dropped: what they are at is delivered, what waits fails.
+pub(crate) struct Inflaters {
+    inflating: Arc<Inflating>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Inflaters {
+    /// One thread for every few cores. `shared` hears of room that inflating makes.
+    pub(crate) fn start(
+        inflating: &Arc<Inflating>,
+        codec: Codec,
+        shared: &Arc<Shared>,
+    ) -> Result<Inflaters, ConnectError> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let count = (cores / CORES_PER_THREAD).max(1);
+        let mut inflaters = Inflaters { inflating: Arc::clone(inflating), threads: Vec::with_capacity(count) };
+        for number in 0..count {
+            let (inflating, shared) = (Arc::clone(inflating), Arc::downgrade(shared));
+            let body = move || {
+                let mut inflater = Inflater::new(codec, limits::MAX_SAMPLE_BYTES);
+                let mut batch = Vec::with_capacity(BATCH);
+                while inflating.take(&mut batch, count) {
+                    batch.iter_mut().for_each(|reply| inflating.inflate(&mut inflater, reply));
+                    inflating.deliver(&mut batch, &shared);
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("qdl-inflate-{number}")).spawn(body);
+            let os =
+                |error: std::io::Error| ConnectError::Os { what: "cannot start a thread", reason: error.to_string() };
+            inflaters.threads.push(thread.map_err(os)?);
+        }
+        Ok(inflaters)
+    }
+}
+
+impl Drop for Inflaters {
+    fn drop(&mut self) {
+        self.inflating.close();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
