@@ -34,7 +34,7 @@
 //! Beside the layout, [`Signature`] says which tensors a model takes, and whether a sample's tensors are those.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
@@ -278,71 +278,104 @@ fn padded(len: usize) -> usize {
 ///
 /// # Errors
 /// See [`SampleError`].
+#[expect(clippy::needless_pass_by_value, reason = "the tensors share it")]
 pub fn decode(sample: Bytes) -> Result<Vec<Tensor>, SampleError> {
-    let mut reader = Reader { sample, at: 0 };
-    let count = usize::from(reader.header::<1>()?[0]);
-    if count == 0 || count > MAX_TENSORS {
-        return Err(SampleError::TensorCount(count));
+    let mut spans = Spans::start(&sample)?;
+    let mut tensors = Vec::with_capacity(spans.count);
+    while let Some(span) = spans.next(&sample)? {
+        tensors.push(Tensor { dtype: span.dtype, dims: span.dims, data: sample.slice(span.range) });
     }
-    let mut tensors = Vec::with_capacity(count);
-    for tensor in 0..count {
-        let (dtype, dims) = reader.shape(tensor)?;
-        tensors.push(Tensor { dtype, dims, data: Bytes::new() });
+    Ok(tensors)
+}
+
+/// Where the data of one tensor lies in its sample.
+pub(crate) struct Span {
+    pub(crate) dtype: DType,
+    pub(crate) dims: Dims,
+    pub(crate) range: Range<usize>,
+}
+
+/// Goes through the tensors of a sample without allocating and without holding on to its bytes, so that a codec's
+/// filters can change the data in place on the way. Data that was passed is not looked at again.
+pub(crate) struct Spans {
+    count: usize,
+    /// The tensor that comes next,
+    number: usize,
+    /// where its shape stands,
+    shape_at: usize,
+    /// and where the data before it ended.
+    data_at: usize,
+}
+
+impl Spans {
+    /// Reads the header.
+    pub(crate) fn start(sample: &[u8]) -> Result<Spans, SampleError> {
+        let mut data_at = 0;
+        let count = usize::from(header::<1>(sample, &mut data_at)?[0]);
+        if count == 0 || count > MAX_TENSORS {
+            return Err(SampleError::TensorCount(count));
+        }
+        let shape_at = data_at;
+        for tensor in 0..count {
+            shape(sample, &mut data_at, tensor)?;
+        }
+        Ok(Spans { count, number: 0, shape_at, data_at })
     }
-    for (number, tensor) in tensors.iter_mut().enumerate() {
-        tensor.data = reader.data(number, tensor.dtype, &tensor.dims)?;
-    }
-    match reader.sample.len() - reader.at {
-        0 => Ok(tensors),
-        trailing => Err(SampleError::Trailing(trailing)),
+
+    /// The next tensor; none when all were there and nothing follows them. `sample` is the one that was started with.
+    pub(crate) fn next(&mut self, sample: &[u8]) -> Result<Option<Span>, SampleError> {
+        if self.number == self.count {
+            return match sample.len() - self.data_at {
+                0 => Ok(None),
+                trailing => Err(SampleError::Trailing(trailing)),
+            };
+        }
+        let (dtype, dims) = shape(sample, &mut self.shape_at, self.number)?;
+        let range = data(sample, self.data_at, self.number, dtype, &dims)?;
+        self.data_at = range.end;
+        self.number += 1;
+        Ok(Some(Span { dtype, dims, range }))
     }
 }
 
-struct Reader {
-    sample: Bytes,
-    at: usize,
+fn header<const N: usize>(sample: &[u8], at: &mut usize) -> Result<[u8; N], SampleError> {
+    let Some(bytes) = sample.get(*at..).and_then(|rest| rest.first_chunk()) else {
+        return Err(truncated(sample, SamplePart::Header, (*at + N) as u64));
+    };
+    *at += N;
+    Ok(*bytes)
 }
 
-impl Reader {
-    fn header<const N: usize>(&mut self) -> Result<[u8; N], SampleError> {
-        let Some(bytes) = self.sample.get(self.at..).and_then(|rest| rest.first_chunk()) else {
-            return Err(self.truncated(SamplePart::Header, (self.at + N) as u64));
-        };
-        self.at += N;
-        Ok(*bytes)
+fn shape(sample: &[u8], at: &mut usize, tensor: usize) -> Result<(DType, Dims), SampleError> {
+    let [code, rank] = header(sample, at)?;
+    let dtype = DType::from_code(code).ok_or(SampleError::DTypeCode { tensor, code })?;
+    let mut dims = [0; MAX_RANK];
+    let used = dims.get_mut(..usize::from(rank));
+    for dim in used.ok_or(SampleError::Rank { tensor, rank: usize::from(rank) })? {
+        *dim = u32::from_le_bytes(header(sample, at)?);
     }
+    Ok((dtype, Dims { rank, dims }))
+}
 
-    fn shape(&mut self, tensor: usize) -> Result<(DType, Dims), SampleError> {
-        let [code, rank] = self.header()?;
-        let dtype = DType::from_code(code).ok_or(SampleError::DTypeCode { tensor, code })?;
-        let mut dims = [0; MAX_RANK];
-        let used = dims.get_mut(..usize::from(rank));
-        for dim in used.ok_or(SampleError::Rank { tensor, rank: usize::from(rank) })? {
-            *dim = u32::from_le_bytes(self.header()?);
-        }
-        Ok((dtype, Dims { rank, dims }))
+/// Where the data lies that follows what ended at `at`.
+fn data(sample: &[u8], at: usize, tensor: usize, dtype: DType, dims: &Dims) -> Result<Range<usize>, SampleError> {
+    let overflow = SampleError::Overflow { tensor, dtype, dims: *dims };
+    let len = data_len(dtype, dims).ok_or_else(|| overflow.clone())?;
+    let start = padded(at);
+    let end = len.checked_add(start as u64).ok_or(overflow)?;
+    let padding = sample.get(at..start.min(sample.len())).unwrap_or_default();
+    if let Some(offset) = padding.iter().position(|&byte| byte != 0) {
+        return Err(SampleError::Padding { at: at + offset });
     }
+    if end > sample.len() as u64 {
+        return Err(truncated(sample, SamplePart::Data(tensor), end));
+    }
+    // Fits: not more than the length of a buffer in memory.
+    Ok(start..end as usize)
+}
 
-    fn data(&mut self, tensor: usize, dtype: DType, dims: &Dims) -> Result<Bytes, SampleError> {
-        let overflow = SampleError::Overflow { tensor, dtype, dims: *dims };
-        let len = data_len(dtype, dims).ok_or_else(|| overflow.clone())?;
-        let start = padded(self.at);
-        let end = len.checked_add(start as u64).ok_or(overflow)?;
-        let padding = self.sample.get(self.at..start.min(self.sample.len())).unwrap_or_default();
-        if let Some(offset) = padding.iter().position(|&byte| byte != 0) {
-            return Err(SampleError::Padding { at: self.at + offset });
-        }
-        if end > self.sample.len() as u64 {
-            return Err(self.truncated(SamplePart::Data(tensor), end));
-        }
-        // Fits: not more than the length of a buffer in memory.
-        self.at = end as usize;
-        Ok(self.sample.slice(start..self.at))
-    }
-
-    fn truncated(&self, part: SamplePart, needed: u64) -> SampleError {
-        SampleError::Truncated { part, needed, got: self.sample.len() }
-    }
+fn truncated(sample: &[u8], part: SamplePart, needed: u64) -> SampleError {
+    SampleError::Truncated { part, needed, got: sample.len() }
 }
 
 #[cfg(test)]

@@ -1,0 +1,151 @@
+//! The compressed body of a frame: one zstd frame, or one LZ4 block.
+
+use std::fmt;
+
+use lz4_flex::block::{self as lz4, CompressTable};
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe;
+
+use super::Codec;
+
+/// LZ4 looks for repetitions with a table of 16-bit places below this length, else of 32-bit places.
+const LZ4_SMALL_BYTES: usize = u16::MAX as usize;
+/// LZ4 blocks: each byte of a block gives at most this many.
+const LZ4_MAX_RATIO: u64 = 255;
+/// A block of a zstd frame holds at most so much,
+const ZSTD_BLOCK_BYTES: u64 = 128 << 10;
+/// and takes at least so many bytes: its header, and one that is repeated.
+const ZSTD_MIN_BLOCK_BYTES: u64 = 4;
+
+/// What compresses, made when first needed.
+#[derive(Default)]
+pub(super) struct Packer {
+    zstd: Option<Compressor<'static>>,
+    lz4_small: Option<CompressTable>,
+    lz4_large: Option<CompressTable>,
+}
+
+/// What inflates, made when first needed.
+#[derive(Default)]
+pub(super) struct Unpacker {
+    zstd: Option<Decompressor<'static>>,
+}
+
+impl Packer {
+    /// Bytes of a body at most.
+    pub(super) fn bound(codec: Codec, content: usize) -> usize {
+        match codec {
+            Codec::None => content,
+            Codec::Lz4 => lz4::get_maximum_output_size(content),
+            Codec::Zstd(_) | Codec::ShuffleZstd(_) | Codec::DeltaZstd(_) => zstd_safe::compress_bound(content),
+        }
+    }
+
+    /// Compresses into `body`, which has room for [`Packer::bound`]. Returns how much of it was used.
+    pub(super) fn pack(&mut self, codec: Codec, content: &[u8], body: &mut [u8]) -> Result<usize, String> {
+        if content.is_empty() {
+            return Ok(0);
+        }
+        match codec.level() {
+            Some(level) => self.zstd(level, content, body),
+            None => self.lz4(content, body),
+        }
+    }
+
+    fn zstd(&mut self, level: i32, content: &[u8], body: &mut [u8]) -> Result<usize, String> {
+        let told = |error: std::io::Error| format!("zstd cannot compress {} bytes: {error}", content.len());
+        let compressor = match &mut self.zstd {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(level).map_err(told)?),
+        };
+        compressor.compress_to_buffer(content, body).map_err(told)
+    }
+
+    fn lz4(&mut self, content: &[u8], body: &mut [u8]) -> Result<usize, String> {
+        if u32::try_from(content.len()).is_err() {
+            return Err(format!("{} bytes; a block has less than 4 GiB", content.len()));
+        }
+        let table = match content.len() < LZ4_SMALL_BYTES {
+            true => self.lz4_small.get_or_insert_with(CompressTable::small),
+            false => self.lz4_large.get_or_insert_with(CompressTable::large),
+        };
+        let packed = lz4::compress_into_with_table(content, body, table);
+        packed.map_err(|error| format!("LZ4 cannot compress {} bytes: {error}", content.len()))
+    }
+}
+
+impl Unpacker {
+    /// Inflates a body of exactly `len` bytes into `out`, whose content is replaced.
+    pub(super) fn unpack(&mut self, codec: Codec, body: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        out.clear();
+        if len == 0 {
+            return match body.len() {
+                0 => Ok(()),
+                trailing => Err(format!("{trailing} bytes follow a frame of nothing")),
+            };
+        }
+        let got = match codec.level() {
+            Some(_) => self.unzstd(body, len, out)?,
+            None => unlz4(body, len, out)?,
+        };
+        match got == len {
+            true => Ok(()),
+            false => Err(format!("inflates to {got} bytes, the frame says {len}")),
+        }
+    }
+
+    fn unzstd(&mut self, body: &[u8], len: usize, out: &mut Vec<u8>) -> Result<usize, String> {
+        let declared = match zstd_safe::get_frame_content_size(body) {
+            Ok(Some(declared)) => declared,
+            Ok(None) => return Err("the zstd frame does not state its size".to_owned()),
+            Err(_) => return Err("no zstd frame follows the header".to_owned()),
+        };
+        if declared != len as u64 {
+            return Err(format!("the zstd frame says {declared} bytes, the header {len}"));
+        }
+        let size = zstd_safe::find_frame_compressed_size(body);
+        let size = size.map_err(|code| format!("the zstd frame is cut short: {}", zstd_safe::get_error_name(code)))?;
+        if size != body.len() {
+            return Err(format!("{} bytes follow the zstd frame", body.len() - size));
+        }
+        plausible(len, body, (body.len() as u64 / ZSTD_MIN_BLOCK_BYTES).saturating_mul(ZSTD_BLOCK_BYTES))?;
+        reserve(out, len)?;
+        let told = |error: std::io::Error| format!("damaged zstd frame: {error}");
+        let decompressor = match &mut self.zstd {
+            Some(decompressor) => decompressor,
+            none => none.insert(Decompressor::new().map_err(told)?),
+        };
+        decompressor.decompress_to_buffer(body, out).map_err(told)
+    }
+}
+
+fn unlz4(body: &[u8], len: usize, out: &mut Vec<u8>) -> Result<usize, String> {
+    plausible(len, body, (body.len() as u64).saturating_mul(LZ4_MAX_RATIO))?;
+    reserve(out, len)?;
+    out.resize(len, 0);
+    lz4::decompress_into(body, out).map_err(|error| format!("damaged LZ4 block: {error}"))
+}
+
+/// Memory is taken only for what the body can hold.
+fn plausible(len: usize, body: &[u8], most: u64) -> Result<(), String> {
+    match len as u64 <= most {
+        true => Ok(()),
+        false => Err(format!("said to be {len} bytes, but {} bytes inflate to {most} at most", body.len())),
+    }
+}
+
+fn reserve(out: &mut Vec<u8>, len: usize) -> Result<(), String> {
+    out.try_reserve_exact(len).map_err(|_| format!("no memory for {len} bytes"))
+}
+
+impl fmt::Debug for Packer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Packer")
+    }
+}
+
+impl fmt::Debug for Unpacker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Unpacker")
+    }
+}
