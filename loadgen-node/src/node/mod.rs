@@ -3,6 +3,7 @@
 //! - `args`, `exit`: what can be typed, and how it ends;
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
+//! - `division`: what the division that a run is for demands of it;
 //! - `setup`, `targets`, `security`, `signals`: what is checked and caught before anything is sent;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
@@ -15,6 +16,8 @@ mod conf;
 mod conf_view;
 #[cfg(feature = "demo")]
 mod demo;
+#[cfg_attr(not(test), expect(dead_code, reason = "asked by `run` as soon as it has the flag"))]
+mod division;
 mod exit;
 mod finished;
 mod folder;
