@@ -32,6 +32,11 @@ pub enum DatasetError {
     /// The benchmark has no dataset of its own.
     #[error("benchmark {0} needs a dataset: give for example --dataset {1}")]
     Needed(&'static str, &'static str),
+    /// The benchmark's own data cannot be read yet.
+    #[error(
+        "the dataset of {0} has to be given with --dataset; so far synthetic:DTYPE[DIMS]xCOUNT (any shape), for example {1}"
+    )]
+    NotYet(&'static str, &'static str),
     /// A file is missing, truncated or altered.
     #[error(transparent)]
     Sum(#[from] SumError),

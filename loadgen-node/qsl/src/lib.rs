@@ -1,14 +1,16 @@
 //! Query sample libraries: what is asked, made ready to send before any clock starts.
 //!
-//! - [`benchmark`]: the benchmarks that are known: their dataset, limits and accuracy target, as data;
+//! - [`benchmark`]: the benchmarks that are known: dataset, limits, accuracy target, rules of the division, as data;
+//! - [`bandwidth`]: what a rate of a benchmark takes of a fabric, and what rate a fabric allows;
 //! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
 //! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
 //! - [`synthetic`]: samples of any shape, for measuring fabrics;
 //! - [`accuracy`]: answers against labels.
 //!
-//! A leaf beside the wire contract: it knows neither network nor scenario.
+//! A leaf beside the wire contract: it knows neither network nor scenario, only rules about them.
 
 pub mod accuracy;
+pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
 pub mod digits;

@@ -73,7 +73,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
-    /// What is asked: digits, or synthetic.
+    /// What is asked: digits, synthetic, or a benchmark of MLPerf by its name in config files (resnet50, bert, ...).
     #[arg(long, env = "LON_BENCHMARK")]
     pub(crate) benchmark: String,
     #[command(flatten)]

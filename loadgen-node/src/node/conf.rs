@@ -63,11 +63,13 @@ impl View {
             let also = || format!("benchmarks of MLPerf are known to `conf` by settings: {models}");
             benchmark.as_ref().map_err(Clone::clone).with_context(also).or_exit(Exit::Usage)?;
         }
-        let data = benchmark.as_ref().map_or(&[][..], |benchmark| benchmark.settings);
+        let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
         let TestArgs { mode, set, files, .. } = &args.test;
-        let wanted = setup::settings(&Sources { model: name, data, scenario, mode: *mode, set, files })?;
+        let wanted = setup::settings(&Sources { model, data, scenario, mode: *mode, set, files })?;
         let mut warnings = wanted.sourced.warnings().to_vec();
         let dataset = match (&benchmark, args.test.dataset.as_deref()) {
+            // Its settings can be looked at without its data.
+            (Ok(benchmark), None) if rules.knows(benchmark.name) && !benchmark.has_dataset() => None,
             (Ok(benchmark), dataset) => Some(benchmark.open(dataset).or_exit(Exit::Usage)?),
             (Err(_), Some(dataset)) => Some(any_dataset(dataset)?),
             (Err(_), None) => None,
@@ -99,7 +101,7 @@ impl View {
             Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
         }
         let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
-        Ok(View { benchmark: name.to_owned(), wanted, qsl, has_samples, plan, prediction, warnings })
+        Ok(View { benchmark: model.to_owned(), wanted, qsl, has_samples, plan, prediction, warnings })
     }
 }
 

@@ -4,8 +4,9 @@
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
 //! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
+//! - `division`: what the division that a run is for demands of it;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
-//! - `network`: what crossed, and what it means for a fabric; `division`: whose rules hold;
+//! - `network`: what crossed, and what it means for a fabric;
 //! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
 //! - `peak`: flags and file of a search for the peak;

@@ -42,7 +42,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
     let Wanted { sourced, rules } = settings(&Sources {
         model: benchmark.name,
-        data: benchmark.settings,
+        data: &benchmark.settings,
         scenario: args.scenario,
         mode: args.test.mode,
         set: &args.test.set,

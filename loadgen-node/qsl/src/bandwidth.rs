@@ -1,0 +1,370 @@
+//! What a rate takes of a fabric, as Appendix B of the MLPerf Inference rules has it: raw input (and large output) of a
+//! sample times samples per second. And the other way round: what rate a fabric allows.
+//!
+//! All of it is arithmetic; measuring is for others.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Towards the SUT.
+    Ingress,
+    /// Back from the SUT.
+    Egress,
+}
+
+/// The formula of a benchmark: bytes of one sample, each way. Empty: negligible.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Formula {
+    #[serde(default)]
+    ingress: Vec<Term>,
+    #[serde(default)]
+    egress: Vec<Term>,
+    /// Where it is written.
+    pub source: String,
+    /// Where the size of an element is from, if from elsewhere.
+    pub dtype_source: Option<String>,
+}
+
+/// Elements of one type.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Term {
+    /// Factors, as the rules write them.
+    elements: Vec<u64>,
+    dtype_bytes: u32,
+}
+
+/// What is needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Required {
+    /// Towards the SUT; 0: negligible.
+    pub ingress_bits_per_s: f64,
+    /// Back from it; 0: negligible.
+    pub egress_bits_per_s: f64,
+}
+
+/// What was measured, as far as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Probed {
+    /// Towards the SUT.
+    pub ingress_bits_per_s: Option<f64>,
+    /// Back from it.
+    pub egress_bits_per_s: Option<f64>,
+}
+
+/// Whether a fabric suffices. The larger is the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// As much as is required, or more.
+    Enough,
+    /// Nobody knows.
+    NotProbed,
+    /// Less than is required.
+    TooLittle,
+}
+
+/// The verdict on one direction, and what it rests on. Displays as a sentence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// Which way.
+    pub direction: Direction,
+    /// Whether it suffices.
+    pub verdict: Verdict,
+    /// Bits per second.
+    pub required_bits_per_s: f64,
+    /// Bits per second, if measured.
+    pub probed_bits_per_s: Option<f64>,
+}
+
+impl Direction {
+    /// As in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Ingress => "ingress",
+            Direction::Egress => "egress",
+        }
+    }
+}
+
+impl Formula {
+    /// A formula whose numbers can be computed with.
+    pub(crate) fn checked(self) -> Result<Formula, String> {
+        for term in self.ingress.iter().chain(&self.egress) {
+            if term.dtype_bytes == 0 {
+                return Err("dtype_bytes is 0".to_owned());
+            }
+            let elements = term.elements.iter().try_fold(1_u64, |product, factor| product.checked_mul(*factor));
+            if term.elements.is_empty() || elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
+                return Err(format!("elements {:?}: 1 to {MAX_ELEMENTS} of them", term.elements));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The same with input elements of another size, for whoever knows the dataset's type; 0 changes nothing.
+    #[must_use]
+    pub fn with_ingress_dtype(&self, dtype_bytes: u32) -> Formula {
+        let mut formula = self.clone();
+        for term in formula.ingress.iter_mut().filter(|_| dtype_bytes > 0) {
+            term.dtype_bytes = dtype_bytes;
+        }
+        formula
+    }
+
+    /// Raw bytes of a sample in this direction; 0: negligible.
+    pub fn sample_bytes(&self, direction: Direction) -> u64 {
+        self.terms(direction).iter().map(Term::bytes).sum()
+    }
+
+    /// What this many samples per second need. The size of an input element is the formula's unless given.
+    pub fn required(&self, samples_per_s: f64, ingress_dtype_bytes: Option<u32>) -> Required {
+        let formula = self.with_ingress_dtype(ingress_dtype_bytes.unwrap_or(0));
+        let bits_per_s = |direction| formula.sample_bytes(direction) as f64 * 8.0 * samples_per_s;
+        Required {
+            ingress_bits_per_s: bits_per_s(Direction::Ingress),
+            egress_bits_per_s: bits_per_s(Direction::Egress),
+        }
+    }
+
+    /// Samples per second that a fabric can carry when a codec makes inputs `ratio` times smaller (1 without one);
+    /// infinite when both directions are negligible. What frames and headers take is not subtracted.
+    pub fn samples_per_s(&self, ingress_bits_per_s: f64, egress_bits_per_s: f64, ratio: f64) -> f64 {
+        let rate = |direction, bits_per_s: f64| match self.sample_bytes(direction) {
+            0 => f64::INFINITY,
+            bytes => bits_per_s / (bytes as f64 * 8.0),
+        };
+        let ingress = rate(Direction::Ingress, ingress_bits_per_s * ratio);
+        ingress.min(rate(Direction::Egress, egress_bits_per_s))
+    }
+
+    /// The formula in words.
+    pub fn explain(&self) -> String {
+        let side = |direction| match self.terms(direction) {
+            [] => None,
+            terms => Some(format!("{} x samples/s", joined(terms))),
+        };
+        match [Direction::Ingress, Direction::Egress].map(side) {
+            [None, None] => "negligible".to_owned(),
+            [Some(ingress), None] => ingress,
+            [ingress, Some(egress)] => {
+                format!("{} in, {egress} out", ingress.unwrap_or_else(|| "negligible".to_owned()))
+            }
+        }
+    }
+
+    fn terms(&self, direction: Direction) -> &[Term] {
+        match direction {
+            Direction::Ingress => &self.ingress,
+            Direction::Egress => &self.egress,
+        }
+    }
+}
+
+/// More than any sample has, and few enough that sums of their bytes cannot overflow.
+const MAX_ELEMENTS: u64 = 1 << 40;
+
+impl Term {
+    fn bytes(&self) -> u64 {
+        self.elements.iter().product::<u64>() * u64::from(self.dtype_bytes)
+    }
+}
+
+/// `3x224x224 x 1 byte`.
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let factors: Vec<String> = self.elements.iter().map(u64::to_string).collect();
+        let unit = if self.dtype_bytes == 1 { "byte" } else { "bytes" };
+        write!(f, "{} x {} {unit}", factors.join("x"), self.dtype_bytes)
+    }
+}
+
+fn joined(terms: &[Term]) -> String {
+    let texts: Vec<String> = terms.iter().map(Term::to_string).collect();
+    if let [text] = &texts[..] { text.clone() } else { format!("({})", texts.join(" + ")) }
+}
+
+/// Required against measured, ingress first.
+pub fn judge(required: Required, probed: Probed) -> [Judged; 2] {
+    let judge = |direction, required_bits_per_s: f64, probed_bits_per_s: Option<f64>| {
+        let verdict = match probed_bits_per_s {
+            // Nothing to measure, nothing to fail.
+            _ if required_bits_per_s == 0.0 => Verdict::Enough,
+            None => Verdict::NotProbed,
+            Some(probed_bits_per_s) if probed_bits_per_s >= required_bits_per_s => Verdict::Enough,
+            // Numbers that cannot be compared prove nothing.
+            Some(_) => Verdict::TooLittle,
+        };
+        Judged { direction, verdict, required_bits_per_s, probed_bits_per_s }
+    };
+    [
+        judge(Direction::Ingress, required.ingress_bits_per_s, probed.ingress_bits_per_s),
+        judge(Direction::Egress, required.egress_bits_per_s, probed.egress_bits_per_s),
+    ]
+}
+
+impl Verdict {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Enough => "enough",
+            Verdict::NotProbed => "not probed",
+            Verdict::TooLittle => "too little",
+        }
+    }
+
+    /// On both directions together: the worst.
+    pub fn of(judged: &[Judged; 2]) -> Verdict {
+        judged[0].verdict.max(judged[1].verdict)
+    }
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = self.direction.name();
+        let required = rate(self.required_bits_per_s);
+        match (self.verdict, self.probed_bits_per_s) {
+            (Verdict::Enough, _) if self.required_bits_per_s == 0.0 => {
+                write!(f, "{direction}: enough, what is required is negligible")
+            }
+            (Verdict::Enough, Some(probed)) => {
+                write!(f, "{direction}: enough, {required} of {} is required", rate(probed))
+            }
+            (Verdict::TooLittle, Some(probed)) => {
+                write!(f, "{direction}: too little, {required} is required and the fabric gave {}", rate(probed))
+            }
+            _ => write!(f, "{direction}: not probed, {required} is required (--probe measures what there is)"),
+        }
+    }
+}
+
+/// A rate for people, in decimal units with three digits.
+pub fn rate(bits_per_s: f64) -> String {
+    let (scaled, unit) = match bits_per_s {
+        rate if rate >= 1e9 => (rate / 1e9, "Gbit/s"),
+        rate if rate >= 1e6 => (rate / 1e6, "Mbit/s"),
+        rate => (rate / 1e3, "kbit/s"),
+    };
+    let digits = if scaled >= 100.0 {
+        0
+    } else if scaled >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{scaled:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use Direction::{Egress, Ingress};
+
+    use super::*;
+    use crate::benchmark::Benchmark;
+
+    fn formula(name: &str) -> &'static Formula {
+        Benchmark::find(name).unwrap().bandwidth().unwrap()
+    }
+
+    /// Bytes of a sample as the rules, and those who published results by them, computed them.
+    #[test]
+    fn bytes_of_a_sample_are_the_published_ones() {
+        for (name, ingress, egress) in [
+            ("resnet50", 150_528, 0),
+            ("retinanet", 1_920_000, 0),
+            ("3d-unet", 32_944_795, 32_944_795),
+            ("bert", 4_608, 0),
+            ("dlrm-v2", 35_100, 0),
+            ("dlrm-v3", 98_368, 0),
+            ("gptj", 8_192, 0),
+            ("llama2-70b", 4_096, 0),
+            ("llama2-70b-interactive", 4_096, 0),
+            ("llama3_1-8b", 10_240, 0),
+            ("llama3_1-405b", 80_000, 0),
+            ("mixtral-8x7b", 8_192, 0),
+            ("stable-diffusion-xl", 308, 3_145_728),
+            ("rgat", 0, 0),
+            ("deepseek-r1", 12_544, 80_000),
+            ("gpt-oss-120b", 61_320, 131_072),
+            ("qwen3-vl-235b-a22b", 108_204, 2_000),
+            ("wan-2.2-t2v-a14b", 308, 223_948_800),
+            ("whisper", 960_000, 0),
+        ] {
+            let found = [Ingress, Egress].map(|direction| formula(name).sample_bytes(direction));
+            assert_eq!(found, [ingress, egress], "{name}");
+        }
+    }
+
+    #[test]
+    fn required_follows_rate_and_type() {
+        let resnet50 = formula("resnet50");
+        assert_eq!(
+            resnet50.required(1000.0, None),
+            Required { ingress_bits_per_s: 1_204_224_000.0, egress_bits_per_s: 0.0 }
+        );
+        assert_eq!(resnet50.required(1000.0, Some(4)).ingress_bits_per_s, 4.0 * 1_204_224_000.0);
+        let sdxl = formula("sdxl").required(10.0, Some(8));
+        assert_eq!((sdxl.ingress_bits_per_s, sdxl.egress_bits_per_s), (10.0 * 77.0 * 64.0, 251_658_240.0));
+    }
+
+    #[test]
+    fn what_a_fabric_carries_is_the_inverse() {
+        let resnet50 = formula("resnet50");
+        let rate = resnet50.samples_per_s(1_204_224_000.0, 1.0, 1.0);
+        assert!((rate - 1000.0).abs() < 1e-9, "{rate}");
+        assert!((resnet50.samples_per_s(1_204_224_000.0, 1.0, 1.8) - 1800.0).abs() < 1e-9);
+        // Images out are what limits it, and no codec of inputs helps.
+        let sdxl = formula("stable-diffusion-xl").samples_per_s(1e9, 25_165_824.0, 9.0);
+        assert!((sdxl - 1.0).abs() < 1e-9, "{sdxl}");
+        assert_eq!(formula("rgat").samples_per_s(1.0, 1.0, 1.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn formulas_explain_themselves() {
+        assert_eq!(formula("resnet50").explain(), "3x224x224 x 1 byte x samples/s");
+        assert_eq!(formula("bert").with_ingress_dtype(8).explain(), "3x384 x 8 bytes x samples/s");
+        assert_eq!(formula("dlrm-v2").explain(), "(270x13 x 2 bytes + 270x26 x 4 bytes) x samples/s");
+        let sdxl = "77 x 4 bytes x samples/s in, 3x1024x1024 x 1 byte x samples/s out";
+        assert_eq!(formula("sdxl").explain(), sdxl);
+        assert_eq!(formula("rgat").explain(), "negligible");
+    }
+
+    #[test]
+    fn verdicts_say_what_they_rest_on() {
+        let required = Required { ingress_bits_per_s: 1.2e9, egress_bits_per_s: 0.0 };
+        let judged = |ingress_bits_per_s| judge(required, Probed { ingress_bits_per_s, egress_bits_per_s: None });
+        for (probed, verdict, text) in [
+            (Some(9.41e9), Verdict::Enough, "ingress: enough, 1.20 Gbit/s of 9.41 Gbit/s is required"),
+            (Some(1.2e9), Verdict::Enough, "ingress: enough, 1.20 Gbit/s of 1.20 Gbit/s is required"),
+            (
+                Some(94e6),
+                Verdict::TooLittle,
+                "ingress: too little, 1.20 Gbit/s is required and the fabric gave 94.0 Mbit/s",
+            ),
+            (
+                Some(f64::NAN),
+                Verdict::TooLittle,
+                "ingress: too little, 1.20 Gbit/s is required and the fabric gave NaN kbit/s",
+            ),
+            (None, Verdict::NotProbed, "ingress: not probed, 1.20 Gbit/s is required (--probe measures what there is)"),
+        ] {
+            let judged = judged(probed);
+            assert_eq!((judged[0].verdict, judged[0].to_string().as_str()), (verdict, text));
+            assert_eq!((judged[1].verdict, Verdict::of(&judged)), (Verdict::Enough, verdict));
+            assert_eq!(judged[1].to_string(), "egress: enough, what is required is negligible");
+        }
+    }
+
+    #[test]
+    fn rates_for_people() {
+        for (bits_per_s, text) in
+            [(0.0, "0.00 kbit/s"), (64_000.0, "64.0 kbit/s"), (1e8, "100 Mbit/s"), (25.6e9, "25.6 Gbit/s")]
+        {
+            assert_eq!(rate(bits_per_s), text);
+        }
+    }
+}

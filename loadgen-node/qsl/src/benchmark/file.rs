@@ -1,0 +1,289 @@
+//! What a benchmark's file may say. Everything else in it is an error.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use super::network::Compression;
+use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
+use super::{Benchmark, Kind, NetworkRules, ROUNDS, Target};
+use crate::accuracy::Metric;
+use crate::bandwidth::Formula;
+
+/// A file of `benchmarks/`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Text,
+    #[serde(default)]
+    aliases: Vec<Text>,
+    about: Text,
+    #[serde(default)]
+    settings: Vec<Text>,
+    dataset: DatasetLine,
+    #[serde(default)]
+    suites: Vec<SuiteLine>,
+    accuracy: Option<Accuracy>,
+    #[serde(default)]
+    network: Vec<Compression>,
+    bandwidth: Option<Formula>,
+    #[serde(default)]
+    variants: Vec<Variant>,
+}
+
+/// The same samples and rules under another name in config files.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variant {
+    name: Text,
+    #[serde(default)]
+    aliases: Vec<Text>,
+    about: Text,
+    #[serde(default)]
+    suites: Vec<SuiteLine>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DatasetLine {
+    kind: KindName,
+    /// Synthetic samples of the same shape.
+    example: Option<Text>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum KindName {
+    Digits,
+    Synthetic,
+    ImageFolder,
+    NodeIds,
+    Prompts,
+    Tensors,
+    TokenIds,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteLine {
+    suite: Suite,
+    rounds: Rounds,
+    #[serde(default)]
+    required: Vec<ScenarioName>,
+    #[serde(default)]
+    optional: Vec<ScenarioName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Accuracy {
+    metric: MetricName,
+    target: f64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum MetricName {
+    Top1,
+}
+
+/// What lives as long as the program, as the text does that it is from.
+#[derive(Clone, Copy)]
+struct Text(&'static str);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        Ok(Text(String::deserialize(deserializer)?.leak()))
+    }
+}
+
+fn texts(texts: &[Text]) -> Vec<&'static str> {
+    texts.iter().map(|text| text.0).collect()
+}
+
+/// Some rounds, or `"all"`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Rounds {
+    All(All),
+    These(Vec<String>),
+}
+
+/// The word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum All {
+    All,
+}
+
+impl Rounds {
+    /// Whether it holds for this round. All means all that are known.
+    pub(super) fn has(&self, round: &str) -> bool {
+        match self {
+            Rounds::All(All::All) => ROUNDS.contains(&round),
+            Rounds::These(rounds) => rounds.iter().any(|known| known == round),
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Rounds::All(All::All) => ROUNDS.to_vec(),
+            Rounds::These(rounds) => rounds.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// The benchmark of a file, and its variants behind it.
+pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
+    let mut file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    if file.name.0 != name {
+        return Err(format!("the name in it is {}", file.name.0));
+    }
+    let variants = std::mem::take(&mut file.variants);
+    let plain = file.benchmark()?;
+    let variant = |variant: Variant| {
+        let Variant { name: Text(name), aliases, about: Text(about), suites } = variant;
+        Ok(Benchmark { name, aliases: texts(&aliases), about, suites: entries(suites)?, ..plain.clone() })
+    };
+    let variants: Result<Vec<Benchmark>, String> = variants.into_iter().map(variant).collect();
+    Ok(std::iter::once(plain.clone()).chain(variants?).collect())
+}
+
+impl File {
+    fn benchmark(self) -> Result<Benchmark, String> {
+        Ok(Benchmark {
+            name: self.name.0,
+            aliases: texts(&self.aliases),
+            about: self.about.0,
+            settings: texts(&self.settings),
+            accuracy: self.accuracy.as_ref().map(Accuracy::target),
+            dataset: self.dataset.kind()?,
+            suites: entries(self.suites)?,
+            network: rules(self.name.0, self.network)?,
+            bandwidth: self.bandwidth.map(Formula::checked).transpose()?,
+        })
+    }
+}
+
+impl DatasetLine {
+    fn kind(self) -> Result<Kind, String> {
+        match (self.kind, self.example) {
+            (KindName::Digits, None) => Ok(Kind::Digits),
+            (KindName::Synthetic, Some(Text(example))) => Ok(Kind::Synthetic { example }),
+            (KindName::Digits, Some(_)) => Err("digits need no example".to_owned()),
+            (_, None) => Err("this kind of dataset needs an example of synthetic samples".to_owned()),
+            (
+                KindName::ImageFolder | KindName::NodeIds | KindName::Prompts | KindName::Tensors | KindName::TokenIds,
+                Some(Text(example)),
+            ) => Ok(Kind::NotYet { example }),
+        }
+    }
+}
+
+impl Accuracy {
+    fn target(&self) -> Target {
+        let metric = match self.metric {
+            MetricName::Top1 => Metric::Top1,
+        };
+        Target { metric, value: self.target }
+    }
+}
+
+fn entries(lines: Vec<SuiteLine>) -> Result<Vec<Entry>, String> {
+    for suite in [Suite::Datacenter, Suite::Edge] {
+        let of_suite = lines.iter().filter(|line| line.suite == suite);
+        let counts = count(of_suite.map(|line| &line.rounds), &SUITE_ROUNDS)?;
+        if let Some((round, times)) = counts.iter().find(|(_, times)| **times > 1) {
+            return Err(format!("round {round} is {times} times in suite {suite:?}"));
+        }
+    }
+    if let Some(line) = lines.iter().find(|line| line.required.is_empty() && line.optional.is_empty()) {
+        return Err(format!("no scenario for {:?} in suite {:?}", line.rounds.names(), line.suite));
+    }
+    let entry = |line: SuiteLine| Entry {
+        suite: line.suite,
+        rounds: line.rounds,
+        scenarios: Scenarios { required: line.required, optional: line.optional },
+    };
+    Ok(lines.into_iter().map(entry).collect())
+}
+
+fn rules(benchmark: &'static str, compressions: Vec<Compression>) -> Result<Option<NetworkRules>, String> {
+    if compressions.is_empty() {
+        return Ok(None);
+    }
+    let counts = count(compressions.iter().map(|compression| &compression.rounds), &ROUNDS)?;
+    if let Some((round, times)) = counts.iter().find(|(_, times)| **times != 1) {
+        return Err(format!("{times} compression rules for round {round}"));
+    }
+    if compressions.iter().any(|compression| compression.ingress.is_empty() || compression.egress.is_empty()) {
+        return Err("a compression rule that allows nothing".to_owned());
+    }
+    Ok(Some(NetworkRules { benchmark, compressions }))
+}
+
+/// How often each round is named; a round that is none of `known` is an error.
+fn count<'a>(
+    lists: impl Iterator<Item = &'a Rounds>,
+    known: &[&'static str],
+) -> Result<BTreeMap<&'static str, usize>, String> {
+    let mut counts: BTreeMap<&str, usize> = known.iter().map(|round| (*round, 0)).collect();
+    for round in lists.flat_map(Rounds::names) {
+        let times = counts.get_mut(round).ok_or_else(|| format!("nothing is known of round {round} here"))?;
+        *times += 1;
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with a file that goes on like this.
+    fn fault(rest: &str) -> String {
+        let dataset = "dataset = { kind = \"tensors\", example = \"synthetic:u8[1]x1\" }";
+        let text = format!("name = \"some\"\nabout = \"it\"\n{dataset}\n{rest}");
+        read("some", &text).map(|_| ()).unwrap_err()
+    }
+
+    #[test]
+    fn unknown_keys_and_words_are_errors() {
+        for (rest, part) in [
+            ("colour = 1", "colour"),
+            ("[accuracy]\nmetric = \"top7\"\ntarget = 1.0", "top7"),
+            ("[accuracy]\nmetric = \"top1\"\ntarget = 1.0\nmore = 1", "more"),
+            ("[[suites]]\nsuite = \"cloud\"\nrounds = [\"v5.0\"]", "cloud"),
+            ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]\nrequired = [\"Burst\"]", "Burst"),
+            ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]", "no scenario"),
+            ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v6.1\"]\nrequired = [\"Offline\"]", "v6.1"),
+        ] {
+            let fault = fault(rest);
+            assert!(fault.contains(part), "{rest}: {fault}");
+        }
+        let other = read("other", "name = \"some\"\nabout = \"it\"\ndataset = { kind = \"digits\" }");
+        assert!(other.unwrap_err().contains("some"));
+    }
+
+    #[test]
+    fn a_rule_for_every_round_and_only_one() {
+        let rule = |rounds: &str| {
+            format!(
+                "[[network]]\nrounds = {rounds}\ningress = [\"none\"]\negress = [\"none\"]\nallows = \"\"\nsource = \"\"\n"
+            )
+        };
+        assert!(fault(&rule("[\"v5.0\"]")).contains("0 compression rules for round v5.1"));
+        assert!(fault(&(rule("\"all\"") + &rule("[\"v6.0\"]"))).contains("2 compression rules for round v6.0"));
+        assert!(fault(&rule("[\"v4.1\"]")).contains("v4.1"));
+        assert!(!fault(&rule("\"some\"")).is_empty());
+        assert!(fault(&rule("\"all\"").replace("[\"none\"]", "[]")).contains("allows nothing"));
+    }
+
+    #[test]
+    fn formulas_without_elements_are_errors() {
+        let formula = |ingress: &str| fault(&format!("[bandwidth]\nsource = \"\"\ningress = {ingress}"));
+        assert!(formula("[{ elements = [], dtype_bytes = 1 }]").contains("elements"));
+        assert!(formula("[{ elements = [0], dtype_bytes = 1 }]").contains("elements"));
+        assert!(formula("[{ elements = [1], dtype_bytes = 0 }]").contains("dtype_bytes"));
+        assert!(formula("[{ elements = [4294967295, 4294967295], dtype_bytes = 8 }]").contains("elements"));
+    }
+}

@@ -1,0 +1,268 @@
+//! The benchmarks that are known, as data: one TOML file each in `benchmarks/`, built in.
+//!
+//! - [`network`]: which codecs the Network division allows, by direction and round;
+//! - [`suite`]: which scenarios a benchmark has in which suite and round;
+//! - [`crate::bandwidth`]: what a rate takes of a fabric;
+//! - `file`: what a file may say.
+//!
+//! Adding a benchmark is adding a file, and its name to `FILES`. Settings that the official rounds prescribe are not
+//! here: names are those of official config files, by which whoever reads those finds them.
+
+mod file;
+pub mod network;
+pub mod suite;
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+pub use network::NetworkRules;
+pub use suite::{Membership, Suite};
+
+use crate::accuracy::Metric;
+use crate::bandwidth::Formula;
+use crate::dataset::{Dataset, DatasetError};
+use crate::{digits, synthetic};
+
+/// The rounds whose rules the files speak of, oldest first.
+pub const ROUNDS: [&str; 4] = ["v5.0", "v5.1", "v6.0", "v6.1"];
+
+/// A benchmark: what is asked, within which limits and rules, and what counts as right.
+#[derive(Clone, Debug)]
+pub struct Benchmark {
+    /// As given to `--benchmark`; for benchmarks of MLPerf the model's name in official config files.
+    pub name: &'static str,
+    /// Other names that find it.
+    pub aliases: Vec<&'static str>,
+    /// For `--help` and error messages.
+    pub about: &'static str,
+    /// Settings that differ from LoadGen's defaults, as `[SCENARIO.]KEY=VALUE` with LoadGen config keys.
+    pub settings: Vec<&'static str>,
+    /// How answers are scored; none: there is nothing to score, or no way here to do it.
+    pub accuracy: Option<Target>,
+    dataset: Kind,
+    suites: Vec<suite::Entry>,
+    network: Option<NetworkRules>,
+    bandwidth: Option<Formula>,
+}
+
+/// An accuracy metric and what it must reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// The metric.
+    pub metric: Metric,
+    /// In the metric's unit.
+    pub value: f64,
+}
+
+/// Where samples come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Built in, or a folder of the same files.
+    Digits,
+    /// Whatever is given.
+    Synthetic {
+        /// For messages.
+        example: &'static str,
+    },
+    /// Real data that cannot be read yet.
+    NotYet {
+        /// Samples of the same shape.
+        example: &'static str,
+    },
+}
+
+/// Names and texts of the files in `benchmarks/`.
+macro_rules! files {
+    ($($name:literal,)*) => {
+        &[$(($name, include_str!(concat!("../../benchmarks/", $name, ".toml"))),)*]
+    };
+}
+
+/// One a line, sorted; a test compares them with the folder.
+const FILES: &[(&str, &str)] = files![
+    "3d-unet",
+    "bert",
+    "deepseek-r1",
+    "digits",
+    "dlrm-v2",
+    "dlrm-v3",
+    "gpt-oss-120b",
+    "gptj",
+    "llama2-70b",
+    "llama3_1-405b",
+    "llama3_1-8b",
+    "llama3_1-8b-edge",
+    "mixtral-8x7b",
+    "pointpainting",
+    "qwen3-vl-235b-a22b",
+    "resnet50",
+    "retinanet",
+    "rgat",
+    "stable-diffusion-xl",
+    "synthetic",
+    "wan-2.2-t2v-a14b",
+    "whisper",
+    "yolo",
+];
+
+static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
+    let read = |(name, text): &(&'static str, &'static str)| {
+        // The files are part of the program, and a test reads them all.
+        file::read(name, text).unwrap_or_else(|reason| unreachable!("benchmarks/{name}.toml: {reason}"))
+    };
+    FILES.iter().flat_map(read).collect()
+});
+
+/// A name that is no benchmark.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a benchmark (known: {known})", known = known())]
+pub struct UnknownBenchmark(pub String);
+
+fn known() -> String {
+    Benchmark::all().iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
+}
+
+impl Benchmark {
+    /// Every benchmark, variants behind what they vary.
+    pub fn all() -> &'static [Benchmark] {
+        &BENCHMARKS
+    }
+
+    /// The benchmark of this name or alias.
+    ///
+    /// # Errors
+    /// There is none; the error lists those there are.
+    pub fn find(name: &str) -> Result<&'static Benchmark, UnknownBenchmark> {
+        let named = |benchmark: &&Benchmark| benchmark.name == name || benchmark.aliases.contains(&name);
+        Benchmark::all().iter().find(named).ok_or_else(|| UnknownBenchmark(name.to_owned()))
+    }
+
+    /// What the Network division allows; none: it does not know this benchmark.
+    pub fn network(&self) -> Option<&NetworkRules> {
+        self.network.as_ref()
+    }
+
+    /// What a rate of it takes of a fabric, as Appendix B of the rules has it.
+    pub fn bandwidth(&self) -> Option<&Formula> {
+        self.bandwidth.as_ref()
+    }
+
+    /// What is known of its place in a suite in a round.
+    pub fn membership(&self, suite: Suite, round: &str) -> Membership<'_> {
+        suite::membership(&self.suites, suite, round)
+    }
+
+    /// Whether it can be opened without a dataset being given.
+    pub fn has_dataset(&self) -> bool {
+        self.dataset == Kind::Digits
+    }
+
+    /// Opens its dataset, or the one given with `--dataset`.
+    ///
+    /// # Errors
+    /// The dataset is missing, altered, or not what this benchmark takes.
+    pub fn open(&self, dataset: Option<&str>) -> Result<Dataset, DatasetError> {
+        match (self.dataset, dataset) {
+            // Any shape for any benchmark: fabrics do not care, and a model that does says so.
+            (_, Some(text)) if text.starts_with(synthetic::PREFIX) => synthetic::open(text),
+            (Kind::Digits, None) => digits::embedded(),
+            (Kind::Synthetic { example }, None) => Err(DatasetError::Needed(self.name, example)),
+            // Any dataset on any backend: digits are the only folder kind there is so far.
+            (Kind::Digits | Kind::Synthetic { .. }, Some(folder)) => digits::from_folder(Path::new(folder)),
+            (Kind::NotYet { example }, _) => Err(DatasetError::NotYet(self.name, example)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_built_in_and_no_other() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks");
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let found: BTreeSet<String> =
+            paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        let listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), found);
+        assert!(FILES.iter().is_sorted_by_key(|(name, _)| name), "{listed:?}");
+    }
+
+    #[test]
+    fn every_file_can_be_read_and_names_are_unique() {
+        for (name, text) in FILES {
+            file::read(name, text).unwrap_or_else(|reason| panic!("{name}.toml: {reason}"));
+        }
+        let mut names = BTreeSet::new();
+        for benchmark in Benchmark::all() {
+            for name in [benchmark.name].iter().chain(&benchmark.aliases) {
+                assert!(names.insert(*name), "{name} twice");
+                assert_eq!(Benchmark::find(name).unwrap().name, benchmark.name);
+            }
+        }
+        assert!(names.len() > 25, "{names:?}");
+    }
+
+    #[test]
+    fn unknown_names_list_the_known() {
+        let error = Benchmark::find("resnet").unwrap_err().to_string();
+        assert!(error.contains("'resnet'") && error.contains("digits") && error.contains("resnet50"), "{error}");
+    }
+
+    #[test]
+    fn synthetic_asks_for_a_dataset() {
+        let error = Benchmark::find("synthetic").unwrap().open(None).unwrap_err().to_string();
+        assert!(error.contains("--dataset synthetic:u8[64]x1024"), "{error}");
+    }
+
+    #[test]
+    fn every_benchmark_takes_synthetic_samples_and_those_of_its_own_message() {
+        for benchmark in Benchmark::all() {
+            let dataset = benchmark.open(Some("synthetic:u8[16]x4")).unwrap();
+            assert_eq!(dataset.total_count(), 4, "{}", benchmark.name);
+            match benchmark.open(None) {
+                Ok(_) => assert!(benchmark.has_dataset(), "{}", benchmark.name),
+                Err(error) => {
+                    assert!(!benchmark.has_dataset(), "{error}");
+                    let text = error.to_string();
+                    let given = text.split_whitespace().rfind(|word| word.starts_with(synthetic::PREFIX)).unwrap();
+                    assert!(text.contains(benchmark.name) && text.contains("--dataset"), "{text}");
+                    benchmark.open(Some(given)).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn data_that_cannot_be_read_yet_is_refused_with_what_can() {
+        let resnet50 = Benchmark::find("resnet50").unwrap();
+        for dataset in [None, Some("/data/imagenet")] {
+            let error = resnet50.open(dataset).unwrap_err().to_string();
+            assert!(error.contains("resnet50") && error.contains("so far synthetic:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn variants_differ_in_name_and_suites_alone() {
+        let [plain, interactive] = ["llama2-70b", "llama2-70b-interactive"].map(|name| Benchmark::find(name).unwrap());
+        assert_eq!((plain.network(), plain.bandwidth()), (interactive.network(), interactive.bandwidth()));
+        assert_ne!(plain.about, interactive.about);
+        assert_eq!(Benchmark::find("llama3.1-405b").unwrap().name, "llama3_1-405b");
+    }
+
+    #[test]
+    fn benchmarks_of_the_datacenter_suite_have_rules_and_a_formula() {
+        for benchmark in Benchmark::all() {
+            let member = ROUNDS
+                .iter()
+                .any(|round| matches!(benchmark.membership(Suite::Datacenter, round), Membership::Scenarios(_)));
+            let known = (benchmark.network().is_some(), benchmark.bandwidth().is_some());
+            // BERT left the suite before v5.0; the rules still speak of it.
+            let wanted = member || benchmark.name == "bert";
+            assert_eq!(known, (wanted, wanted), "{}", benchmark.name);
+        }
+    }
+}
