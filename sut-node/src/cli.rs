@@ -85,7 +85,13 @@ struct ServeArgs {
     /// Inferences at one time, each on a thread with its own copy of the session.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
     workers: NonZeroUsize,
-    /// Never sleep while a run has the node: lowest latency, one core burnt. The LoadGen node has the same flag.
+    /// Threads that inflate and decode the samples of runs with a codec; all cores but one unless given.
+    #[arg(long, value_parser = up_to::<1024>, env = "LON_DECODE_THREADS")]
+    decode_threads: Option<NonZeroUsize>,
+    /// Threads that serve gRPC and plain TCP, each its share of the connections. QUIC stays on the first.
+    #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS")]
+    io_threads: NonZeroUsize,
+    /// Never sleep while a run has the node: lowest latency, one core burnt for each I/O thread. The LoadGen node has the same flag.
     #[arg(long, env = "LON_BUSY_POLL")]
     busy_poll: bool,
 }
@@ -194,6 +200,8 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     config.max_batch = args.max_batch;
     config.max_delay = args.max_delay;
     config.workers = args.workers;
+    config.decode_threads = args.decode_threads.unwrap_or(config.decode_threads);
+    config.io_threads = args.io_threads;
     config.busy_poll = args.busy_poll;
     let sockets = Sockets::bind(&args.listen).map_err(usage)?;
     let address = sockets.address();

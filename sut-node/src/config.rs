@@ -6,6 +6,8 @@ use std::time::Duration;
 use lon_net::tls::ServerTls;
 use lon_proto::limits;
 
+use crate::decode;
+
 /// Everything [`crate::serve`] wants to know besides the backend.
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
@@ -17,6 +19,10 @@ pub struct ServeConfig {
     pub max_delay: Duration,
     /// Worker threads, each with its own state of the backend.
     pub workers: NonZeroUsize,
+    /// Threads that inflate and decode the samples of runs with a codec.
+    pub decode_threads: NonZeroUsize,
+    /// Threads that serve connections, each its share of them; the first is the caller's.
+    pub io_threads: NonZeroUsize,
     /// What may be inside the node at one time.
     pub limits: Limits,
     /// How long SIGTERM waits for answers under way.
@@ -29,13 +35,16 @@ pub struct ServeConfig {
 }
 
 impl ServeConfig {
-    /// Defaults for a node of this name: batches of what is there (up to 8), one worker.
+    /// Defaults for a node of this name: batches of what is there (up to 8), one worker, decode threads on all cores
+    /// but one.
     pub fn new(node: NodeName) -> ServeConfig {
         ServeConfig {
             node,
             max_batch: NonZeroUsize::MIN.saturating_add(7),
             max_delay: Duration::ZERO,
             workers: NonZeroUsize::MIN,
+            decode_threads: decode::default_threads(),
+            io_threads: NonZeroUsize::MIN,
             limits: Limits::default(),
             drain: Duration::from_secs(30),
             busy_poll: false,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use lon_net::nic::{self, Interface};
 use lon_proto::v1::{Host, Nic};
 
 /// Reads it anew; nothing here changes often enough to be worth keeping.
@@ -20,7 +21,7 @@ pub(crate) fn describe() -> Host {
         cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
         cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
         memory_bytes: memory_bytes(),
-        nics: nics(),
+        nics: nic::all().iter().map(nic).collect(),
     }
 }
 
@@ -49,20 +50,8 @@ fn memory_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-fn nics() -> Vec<Nic> {
-    let Ok(entries) = fs::read_dir("/sys/class/net") else { return Vec::new() };
-    let mut nics: Vec<Nic> = entries.flatten().map(|entry| nic(&entry.path())).collect();
-    nics.sort_by(|a, b| a.name.cmp(&b.name));
-    nics
-}
-
-fn nic(path: &Path) -> Nic {
-    let driver = fs::read_link(path.join("device/driver")).ok();
-    Nic {
-        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        driver: driver.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned())).unwrap_or_default(),
-        // The kernel says -1 for links without a speed.
-        speed_mbit_s: line(path.join("speed")).parse().unwrap_or(0),
-        mtu_bytes: line(path.join("mtu")).parse().unwrap_or(0),
-    }
+/// An interface as the wire has it.
+pub(crate) fn nic(interface: &Interface) -> Nic {
+    let Interface { name, driver, speed_mbit_s, mtu_bytes } = interface.clone();
+    Nic { name, driver, speed_mbit_s: speed_mbit_s.unwrap_or(0), mtu_bytes }
 }

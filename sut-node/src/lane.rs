@@ -30,6 +30,13 @@ pub(crate) struct Answer {
     pub(crate) sample_bytes: u64,
 }
 
+impl Answer {
+    /// To a sample that nobody waits for any more.
+    pub(crate) fn over(id: u64, sample_bytes: u64) -> Answer {
+        Answer { id, result: Err("the run is over".to_owned()), stages: Stages::default(), sample_bytes }
+    }
+}
+
 /// Where the time went.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stages {
@@ -37,7 +44,7 @@ pub(crate) struct Stages {
     pub(crate) queue: Duration,
     pub(crate) batch: Duration,
     pub(crate) inference: Duration,
-    /// Nothing so far: backends answer in bytes, and answers have no codec yet.
+    /// None without a codec: backends answer in bytes.
     pub(crate) encode: Duration,
 }
 
@@ -93,6 +100,11 @@ impl Lane {
     pub(crate) fn end_input(&self, how: Result<(), Status>) {
         self.lock().input.get_or_insert(how);
         self.waker.wake();
+    }
+
+    /// Whatever is done for its samples from here on is done for nobody.
+    pub(crate) fn is_over(&self) -> bool {
+        self.closed.load(SeqCst) || self.run.has_ended()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

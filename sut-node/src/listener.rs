@@ -1,4 +1,5 @@
-//! The door of a node: takes connections in, has them say what they speak, and hands them on.
+//! The door of a node: takes connections in, spreads them over the I/O threads, has them say what they speak, and hands
+//! them on.
 //!
 //! Not here: what is then spoken on them. Nothing that a single connection does ends the loop.
 
@@ -12,10 +13,11 @@ use lon_net::accept::{Accepted, accept};
 use lon_net::io::NetStream;
 use lon_net::tls::ServerTls;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
 
 /// Connections that are making their handshake at once; further ones wait in the kernel's backlog.
-const MAX_HANDSHAKES: usize = 256;
+pub(crate) const MAX_HANDSHAKES: usize = 256;
 
 /// Pause when the operating system has no descriptors left: until one is closed, accepting fails at once.
 const OUT_OF_DESCRIPTORS_PAUSE: Duration = Duration::from_millis(100);
@@ -42,31 +44,46 @@ impl Doors {
     }
 }
 
+/// Where the connections of one thread say what they speak, and where they go then.
+#[derive(Clone, Debug)]
+pub(crate) struct Reception {
+    pub(crate) tls: Option<ServerTls>,
+    pub(crate) doors: Doors,
+}
+
+/// A connection on its way to the thread that will serve it.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    tcp: std::net::TcpStream,
+    peer: SocketAddr,
+    /// Among those that make their handshake.
+    place: OwnedSemaphorePermit,
+}
+
 /// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are
-/// closed with it. Runs on a runtime's worker; each handshake is a task of its own.
+/// closed with it. Runs on a runtime's worker; each handshake is a task of its own. Connections go to `reception` and to
+/// the threads behind `elsewhere` in turn.
 pub(crate) async fn listen(
     listener: TcpListener,
-    tls: Option<ServerTls>,
-    doors: Doors,
+    reception: Reception,
+    elsewhere: Vec<mpsc::Sender<Arrival>>,
     shutdown: impl Future<Output = ()>,
 ) {
     // Aborts what is in it when it is dropped.
-    let mut handshakes = tokio::task::JoinSet::new();
+    let mut handshakes = JoinSet::new();
     let places = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     let mut complaints = Complaints::default();
+    let mut turns = (0..=elsewhere.len()).cycle();
     let accepting = async {
         loop {
             // The place comes first: who has none stays in the backlog.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             while handshakes.try_join_next().is_some() {}
             match listener.accept().await {
-                Ok((tcp, peer)) => {
-                    let (tls, doors) = (tls.clone(), doors.clone());
-                    handshakes.spawn(async move {
-                        welcome(tcp, peer, tls.as_ref(), &doors).await;
-                        drop(place);
-                    });
-                }
+                Ok((tcp, peer)) => match turns.next().and_then(|turn| elsewhere.get(turn)) {
+                    Some(door) => send_elsewhere(door, tcp, peer, place),
+                    None => drop(handshakes.spawn(welcome(tcp, peer, reception.clone(), place))),
+                },
                 Err(error) if is_out_of_descriptors(&error) => {
                     if complaints.is_due(Instant::now()) {
                         tracing::warn!("connections wait: {error}; raise the limit on open files (ulimit -n)");
@@ -84,12 +101,46 @@ pub(crate) async fn listen(
     }
 }
 
-async fn welcome(tcp: TcpStream, peer: SocketAddr, tls: Option<&ServerTls>, doors: &Doors) {
-    match accept(tcp, tls).await {
-        Ok(accepted) => doors.hand_on(accepted).await,
+/// Takes in what [`listen`] has sent to this thread, until `shutdown` resolves or nothing more can come.
+pub(crate) async fn receive(
+    mut arrivals: mpsc::Receiver<Arrival>,
+    reception: Reception,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut handshakes = JoinSet::new();
+    let receiving = async {
+        while let Some(Arrival { tcp, peer, place }) = arrivals.recv().await {
+            while handshakes.try_join_next().is_some() {}
+            match TcpStream::from_std(tcp) {
+                Ok(tcp) => drop(handshakes.spawn(welcome(tcp, peer, reception.clone(), place))),
+                Err(error) => tracing::warn!("connection from {peer} cannot be served: {error}"),
+            }
+        }
+        // The listener is gone; what it has let in may still become something.
+        while handshakes.join_next().await.is_some() {}
+    };
+    tokio::select! {
+        () = receiving => {}
+        () = shutdown => {}
+    }
+}
+
+/// Leaves this thread's reactor for another's.
+fn send_elsewhere(door: &mpsc::Sender<Arrival>, tcp: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+    match tcp.into_std() {
+        // There is room for everybody who has a place. A thread that is gone belongs to a node that shuts down.
+        Ok(tcp) => drop(door.try_send(Arrival { tcp, peer, place })),
+        Err(error) => tracing::warn!("connection from {peer} cannot be served: {error}"),
+    }
+}
+
+async fn welcome(tcp: TcpStream, peer: SocketAddr, reception: Reception, place: OwnedSemaphorePermit) {
+    match accept(tcp, reception.tls.as_ref()).await {
+        Ok(accepted) => reception.doors.hand_on(accepted).await,
         Err(error) if error.is_tls() => tracing::info!("connection from {peer} refused: {error}"),
         Err(error) => tracing::debug!("connection from {peer} refused: {error}"),
     }
+    drop(place);
 }
 
 /// This process, or the whole machine, has as many files open as it may.
@@ -139,11 +190,11 @@ mod tests {
         let (grpc_sender, grpc) = mpsc::channel(4);
         let (tcp_sender, tcp) = mpsc::channel(4);
         let (stop, stopped) = oneshot::channel();
-        let doors = Doors { grpc: grpc_sender, tcp: tcp_sender };
+        let reception = Reception { tls, doors: Doors { grpc: grpc_sender, tcp: tcp_sender } };
         let shutdown = async {
             let _ = stopped.await;
         };
-        let listening = tokio::spawn(listen(listener, tls, doors, shutdown));
+        let listening = tokio::spawn(listen(listener, reception, Vec::new(), shutdown));
         Node { address, grpc, tcp, stop, listening }
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::backend::Sample;
+use crate::decode::Inflated;
 use crate::lane::Lane;
 
 /// One admitted sample on its way to a worker.
@@ -15,9 +16,14 @@ pub(crate) struct Job {
     pub(crate) lane: Arc<Lane>,
     pub(crate) id: u64,
     pub(crate) sample: Sample,
-    /// Time spent on decoding, already past.
+    /// Bytes it was admitted with, which with a codec are fewer than it has now.
+    pub(crate) sample_bytes: u64,
+    /// Time that is already past: waiting for a decode thread, and decoding.
+    pub(crate) waited: Duration,
     pub(crate) decode: Duration,
     pub(crate) queued_at: Instant,
+    /// Its place among the inflated samples, if it is one.
+    pub(crate) inflated: Option<Inflated>,
 }
 
 /// Jobs in order of arrival.

@@ -20,10 +20,10 @@ use tokio::sync::watch;
 use tonic::Status;
 
 use crate::backend::{Input, Sample, Worker};
+use crate::decode::{DecodePool, Wrapped};
 use crate::lane::{Answer, Lane, Stages};
 use crate::queue::{Job, JobQueue};
-use crate::tensor;
-use crate::workers;
+use crate::{probe, tensor, workers};
 
 /// Where the samples of a stream go.
 pub(crate) enum Target {
@@ -31,6 +31,10 @@ pub(crate) enum Target {
     Queue(Arc<JobQueue>),
     /// Through the backend at once: it is cheaper than any hand-over.
     Inline(Box<dyn Worker>),
+    /// To the decode threads, which hand it on: a run with a codec.
+    Decode(Arc<DecodePool>),
+    /// Answered here: a probe.
+    Probe,
 }
 
 /// Reads one stream to its end.
@@ -82,7 +86,10 @@ enum Taken {
 }
 
 impl Reader {
+    /// A reader for samples that are for `target`, of which a backend looks at `input`.
     pub(crate) fn new(lane: Arc<Lane>, target: Target, input: Input) -> Reader {
+        // Whoever decodes elsewhere, or never, wants them as they came.
+        let input = if matches!(target, Target::Queue(_) | Target::Inline(_)) { input } else { Input::Opaque };
         Reader { lane, target, input, partial: HashMap::new(), burst: Burst::default() }
     }
 
@@ -229,7 +236,7 @@ impl Reader {
             Err(error) => {
                 self.lane.run.count_received(1);
                 self.lane.expect_answers(1);
-                let result = Err(format!("the sample cannot be read: {error}"));
+                let result = Err(workers::unreadable(&error));
                 let stages = Stages { decode, ..Stages::default() };
                 self.lane.answer(std::iter::once(Answer { id, result, stages, sample_bytes }));
             }
@@ -249,12 +256,31 @@ impl Reader {
         match &mut self.target {
             Target::Queue(queue) => {
                 let lane = &self.lane;
-                queue.push(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, decode, .. })| Job {
+                queue.push(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, decode, bytes })| {
+                    Job {
+                        lane: Arc::clone(lane),
+                        id,
+                        sample,
+                        sample_bytes: bytes,
+                        waited: Duration::ZERO,
+                        decode,
+                        queued_at,
+                        inflated: None,
+                    }
+                }));
+            }
+            Target::Decode(pool) => {
+                let lane = &self.lane;
+                pool.push(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, .. })| Wrapped {
                     lane: Arc::clone(lane),
                     id,
-                    sample,
-                    decode,
+                    bytes: sample.bytes,
                     queued_at,
+                }));
+            }
+            Target::Probe => {
+                self.lane.answer(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, bytes, .. })| {
+                    Answer { id, result: probe::answer(&sample.bytes), stages: Stages::default(), sample_bytes: bytes }
                 }));
             }
             Target::Inline(worker) => {

@@ -1,14 +1,29 @@
-//! One run at this node: what it is, what it has admitted, what it has counted. No I/O.
+//! One run (or probe) at this node: what it is, what it has admitted, what it has counted. No I/O.
 
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 use bytes::Bytes;
+use lon_net::nic::{self, Interface, Traffic};
+use lon_proto::codec::Codec;
 use lon_proto::v1;
 use tokio::sync::Notify;
 
+use crate::codecs::Codecs;
 use crate::config::Limits;
+use crate::host;
+use crate::wire::{Wire, Wires};
+
+/// What a caller claims the node for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// Inference, of samples and with answers in these codecs.
+    Run(Codecs),
+    /// To measure the fabric; no backend is asked.
+    Probe,
+}
 
 /// State of a run from `StartRun` until `EndRun`, or until its last stream is gone.
 pub(crate) struct Run {
@@ -16,7 +31,13 @@ pub(crate) struct Run {
     /// Who claimed the node, for others to see.
     pub(crate) client: String,
     pub(crate) limits: Limits,
+    pub(crate) codecs: Codecs,
+    pub(crate) is_probe: bool,
     pub(crate) counters: Counters,
+    /// The connections that its streams came over.
+    wires: Mutex<Wires>,
+    /// The interface that it was claimed through, and what that had carried before.
+    nic: Option<(Interface, Traffic)>,
     /// Told whenever the number of streams changes.
     pub(crate) streams_changed: Notify,
     streams: AtomicUsize,
@@ -51,15 +72,27 @@ pub(crate) struct Counters {
     pub(crate) payload_bytes_in: AtomicU64,
     pub(crate) payload_bytes_out: AtomicU64,
     pub(crate) heartbeats: AtomicU64,
+    /// Samples after inflating and answers before encoding, in a run with codecs; else the payload's count is theirs.
+    pub(crate) raw_bytes_in: AtomicU64,
+    pub(crate) raw_bytes_out: AtomicU64,
 }
 
 impl Run {
-    pub(crate) fn new(id: Bytes, client: String, limits: Limits) -> Run {
+    /// A run of now, claimed at the address `local` of this host.
+    pub(crate) fn new(id: Bytes, client: String, limits: Limits, purpose: Purpose, local: Option<IpAddr>) -> Run {
+        let (codecs, is_probe) = match purpose {
+            Purpose::Run(codecs) => (codecs, false),
+            Purpose::Probe => (Codecs::NONE, true),
+        };
         Run {
             id,
             client,
             limits,
+            codecs,
+            is_probe,
             counters: Counters::default(),
+            wires: Mutex::default(),
+            nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
             streams_changed: Notify::new(),
             streams: AtomicUsize::new(0),
             had_stream: AtomicBool::new(false),
@@ -72,9 +105,18 @@ impl Run {
         }
     }
 
-    /// The run id as people see it.
-    pub(crate) fn name(&self) -> String {
-        self.id.iter().map(|byte| format!("{byte:02x}")).collect()
+    /// What has the node, as people see it.
+    pub(crate) fn title(&self) -> String {
+        if self.is_probe {
+            return format!("a probe from {}", self.client);
+        }
+        let id: String = self.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("run {id} from {}", self.client)
+    }
+
+    /// A stream of the run came over this connection.
+    pub(crate) fn came_over(&self, wire: Wire) {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner).add(wire);
     }
 
     pub(crate) fn stream_opened(&self) {
@@ -179,8 +221,8 @@ impl Run {
         self.tell_flushes();
     }
 
-    /// Costs next to nothing while no Flush waits.
-    fn tell_flushes(&self) {
+    /// Something moved that a Flush may wait for. Costs next to nothing while none does.
+    pub(crate) fn tell_flushes(&self) {
         if self.flushes.load(SeqCst) > 0 {
             self.flush_progress.notify_waiters();
         }
@@ -209,16 +251,29 @@ impl Run {
 
     pub(crate) fn report(&self) -> v1::EndRunResponse {
         let counters = &self.counters;
+        let crossed = self.wires.lock().unwrap_or_else(PoisonError::into_inner).crossed();
+        let (payload_bytes_in, payload_bytes_out) =
+            (counters.payload_bytes_in.load(Relaxed), counters.payload_bytes_out.load(Relaxed));
+        // What has no codec is not counted twice on its way.
+        let tensor = |codec: Codec, payload, raw: &AtomicU64| if codec.is_none() { payload } else { raw.load(Relaxed) };
         v1::EndRunResponse {
             samples_received: counters.received.load(SeqCst),
             samples_answered: counters.answered.load(SeqCst),
             samples_failed: counters.failed.load(Relaxed),
             message_bytes_in: counters.message_bytes_in.load(Relaxed),
             message_bytes_out: counters.message_bytes_out.load(Relaxed),
-            payload_bytes_in: counters.payload_bytes_in.load(Relaxed),
-            payload_bytes_out: counters.payload_bytes_out.load(Relaxed),
+            payload_bytes_in,
+            payload_bytes_out,
             heartbeats: counters.heartbeats.load(Relaxed),
-            ..v1::EndRunResponse::default()
+            tensor_bytes_in: tensor(self.codecs.samples, payload_bytes_in, &counters.raw_bytes_in),
+            tensor_bytes_out: tensor(self.codecs.answers, payload_bytes_out, &counters.raw_bytes_out),
+            socket_bytes_in: crossed.bytes_in,
+            socket_bytes_out: crossed.bytes_out,
+            retransmits: crossed.retransmits,
+            nic: self.nic.as_ref().and_then(|(interface, before)| {
+                let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
+                Some(v1::NicTraffic { nic: Some(host::nic(interface)), bytes_in, bytes_out })
+            }),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The `lon.v1` service of one node: names, claims, streams. Leaves the work to the lanes and workers.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -9,12 +10,13 @@ use bytes::Bytes;
 use lon_net::flow::Source;
 use lon_net::framing::Inbound;
 use lon_net::grpc::{self, BodySource};
+use lon_net::io::Peer;
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     self, DescribeRequest, DescribeResponse, DispatchRequest, EndRunRequest, EndRunResponse, FlushRequest,
     FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
 };
-use lon_proto::{CODEC_NONE, WIRE_VERSION, limits};
+use lon_proto::{WIRE_VERSION, limits};
 use tokio::sync::watch;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service as HttpService, http};
@@ -22,13 +24,15 @@ use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::backend::{Backend, Execution};
-use crate::config::ServeConfig;
-use crate::host;
+use crate::codecs::Codecs;
+use crate::config::{Limits, ServeConfig};
+use crate::crew::Work;
+use crate::describe::describe;
 use crate::lane::{Lane, LaneOutput};
-use crate::queue::JobQueue;
+use crate::probe;
 use crate::reader::{self, Reader, Target};
-use crate::run::Run;
-use crate::{tensor, workers};
+use crate::run::{Purpose, Run};
+use crate::wire::Wire;
 
 /// A claim lapses when no stream was opened for this long,
 const CLAIM_WITHOUT_STREAM: Duration = Duration::from_secs(10);
@@ -44,7 +48,7 @@ const INLINE_BUSY_SAMPLES: u64 = 256;
 pub(crate) struct Service {
     config: ServeConfig,
     backend: Arc<dyn Backend>,
-    queue: Arc<JobQueue>,
+    work: Work,
     stop: watch::Receiver<bool>,
     claim: Claim,
 }
@@ -52,19 +56,33 @@ pub(crate) struct Service {
 /// The run that has the node, if one has.
 pub(crate) type Claim = Arc<Mutex<Option<Arc<Run>>>>;
 
+/// Who wants the node, as it is said in StartRun and in Probe.
+struct Claimant {
+    run_id: Bytes,
+    wire_version: u32,
+    client: String,
+    /// The address of this host that it came to.
+    local: Option<IpAddr>,
+}
+
 impl Service {
     pub(crate) fn new(
         config: ServeConfig,
         backend: Arc<dyn Backend>,
-        queue: Arc<JobQueue>,
+        work: Work,
         stop: watch::Receiver<bool>,
         claim: Claim,
     ) -> Service {
-        Service { config, backend, queue, stop, claim }
+        Service { config, backend, work, stop, claim }
     }
 
     fn claim(&self) -> MutexGuard<'_, Option<Arc<Run>>> {
         lock(&self.claim)
+    }
+
+    /// Where it is written who has the node.
+    pub(crate) fn claim_cell(&self) -> Claim {
+        Arc::clone(&self.claim)
     }
 
     fn run(&self, id: &Bytes) -> Result<Arc<Run>, Status> {
@@ -74,26 +92,47 @@ impl Service {
             .ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
     }
 
-    /// Two batches for every worker: one at work, one ready.
-    fn busy_samples(&self) -> u64 {
-        match self.backend.execution() {
-            Execution::Workers => {
-                let at_work = self.config.workers.get().saturating_mul(self.config.max_batch.get());
-                (at_work as u64).saturating_mul(2)
-            }
-            Execution::Inline => INLINE_BUSY_SAMPLES,
+    /// Gives the node to `claimant`, unless somebody has it.
+    fn take_claim(&self, claimant: Claimant, limits: Limits, purpose: Purpose) -> Result<StartRunResponse, Status> {
+        let node = &self.config.node;
+        check_version(claimant.wire_version)?;
+        if claimant.run_id.len() != limits::RUN_ID_BYTES {
+            return Err(Status::invalid_argument("a run id has 16 bytes"));
         }
+        if *self.stop.borrow() {
+            return Err(Status::unavailable(format!("node {node} is shutting down")));
+        }
+        let run = Run::new(claimant.run_id, printable(&claimant.client), limits, purpose, claimant.local);
+        let run = Arc::new(run);
+        {
+            let mut claim = self.claim();
+            if let Some(other) = claim.as_ref() {
+                return Err(Status::resource_exhausted(format!("node {node} is busy with {}", other.title())));
+            }
+            *claim = Some(Arc::clone(&run));
+        }
+        tokio::spawn(watch_claim(Arc::clone(&self.claim), Arc::clone(&run), self.work.clone()));
+        tracing::info!("{} started", run.title());
+        Ok(StartRunResponse {
+            max_samples_in_flight: limits.max_samples_in_flight,
+            max_bytes_in_flight: limits.max_bytes_in_flight,
+            max_sample_bytes: limits.max_sample_bytes,
+            busy_samples: if run.is_probe { INLINE_BUSY_SAMPLES } else { busy_samples(&self.config, &*self.backend) },
+        })
     }
 
     /// Opens a Dispatch stream over any transport: reads its Open from `source`, joins it to its run, starts reading.
-    /// Returns what is to be sent back on it.
+    /// Returns what is to be sent back on it. The run counts what crosses `wire`, which carries the stream.
     ///
     /// # Errors
     /// What to refuse it with.
-    pub(crate) async fn open_stream(&self, mut source: impl Source) -> Result<LaneOutput, Status> {
+    pub(crate) async fn open_stream(&self, mut source: impl Source, wire: Option<Wire>) -> Result<LaneOutput, Status> {
         let mut inbound = Inbound::default();
         let run = self.run(&reader::open(&mut source, &mut inbound).await?)?;
-        let target = self.target()?;
+        let target = self.target(&run)?;
+        if let Some(wire) = wire {
+            run.came_over(wire);
+        }
         let lane = Lane::new(run);
         let output = LaneOutput::new(Arc::clone(&lane));
         let reader = Reader::new(lane, target, self.backend.input());
@@ -101,14 +140,31 @@ impl Service {
         Ok(output)
     }
 
-    fn target(&self) -> Result<Target, Status> {
+    /// Where the samples of `run` go. Without a codec as directly as can be.
+    fn target(&self, run: &Run) -> Result<Target, Status> {
+        if run.is_probe {
+            return Ok(Target::Probe);
+        }
         match self.backend.execution() {
-            Execution::Workers => Ok(Target::Queue(Arc::clone(&self.queue))),
-            Execution::Inline => {
+            // A worker encodes its answers itself.
+            Execution::Workers if run.codecs.samples.is_none() => Ok(Target::Queue(Arc::clone(&self.work.queue))),
+            Execution::Inline if run.codecs.is_none() => {
                 let worker = self.backend.worker();
                 Ok(Target::Inline(worker.map_err(|error| Status::internal(error.to_string()))?))
             }
+            _ => Ok(Target::Decode(Arc::clone(&self.work.decode))),
         }
+    }
+}
+
+/// Samples that keep the backend busy. Two batches for every worker: one at work, one ready.
+pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
+    match backend.execution() {
+        Execution::Workers => {
+            let at_work = config.workers.get().saturating_mul(config.max_batch.get());
+            (at_work as u64).saturating_mul(2)
+        }
+        Execution::Inline => INLINE_BUSY_SAMPLES,
     }
 }
 
@@ -129,33 +185,23 @@ impl SutNode for Service {
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
+        let local = local(request.extensions());
         let request = request.into_inner();
+        // Before anything else is said about a request that may mean something else.
         check_version(request.wire_version)?;
-        check_start(&request)?;
-        if *self.stop.borrow() {
-            return Err(Status::unavailable(format!("node {} is shutting down", self.config.node)));
-        }
-        let run = Arc::new(Run::new(request.run_id, printable(&request.client), self.config.limits));
-        {
-            let mut claim = self.claim();
-            if let Some(other) = claim.as_ref() {
-                let (node, name, client) = (&self.config.node, other.name(), &other.client);
-                return Err(Status::resource_exhausted(format!("node {node} is busy with run {name} from {client}")));
-            }
-            *claim = Some(Arc::clone(&run));
-        }
-        tokio::spawn(watch_claim(Arc::clone(&self.claim), Arc::clone(&run), Arc::clone(&self.queue)));
-        tracing::info!("run {} from {} started", run.name(), run.client);
-        Ok(Response::new(StartRunResponse {
-            max_samples_in_flight: run.limits.max_samples_in_flight,
-            max_bytes_in_flight: run.limits.max_bytes_in_flight,
-            max_sample_bytes: run.limits.max_sample_bytes,
-            busy_samples: self.busy_samples(),
-        }))
+        let codecs = Codecs::agreed(&request, &self.config.node, &self.backend.info().outputs)?;
+        let StartRunRequest { run_id, wire_version, client, .. } = request;
+        let claimant = Claimant { run_id, wire_version, client, local };
+        self.take_claim(claimant, self.config.limits, Purpose::Run(codecs)).map(Response::new)
     }
 
-    async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
-        Err(Status::unimplemented("this node cannot be probed yet"))
+    async fn probe(&self, request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        let local = local(request.extensions());
+        let ProbeRequest { run_id, wire_version, client } = request.into_inner();
+        let claimant = Claimant { run_id, wire_version, client, local };
+        // Made at its first use, which should not be the first sample's.
+        probe::noise();
+        self.take_claim(claimant, probe::limits(self.config.limits), Purpose::Probe).map(Response::new)
     }
 
     type DispatchStream = futures_util::stream::Empty<Result<v1::DispatchResponse, Status>>;
@@ -171,7 +217,7 @@ impl SutNode for Service {
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
         let request = request.into_inner();
         let run = self.run(&request.run_id)?;
-        if run.flushed(request.samples_sent, || self.queue.flush()).await {
+        if run.flushed(request.samples_sent, || self.work.queue.flush()).await {
             return Ok(Response::new(FlushResponse {}));
         }
         Err(Status::aborted(format!("the run ended before {} samples were answered", request.samples_sent)))
@@ -182,8 +228,8 @@ impl SutNode for Service {
         let report = run.report();
         // Another call may have ended it since.
         self.claim().take_if(|current| Arc::ptr_eq(current, &run));
-        end(&run, &self.queue);
-        tracing::info!("run {} ended: {report:?}", run.name());
+        self.work.let_go(&run);
+        tracing::info!("{} ended: {report:?}", run.title());
         Ok(Response::new(report))
     }
 }
@@ -221,8 +267,9 @@ impl HttpService<http::Request<Body>> for GrpcNode {
             return self.calls.call(request);
         }
         let service = Arc::clone(&self.service);
+        let wire = request.extensions().get::<Peer>().map(|peer| Wire::Tcp(Arc::clone(&peer.counters)));
         Box::pin(async move {
-            let opened = service.open_stream(BodySource::new(request.into_body())).await;
+            let opened = service.open_stream(BodySource::new(request.into_body()), wire).await;
             Ok(opened.map_or_else(Status::into_http, grpc::response))
         })
     }
@@ -236,10 +283,9 @@ fn check_version(theirs: u32) -> Result<(), Status> {
     Err(Status::failed_precondition(format!("this node speaks wire version {WIRE_VERSION}, the caller {theirs}")))
 }
 
-/// Lets go of everything that a run still has here.
-fn end(run: &Run, queue: &JobQueue) {
-    run.end();
-    queue.discard_ended().iter().for_each(workers::give_up);
+/// The address of this host that a call came to.
+fn local(extensions: &http::Extensions) -> Option<IpAddr> {
+    extensions.get::<Peer>()?.local.map(|address| address.ip())
 }
 
 /// A caller's text as others may see it: short, on one line.
@@ -252,79 +298,16 @@ pub(crate) fn is_at_work(claim: &Claim) -> bool {
     lock(claim).as_ref().is_some_and(|run| run.streams() > 0)
 }
 
-fn check_start(request: &StartRunRequest) -> Result<(), Status> {
-    if request.run_id.len() != limits::RUN_ID_BYTES {
-        return Err(Status::invalid_argument("a run id has 16 bytes"));
-    }
-    if !matches!(request.codec.as_str(), "" | CODEC_NONE) {
-        return Err(Status::unimplemented(format!(
-            "codec '{}' is not known here (known: {CODEC_NONE})",
-            request.codec
-        )));
-    }
-    Ok(())
-}
-
 /// Frees the node when the LoadGen node that claimed it has gone without saying so.
-async fn watch_claim(claim: Claim, run: Arc<Run>, queue: Arc<JobQueue>) {
+async fn watch_claim(claim: Claim, run: Arc<Run>, work: Work) {
     let held = || lock(&claim).as_ref().is_some_and(|current| Arc::ptr_eq(current, &run));
     while held() {
         let patience = if run.had_stream() { CLAIM_AFTER_STREAMS } else { CLAIM_WITHOUT_STREAM };
         let changed = tokio::time::timeout(patience, run.streams_changed.notified()).await;
         let is_gone = changed.is_err() && run.streams() == 0;
         if is_gone && lock(&claim).take_if(|current| Arc::ptr_eq(current, &run)).is_some() {
-            end(&run, &queue);
-            tracing::warn!("run {} from {} lapsed: its streams are gone", run.name(), run.client);
+            work.let_go(&run);
+            tracing::warn!("{} lapsed: its streams are gone", run.title());
         }
     }
-}
-
-pub(crate) fn describe(node: &crate::NodeName, backend: &dyn Backend) -> DescribeResponse {
-    let info = backend.info();
-    DescribeResponse {
-        wire_version: WIRE_VERSION,
-        name: node.to_string(),
-        software: concat!("sut-node ", env!("CARGO_PKG_VERSION")).to_owned(),
-        host: Some(host::describe()),
-        backend: Some(v1::Backend {
-            engine: info.engine.clone(),
-            model: info.model.clone(),
-            model_sha256: info.model_sha256.clone().unwrap_or_default(),
-            inputs: info.inputs.iter().map(Into::into).collect(),
-            outputs: info.outputs.iter().map(Into::into).collect(),
-        }),
-        codecs: vec![CODEC_NONE.to_owned()],
-    }
-}
-
-/// The same for people and scripts: what `sut-node describe` prints.
-pub(crate) fn describe_json(node: &crate::NodeName, backend: &dyn Backend) -> serde_json::Value {
-    let described = describe(node, backend);
-    let host = described.host.unwrap_or_default();
-    let info = backend.info();
-    let specs = |specs: &[tensor::TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let nics = host.nics.iter().map(|nic| {
-        serde_json::json!({
-            "name": nic.name, "driver": nic.driver, "speed_mbit_s": nic.speed_mbit_s, "mtu_bytes": nic.mtu_bytes,
-        })
-    });
-    serde_json::json!({
-        "schema": 1,
-        "name": described.name,
-        "software": described.software,
-        "wire_version": described.wire_version,
-        "backend": {
-            "engine": info.engine,
-            "model": info.model,
-            "model_sha256": info.model_sha256,
-            "inputs": specs(&info.inputs),
-            "outputs": specs(&info.outputs),
-        },
-        "codecs": described.codecs,
-        "host": {
-            "hostname": host.hostname, "machine_id": host.machine_id, "boot_id": host.boot_id,
-            "os": host.os, "kernel": host.kernel, "cpu": host.cpu, "cores": host.cores,
-            "memory_bytes": host.memory_bytes, "nics": nics.collect::<Vec<_>>(),
-        },
-    })
 }

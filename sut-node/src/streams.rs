@@ -26,6 +26,7 @@ use tonic::Status;
 
 use crate::service::Service;
 use crate::stopped;
+use crate::wire::Wire;
 
 /// How long the last words on a TCP connection may be on their way.
 const LINGER: Duration = Duration::from_secs(1);
@@ -52,10 +53,11 @@ async fn carry_tcp(service: Arc<Service>, stream: NetStream) {
     if let Err(error) = notice_death(stream.tcp()) {
         tracing::warn!("a client's death on a plain TCP connection would not be noticed: {error}");
     }
+    let wire = Wire::Tcp(Arc::clone(stream.counters()));
     let (reading, mut writing) = tokio::io::split(stream);
     let (give_back, given_back) = oneshot::channel();
     let source = Lent { source: Some(StreamSource::new(reading)), give_back: Some(give_back) };
-    let written = match service.open_stream(source).await {
+    let written = match service.open_stream(source, Some(wire)).await {
         Ok(output) => tcp::write(&mut writing, output.with_greeting(), None).await,
         Err(status) => tcp::write(&mut writing, Refusal(status), None).await,
     };
@@ -162,7 +164,10 @@ async fn serve_connection(service: Arc<Service>, connection: Connection, stop: w
     loop {
         tokio::select! {
             opened = connection.accept_bi() => match opened {
-                Ok((sending, reading)) => drop(streams.spawn(carry_quic(Arc::clone(&service), sending, reading))),
+                Ok((sending, reading)) => {
+                    let wire = Wire::Quic(connection.clone());
+                    streams.spawn(carry_quic(Arc::clone(&service), wire, sending, reading));
+                }
                 // Closed by the client, or lost: its streams know it, too.
                 Err(_) => break,
             },
@@ -173,8 +178,8 @@ async fn serve_connection(service: Arc<Service>, connection: Connection, stop: w
     while streams.join_next().await.is_some() {}
 }
 
-async fn carry_quic(service: Arc<Service>, mut sending: SendStream, reading: RecvStream) {
-    let written = match service.open_stream(QuicSource::new(reading)).await {
+async fn carry_quic(service: Arc<Service>, wire: Wire, mut sending: SendStream, reading: RecvStream) {
+    let written = match service.open_stream(QuicSource::new(reading), Some(wire)).await {
         Ok(output) => quic::write(&mut sending, output.with_greeting(), None).await,
         Err(status) => quic::write(&mut sending, Refusal(status), None).await,
     };

@@ -267,6 +267,8 @@ impl AsyncWrite for NetStream {
 pub struct Peer {
     /// Whence; none once the socket is gone.
     pub address: Option<SocketAddr>,
+    /// Where it was received: an address of this host.
+    pub local: Option<SocketAddr>,
     /// What crosses the connection's socket.
     pub counters: Arc<SocketCounters>,
     /// TLS is spoken.
@@ -277,7 +279,8 @@ impl Connected for NetStream {
     type ConnectInfo = Peer;
 
     fn connect_info(&self) -> Peer {
-        Peer { address: self.tcp().peer_addr().ok(), counters: Arc::clone(self.counters()), tls: self.is_tls() }
+        let (address, local) = (self.tcp().peer_addr().ok(), self.tcp().local_addr().ok());
+        Peer { address, local, counters: Arc::clone(self.counters()), tls: self.is_tls() }
     }
 }
 
@@ -388,6 +391,7 @@ mod tests {
         let (near, far) = plain().await;
         let peer = far.connect_info();
         assert_eq!(peer.address, near.tcp().local_addr().ok());
+        assert_eq!(peer.local, near.tcp().peer_addr().ok());
         assert!(Arc::ptr_eq(&peer.counters, far.counters()) && !peer.tls);
     }
 }

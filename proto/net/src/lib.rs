@@ -17,6 +17,7 @@ pub mod framing;
 pub mod grpc;
 pub mod io;
 pub mod meter;
+pub mod nic;
 pub mod quic;
 pub mod slice;
 pub mod tcp;

@@ -1,13 +1,17 @@
-//! A short time slice for threads on which others wait.
+//! A short time slice for threads on which others wait, and a lighter weight for those that would take every core.
 //!
 //! Linux (6.12 and later) takes a wish for the length of a thread's slice. A thread with a short one gets the same share
 //! of the processor in smaller and sooner pieces: an issuing or answering thread is not kept waiting for three
-//! milliseconds because something else just began its own slice. It needs no privilege. Elsewhere this does nothing.
+//! milliseconds because something else just began its own slice. Neither needs a privilege. Elsewhere this does nothing.
 
 use std::io;
 
 /// The shortest slice that Linux grants.
 const SLICE_NS: u64 = 100_000;
+
+/// Nice value of threads that yield: they get about a tenth of what a busy thread of the usual weight gets on the same
+/// core, and all of it when there is none.
+const YIELDING_NICE: i32 = 10;
 
 /// `struct sched_attr` of the kernel, in its first version.
 #[repr(C)]
@@ -28,6 +32,24 @@ struct SchedAttr {
 /// # Errors
 /// The system does not grant it; nothing has changed.
 pub fn shorten() -> io::Result<()> {
+    change(|attr| attr.runtime = SLICE_NS)
+}
+
+/// Lets others go first: the calling thread, and the threads that it starts from here on, keep their cores only while
+/// no thread of the usual weight wants them. Their slices are the system's own again. A thread that was made nicer
+/// by its user stays as it is.
+///
+/// # Errors
+/// The system does not grant it; nothing has changed.
+pub fn yield_to_others() -> io::Result<()> {
+    change(|attr| {
+        attr.nice = attr.nice.max(YIELDING_NICE);
+        attr.runtime = 0;
+    })
+}
+
+/// Reads what the scheduler knows of the calling thread, and writes it back changed.
+fn change(how: impl FnOnce(&mut SchedAttr)) -> io::Result<()> {
     let mut attr = SchedAttr::default();
     let size = size_of::<SchedAttr>() as u32;
     // SAFETY: both calls are given the calling thread, a live structure of the size they are told, and no flags; the
@@ -37,7 +59,7 @@ pub fn shorten() -> io::Result<()> {
         match libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size, 0) {
             0 => {
                 attr.size = size;
-                attr.runtime = SLICE_NS;
+                how(&mut attr);
                 libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0)
             }
             failed => failed,
@@ -53,5 +75,23 @@ mod tests {
     fn asking_does_no_harm() {
         super::shorten().unwrap();
         super::shorten().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_yields_passes_it_on_and_nobody_else_changes() {
+        let nice = || {
+            let mut nice = 0;
+            super::change(|attr| nice = attr.nice).unwrap();
+            nice
+        };
+        let before = nice();
+        let yielding = std::thread::spawn(move || {
+            super::yield_to_others().unwrap();
+            super::yield_to_others().unwrap();
+            (nice(), std::thread::spawn(nice).join().unwrap())
+        });
+        let expected = before.max(super::YIELDING_NICE);
+        assert_eq!(yielding.join().unwrap(), (expected, expected));
+        assert_eq!(nice(), before);
     }
 }

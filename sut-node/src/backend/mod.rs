@@ -35,6 +35,11 @@ pub trait Backend: Send + Sync + 'static {
     /// What [`Worker::infer`] looks at.
     fn input(&self) -> Input;
 
+    /// Cores that one inference keeps busy; 0 when it only waits.
+    fn cores_per_inference(&self) -> usize {
+        1
+    }
+
     /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
     /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
     ///

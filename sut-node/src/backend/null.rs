@@ -48,6 +48,10 @@ impl Backend for Null {
         Input::Opaque
     }
 
+    fn cores_per_inference(&self) -> usize {
+        0
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
         Ok(Box::new(NullWorker))
     }

@@ -156,6 +156,10 @@ impl Backend for Synthetic {
         Input::Opaque
     }
 
+    fn cores_per_inference(&self) -> usize {
+        0
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
         Ok(Box::new(SyntheticWorker { service_time: self.service_time, answer: self.answer.clone() }))
     }

@@ -15,6 +15,11 @@ pub(super) trait Engine: Send + Sync {
     /// What else to try when a model does not run; a clause to be appended to an error.
     fn hint(&self) -> &'static str;
 
+    /// Threads that one run of a session computes with, the caller's among them.
+    fn threads(&self) -> usize {
+        1
+    }
+
     /// A worker's own half.
     fn session(&self) -> Result<Box<dyn Session>, String>;
 }

@@ -86,6 +86,10 @@ impl Backend for Onnx {
         Input::Tensors
     }
 
+    fn cores_per_inference(&self) -> usize {
+        self.engine.threads()
+    }
+
     fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
         let cannot_run = |batch, reason| OnnxError::CannotRun {
             engine: self.info.engine.clone(),

@@ -65,6 +65,10 @@ impl Engine for OnnxRuntime {
         ""
     }
 
+    fn threads(&self) -> usize {
+        self.options.threads.get()
+    }
+
     fn session(&self) -> Result<Box<dyn Session>, String> {
         let session = self.open().map_err(|error| error.to_string())?;
         let names: Vec<&str> = session.inputs().iter().map(|input| input.name()).collect();

@@ -1,0 +1,169 @@
+//! Network interfaces as Linux shows them under `/sys/class/net`: what they are, what they have carried, and which of
+//! them an address belongs to.
+//!
+//! Everything is best effort: what the system does not say is empty or `None`. The counters are the interface's, so
+//! they hold everybody's traffic, heads of every layer included.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+/// Where Linux shows its interfaces.
+const SYS_CLASS_NET: &str = "/sys/class/net";
+
+/// One interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// As the system calls it.
+    pub name: String,
+    /// Of its device; empty for those without one (bridges, virtual pairs).
+    pub driver: String,
+    /// What the driver claims; none when it does not say.
+    pub speed_mbit_s: Option<u64>,
+    /// Largest packet.
+    pub mtu_bytes: u32,
+}
+
+/// What an interface has carried since it came up, frames of the link layer and whoever they were for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Received.
+    pub bytes_in: u64,
+    /// Sent.
+    pub bytes_out: u64,
+}
+
+impl Traffic {
+    /// What came on top of an earlier reading; nothing when the counters began anew in between.
+    pub fn since(self, earlier: Traffic) -> Traffic {
+        Traffic {
+            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+        }
+    }
+}
+
+/// Every interface there is, by name.
+pub fn all() -> Vec<Interface> {
+    all_under(Path::new(SYS_CLASS_NET))
+}
+
+/// The interface that has this address: the one that a connection from or to it passes. None for loopback, where no
+/// interface carries anything, and for an address that no interface has.
+pub fn routed(local: IpAddr) -> Option<Interface> {
+    let local = local.to_canonical();
+    if local.is_loopback() {
+        return None;
+    }
+    let has_it = |entry: &nix::ifaddrs::InterfaceAddress| {
+        let address = entry.address.as_ref()?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        let v6 = address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip()));
+        (v4.or(v6)? == local).then_some(())
+    };
+    let entry = nix::ifaddrs::getifaddrs().ok()?.find(|entry| has_it(entry).is_some())?;
+    // An address may have a label of its own (`eth0:1`), which is no interface.
+    let name = entry.interface_name.split(':').next()?;
+    interface(&Path::new(SYS_CLASS_NET).join(name))
+}
+
+/// What the interface of this name has carried.
+pub fn traffic(name: &str) -> Option<Traffic> {
+    traffic_under(Path::new(SYS_CLASS_NET), name)
+}
+
+fn all_under(root: &Path) -> Vec<Interface> {
+    let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
+    let mut found: Vec<Interface> = entries.flatten().filter_map(|entry| interface(&entry.path())).collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+/// None when this is no interface's directory: bonding, for one, keeps a file among them.
+fn interface(path: &Path) -> Option<Interface> {
+    let mtu_bytes = number(&path.join("mtu"))?;
+    let driver = fs::read_link(path.join("device/driver")).ok();
+    Some(Interface {
+        name: path.file_name()?.to_string_lossy().into_owned(),
+        driver: driver.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned())).unwrap_or_default(),
+        // The kernel says -1, or fails, for links without a speed.
+        speed_mbit_s: number(&path.join("speed")).filter(|&speed| speed > 0),
+        mtu_bytes,
+    })
+}
+
+fn traffic_under(root: &Path, name: &str) -> Option<Traffic> {
+    let statistics = root.join(name).join("statistics");
+    Some(Traffic { bytes_in: number(&statistics.join("rx_bytes"))?, bytes_out: number(&statistics.join("tx_bytes"))? })
+}
+
+fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn put(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn interfaces_are_read_as_the_kernel_shows_them() {
+        let sys = tempfile::tempdir().unwrap();
+        let root = sys.path();
+        put(root, "eth1/mtu", "9000\n");
+        put(root, "eth1/speed", "100000\n");
+        fs::create_dir_all(root.join("eth1/device")).unwrap();
+        std::os::unix::fs::symlink("../../../bus/pci/drivers/mlx5_core", root.join("eth1/device/driver")).unwrap();
+        put(root, "br0/mtu", "1500\n");
+        put(root, "br0/speed", "-1\n");
+        put(root, "bonding_masters", "\n");
+        let br0 = Interface { name: "br0".to_owned(), mtu_bytes: 1500, ..Interface::default() };
+        let (name, driver) = ("eth1".to_owned(), "mlx5_core".to_owned());
+        let eth1 = Interface { name, driver, speed_mbit_s: Some(100_000), mtu_bytes: 9000 };
+        assert_eq!(all_under(root), [br0, eth1]);
+        assert_eq!(all_under(&root.join("missing")), []);
+    }
+
+    #[test]
+    fn traffic_is_what_came_on_top() {
+        let sys = tempfile::tempdir().unwrap();
+        let root = sys.path();
+        put(root, "eth0/statistics/rx_bytes", "1000\n");
+        assert_eq!(traffic_under(root, "eth0"), None, "half of it is not enough");
+        put(root, "eth0/statistics/tx_bytes", "18446744073709551615\n");
+        let before = traffic_under(root, "eth0").unwrap();
+        assert_eq!(before, Traffic { bytes_in: 1000, bytes_out: u64::MAX });
+        put(root, "eth0/statistics/rx_bytes", "1500\n");
+        put(root, "eth0/statistics/tx_bytes", "7\n");
+        let after = traffic_under(root, "eth0").unwrap();
+        assert_eq!(after.since(before), Traffic { bytes_in: 500, bytes_out: 0 });
+        assert_eq!(traffic_under(root, "eth9"), None);
+    }
+
+    #[test]
+    fn loopback_and_strangers_have_no_interface() {
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.1"] {
+            assert_eq!(routed(address.parse().unwrap()), None, "{address}");
+        }
+    }
+
+    /// Whatever addresses this machine has belong to an interface that `all` lists and that counts.
+    #[test]
+    fn addresses_of_this_machine_have_interfaces() {
+        let mine = nix::ifaddrs::getifaddrs().unwrap().filter_map(|entry| {
+            let address = entry.address.as_ref()?.as_sockaddr_in().map(|address| address.ip());
+            address.filter(|address| !address.is_loopback() && *address != Ipv4Addr::UNSPECIFIED)
+        });
+        for address in mine {
+            let interface = routed(IpAddr::V4(address)).unwrap();
+            assert!(traffic(&interface.name).is_some() && all().contains(&interface), "{address}: {interface:?}");
+        }
+    }
+}

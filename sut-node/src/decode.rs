@@ -1,0 +1,327 @@
+//! Decode threads: samples that came in a codec are inflated and decoded here, never on an I/O thread; what comes out
+//! goes to the workers, or through an inline backend at once. Only runs with a codec, either way, come by here.
+//!
+//! # Bounds
+//!
+//! What waits to be inflated is bounded by admission: StartRun's limits count samples as they came. What is inflated is
+//! bounded by a [`Window`]: a thread begins with the next sample only while the samples inflated, waiting or at work in a
+//! backend, are fewer than `samples` and hold less than `bytes`. A raw sample has `max_sample_bytes` at most, so inflated
+//! samples never hold more than `bytes` and one such sample for every decode thread. One sample always fits.
+
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::backend::{Input, Sample, Worker};
+use crate::codecs::Coder;
+use crate::lane::{Answer, Lane, Stages};
+use crate::queue::{Job, JobQueue};
+use crate::run::Run;
+use crate::{tensor, workers};
+
+/// Samples that a thread takes in one go, when there are many and they are small: at most so many,
+const TAKE_SAMPLES: usize = 32;
+/// and no more once they have so many bytes.
+const TAKE_BYTES: usize = 64 << 10;
+
+/// An admitted sample as it came.
+pub(crate) struct Wrapped {
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) id: u64,
+    pub(crate) bytes: Bytes,
+    pub(crate) queued_at: Instant,
+}
+
+/// How far decode threads may get ahead of the backend; see the module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) samples: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What waits for a decode thread, and what the threads have made of it.
+pub(crate) struct DecodePool {
+    state: Mutex<State>,
+    changed: Condvar,
+    window: Window,
+    threads: usize,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Wrapped>,
+    /// Inflated, or being inflated.
+    samples: u64,
+    bytes: u64,
+    /// Threads that sleep.
+    idle: usize,
+    closed: bool,
+}
+
+/// The place of an inflated sample; given back when it is dropped.
+pub(crate) struct Inflated {
+    pool: Arc<DecodePool>,
+    bytes: u64,
+}
+
+impl Inflated {
+    fn grow(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.pool.lock().bytes += bytes;
+    }
+}
+
+impl Drop for Inflated {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        state.samples -= 1;
+        state.bytes -= self.bytes;
+        let wanted = usize::from(!state.waiting.is_empty());
+        self.pool.wake(state, wanted);
+    }
+}
+
+impl DecodePool {
+    pub(crate) fn new(threads: NonZeroUsize, window: Window) -> Arc<DecodePool> {
+        Arc::new(DecodePool { state: Mutex::default(), changed: Condvar::new(), window, threads: threads.get() })
+    }
+
+    /// Takes in samples, in their order.
+    pub(crate) fn push(&self, samples: impl Iterator<Item = Wrapped>) {
+        let mut state = self.lock();
+        let before = state.waiting.len();
+        state.waiting.extend(samples);
+        let new = state.waiting.len() - before;
+        self.wake(state, new);
+    }
+
+    /// Takes out the samples of a run that is over; nobody is told.
+    pub(crate) fn discard_ended(&self) {
+        let mut state = self.lock();
+        let (ended, left): (Vec<Wrapped>, Vec<Wrapped>) =
+            state.waiting.drain(..).partition(|sample| sample.lane.run.has_ended());
+        state.waiting = left.into();
+        drop(state);
+        ended.into_iter().for_each(Wrapped::give_up);
+    }
+
+    /// Nothing more comes; threads finish what is there and end.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code of others runs under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes threads that sleep, `wanted` at most; a wake-up for nobody would be a system call all the same.
+    fn wake(&self, state: MutexGuard<'_, State>, wanted: usize) {
+        let count = wanted.min(state.idle);
+        drop(state);
+        for _ in 0..count {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Blocks until there is a sample and room for it inflated; moves it and a few like it into `batch`, all of one
+    /// lane. False when the pool is closed and empty.
+    fn take(self: &Arc<DecodePool>, batch: &mut Vec<(Wrapped, Inflated)>) -> bool {
+        let mut state = self.lock();
+        while state.waiting.is_empty() || !self.has_room(&state) {
+            if state.closed && state.waiting.is_empty() {
+                return false;
+            }
+            state.idle += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+        // Others may be awake, too.
+        let most = state.waiting.len().div_ceil(self.threads).min(TAKE_SAMPLES);
+        let mut bytes = 0;
+        while batch.len() < most && bytes < TAKE_BYTES && self.has_room(&state) {
+            let first = batch.first().map(|(first, _): &(Wrapped, Inflated)| Arc::as_ptr(&first.lane));
+            let like = |next: &mut Wrapped| first.is_none_or(|first| first == Arc::as_ptr(&next.lane));
+            let Some(next) = state.waiting.pop_front_if(like) else { break };
+            state.samples += 1;
+            bytes += next.bytes.len();
+            batch.push((next, Inflated { pool: Arc::clone(self), bytes: 0 }));
+        }
+        let wanted = usize::from(!state.waiting.is_empty() && self.has_room(&state));
+        self.wake(state, wanted);
+        true
+    }
+
+    fn has_room(&self, state: &State) -> bool {
+        state.samples == 0 || (state.samples < self.window.samples && state.bytes < self.window.bytes)
+    }
+}
+
+impl Wrapped {
+    /// Ends a sample that nobody waits for any more.
+    fn give_up(self) {
+        let sample_bytes = self.bytes.len() as u64;
+        self.lane.answer(std::iter::once(Answer::over(self.id, sample_bytes)));
+    }
+}
+
+/// Where decoded samples go.
+pub(crate) enum Next {
+    /// To the worker threads.
+    Queue(Arc<JobQueue>),
+    /// Through the backend, on the decode thread.
+    Inline(Box<dyn Worker>),
+}
+
+/// Starts one thread for each of `nexts`; they end when the pool is closed and empty. Each calls `prepare` first.
+pub(crate) fn start(
+    pool: &Arc<DecodePool>,
+    nexts: Vec<Next>,
+    input: Input,
+    prepare: fn(),
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let spawn = |(number, next)| {
+        let decoder = Decoder { pool: Arc::clone(pool), next, input, coder: Coder::default() };
+        std::thread::Builder::new().name(format!("decode-{number}")).spawn(move || {
+            prepare();
+            decoder.work();
+        })
+    };
+    nexts.into_iter().enumerate().map(spawn).collect()
+}
+
+/// One decode thread.
+struct Decoder {
+    pool: Arc<DecodePool>,
+    next: Next,
+    input: Input,
+    coder: Coder,
+}
+
+/// What belongs to a decoded sample besides its content.
+struct Ticket {
+    id: u64,
+    sample_bytes: u64,
+    stages: Stages,
+    decoded_at: Instant,
+    inflated: Inflated,
+}
+
+impl Decoder {
+    fn work(mut self) {
+        let mut batch = Vec::new();
+        while self.pool.take(&mut batch) {
+            let Some(lane) = batch.first().map(|(first, _)| Arc::clone(&first.lane)) else { continue };
+            if lane.is_over() {
+                batch.drain(..).for_each(|(wrapped, _)| wrapped.give_up());
+                continue;
+            }
+            let (mut samples, mut tickets) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+            for (wrapped, inflated) in batch.drain(..) {
+                match self.decode(&lane.run, wrapped, inflated) {
+                    Ok((sample, ticket)) => {
+                        samples.push(sample);
+                        tickets.push(ticket);
+                    }
+                    Err(failed) => lane.answer(std::iter::once(failed)),
+                }
+            }
+            if !samples.is_empty() {
+                self.hand_on(&lane, samples, tickets);
+            }
+        }
+    }
+
+    /// A sample as the backend sees it, or the answer that says why it cannot.
+    fn decode(&mut self, run: &Run, wrapped: Wrapped, mut inflated: Inflated) -> Result<(Sample, Ticket), Answer> {
+        let Wrapped { id, bytes, queued_at, .. } = wrapped;
+        let sample_bytes = bytes.len() as u64;
+        let started = Instant::now();
+        // A codec that panics on somebody's bytes must not take the thread, and everybody's samples, with it.
+        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(run, bytes)));
+        let unwrapped = unwrapped.unwrap_or_else(|panic| {
+            self.coder = Coder::default();
+            let text = workers::words(panic.as_ref());
+            tracing::error!("decoding panicked: {text}");
+            Err(format!("decoding panicked: {text}"))
+        });
+        let decoded_at = Instant::now();
+        let (queue, decode) = (started - queued_at, decoded_at - started);
+        let stages = Stages { decode, queue, ..Stages::default() };
+        match unwrapped {
+            Ok(sample) => {
+                inflated.grow(sample.bytes.len() as u64);
+                Ok((sample, Ticket { id, sample_bytes, stages, decoded_at, inflated }))
+            }
+            Err(reason) => Err(Answer { id, result: Err(reason), stages, sample_bytes }),
+        }
+    }
+
+    fn unwrap(&mut self, run: &Run, bytes: Bytes) -> Result<Sample, String> {
+        let bytes = self.coder.inflate(run.codecs.samples, run.limits.max_sample_bytes, bytes)?;
+        run.counters.raw_bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+        let tensors = match self.input {
+            Input::Opaque => Vec::new(),
+            Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| workers::unreadable(&error))?,
+        };
+        Ok(Sample { bytes, tensors })
+    }
+
+    fn hand_on(&mut self, lane: &Arc<Lane>, samples: Vec<Sample>, tickets: Vec<Ticket>) {
+        match &mut self.next {
+            Next::Queue(queue) => {
+                queue.push(samples.into_iter().zip(tickets).map(|(sample, ticket)| Job {
+                    lane: Arc::clone(lane),
+                    id: ticket.id,
+                    sample,
+                    sample_bytes: ticket.sample_bytes,
+                    waited: ticket.stages.queue,
+                    decode: ticket.stages.decode,
+                    queued_at: ticket.decoded_at,
+                    inflated: Some(ticket.inflated),
+                }));
+                // A Flush that waits for these would have told the queue too early.
+                lane.run.tell_flushes();
+            }
+            Next::Inline(worker) => {
+                let start = Instant::now();
+                let results = workers::infer(worker.as_mut(), &samples);
+                let inference = start.elapsed();
+                drop(samples);
+                let coder = &mut self.coder;
+                let answers = tickets.into_iter().zip(results).map(|(ticket, result)| {
+                    let Ticket { id, sample_bytes, mut stages, decoded_at, inflated } = ticket;
+                    drop(inflated);
+                    stages.queue += start - decoded_at;
+                    stages.inference = inference;
+                    let result = workers::encode(coder, &lane.run, result, start + inference, &mut stages);
+                    Answer { id, result, stages, sample_bytes }
+                });
+                // Not under the lane's lock.
+                let answers: Vec<Answer> = answers.collect();
+                lane.answer(answers.into_iter());
+            }
+        }
+    }
+}
+
+impl Window {
+    /// Room for `samples` beside those that the threads have in hand.
+    pub(crate) fn new(samples: u64, threads: NonZeroUsize, bytes: u64) -> Window {
+        Window { samples: samples.saturating_add(threads.get() as u64), bytes }
+    }
+}
+
+/// How many decode threads there are unless told otherwise: all cores but the one that I/O has.
+pub(crate) fn default_threads() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN)
+}
