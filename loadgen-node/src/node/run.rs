@@ -12,7 +12,7 @@ use qdl::{Driver, NodeDescription, Policy, Qdl, RunConfig};
 
 use super::args::{Compression, ProbeLimits, RunArgs};
 use super::dial::dial;
-use super::division::ThisHost;
+use super::division::HostIds;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::finished::Finished;
 use super::folder::{FolderError, RunFolder};
@@ -80,7 +80,7 @@ fn drive<'a>(
     signals: &Signals,
 ) -> Outcome<(Finished<'a>, Result<(), FolderError>, RunFolder)> {
     let Setup { benchmark, dataset, codec, plan, rules, mut marks, out } = setup;
-    marks.extend(division::one_host(&ThisHost::read(), qdl.nodes()));
+    marks.extend(one_host(qdl.nodes()));
     let asked = Instant::now();
     let first_name = qdl.name();
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
@@ -140,12 +140,24 @@ fn drive<'a>(
     Ok((finished, written, folder))
 }
 
+/// The mark of a run whose ends share a machine.
+fn one_host(nodes: &[NodeDescription]) -> Option<String> {
+    let machine_id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let ours = HostIds { machine_id: machine_id.trim(), boot_id: &boot_id() };
+    let theirs = |node: &'_ NodeDescription| HostIds { machine_id: &node.host.machine_id, boot_id: &node.host.boot_id };
+    division::one_host(ours, nodes.iter().map(|node| (node.name.as_str(), theirs(node))))
+}
+
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
 fn pacing(args: &RunArgs, nodes: &[NodeDescription]) -> Pacing {
-    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot_id = boot_id();
     let circumstances = Circumstances {
         scenario: args.scenario,
         cores: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        sut_is_here: nodes.iter().any(|node| node.host.boot_id == boot_id.trim()),
+        sut_is_here: nodes.iter().any(|node| node.host.boot_id == boot_id),
     };
     Pacing::decide(args.io_threads.map(usize::from), args.spin, args.busy_poll, circumstances)
 }

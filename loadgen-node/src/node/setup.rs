@@ -48,15 +48,15 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         set: &args.test.set,
         files: &args.test.files,
     })?;
-    let marks = division::check(&DivisionFacts {
-        division: args.division,
-        benchmark,
+    let facts = DivisionFacts {
         scenario: args.scenario,
+        benchmark,
         codec,
         response_codec: args.codecs.response_compression,
         round: rules.round.name,
-    });
-    let marks = marks.or_exit(Exit::Usage)?;
+        kserve: false,
+    };
+    let marks = division::check(args.division, &facts).context("--division network").or_exit(Exit::Usage)?;
     for warning in sourced.warnings() {
         tracing::warn!("{warning}");
     }
