@@ -1,5 +1,5 @@
 //! Codecs from the outside: what is encoded comes back, and nothing else is taken.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use bytes::Bytes;
 use lon_proto::codec::{Codec, CodecError, Encoder, Inflater, Layout, ZstdLevel};

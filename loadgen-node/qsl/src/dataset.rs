@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use lon_proto::codec::{Codec, EncodeError, Encoder, InflateError, Layout};
 use lon_proto::sample::{self, DType, Mismatch, SampleError, Signature, Tensor};
 
+use crate::parallel;
 use crate::sums::SumError;
 use crate::synthetic::SyntheticError;
 
@@ -14,16 +16,47 @@ pub struct Dataset {
     name: String,
     source: Box<dyn Source>,
     labels: Option<Vec<i64>>,
+    codec: Codec,
     /// By sample index; empty where not loaded.
-    payloads: Vec<Bytes>,
+    samples: Vec<Encoded>,
+    loaded: Loaded,
 }
 
-/// Where the tensors of a dataset come from.
-pub(crate) trait Source: std::fmt::Debug + Send {
+/// Where the tensors of a dataset come from. Several threads ask it at once.
+pub(crate) trait Source: std::fmt::Debug + Send + Sync {
     /// How many samples there are.
     fn count(&self) -> usize;
     /// The tensors of one sample; `index` is below [`Source::count`].
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, SampleError>;
+}
+
+/// One sample as it is sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Encoded {
+    pub(crate) payload: Bytes,
+    /// Before the codec.
+    pub(crate) tensor_bytes: u64,
+}
+
+/// What is in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Samples.
+    pub samples: usize,
+    /// Their bytes before the codec.
+    pub tensor_bytes: u64,
+    /// Their bytes as they are sent.
+    pub encoded_bytes: u64,
+}
+
+impl Loaded {
+    /// How many times smaller the codec made the samples; 1 when nothing is loaded.
+    pub fn ratio(&self) -> f64 {
+        match self.encoded_bytes {
+            0 => 1.0,
+            encoded => self.tensor_bytes as f64 / encoded as f64,
+        }
+    }
 }
 
 /// Why a dataset cannot be used.
@@ -61,6 +94,26 @@ pub enum DatasetError {
         /// Why not.
         source: SampleError,
     },
+    /// A sample that the codec does not take.
+    #[error("sample {index} of {dataset}: {source}")]
+    Codec {
+        /// The dataset.
+        dataset: String,
+        /// Which sample.
+        index: usize,
+        /// Why not.
+        source: EncodeError,
+    },
+    /// What the codec made of a sample cannot be undone.
+    #[error("sample {index} of {dataset}: {source}")]
+    Inflate {
+        /// The dataset.
+        dataset: String,
+        /// Which sample.
+        index: usize,
+        /// Why not.
+        source: InflateError,
+    },
     /// An index beyond the end.
     #[error("{dataset} has {count} samples, there is no sample {index}")]
     NoSample {
@@ -75,7 +128,8 @@ pub enum DatasetError {
 
 impl Dataset {
     pub(crate) fn new(name: String, source: Box<dyn Source>, labels: Option<Vec<i64>>) -> Dataset {
-        Dataset { name, source, labels, payloads: Vec::new() }
+        let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
+        Dataset { name, source, labels, codec, samples, loaded }
     }
 
     /// What it is called in results.
@@ -98,41 +152,107 @@ impl Dataset {
         self.labels.as_deref()
     }
 
-    /// Encodes these samples, so that [`Dataset::payload`] has them. Untimed; the codec's work would be here too.
+    /// What samples are encoded with from now on. Lets go of what was loaded with another codec.
+    pub fn set_codec(&mut self, codec: Codec) {
+        if self.codec != codec {
+            self.unload();
+            self.codec = codec;
+        }
+    }
+
+    /// What samples are encoded with.
+    pub fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// Encodes these samples, so that [`Dataset::payload`] has them. Untimed.
     ///
     /// # Errors
     /// An index beyond the end, or a sample that cannot be encoded.
     pub fn load(&mut self, indices: impl Iterator<Item = usize>) -> Result<(), DatasetError> {
+        self.load_with(indices, &|_, _| {})
+    }
+
+    /// As [`Dataset::load`]. Tells how many of how many samples are done, now and then, on the calling thread.
+    ///
+    /// # Errors
+    /// As [`Dataset::load`]. What was encoded until then stays loaded.
+    pub fn load_with(
+        &mut self,
+        indices: impl Iterator<Item = usize>,
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<(), DatasetError> {
+        let missing = self.missing(indices)?;
+        let Dataset { name, source, codec, samples, loaded, .. } = self;
+        let encode = |encoder: &mut Encoder, index: usize| encode(name, source.as_ref(), encoder, index);
+        let mut done = 0;
+        parallel::each(
+            &missing,
+            || Encoder::new(*codec),
+            encode,
+            |encoded: Vec<(usize, Encoded)>| {
+                done += encoded.len();
+                for (index, sample) in encoded {
+                    loaded.samples += 1;
+                    loaded.tensor_bytes += sample.tensor_bytes;
+                    loaded.encoded_bytes += sample.payload.len() as u64;
+                    samples[index] = sample;
+                }
+                progress(done, missing.len());
+            },
+        )
+    }
+
+    /// Those that are not loaded, each once, after room was made for them.
+    fn missing(&mut self, indices: impl Iterator<Item = usize>) -> Result<Vec<usize>, DatasetError> {
         let count = self.source.count();
-        self.payloads.resize(count, Bytes::new());
+        self.samples.resize(count, Encoded::default());
+        let mut missing = Vec::new();
         for index in indices {
-            let dataset = || self.name.clone();
-            let slot = self.payloads.get_mut(index);
-            let slot = slot.ok_or_else(|| DatasetError::NoSample { dataset: dataset(), index, count })?;
-            if slot.is_empty() {
-                let encoded = self.source.tensors(index).and_then(|tensors| sample::encode(&tensors));
-                *slot = encoded.map_err(|source| DatasetError::Sample { dataset: dataset(), index, source })?;
+            let slot = self.samples.get(index);
+            let slot = slot.ok_or_else(|| DatasetError::NoSample { dataset: self.name.clone(), index, count })?;
+            if slot.payload.is_empty() {
+                missing.push(index);
             }
         }
-        Ok(())
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
     }
 
     /// Lets go of what was loaded.
     pub fn unload(&mut self) {
-        self.payloads = Vec::new();
+        self.samples = Vec::new();
+        self.loaded = Loaded::default();
     }
 
-    /// The bytes of a loaded sample, shared. Empty when it is not loaded.
+    /// The bytes of a loaded sample, as they are sent, shared. Empty when it is not loaded.
     pub fn payload(&self, index: usize) -> Bytes {
-        self.payloads.get(index).cloned().unwrap_or_default()
+        self.samples.get(index).map(|sample| sample.payload.clone()).unwrap_or_default()
     }
 
-    /// Bytes of one encoded sample, judged by the first.
+    /// Bytes of a loaded sample before the codec, header included. 0 when it is not loaded.
+    pub fn tensor_bytes(&self, index: usize) -> u64 {
+        self.samples.get(index).map_or(0, |sample| sample.tensor_bytes)
+    }
+
+    /// What is in memory, and what the codec made of it.
+    pub fn loaded(&self) -> Loaded {
+        self.loaded
+    }
+
+    /// Bytes of one encoded sample as it is sent, judged by the first.
     ///
     /// # Errors
-    /// The first sample cannot be read.
-    pub fn sample_bytes(&self) -> Result<u64, SampleError> {
-        Ok(sample::encode(&self.source.tensors(0)?)?.len() as u64)
+    /// The first sample cannot be read, or the codec does not take it.
+    pub fn sample_bytes(&self) -> Result<u64, DatasetError> {
+        let first = encode(&self.name, self.source.as_ref(), &mut Encoder::new(self.codec), 0)?;
+        Ok(first.payload.len() as u64)
+    }
+
+    /// One sample before the codec, loaded or not.
+    pub(crate) fn raw(&self, index: usize) -> Result<Bytes, DatasetError> {
+        raw(&self.name, self.source.as_ref(), index)
     }
 
     /// Whether a model of this signature takes the samples, judged by the first.
@@ -143,6 +263,18 @@ impl Dataset {
         let first = self.source.tensors(0)?;
         Ok(model.accepts(&first)?)
     }
+}
+
+fn raw(dataset: &str, source: &dyn Source, index: usize) -> Result<Bytes, DatasetError> {
+    let raw = source.tensors(index).and_then(|tensors| sample::encode(&tensors));
+    raw.map_err(|source| DatasetError::Sample { dataset: dataset.to_owned(), index, source })
+}
+
+fn encode(name: &str, source: &dyn Source, encoder: &mut Encoder, index: usize) -> Result<Encoded, DatasetError> {
+    let raw = raw(name, source, index)?;
+    let payload = encoder.encode(&raw, Layout::Sample);
+    let payload = payload.map_err(|source| DatasetError::Codec { dataset: name.to_owned(), index, source })?;
+    Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
 }
 
 /// Why a model and a dataset do not go together.
@@ -174,5 +306,77 @@ impl Source for Array {
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, SampleError> {
         let len = self.data.len() / self.count.max(1);
         Ok(vec![Tensor::new(self.dtype, &self.dims, self.data.slice(index * len..(index + 1) * len))?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use lon_proto::codec::Inflater;
+
+    use super::*;
+    use crate::synthetic;
+
+    fn dataset(codec: &str) -> Dataset {
+        let mut dataset = synthetic::open("synthetic:tokens-i32[200]x700").unwrap();
+        dataset.set_codec(codec.parse().unwrap());
+        dataset
+    }
+
+    fn loaded(codec: &str) -> Dataset {
+        let mut dataset = dataset(codec);
+        dataset.load(0..700).unwrap();
+        dataset
+    }
+
+    #[test]
+    fn payloads_inflate_to_the_tensors() {
+        let plain = loaded("none");
+        assert_eq!(plain.loaded(), Loaded { samples: 700, tensor_bytes: 700 * 808, encoded_bytes: 700 * 808 });
+        for codec in ["lz4", "zstd:2", "shuffle-zstd", "delta-zstd"] {
+            let encoded = loaded(codec);
+            let mut inflater = Inflater::new(encoded.codec(), 1 << 20);
+            for index in 0..700 {
+                assert_eq!(inflater.inflate(encoded.payload(index)).unwrap(), plain.payload(index), "{codec} {index}");
+                assert_eq!(encoded.tensor_bytes(index), 808);
+            }
+            let sum: u64 = (0..700).map(|index| encoded.payload(index).len() as u64).sum();
+            let all = encoded.loaded();
+            assert_eq!((all.samples, all.tensor_bytes, all.encoded_bytes), (700, 700 * 808, sum), "{codec}");
+            assert!(all.ratio() > 2.0, "{codec} {}", all.ratio());
+            assert_eq!(encoded.sample_bytes().unwrap(), encoded.payload(0).len() as u64);
+        }
+    }
+
+    #[test]
+    fn sets_are_loaded_let_go_and_loaded_again() {
+        let all = loaded("zstd");
+        let mut dataset = dataset("zstd");
+        let told = RefCell::new(Vec::new());
+        let progress = |done: usize, of: usize| told.borrow_mut().push((done, of));
+        dataset.load_with([7, 699, 7, 0].into_iter(), &progress).unwrap();
+        assert_eq!(told.borrow().last(), Some(&(3, 3)));
+        dataset.load_with([7, 1].into_iter(), &progress).unwrap();
+        assert_eq!(told.borrow().last(), Some(&(1, 1)));
+        assert_eq!(dataset.loaded().samples, 4);
+        for index in [0, 1, 7, 699] {
+            assert_eq!(dataset.payload(index), all.payload(index));
+        }
+        assert_eq!((dataset.payload(2).len(), dataset.tensor_bytes(2)), (0, 0));
+        dataset.unload();
+        assert_eq!((dataset.loaded(), dataset.loaded().ratio()), (Loaded::default(), 1.0));
+        assert!(dataset.payload(7).is_empty());
+        dataset.load([2].into_iter()).unwrap();
+        assert_eq!(dataset.payload(2), all.payload(2));
+        dataset.set_codec(Codec::Lz4);
+        assert!(dataset.payload(2).is_empty(), "of the codec before");
+    }
+
+    #[test]
+    fn an_index_beyond_the_end_is_named() {
+        let error = dataset("lz4").load([0, 700].into_iter()).unwrap_err().to_string();
+        assert!(error.contains("700 samples") && error.contains("no sample 700"), "{error}");
+        assert!(dataset("lz4").load(std::iter::empty()).is_ok());
     }
 }

@@ -5,19 +5,23 @@
 //! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
 //! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
 //! - [`synthetic`]: samples of any shape, for measuring fabrics;
+//! - [`advice`]: what each codec would gain on a dataset;
 //! - [`accuracy`]: answers against labels.
 //!
 //! A leaf beside the wire contract: it knows neither network nor scenario, only rules about them.
 
 pub mod accuracy;
+pub mod advice;
 pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
 pub mod digits;
 mod npy;
+mod parallel;
 mod sums;
 pub mod synthetic;
 
 pub use lon_proto::CODEC_NONE;
+pub use lon_proto::codec::{Codec, CodecError};
 pub use lon_proto::limits::PART_BYTES;
 pub use sums::SumError;

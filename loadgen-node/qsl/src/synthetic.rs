@@ -1,12 +1,24 @@
-//! Synthetic samples: `synthetic:DTYPE[DIMS]xCOUNT`, for example `synthetic:u8[150528]x64`.
+//! Synthetic samples: `synthetic:DTYPE[DIMS]xCOUNT`, for example `synthetic:u8[150528]x64`, and
+//! `synthetic:KIND-DTYPE[DIMS]xCOUNT` for content with the statistics of real data.
 //!
-//! The content is a fixed pseudo-random stream (splitmix64) over the sample's index, so that payloads differ from
-//! each other and are the same in every run, and no part of the path can profit from repetition.
+//! - Without a kind the content is a fixed pseudo-random stream over the sample's index, so that no part of the path can
+//!   profit from repetition, a codec least of all.
+//! - `image-u8`: photographs, roughly (see [`image`]); what codecs and filters for images gain on them means something.
+//! - `tokens-i32`, `tokens-i64`: padded texts (see [`tokens`]).
+//!
+//! Samples differ from each other and are the same in every run, on every machine.
 
 use bytes::Bytes;
 use lon_proto::sample::{DType, Dims, SampleError, Tensor};
 
 use crate::dataset::{Dataset, DatasetError, Source};
+use image::Image;
+use random::Random;
+use tokens::Tokens;
+
+mod image;
+mod random;
+mod tokens;
 
 /// What a synthetic dataset's name starts with.
 pub(crate) const PREFIX: &str = "synthetic:";
@@ -20,16 +32,28 @@ const MAX_COUNT: usize = u32::MAX as usize;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyntheticError {
     /// It is not of the form.
-    #[error("'{0}' is not synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64): {1}")]
+    #[error(
+        "'{0}' is not synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of images \
+         or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024): {1}"
+    )]
     Form(String, String),
 }
 
 #[derive(Debug)]
 struct Synthetic {
+    content: Content,
     dtype: DType,
     dims: Dims,
     bytes: usize,
     count: usize,
+}
+
+/// What samples are filled with.
+#[derive(Debug)]
+enum Content {
+    Random,
+    Image(Image),
+    Tokens(Tokens),
 }
 
 /// Opens the dataset that the text describes.
@@ -40,8 +64,9 @@ pub(crate) fn open(text: &str) -> Result<Dataset, DatasetError> {
 
 fn parse(text: &str) -> Result<Synthetic, String> {
     let rest = text.strip_prefix(PREFIX).ok_or("it starts otherwise")?;
-    let (dtype, rest) = rest.split_once('[').ok_or("no '[' after the element type")?;
+    let (name, rest) = rest.split_once('[').ok_or("no '[' after the element type")?;
     let (dims, count) = rest.split_once(']').ok_or("no ']' after the dimensions")?;
+    let (kind, dtype) = name.split_once('-').map_or((None, name), |(kind, dtype)| (Some(kind), dtype));
     let dtype: DType = dtype.parse().map_err(|error| format!("{error}"))?;
     let numbers: Result<Vec<u32>, _> = dims.split(',').map(|dim| dim.trim().parse()).collect();
     let numbers = numbers.map_err(|error| format!("dimensions '{dims}': {error}"))?;
@@ -54,7 +79,13 @@ fn parse(text: &str) -> Result<Synthetic, String> {
     let bytes = dims.elements().and_then(|elements| elements.checked_mul(dtype.size() as u64));
     let bytes = bytes.filter(|bytes| (1..=MAX_SAMPLE_BYTES).contains(bytes));
     let bytes = bytes.ok_or_else(|| format!("a sample has 1 to {MAX_SAMPLE_BYTES} bytes"))? as usize;
-    Ok(Synthetic { dtype, dims, bytes, count })
+    let content = match kind {
+        None => Content::Random,
+        Some("image") => Content::Image(Image::new(dtype, &dims)?),
+        Some("tokens") => Content::Tokens(Tokens::new(dtype, &dims)?),
+        Some(other) => return Err(format!("'{other}' is not a kind of content (known: image, tokens)")),
+    };
+    Ok(Synthetic { content, dtype, dims, bytes, count })
 }
 
 impl Source for Synthetic {
@@ -64,37 +95,79 @@ impl Source for Synthetic {
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, SampleError> {
         let mut data = vec![0; self.bytes];
-        let mut state = index as u64;
-        for chunk in data.chunks_mut(8) {
-            chunk.copy_from_slice(&splitmix64(&mut state).to_le_bytes()[..chunk.len()]);
+        let mut random = Random::new(index as u64);
+        match &self.content {
+            Content::Random => random.fill(&mut data),
+            Content::Image(image) => image.draw(&mut random, &mut data),
+            Content::Tokens(tokens) => tokens.write(&mut random, &mut data),
         }
         Ok(vec![Tensor::new(self.dtype, &self.dims, Bytes::from(data))?])
     }
 }
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
-fn splitmix64(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[cfg(test)]
 mod tests {
+    use lon_proto::codec::Codec;
+
     use super::*;
+
+    /// Small ones of every kind.
+    const KINDS: [&str; 6] = [
+        "synthetic:f32[3, 5]x10",
+        "synthetic:image-u8[32,40,3]x10",
+        "synthetic:image-u8[3,32,40]x10",
+        "synthetic:image-u8[5,7,1]x10",
+        "synthetic:tokens-i64[24]x10",
+        "synthetic:tokens-i32[2,24]x10",
+    ];
+
+    fn payload(text: &str, index: usize) -> Bytes {
+        let mut dataset = open(text).unwrap();
+        dataset.load([index].into_iter()).unwrap();
+        dataset.payload(index)
+    }
+
+    fn ratio(text: &str, codec: &str) -> f64 {
+        let mut dataset = open(text).unwrap();
+        dataset.set_codec(codec.parse::<Codec>().unwrap());
+        dataset.load(0..dataset.total_count()).unwrap();
+        dataset.loaded().ratio()
+    }
 
     #[test]
     fn samples_differ_and_are_the_same_again() {
-        let load = |index: usize| {
-            let mut dataset = open("synthetic:f32[3, 5]x10").unwrap();
-            dataset.load([index].into_iter()).unwrap();
-            dataset.payload(index)
-        };
-        assert_eq!(load(3), load(3));
-        assert_ne!(load(3), load(4));
-        assert_eq!(load(3).len(), 16 + 60);
+        for text in KINDS {
+            assert_eq!(payload(text, 3), payload(text, 3), "{text}");
+            assert_ne!(payload(text, 3), payload(text, 4), "{text}");
+        }
+        assert_eq!(payload(KINDS[0], 3).len(), 16 + 60);
+    }
+
+    /// Both layouts of one image hold the same pixels.
+    #[test]
+    fn channels_may_come_first_or_last() {
+        let (last, first) = (payload("synthetic:image-u8[6,9,3]x2", 1), payload("synthetic:image-u8[3,6,9]x2", 1));
+        for pixel in 0..54 {
+            for channel in 0..3 {
+                assert_eq!(last[16 + pixel * 3 + channel], first[16 + channel * 54 + pixel]);
+            }
+        }
+    }
+
+    /// What published ratios for such data are: zstd gains little on photographs and more on differences; padded texts
+    /// shrink several times.
+    #[test]
+    fn ratios_are_those_of_natural_data() {
+        let images = "synthetic:image-u8[224,224,3]x16";
+        let (plain, delta) = (ratio(images, "zstd"), ratio(images, "delta-zstd"));
+        assert!((1.1..1.4).contains(&plain), "{plain}");
+        assert!((1.8..2.5).contains(&delta), "{delta}");
+        let planes = ratio("synthetic:image-u8[3,224,224]x16", "delta-zstd");
+        assert!((planes / delta - 1.0).abs() < 0.1, "{planes} {delta}");
+        let texts = ratio("synthetic:tokens-i64[384]x64", "zstd");
+        assert!((6.0..12.0).contains(&texts), "{texts}");
+        let random = ratio("synthetic:u8[150528]x4", "delta-zstd");
+        assert!((0.99..1.0).contains(&random), "{random}");
     }
 
     #[test]
@@ -108,6 +181,12 @@ mod tests {
             ("synthetic:u8[64]x0", "1 to"),
             ("synthetic:u8[0]x4", "1 to"),
             ("synthetic:f64[4294967295,4294967295]x4", "1 to"),
+            ("synthetic:music-u8[64]x4", "'music' is not a kind"),
+            ("synthetic:image-f32[8,8,3]x4", "image-u8"),
+            ("synthetic:image-u8[64]x4", "[height,width,channels]"),
+            ("synthetic:image-u8[8,8,5]x4", "1 to 4 channels"),
+            ("synthetic:tokens-u8[64]x4", "tokens-i32 or tokens-i64"),
+            ("synthetic:tokens-[64]x4", "''"),
         ] {
             let error = open(text).err().unwrap().to_string();
             assert!(error.contains(part) && error.contains(text), "{error}");

@@ -1,0 +1,160 @@
+//! What a codec would gain on a dataset, measured: advice, not choice.
+//!
+//! # When a codec wins
+//!
+//! A sample of `n` raw bytes takes `8 n / B` seconds over a link of `B` bits per second. Encoded it takes
+//! `8 n / (r B)` on the link, where `r` is the ratio, and then `n / v` to inflate, where `v` is the speed of inflating
+//! in raw bytes per second. Encoding is done before any clock starts. The encoded sample is sooner at hand when
+//! `8 n / (r B) + n / v < 8 n / B`, that is when
+//!
+//! `B < 8 v (1 - 1 / r)`
+//!
+//! This compares one sample on an idle link with one thread. With many samples under way the link sends one while
+//! others are inflated, and several threads inflate beside each other: what counts then is throughput, and the limit is
+//! higher, by as many times as there are threads with a core of their own.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_proto::codec::{Codec, Encoder, InflateError, Inflater, Layout};
+use lon_proto::limits::MAX_SAMPLE_BYTES;
+
+use crate::dataset::{Dataset, DatasetError};
+
+/// Time for encoding with one codec, and again for inflating, beyond which no further pass is begun.
+const TIME: Duration = Duration::from_millis(150);
+/// Passes over all samples of which the fastest counts: the others were interrupted.
+const MAX_PASSES: usize = 50;
+
+/// What one codec makes of the samples, on one thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// Which codec.
+    pub codec: Codec,
+    /// Raw bytes over encoded bytes, of all samples together.
+    pub ratio: f64,
+    /// Raw bytes per second. Infinite for [`Codec::None`], which does nothing.
+    pub encode_bytes_per_s: f64,
+    /// Raw bytes per second. Infinite for [`Codec::None`], which does nothing.
+    pub inflate_bytes_per_s: f64,
+}
+
+impl Figures {
+    /// The bandwidth in bits per second below which this codec wins (see [the module](self)); none if it never does.
+    pub fn break_even_bits_per_s(&self) -> Option<f64> {
+        (self.ratio > 1.0).then(|| 8.0 * self.inflate_bytes_per_s * (1.0 - 1.0 / self.ratio))
+    }
+}
+
+/// Measures each codec on up to `samples` samples (at least one), spread evenly over the dataset. What the dataset has
+/// loaded, and with which codec, does not matter and does not change. Takes about 0.3 s for each codec, or the time of
+/// one pass over the samples where that is longer.
+///
+/// # Errors
+/// A sample that cannot be read, encoded or inflated.
+pub fn measure(dataset: &Dataset, codecs: &[Codec], samples: usize) -> Result<Vec<Figures>, DatasetError> {
+    let total = dataset.total_count();
+    let samples = samples.clamp(1, total.max(1));
+    let spread = |sample: usize| (sample as u128 * total as u128 / samples as u128) as usize;
+    let raws: Vec<(usize, Bytes)> =
+        (0..samples).map(spread).map(|index| Ok((index, dataset.raw(index)?))).collect::<Result<_, DatasetError>>()?;
+    codecs.iter().map(|&codec| figures(dataset, codec, &raws)).collect()
+}
+
+fn figures(dataset: &Dataset, codec: Codec, raws: &[(usize, Bytes)]) -> Result<Figures, DatasetError> {
+    if codec.is_none() {
+        let none = f64::INFINITY;
+        return Ok(Figures { codec, ratio: 1.0, encode_bytes_per_s: none, inflate_bytes_per_s: none });
+    }
+    let name = || dataset.name().to_owned();
+    let mut encoder = Encoder::new(codec);
+    let mut encoded = Vec::with_capacity(raws.len());
+    let encoding = fastest(|| {
+        encoded.clear();
+        for (index, raw) in raws {
+            let frame = encoder.encode(raw, Layout::Sample);
+            let told = |source| DatasetError::Codec { dataset: name(), index: *index, source };
+            encoded.push((*index, frame.map_err(told)?));
+        }
+        Ok(())
+    })?;
+    let mut inflater = Inflater::new(codec, MAX_SAMPLE_BYTES);
+    let inflating = fastest(|| {
+        for (index, frame) in &encoded {
+            let told = |source: InflateError| DatasetError::Inflate { dataset: name(), index: *index, source };
+            black_box(inflater.inflate(frame.clone()).map_err(told)?);
+        }
+        Ok(())
+    })?;
+    let bytes = |samples: &[(usize, Bytes)]| samples.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as f64;
+    let raw_bytes = bytes(raws);
+    Ok(Figures {
+        codec,
+        ratio: raw_bytes / bytes(&encoded),
+        encode_bytes_per_s: raw_bytes / encoding.as_secs_f64(),
+        inflate_bytes_per_s: raw_bytes / inflating.as_secs_f64(),
+    })
+}
+
+/// The time of the fastest pass.
+fn fastest(mut pass: impl FnMut() -> Result<(), DatasetError>) -> Result<Duration, DatasetError> {
+    let begin = Instant::now();
+    let mut fastest = Duration::MAX;
+    for _ in 0..MAX_PASSES {
+        let start = Instant::now();
+        pass()?;
+        // Never zero, whatever the clock's steps.
+        fastest = fastest.min(start.elapsed()).max(Duration::from_nanos(1));
+        if begin.elapsed() >= TIME {
+            break;
+        }
+    }
+    Ok(fastest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    fn figures_of(ratio: f64, inflate_bytes_per_s: f64) -> Figures {
+        Figures { codec: Codec::Lz4, ratio, encode_bytes_per_s: 1e9, inflate_bytes_per_s }
+    }
+
+    #[test]
+    fn the_break_even_is_where_both_ways_take_the_same_time() {
+        let figures = figures_of(2.5, 700e6);
+        let bits_per_s = figures.break_even_bits_per_s().unwrap();
+        assert!((bits_per_s - 3.36e9).abs() < 1.0, "{bits_per_s}");
+        let bytes = 150_528.0;
+        let raw_s = 8.0 * bytes / bits_per_s;
+        let encoded_s = 8.0 * bytes / 2.5 / bits_per_s + bytes / 700e6;
+        assert!((raw_s - encoded_s).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_does_not_shrink_never_wins() {
+        assert_eq!(figures_of(1.0, 1e9).break_even_bits_per_s(), None);
+        assert_eq!(figures_of(0.99, 1e9).break_even_bits_per_s(), None);
+        let none = Figures { codec: Codec::None, ratio: 1.0, ..figures_of(1.0, f64::INFINITY) };
+        assert_eq!(none.break_even_bits_per_s(), None);
+    }
+
+    #[test]
+    fn every_codec_is_measured_on_samples_from_the_whole_dataset() {
+        let mut dataset = synthetic::open("synthetic:tokens-i64[64]x100").unwrap();
+        let codecs: Vec<Codec> = Codec::NAMES.iter().map(|name| name.parse().unwrap()).collect();
+        let all = measure(&dataset, &codecs, 1_000).unwrap();
+        assert_eq!(all.iter().map(|figures| figures.codec).collect::<Vec<_>>(), codecs);
+        assert_eq!(dataset.loaded().samples, 0);
+        for figures in &all {
+            assert!(figures.encode_bytes_per_s > 0.0 && figures.inflate_bytes_per_s > 0.0);
+            assert_eq!(figures.break_even_bits_per_s().is_some(), !figures.codec.is_none());
+            dataset.set_codec(figures.codec);
+            dataset.load(0..100).unwrap();
+            assert!((figures.ratio - dataset.loaded().ratio()).abs() < 1e-9, "{}", figures.codec);
+        }
+        assert_eq!(measure(&dataset, &[Codec::Lz4], 0).unwrap().len(), 1);
+    }
+}
