@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use bytes::Bytes;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits;
 
@@ -23,8 +24,10 @@ use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sink
 /// Cores for each inflating thread.
 const CORES_PER_THREAD: usize = 4;
 
-/// Answers that a thread takes at once, so that many small ones do not cost a wake-up each.
+/// Answers that a thread takes at once, so that many small ones do not cost a wake-up each,
 const BATCH: usize = 32;
+/// and bytes of them, so that a large one is delivered before the next is begun.
+const BATCH_BYTES: usize = 64 << 10;
 
 /// What is inflated for one node; shared by the node's books and the threads here.
 #[derive(Debug, Default)]
@@ -94,15 +97,20 @@ impl Inflating {
             queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.idle -= 1;
         }
-        let count = queue.replies.len().div_ceil(threads).min(BATCH);
-        batch.extend(queue.replies.drain(..count));
+        let share = queue.replies.len().div_ceil(threads).min(BATCH);
+        let mut bytes = 0;
+        while batch.len() < share && bytes < BATCH_BYTES {
+            let Some(reply) = queue.replies.pop_front() else { break };
+            bytes += if let Outcome::Done(answer) = &reply.outcome { answer.data.len() } else { 0 };
+            batch.push(reply);
+        }
         true
     }
 
     /// Inflates an answer and stamps its reply.
-    fn inflate(&self, inflater: &mut Inflater, reply: &mut Reply) {
+    fn inflate(&self, inflate: &mut impl FnMut(Bytes) -> Result<Bytes, String>, reply: &mut Reply) {
         let Outcome::Done(answer) = &mut reply.outcome else { return };
-        let inflated = inflater.inflate(std::mem::take(&mut answer.data));
+        let inflated = inflate(std::mem::take(&mut answer.data));
         let arrived = std::mem::replace(&mut reply.at, Instant::now());
         let took = reply.at.saturating_duration_since(arrived);
         match inflated {
@@ -115,7 +123,7 @@ impl Inflating {
                 self.node(reply).inspect(|node| _ = node.tensor_bytes.fetch_add(len, Relaxed));
             }
             Err(error) => {
-                reply.outcome = Outcome::Failed(Failure::Inflate(printable(&error.to_string())));
+                reply.outcome = Outcome::Failed(Failure::Inflate(printable(&error)));
                 self.node(reply).inspect(|node| _ = node.missed.fetch_add(1, Relaxed));
             }
         }
@@ -215,14 +223,26 @@ impl Inflaters {
     ) -> Result<Inflaters, ConnectError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let count = (cores / CORES_PER_THREAD).max(1);
+        Inflaters::spawn(inflating, count, &Arc::downgrade(shared), || {
+            let mut inflater = Inflater::new(codec, limits::MAX_SAMPLE_BYTES);
+            move |data| inflater.inflate(data).map_err(|error| error.to_string())
+        })
+    }
+
+    /// `count` threads, each with an inflater of its own.
+    fn spawn<I: FnMut(Bytes) -> Result<Bytes, String> + Send + 'static>(
+        inflating: &Arc<Inflating>,
+        count: usize,
+        shared: &Weak<Shared>,
+        inflater: impl Fn() -> I,
+    ) -> Result<Inflaters, ConnectError> {
         let mut inflaters = Inflaters { inflating: Arc::clone(inflating), threads: Vec::with_capacity(count) };
         for number in 0..count {
-            let (inflating, shared) = (Arc::clone(inflating), Arc::downgrade(shared));
+            let (inflating, shared, mut inflate) = (Arc::clone(inflating), Weak::clone(shared), inflater());
             let body = move || {
-                let mut inflater = Inflater::new(codec, limits::MAX_SAMPLE_BYTES);
                 let mut batch = Vec::with_capacity(BATCH);
                 while inflating.take(&mut batch, count) {
-                    batch.iter_mut().for_each(|reply| inflating.inflate(&mut inflater, reply));
+                    batch.iter_mut().for_each(|reply| inflating.inflate(&mut inflate, reply));
                     inflating.deliver(&mut batch, &shared);
                 }
             };
@@ -241,5 +261,132 @@ impl Drop for Inflaters {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::types::{SampleId, Stages};
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Reply>>);
+
+    impl Kept {
+        /// How each sample ended; each must have ended once.
+        fn ends(&self) -> BTreeMap<u64, Result<Bytes, Failure>> {
+            let mut ends = BTreeMap::new();
+            for reply in self.0.lock().unwrap().iter() {
+                let end = match reply.outcome.clone() {
+                    Outcome::FirstToken(_) => continue,
+                    Outcome::Done(answer) => Ok(answer.data),
+                    Outcome::Failed(failure) => Err(failure),
+                };
+                assert!(ends.insert(reply.id.0, end).is_none(), "{:?} ended twice", reply.id);
+            }
+            ends
+        }
+    }
+
+    impl Sink for Kept {
+        fn replies(&self, replies: &mut Vec<Reply>) {
+            self.0.lock().unwrap().append(replies);
+        }
+        fn node_lost(&self, _: NodeIndex, _: &NodeFailure) {}
+    }
+
+    fn reply(id: u64, outcome: Outcome) -> Reply {
+        Reply { id: SampleId(id), node: Some(NodeIndex(0)), sent_at: None, at: Instant::now(), outcome }
+    }
+
+    fn answer(id: u64) -> Reply {
+        let data = Bytes::copy_from_slice(&id.to_le_bytes());
+        reply(id, Outcome::Done(Answer { data, n_tokens: 3, stages: Stages::default() }))
+    }
+
+    fn inflating() -> (Arc<Inflating>, Arc<Kept>, Arc<Inflated>) {
+        let (kept, node) = (Arc::new(Kept::default()), Arc::<Inflated>::default());
+        (Arc::new(Inflating::new(Arc::clone(&kept) as _, vec![Arc::clone(&node)])), kept, node)
+    }
+
+    /// Twice the bytes; those of sample 7 cannot be inflated.
+    fn twice(data: Bytes) -> Result<Bytes, String> {
+        if data[0] == 7 { Err("zstd:\n corrupt".to_owned()) } else { Ok([data.clone(), data].concat().into()) }
+    }
+
+    #[test]
+    fn answers_are_inflated_elsewhere_and_stamped_then_and_one_that_cannot_be_fails_alone() {
+        let (inflating, kept, node) = inflating();
+        let inflaters = Inflaters::spawn(&inflating, 2, &Weak::new(), || twice).unwrap();
+        let arrived = Instant::now();
+        let mut replies: Vec<Reply> = (0..100).map(answer).collect();
+        inflating.replies(&mut replies);
+        assert!(replies.is_empty(), "all of them were taken");
+        while node.waiting() > 0 || kept.0.lock().unwrap().len() < 100 {
+            std::thread::yield_now();
+        }
+        drop(inflaters);
+        for (id, end) in kept.ends() {
+            match end {
+                Ok(data) => assert!(id != 7 && data.len() == 16 && data[..8] == id.to_le_bytes()),
+                Err(failure) => {
+                    let expected = "its answer cannot be inflated: zstd:\u{fffd} corrupt";
+                    assert_eq!((id, failure.to_string().as_str()), (7, expected));
+                }
+            }
+        }
+        for reply in kept.0.lock().unwrap().iter() {
+            assert!(reply.at >= arrived);
+            let Outcome::Done(answer) = &reply.outcome else { continue };
+            assert!(answer.stages.inflate_ns > 0 && answer.n_tokens == 3);
+        }
+        assert_eq!((node.tensor_bytes(), node.missed()), (99 * 16, 1));
+    }
+
+    #[test]
+    fn what_needs_no_inflating_does_not_wait() {
+        let (inflating, kept, node) = inflating();
+        let token = reply(1, Outcome::FirstToken(Bytes::from_static(b"tok")));
+        let mut replies = vec![token, reply(2, Outcome::Failed(Failure::NodeLost)), answer(3)];
+        // No thread is there.
+        inflating.replies(&mut replies);
+        assert_eq!((kept.0.lock().unwrap().len(), node.waiting(), node.tensor_bytes()), (2, 1, 3));
+        inflating.close();
+        assert_eq!(kept.ends().get(&3), Some(&Err(Failure::RunEnded)));
+        inflating.replies(&mut vec![answer(4)]);
+        assert_eq!(kept.ends().get(&4), Some(&Err(Failure::RunEnded)), "after the end, too");
+        assert_eq!((node.waiting(), node.missed()), (0, 2));
+    }
+
+    #[test]
+    fn each_sample_ends_once_also_when_the_run_ends_meanwhile() {
+        let (inflating, kept, node) = inflating();
+        let (begun, has_begun) = mpsc::channel();
+        let gate = Arc::new(Mutex::new(()));
+        let closed = gate.lock().unwrap();
+        let inflaters = Inflaters::spawn(&inflating, 1, &Weak::new(), || {
+            let (begun, gate) = (begun.clone(), Arc::clone(&gate));
+            move |data| {
+                begun.send(()).unwrap();
+                drop(gate.lock().unwrap());
+                Ok(data)
+            }
+        });
+        inflating.replies(&mut (0..3 * BATCH as u64).map(answer).collect());
+        has_begun.recv_timeout(Duration::from_secs(60)).unwrap();
+        let ending = std::thread::spawn(move || drop(inflaters));
+        while kept.0.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(kept.ends().values().all(|end| *end == Err(Failure::RunEnded)), "what nobody has begun fails at once");
+        drop(closed);
+        ending.join().unwrap();
+        let ends = kept.ends();
+        assert_eq!((ends.len(), ends.values().filter(|end| end.is_ok()).count()), (3 * BATCH, BATCH));
+        assert_eq!((node.waiting(), node.missed()), (0, 2 * BATCH as u64));
     }
 }

@@ -499,6 +499,25 @@ mod tests {
     }
 
     #[test]
+    fn tensors_count_with_the_last_part_and_heartbeats_apart() {
+        let lane = lane();
+        let payload = Bytes::from(vec![0; lon_proto::limits::PART_BYTES + 1]);
+        lane.push(Sample { tensor_bytes: 1_000, ..sample(1, payload.clone()) }, Instant::now()).unwrap();
+        let sent_now: u64 = std::iter::from_fn(|| Some(sent(&lane)).filter(|sent| !sent.is_empty()))
+            .flatten()
+            .map(|message| message.encoded_len() as u64)
+            .sum();
+        let heartbeat =
+            DispatchResponse { heartbeat: Some(lon_proto::v1::Heartbeat {}), ..DispatchResponse::default() };
+        let heartbeat_bytes = heartbeat.encoded_len() as u64;
+        accept(&lane, heartbeat).unwrap();
+        let counts = lane.counters.read();
+        assert_eq!((counts.samples_sent, counts.tensor_bytes_out), (1, 1_000));
+        assert_eq!((counts.message_bytes_out, counts.payload_bytes_out), (sent_now, payload.len() as u64));
+        assert_eq!((counts.message_bytes_in, counts.other_bytes_in), (0, heartbeat_bytes));
+    }
+
+    #[test]
     fn a_sample_has_been_sent_when_the_kernel_has_its_last_byte() {
         let lane = lane();
         push(&lane, 1);
@@ -521,8 +540,10 @@ mod tests {
         let later = Instant::now() + Duration::from_secs(61);
         assert!(!lane.expire(later, Duration::from_secs(60), &mut replies), "one sample is not the node");
         assert!(matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_))));
+        assert_eq!(lane.counters.read().unanswered, 1);
         assert!(accept(&lane, answer(id)).unwrap().is_empty());
-        assert_eq!(lane.counters.read().late, 1);
+        let counts = lane.counters.read();
+        assert_eq!((counts.late, counts.unanswered), (1, 0));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
 use lon_proto::codec::Codec;
-use lon_proto::{limits, v1};
+use lon_proto::{CODEC_NONE, limits, v1};
 use tokio::sync::Notify;
 
 use crate::config::{Config, Driver, RunConfig};
@@ -82,7 +82,7 @@ impl Qdl {
     /// The first node that lacks a codec, is busy or cannot be used; the others are let go.
     pub fn start(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
         for (codec, of) in [(config.codec, "of the samples"), (config.response_codec, "for answers")] {
-            check_codec(&self.descriptions, codec, of)?;
+            check_codec(&self.descriptions, codec.name(), of)?;
         }
         let codec = config.codec.name().to_owned();
         let purpose = Purpose::Run { codec, response_codec: config.response_codec.to_string() };
@@ -258,13 +258,13 @@ fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
 }
 
 /// Every node must have the codec. All of them leave bytes as they are, whatever they list.
-fn check_codec(nodes: &[NodeDescription], codec: Codec, of: &'static str) -> Result<(), ConnectError> {
-    let lacks = |node: &&NodeDescription| !codec.is_none() && !node.codecs.iter().any(|known| known == codec.name());
+fn check_codec(nodes: &[NodeDescription], codec: &'static str, of: &'static str) -> Result<(), ConnectError> {
+    let lacks = |node: &&NodeDescription| codec != CODEC_NONE && !node.codecs.iter().any(|known| known == codec);
     match nodes.iter().find(lacks) {
         None => Ok(()),
         Some(NodeDescription { name, address, codecs, .. }) => {
             let known = if codecs.is_empty() { "none".to_owned() } else { codecs.join(", ") };
-            let (name, address, codec) = (name.clone(), address.clone(), codec.name());
+            let (name, address) = (name.clone(), address.clone());
             Err(ConnectError::Codec { name, address, codec, of, known })
         }
     }
@@ -301,5 +301,34 @@ impl Sink for Telling {
 
     fn tick(&self) {
         self.delivered.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, codecs: &[&str]) -> NodeDescription {
+        let description = v1::DescribeResponse {
+            name: name.to_owned(),
+            codecs: codecs.iter().map(|&codec| codec.to_owned()).collect(),
+            ..v1::DescribeResponse::default()
+        };
+        NodeDescription::read("10.0.0.1:9000".parse().unwrap(), description).unwrap()
+    }
+
+    #[test]
+    fn a_node_without_the_codec_is_named_with_what_it_has() {
+        let nodes = [node("N1", &["none", "zstd"]), node("N2", &["none", "lz4"])];
+        check_codec(&nodes, "none", "of the samples").unwrap();
+        check_codec(&nodes[..1], "zstd", "of the samples").unwrap();
+        let error = check_codec(&nodes, "zstd", "of the samples").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "SUT node N2 (10.0.0.1:9000) does not know the codec 'zstd' of the samples; it knows: none, lz4"
+        );
+        let bare = [node("N3", &[])];
+        check_codec(&bare, "none", "for answers").unwrap();
+        assert!(check_codec(&bare, "lz4", "for answers").unwrap_err().to_string().ends_with("it knows: none"));
     }
 }

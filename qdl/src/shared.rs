@@ -346,6 +346,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_to_one_lane_goes_there_however_full_it_is() {
+        let (shared, kept) = shared(Policy::LeastOutstanding);
+        for sample in samples(9) {
+            shared.issue_to(NodeIndex(1), 4, sample, Instant::now());
+        }
+        assert_eq!(shared.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 9]);
+        shared.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
+        kept.0.lock().unwrap().clear();
+        samples(1).for_each(|sample| shared.issue_to(NodeIndex(1), 0, sample, Instant::now()));
+        samples(1).for_each(|sample| shared.issue_to(NodeIndex(2), 0, sample, Instant::now()));
+        let replies = kept.0.lock().unwrap();
+        let failure = |reply: &Reply| match &reply.outcome {
+            Outcome::Failed(failure) => failure.clone(),
+            outcome => panic!("{outcome:?}"),
+        };
+        assert_eq!(replies.iter().map(failure).collect::<Vec<_>>(), [Failure::NodeLost, Failure::NoNode]);
+    }
+
+    #[test]
     fn a_lost_node_gets_nothing_and_its_samples_fail() {
         let (shared, kept) = shared(Policy::LeastOutstanding);
         shared.issue(samples(2), Instant::now());

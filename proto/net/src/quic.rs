@@ -160,33 +160,42 @@ pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<L
 pub async fn connect_within(host_and_port: &str, config: &ClientConfig, patience: Duration) -> io::Result<Link> {
     let host = host_of(host_and_port)?;
     let name = server_name(host)?.to_str().into_owned();
-    let named = |kind, why: String| io::Error::new(kind, format!("cannot connect to {host_and_port} (QUIC): {why}"));
-    let mut last = named(io::ErrorKind::NotFound, "the name has no address".to_owned());
-    let addresses = lookup_host(host_and_port).await.map_err(|error| named(error.kind(), error.to_string()))?;
+    let named = |why: io::Error| io::Error::new(why.kind(), format!("cannot connect to {host_and_port} (QUIC): {why}"));
+    let addresses = lookup_host(host_and_port).await.map_err(named)?;
+    connect_to_any(addresses, &name, config, patience).await.map_err(named)
+}
+
+async fn connect_to_any(
+    addresses: impl Iterator<Item = SocketAddr>,
+    name: &str,
+    config: &ClientConfig,
+    patience: Duration,
+) -> io::Result<Link> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in addresses {
-        let endpoint = match client_endpoint(address) {
-            Ok(endpoint) => endpoint,
-            Err(error) => {
-                last = named(error.kind(), error.to_string());
-                continue;
-            }
-        };
-        let connecting = endpoint
-            .connect_with(config.clone(), address, &name)
-            .map_err(|error: ConnectError| named(io::ErrorKind::InvalidInput, error.to_string()))?;
-        match tokio::time::timeout(patience, connecting).await {
-            Ok(Ok(connection)) => return Ok(Link { endpoint, connection }),
-            Ok(Err(error)) => {
-                let why = explained(&error);
-                last = named(io::Error::from(error).kind(), why);
-            }
+        match tokio::time::timeout(patience, connect_to(address, name, config)).await {
+            Ok(Ok(link)) => return Ok(link),
+            Ok(Err(error)) => last = error,
             Err(_) => {
                 let why = format!("no answer from {address} within {patience:?}{NOTHING_ANSWERS}");
-                last = named(io::ErrorKind::TimedOut, why);
+                last = io::Error::new(io::ErrorKind::TimedOut, why);
             }
         }
     }
     Err(last)
+}
+
+async fn connect_to(address: SocketAddr, name: &str, config: &ClientConfig) -> io::Result<Link> {
+    let endpoint = client_endpoint(address)?;
+    let unusable = |error: ConnectError| io::Error::new(io::ErrorKind::InvalidInput, error.to_string());
+    let connecting = endpoint.connect_with(config.clone(), address, name).map_err(unusable)?;
+    match connecting.await {
+        Ok(connection) => Ok(Link { endpoint, connection }),
+        Err(error) => {
+            let why = explained(&error);
+            Err(io::Error::new(io::Error::from(error).kind(), why))
+        }
+    }
 }
 
 /// What it means when it takes too long.

@@ -323,3 +323,26 @@ async fn a_node_with_a_ca_refuses_clients_without_certificate() {
     let (near, far, _node) = met(&server, &config).await;
     assert!(near.is_ok() && far.is_ok());
 }
+
+/// A host of which one address is dead is still reached, and a dead one is said to be.
+#[tokio::test]
+async fn an_address_where_nothing_answers_is_given_up_for_the_next() {
+    let made = Throwaway::new(&["127.0.0.1"]).unwrap();
+    let config = client_config(Trust::Verified(&made.client().unwrap())).unwrap();
+    let dead = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let silent = dead.local_addr().unwrap();
+    let short = Duration::from_millis(50);
+    let error = connect_within(&silent.to_string(), &config, short).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().contains(&format!("no answer from {silent}")), "{error}");
+
+    let (node, _) = node(&made.server().unwrap());
+    let live = node.local_addr().unwrap();
+    let accept = async { node.accept().await.unwrap().await };
+    // Long enough for a handshake on a busy machine, and waited for once: at the dead address.
+    let addresses = [silent, live].into_iter();
+    let connecting = connect_to_any(addresses, "127.0.0.1", &config, Duration::from_secs(3));
+    let (near, far) = tokio::join!(connecting, accept);
+    assert_eq!(near.unwrap().connection.remote_address(), live);
+    far.unwrap();
+}

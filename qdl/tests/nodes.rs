@@ -1,0 +1,149 @@
+//! Runs and probes against a node of a few lines: what is sent, what comes back, what is counted.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod peer;
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_proto::codec::Codec;
+use peer::{CORRUPT, Peer};
+use qdl::{
+    Config, ConnectError, Driver, Failure, Layer, NodeFailure, NodeIndex, NodeReport, Outcome, Policy, Qdl, Reply, Run,
+    RunConfig, Sample, SampleId, Sink, Wait, reconcile,
+};
+
+const SAMPLES: u64 = 200;
+const SAMPLE_BYTES: usize = 3_000;
+
+#[derive(Default)]
+struct Kept(Mutex<Vec<Reply>>);
+
+impl Sink for Kept {
+    fn replies(&self, replies: &mut Vec<Reply>) {
+        self.0.lock().unwrap().append(replies);
+    }
+    fn node_lost(&self, node: NodeIndex, failure: &NodeFailure) {
+        panic!("{node:?} was lost: {failure}");
+    }
+}
+
+impl Kept {
+    /// Drives the run until so many samples have ended.
+    fn wait(&self, run: &Run, count: usize) {
+        let wait = Wait { until: None, on_delivery: true, spin: Duration::ZERO, linger: Duration::ZERO };
+        while self.0.lock().unwrap().len() < count {
+            run.pump(&wait);
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn connect(peer: &Peer) -> Qdl {
+    Qdl::connect(Config::new(vec![peer.address.to_string().parse().unwrap()])).unwrap()
+}
+
+fn sample(id: u64, first: u8) -> Sample {
+    let payload = Bytes::from([vec![first], vec![id as u8; SAMPLE_BYTES - 1]].concat());
+    Sample { id: SampleId(id), tensor_bytes: payload.len() as u64, payload }
+}
+
+fn drivers() -> [Driver; 2] {
+    [Driver::Inline, Driver::Threads(NonZeroUsize::MIN)]
+}
+
+/// Where the two ends differ, sockets aside: the peer does not count those.
+fn differences(report: &NodeReport) -> Vec<String> {
+    let found = reconcile(report).into_iter().filter(|difference| difference.layer != Layer::Socket);
+    found.map(|difference| difference.to_string()).collect()
+}
+
+fn whole_run(codec: Codec, driver: Driver, policy: Policy) {
+    let peer = Peer::start(false);
+    let qdl = connect(&peer);
+    let kept = Arc::new(Kept::default());
+    let config = RunConfig { response_codec: codec, ..RunConfig::new(policy, driver) };
+    let run = qdl.start(&config, Arc::clone(&kept) as _).unwrap();
+    run.issue((0..SAMPLES).map(|id| sample(id, 1)), Instant::now());
+    kept.wait(&run, SAMPLES as usize);
+    let live = run.traffic()[0];
+    assert!(live.socket_bytes_out >= live.message_bytes_out && live.message_bytes_out > SAMPLES * SAMPLE_BYTES as u64);
+    let report = run.end().remove(0);
+    assert_eq!(peer.heard().starts[0].response_codec, codec.to_string());
+    for reply in kept.0.lock().unwrap().iter() {
+        let Outcome::Done(answer) = &reply.outcome else { panic!("{codec}: {reply:?}") };
+        assert_eq!(answer.data, sample(reply.id.0, 1).payload, "{codec}");
+        assert_eq!(answer.stages.inflate_ns > 0, !codec.is_none(), "{codec}");
+    }
+    assert_eq!(differences(&report), Vec::<String>::new(), "{codec} {driver:?}");
+    assert_eq!(report.counts.tensor_bytes_in, SAMPLES * SAMPLE_BYTES as u64);
+    assert!(report.local.unwrap().is_loopback());
+    assert_eq!((report.traffic.retransmits.is_some(), report.counts.other_bytes_out > 0), (true, true));
+    assert!(qdl.control_traffic()[0].0 > 0);
+}
+
+#[test]
+fn both_ends_count_the_same_with_every_codec_and_driver() {
+    for name in Codec::NAMES {
+        for driver in drivers() {
+            whole_run(name.parse().unwrap(), driver, Policy::LeastOutstanding);
+            whole_run(name.parse().unwrap(), driver, Policy::Pull);
+        }
+    }
+}
+
+/// With a codec. Without one, there is nothing to be wrong with an answer's bytes.
+#[test]
+fn an_answer_that_cannot_be_inflated_fails_alone() {
+    for name in Codec::NAMES {
+        let peer = Peer::start(false);
+        let kept = Arc::new(Kept::default());
+        let response_codec: Codec = name.parse().unwrap();
+        let config = RunConfig { response_codec, ..RunConfig::new(Policy::LeastOutstanding, Driver::Inline) };
+        let run = connect(&peer).start(&config, Arc::clone(&kept) as _).unwrap();
+        run.issue((0..10).map(|id| sample(id, if id == 4 { CORRUPT } else { 1 })), Instant::now());
+        kept.wait(&run, 10);
+        let report = run.end().remove(0);
+        let is_wrong = |reply: &&Reply| matches!(&reply.outcome, Outcome::Failed(Failure::Inflate(_)));
+        let replies = kept.0.lock().unwrap();
+        let wrong: Vec<_> = replies.iter().filter(is_wrong).map(|reply| reply.id.0).collect();
+        let expected = if response_codec.is_none() { vec![] } else { vec![4] };
+        assert_eq!((wrong, replies.len()), (expected.clone(), 10), "{name}");
+        assert_eq!(report.counts.not_inflated, expected.len() as u64);
+    }
+}
+
+#[test]
+fn a_probe_is_claimed_as_such_and_goes_where_it_is_told() {
+    let peer = Peer::start(true);
+    let qdl = connect(&peer);
+    for driver in drivers() {
+        peer.heard().samples.clear();
+        let kept = Arc::new(Kept::default());
+        let mut config = RunConfig::new(Policy::LeastOutstanding, driver);
+        config.connections = NonZeroUsize::new(3).unwrap();
+        let run = qdl.probe(&config, Arc::clone(&kept) as _).unwrap();
+        assert_eq!((run.lanes(NodeIndex(0)), run.lanes(NodeIndex(1))), (3, 0));
+        for id in 0..30 {
+            run.issue_to(NodeIndex(0), 1, sample(id, 1), Instant::now());
+        }
+        kept.wait(&run, 30);
+        drop(run);
+        let mut by_stream = peer.heard().samples.clone();
+        by_stream.sort_unstable();
+        assert_eq!(by_stream, [0, 0, 30]);
+    }
+    assert_eq!((peer.heard().probes, peer.heard().starts.len()), (2, 0));
+}
+
+#[test]
+fn a_node_that_cannot_be_probed_is_named() {
+    let peer = Peer::start(false);
+    let config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
+    let refused = connect(&peer).probe(&config, Arc::new(Kept::default())).err().unwrap();
+    assert!(matches!(refused, ConnectError::CannotProbe { .. }));
+    let text = refused.to_string();
+    assert!(text.contains(&peer.address.to_string()) && text.contains("cannot be probed"), "{text}");
+}

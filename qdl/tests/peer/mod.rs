@@ -1,0 +1,156 @@
+//! A node of a few lines: answers each sample with the sample itself, in the codec that it was asked for, and counts.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use lon_proto::WIRE_VERSION;
+use lon_proto::codec::{Codec, Encoder, Layout};
+use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
+use lon_proto::v1::{
+    DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest,
+    FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
+};
+use prost::Message as _;
+use tokio::sync::mpsc;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
+
+/// A sample that begins with this is answered with what no encoder made.
+pub const CORRUPT: u8 = 0xFF;
+
+/// What the node was asked and what it did.
+#[derive(Default)]
+pub struct Heard {
+    /// What a run was claimed with.
+    pub starts: Vec<StartRunRequest>,
+    /// Claims to probe.
+    pub probes: u64,
+    /// Samples by the stream they came on.
+    pub samples: Vec<u64>,
+    counts: EndRunResponse,
+}
+
+/// A node that runs until the process ends: tests are short.
+pub struct Peer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    heard: Arc<Mutex<Heard>>,
+}
+
+struct Node {
+    can_be_probed: bool,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Peer {
+    /// Starts it on a free port.
+    pub fn start(can_be_probed: bool) -> Peer {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heard = Arc::<Mutex<Heard>>::default();
+        let node = Node { can_be_probed, heard: Arc::clone(&heard) };
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                listener.set_nonblocking(true).unwrap();
+                let incoming = TcpIncoming::from(tokio::net::TcpListener::from_std(listener).unwrap());
+                let server = tonic::transport::Server::builder().add_service(SutNodeServer::new(node));
+                server.serve_with_incoming(incoming).await.unwrap();
+            });
+        });
+        Peer { address, heard }
+    }
+
+    /// What it heard until now.
+    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap()
+    }
+}
+
+fn claimed() -> Response<StartRunResponse> {
+    let (max_samples_in_flight, max_bytes_in_flight, max_sample_bytes) = (1024, 1 << 30, 1 << 30);
+    Response::new(StartRunResponse { max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples: 8 })
+}
+
+#[tonic::async_trait]
+impl SutNode for Node {
+    async fn get_name(&self, request: Request<GetNameRequest>) -> Result<Response<GetNameResponse>, Status> {
+        Ok(Response::new(GetNameResponse { nonce: request.into_inner().nonce, name: "N1".to_owned() }))
+    }
+
+    async fn describe(&self, _: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
+        let codecs = Codec::NAMES.iter().map(|&name| name.to_owned()).collect();
+        let name = "N1".to_owned();
+        Ok(Response::new(DescribeResponse { wire_version: WIRE_VERSION, name, codecs, ..Default::default() }))
+    }
+
+    async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
+        let mut heard = self.heard.lock().unwrap();
+        heard.starts.push(request.into_inner());
+        heard.counts = EndRunResponse::default();
+        Ok(claimed())
+    }
+
+    async fn probe(&self, _: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        if !self.can_be_probed {
+            return Err(Status::unimplemented("no such call"));
+        }
+        self.heard.lock().unwrap().probes += 1;
+        Ok(claimed())
+    }
+
+    type DispatchStream = BoxStream<'static, Result<DispatchResponse, Status>>;
+
+    async fn dispatch(
+        &self,
+        request: Request<Streaming<DispatchRequest>>,
+    ) -> Result<Response<Self::DispatchStream>, Status> {
+        let mut incoming = request.into_inner();
+        let (answers, mut answered) = mpsc::unbounded_channel();
+        let heard = Arc::clone(&self.heard);
+        let codec =
+            heard.lock().unwrap().starts.last().map_or(Codec::None, |start| start.response_codec.parse().unwrap());
+        let stream = {
+            let mut heard = heard.lock().unwrap();
+            heard.samples.push(0);
+            heard.samples.len() - 1
+        };
+        tokio::spawn(async move {
+            let mut encoder = Encoder::new(codec);
+            while let Some(Ok(message)) = incoming.next().await {
+                if message.open.is_none() {
+                    let answer = answer(&message, &mut encoder);
+                    let mut heard = heard.lock().unwrap();
+                    heard.samples[stream] += 1;
+                    heard.counts.samples_received += 1;
+                    heard.counts.message_bytes_in += message.encoded_len() as u64;
+                    heard.counts.message_bytes_out += answer.encoded_len() as u64;
+                    heard.counts.tensor_bytes_in += message.data.len() as u64;
+                    heard.counts.tensor_bytes_out += message.data.len() as u64;
+                    let _ = answers.send(Ok(answer));
+                }
+            }
+        });
+        Ok(Response::new(stream::poll_fn(move |cx| answered.poll_recv(cx)).boxed()))
+    }
+
+    async fn flush(&self, _: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
+        Ok(Response::new(FlushResponse {}))
+    }
+
+    async fn end_run(&self, _: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
+        Ok(Response::new(self.heard.lock().unwrap().counts.clone()))
+    }
+}
+
+/// Of samples of one part.
+fn answer(message: &DispatchRequest, encoder: &mut Encoder) -> DispatchResponse {
+    let data = match message.data.first() {
+        Some(&CORRUPT) => Bytes::from_static(&[0xEE; 20]),
+        _ => encoder.encode(&message.data, Layout::Elements { element_bytes: 1 }).unwrap(),
+    };
+    DispatchResponse { id: message.id, last: true, total_len: data.len() as u64, data, ..Default::default() }
+}
