@@ -83,7 +83,9 @@ impl Coder {
             self.inflater = None;
         }
         let (_, inflater) = self.inflater.get_or_insert_with(|| (key, Inflater::new(codec, max_raw_bytes)));
-        inflater.inflate(wrapped).map_err(|error| format!("the sample cannot be inflated: {error}"))
+        let inflated = inflater.inflate(wrapped);
+        // Its level is the sender's business.
+        inflated.map_err(|error| format!("the sample cannot be inflated: {}: {}", codec.name(), error.reason))
     }
 
     /// An answer as it leaves the node.

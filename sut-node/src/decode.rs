@@ -325,3 +325,101 @@ pub(crate) fn default_threads() -> NonZeroUsize {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+    use crate::run::Purpose;
+
+    fn pool(samples: u64, bytes: u64) -> Arc<DecodePool> {
+        DecodePool::new(NonZeroUsize::MIN, Window { samples, bytes })
+    }
+
+    fn lane() -> Arc<Lane> {
+        let purpose = Purpose::Run(crate::codecs::Codecs::NONE);
+        Lane::new(Arc::new(Run::new(Bytes::new(), String::new(), Limits::default(), purpose, None)))
+    }
+
+    fn push(pool: &DecodePool, lane: &Arc<Lane>, count: u64, bytes: usize) {
+        lane.expect_answers(count);
+        let wrapped =
+            |id| Wrapped { lane: Arc::clone(lane), id, bytes: Bytes::from(vec![0; bytes]), queued_at: Instant::now() };
+        pool.push((0..count).map(wrapped));
+    }
+
+    fn taken(pool: &Arc<DecodePool>) -> Vec<(Wrapped, Inflated)> {
+        let mut batch = Vec::new();
+        assert!(pool.take(&mut batch));
+        batch
+    }
+
+    /// A thread that takes; gets what it is given once there is room.
+    fn taker(pool: &Arc<DecodePool>) -> JoinHandle<usize> {
+        let pool = Arc::clone(pool);
+        let taker = std::thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || taken(&pool).len()
+        });
+        while pool.lock().idle == 0 {
+            std::thread::yield_now();
+        }
+        taker
+    }
+
+    #[test]
+    fn no_more_samples_are_inflated_than_the_window_has_room_for() {
+        let (pool, lane) = (pool(3, u64::MAX), lane());
+        push(&pool, &lane, 5, 1);
+        let mut inflated = taken(&pool);
+        assert_eq!(inflated.iter().map(|(wrapped, _)| wrapped.id).collect::<Vec<_>>(), [0, 1, 2]);
+        let taker = taker(&pool);
+        assert_eq!(pool.lock().waiting.len(), 2);
+        inflated.pop();
+        assert_eq!(taker.join().unwrap(), 1);
+    }
+
+    #[test]
+    fn inflated_bytes_are_bounded_and_one_sample_always_fits() {
+        let (pool, lane) = (pool(100, 1000), lane());
+        push(&pool, &lane, 3, TAKE_BYTES);
+        let mut first = taken(&pool);
+        assert_eq!(first.len(), 1, "large ones are taken one by one");
+        first[0].1.grow(999);
+        let mut second = taken(&pool);
+        second[0].1.grow(5000);
+        let taker = taker(&pool);
+        drop(second);
+        assert_eq!(taker.join().unwrap(), 1);
+        first[0].1.grow(10_000);
+        push(&pool, &lane, 1, 1);
+        drop(first);
+        assert_eq!(taken(&pool).len(), 1);
+        let state = pool.lock();
+        assert_eq!((state.samples, state.bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_batch_is_of_one_lane() {
+        let pool = pool(100, 1000);
+        let (one, other) = (lane(), lane());
+        for lane in [&one, &one, &other, &one] {
+            push(&pool, lane, 1, 1);
+        }
+        assert_eq!([(); 3].map(|()| taken(&pool).len()), [2, 1, 1]);
+    }
+
+    #[test]
+    fn what_waits_of_a_run_that_ended_is_let_go() {
+        let pool = pool(100, 1000);
+        let (ended, other) = (lane(), lane());
+        push(&pool, &ended, 2, 1);
+        push(&pool, &other, 1, 1);
+        ended.run.end();
+        pool.discard_ended();
+        assert_eq!(ended.run.report().samples_failed, 2);
+        pool.close();
+        assert!(Arc::ptr_eq(&taken(&pool)[0].0.lane, &other));
+        assert!(!pool.take(&mut Vec::new()));
+    }
+}

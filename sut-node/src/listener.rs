@@ -223,6 +223,37 @@ mod tests {
         }
     }
 
+    /// Three threads, this one among them: each gets every third, and nobody loses its place on the way.
+    #[tokio::test]
+    async fn connections_are_spread_in_turn() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let room = || {
+            let (grpc, _) = mpsc::channel(4);
+            let (tcp, room) = mpsc::channel(4);
+            (Reception { tls: None, doors: Doors { grpc, tcp } }, room)
+        };
+        let (here, mut room_here) = room();
+        let (doors, arrivals): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(MAX_HANDSHAKES)).unzip();
+        let mut rooms_elsewhere = Vec::new();
+        for arrivals in arrivals {
+            let (elsewhere, room) = room();
+            tokio::spawn(receive(arrivals, elsewhere, std::future::pending()));
+            rooms_elsewhere.push(room);
+        }
+        tokio::spawn(listen(listener, here, doors, std::future::pending()));
+        let mut kept = Vec::new();
+        for _ in 0..2 {
+            // One after the other, so that it is known whose turn it is.
+            kept.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
+            room_here.recv().await.unwrap();
+            for room in &mut rooms_elsewhere {
+                kept.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
+                room.recv().await.unwrap();
+            }
+        }
+    }
+
     #[tokio::test]
     async fn shutdown_closes_the_port_and_ends_handshakes() {
         let node = node(None).await;

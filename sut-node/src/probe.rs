@@ -29,14 +29,14 @@ pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, String> {
     let Some(asked) = sample.first_chunk() else { return Ok(Bytes::new()) };
     let asked = u64::from_le_bytes(*asked);
     match usize::try_from(asked) {
-        Ok(len) if len <= MAX_ANSWER_BYTES => Ok(noise().slice(..len)),
+        Ok(len) if len <= MAX_ANSWER_BYTES => Ok(Bytes::from_static(&noise()[..len])),
         _ => Err(format!("an answer of {asked} bytes was asked for; a probe answers {MAX_ANSWER_BYTES} at most")),
     }
 }
 
 /// Bytes that do not compress, the same at every call and in every process.
-pub(crate) fn noise() -> &'static Bytes {
-    static NOISE: LazyLock<Bytes> = LazyLock::new(|| {
+pub(crate) fn noise() -> &'static [u8] {
+    static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
         // Marsaglia's xorshift with a multiplication: good enough for any compressor, and two lines.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = || {
@@ -45,8 +45,7 @@ pub(crate) fn noise() -> &'static Bytes {
             state ^= state >> 27;
             state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes()
         };
-        let bytes: Vec<u8> = std::iter::repeat_with(&mut next).take(MAX_ANSWER_BYTES / 8).flatten().collect();
-        Bytes::from(bytes)
+        std::iter::repeat_with(&mut next).take(MAX_ANSWER_BYTES / 8).flatten().collect()
     });
     &NOISE
 }

@@ -460,7 +460,8 @@ pub mod sut_node_client {
             self.inner.unary(req, path, codec).await
         }
         /// Claims the node to measure the fabric: the same lease as StartRun, over which the node answers each sample itself,
-        /// with as many bytes as its first eight bytes say (little-endian), and no backend is asked.
+        /// with as many bytes as its first eight bytes say (little-endian; 1 MiB at most, else that sample fails; none when
+        /// it is shorter), and no backend is asked.
         pub async fn probe(
             &mut self,
             request: impl tonic::IntoRequest<super::ProbeRequest>,
@@ -579,7 +580,8 @@ pub mod sut_node_server {
             tonic::Status,
         >;
         /// Claims the node to measure the fabric: the same lease as StartRun, over which the node answers each sample itself,
-        /// with as many bytes as its first eight bytes say (little-endian), and no backend is asked.
+        /// with as many bytes as its first eight bytes say (little-endian; 1 MiB at most, else that sample fails; none when
+        /// it is shorter), and no backend is asked.
         async fn probe(
             &self,
             request: tonic::Request<super::ProbeRequest>,
