@@ -19,5 +19,6 @@ mod sums;
 pub mod synthetic;
 
 pub use lon_proto::CODEC_NONE;
+pub use lon_proto::codec::Codec;
 pub use lon_proto::limits::PART_BYTES;
 pub use sums::SumError;
