@@ -62,6 +62,24 @@ pub fn measure(dataset: &Dataset, codecs: &[Codec], samples: usize) -> Result<Ve
     codecs.iter().map(|&codec| figures(dataset, codec, &raws)).collect()
 }
 
+/// What each codec makes of all samples together: raw bytes over encoded bytes. For small datasets.
+///
+/// # Errors
+/// A sample that cannot be read or encoded.
+pub fn ratios(dataset: &Dataset, codecs: &[Codec]) -> Result<Vec<f64>, DatasetError> {
+    let mut encoders: Vec<Encoder> = codecs.iter().map(|&codec| Encoder::new(codec)).collect();
+    let (mut raw_bytes, mut encoded_bytes) = (0, vec![0; codecs.len()]);
+    for index in 0..dataset.total_count() {
+        let raw = dataset.raw(index)?;
+        raw_bytes += raw.len();
+        for (encoder, bytes) in encoders.iter_mut().zip(&mut encoded_bytes) {
+            let told = |source| DatasetError::Codec { dataset: dataset.name().to_owned(), index, source };
+            *bytes += encoder.encode(&raw, Layout::Sample).map_err(told)?.len();
+        }
+    }
+    Ok(encoded_bytes.into_iter().map(|bytes| raw_bytes as f64 / bytes.max(1) as f64).collect())
+}
+
 fn figures(dataset: &Dataset, codec: Codec, raws: &[(usize, Bytes)]) -> Result<Figures, DatasetError> {
     if codec.is_none() {
         let none = f64::INFINITY;

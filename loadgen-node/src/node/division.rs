@@ -39,7 +39,7 @@ pub(crate) struct DivisionFacts<'a> {
 /// Why a run is none for the Network division.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DivisionError {
-    #[error("the Network division has the scenarios Server and Offline, not {}: --division open runs it", _0.name())]
+    #[error("the Network division has the scenarios Server and Offline, not {}: --division open runs it", .0.name())]
     Scenario(Scenario),
     #[error("the Network division has no rules for benchmark {benchmark} (it knows {known}): --division open runs it")]
     Benchmark { benchmark: &'static str, known: String },
@@ -156,8 +156,10 @@ impl HostIds<'_> {
 
 #[cfg(test)]
 mod tests {
+    use lon_qsl::benchmark::ROUNDS;
+
     use super::*;
-    use crate::conf::rules::RULES;
+    use crate::conf::rules::{RULES, Rules};
 
     fn benchmark(name: &str) -> &'static Benchmark {
         Benchmark::find(name).unwrap()
@@ -241,12 +243,7 @@ mod tests {
     #[test]
     fn rounds_that_the_rules_do_not_know_are_refused() {
         assert!(refusal(DivisionFacts { round: "v9.0", ..facts("bert") }).contains("v9.0"));
-        for rules in &RULES {
-            assert_eq!(
-                rules.round.name,
-                lon_qsl::benchmark::ROUNDS[RULES.iter().position(|r| r.round == rules.round).unwrap()]
-            );
-        }
+        assert_eq!(RULES.each_ref().map(|rules| rules.round.name), ROUNDS);
     }
 
     #[test]
@@ -263,7 +260,7 @@ mod tests {
 
     #[test]
     fn benchmarks_have_the_names_of_official_config_files() {
-        let newest = RULES[RULES.len() - 1];
+        let newest = Rules::newest();
         // Left the rules before the rounds that are known.
         let retired = ["dlrm", "rnnt", "ssd-mobilenet"];
         let models = newest.models();
