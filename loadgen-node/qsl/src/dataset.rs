@@ -67,7 +67,8 @@ pub enum DatasetError {
     Needed(&'static str, &'static str),
     /// The benchmark's own data cannot be read yet.
     #[error(
-        "the dataset of {0} has to be given with --dataset; so far synthetic:DTYPE[DIMS]xCOUNT (any shape), for example {1}"
+        "the dataset of {0} has to be given with --dataset; so far synthetic:DTYPE[DIMS]xCOUNT (any shape), \
+         for example {1}"
     )]
     NotYet(&'static str, &'static str),
     /// A file is missing, truncated or altered.

@@ -268,7 +268,8 @@ mod tests {
     fn a_rule_for_every_round_and_only_one() {
         let rule = |rounds: &str| {
             format!(
-                "[[network]]\nrounds = {rounds}\ningress = [\"none\"]\negress = [\"none\"]\nallows = \"\"\nsource = \"\"\n"
+                "[[network]]\nrounds = {rounds}\ningress = [\"none\"]\negress = [\"none\"]\n\
+                 allows = \"\"\nsource = \"\"\n"
             )
         };
         assert!(fault(&rule("[\"v5.0\"]")).contains("0 compression rules for round v5.1"));
