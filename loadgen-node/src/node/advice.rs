@@ -35,7 +35,8 @@ fn text(benchmark: &Benchmark, dataset: &str, figures: &[Figures], round: &str) 
         "--compression", "ratio", "encode", "inflate", "wins below"
     );
     for figure in figures {
-        let [encode, inflate] = [figure.encode_bytes_per_s, figure.inflate_bytes_per_s].map(|s| format!("{:.0} MB/s", s / 1e6));
+        let [encode, inflate] =
+            [figure.encode_bytes_per_s, figure.inflate_bytes_per_s].map(|s| format!("{:.0} MB/s", s / 1e6));
         let wins = figure.break_even_bits_per_s().map_or("never".to_owned(), |bits| rate(Some(bits)));
         let codec = figure.codec.to_string();
         let allowed = allowed(benchmark, figure.codec, round);

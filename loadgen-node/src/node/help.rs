@@ -26,7 +26,8 @@ Settings have LoadGen's config keys and units: target_qps, target_latency (ms), 
 them; a wrong key lists the right ones. Unless set: target_qps 1, min_duration 10000,
 min_query_count 100. `loadgen-node conf` shows what a run would use, and what it would take.";
 
-pub(crate) const PROBE: &str = "Measures each node alone, then all of them at once: round trips of requests of several sizes,
+pub(crate) const PROBE: &str =
+    "Measures each node alone, then all of them at once: round trips of requests of several sizes,
 goodput towards the SUT, back, and both at once, and round trips while both are full. Samples
 travel as in a run, over the same transport and connections; only the backend is left out.
 Then: how many samples per second of each MLPerf benchmark that would carry.

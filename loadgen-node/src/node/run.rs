@@ -144,9 +144,9 @@ fn drive<'a>(
 fn one_host(nodes: &[NodeDescription]) -> Option<String> {
     let machine_id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let ours = HostIds { machine_id: machine_id.trim(), boot_id: &boot_id() };
-    let theirs = nodes.iter().map(|node| {
-        (node.name.as_str(), HostIds { machine_id: &node.host.machine_id, boot_id: &node.host.boot_id })
-    });
+    let theirs = nodes
+        .iter()
+        .map(|node| (node.name.as_str(), HostIds { machine_id: &node.host.machine_id, boot_id: &node.host.boot_id }));
     division::one_host(ours, theirs)
 }
 

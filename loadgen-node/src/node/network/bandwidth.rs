@@ -45,10 +45,9 @@ impl Bandwidth {
     pub(crate) fn new(from: &Sources<'_>) -> Bandwidth {
         let samples_per_s = samples_per_s(from.outcome);
         let required = from.formula.zip(samples_per_s).map(|(formula, rate)| formula.required(rate, None));
-        let probed = from.probed.map_or_else(PerDirection::default, |goodput| PerDirection {
-            ingress: goodput.up,
-            egress: goodput.down,
-        });
+        let probed = from
+            .probed
+            .map_or_else(PerDirection::default, |goodput| PerDirection { ingress: goodput.up, egress: goodput.down });
         let verdict = match (from.formula, required) {
             (None, _) => "nothing is required: not a benchmark of the Network division".to_owned(),
             (Some(_), None) => "what is required is not known: nothing was answered".to_owned(),

@@ -76,7 +76,8 @@ fn ends(finished: &Finished<'_>) -> String {
 }
 
 fn both(of: &PerDirection) -> String {
-    format!("ingress {}, egress {}", rate(of.ingress), rate(of.egress))
+    let shown = |bits_per_s| if bits_per_s == Some(0.0) { "negligible".to_owned() } else { rate(bits_per_s) };
+    format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
 }
 
 /// Decimal, in the unit that fits.

@@ -4,7 +4,7 @@
 //! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
 //! over QUIC the payload of UDP). The last two are counted at both ends.
 
-use qdl::{NodeReport, NicTraffic};
+use qdl::{NicTraffic, NodeReport};
 use serde_json::{Value, json};
 
 use super::nics::{NicUse, unexplained};
@@ -16,10 +16,14 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
     let (args, network) = (finished.args, &finished.network);
     let reports = &finished.reports;
     let nodes = finished.nodes.iter().zip(reports).map(|(node, report)| {
-        let mut json = layers(std::slice::from_ref(report));
-        json["name"] = node.name.as_str().into();
-        json["address"] = node.address.to_string().into();
-        json["samples"] = report.counts.samples_sent.into();
+        let mut json = json!({
+            "name": node.name,
+            "address": node.address.to_string(),
+            "samples": report.counts.samples_sent,
+        });
+        if let (Value::Object(json), Value::Object(layers)) = (&mut json, layers(std::slice::from_ref(report))) {
+            json.extend(layers);
+        }
         json["retransmits"] = retransmits(report);
         json["nic"] = report.sut.as_ref().ok().and_then(|sut| sut.nic.as_ref()).map_or(Value::Null, |nic| {
             let sockets = report.sut.as_ref().map_or((0, 0), |sut| (sut.socket_bytes_in, sut.socket_bytes_out));
@@ -68,9 +72,7 @@ pub(crate) fn split(finished: &Finished<'_>) -> Value {
 /// Every round trip for a name, before the run and after it.
 pub(crate) fn name_round_trips(finished: &Finished<'_>) -> Value {
     let trips = finished.names.iter().flat_map(|name| &name.trips).zip(finished.nodes.iter().cycle());
-    let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
-        json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok() })
-    };
+    let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok() });
     trips.map(trip).collect()
 }
 

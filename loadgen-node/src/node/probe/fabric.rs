@@ -179,12 +179,10 @@ mod tests {
         assert_eq!(gbit_s(94_123_456.7), 0.0941235);
         assert_eq!(gbit_s(31_234_567_890.0), 31.2346);
         assert_eq!(gbit_s(0.0), 0.0);
-        assert_eq!([Some(94.12e6), Some(31.2e9), Some(1234.0), None].map(rate), [
-            "94.1 Mbit/s",
-            "31.2 Gbit/s",
-            "1.23 kbit/s",
-            "-"
-        ]);
+        assert_eq!(
+            [Some(94.12e6), Some(31.2e9), Some(1234.0), None].map(rate),
+            ["94.1 Mbit/s", "31.2 Gbit/s", "1.23 kbit/s", "-"]
+        );
     }
 
     #[test]

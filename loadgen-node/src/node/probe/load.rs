@@ -105,7 +105,8 @@ impl Load {
         max_bytes: u64,
     ) -> Result<Flood, ProbeError> {
         let start = Instant::now();
-        let mut flows: Vec<Flow> = nodes.iter().map(|&(node, rtt)| Flow::new(node, self.bulk_lanes(node), rtt)).collect();
+        let mut flows: Vec<Flow> =
+            nodes.iter().map(|&(node, rtt)| Flow::new(node, self.bulk_lanes(node), rtt)).collect();
         let mut tickets = std::collections::HashMap::new();
         let (mut meter, mut trips) = (Meter::new(start, time), Vec::new());
         let (trip_payload, mut trip_under_way) = (self.payloads(ASKING_BYTES, 8)[0].clone(), false);

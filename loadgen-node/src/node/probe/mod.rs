@@ -19,8 +19,8 @@ use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
 
 use self::fabric::Direction;
 pub(crate) use self::fabric::{Fabric, Goodput, NodeFabric, gbit_s, rate};
-pub(crate) use self::load::ProbeError;
 use self::load::Load;
+pub(crate) use self::load::ProbeError;
 use super::args::{ProbeArgs, ProbeLimits};
 use super::carries;
 use super::dial::dial;
