@@ -86,7 +86,7 @@ impl Qdl {
         }
         let codec = config.codec.name().to_owned();
         let purpose = Purpose::Run { codec, response_codec: config.response_codec.to_string() };
-        self.begin(config, sink, purpose)
+        self.begin(config, sink, &purpose)
     }
 
     /// Claims every node to measure the fabric: like a run, except that the node answers each sample itself, with as many
@@ -96,12 +96,12 @@ impl Qdl {
     /// The first node that is busy or cannot be probed; the others are let go.
     pub fn probe(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
         let config = RunConfig { codec: Codec::None, response_codec: Codec::None, ..config.clone() };
-        self.begin(&config, sink, Purpose::Probe)
+        self.begin(&config, sink, &Purpose::Probe)
     }
 
-    fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: Purpose) -> Result<Run, ConnectError> {
+    fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: &Purpose) -> Result<Run, ConnectError> {
         let run_id = random_run_id()?;
-        let claims = self.claim(&run_id, &purpose)?;
+        let claims = self.claim(&run_id, purpose)?;
         let begun = self.begin_claimed(config, sink, &claims, &run_id);
         let (run, opened) = begun.inspect_err(|_| self.let_go(&run_id))?;
         let outcomes = run.wait_open(opened);

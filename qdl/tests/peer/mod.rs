@@ -19,24 +19,24 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
 /// A sample that begins with this is answered with what no encoder made.
-pub const CORRUPT: u8 = 0xFF;
+pub(crate) const CORRUPT: u8 = 0xFF;
 
 /// What the node was asked and what it did.
 #[derive(Default)]
-pub struct Heard {
+pub(crate) struct Heard {
     /// What a run was claimed with.
-    pub starts: Vec<StartRunRequest>,
+    pub(crate) starts: Vec<StartRunRequest>,
     /// Claims to probe.
-    pub probes: u64,
+    pub(crate) probes: u64,
     /// Samples by the stream they came on.
-    pub samples: Vec<u64>,
+    pub(crate) samples: Vec<u64>,
     counts: EndRunResponse,
 }
 
 /// A node that runs until the process ends: tests are short.
-pub struct Peer {
+pub(crate) struct Peer {
     /// Where it listens.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     heard: Arc<Mutex<Heard>>,
 }
 
@@ -47,7 +47,7 @@ struct Node {
 
 impl Peer {
     /// Starts it on a free port.
-    pub fn start(can_be_probed: bool) -> Peer {
+    pub(crate) fn start(can_be_probed: bool) -> Peer {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heard = Arc::<Mutex<Heard>>::default();
@@ -65,7 +65,7 @@ impl Peer {
     }
 
     /// What it heard until now.
-    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap()
     }
 }
