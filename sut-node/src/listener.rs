@@ -73,14 +73,14 @@ pub(crate) async fn listen(
     let mut handshakes = JoinSet::new();
     let places = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     let mut complaints = Complaints::default();
-    let mut turns = (0..=elsewhere.len()).cycle();
+    let mut turns = std::iter::once(None).chain(elsewhere.iter().map(Some)).cycle();
     let accepting = async {
         loop {
             // The place comes first: who has none stays in the backlog.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             while handshakes.try_join_next().is_some() {}
             match listener.accept().await {
-                Ok((tcp, peer)) => match turns.next().and_then(|turn| elsewhere.get(turn)) {
+                Ok((tcp, peer)) => match turns.next().flatten() {
                     Some(door) => send_elsewhere(door, tcp, peer, place),
                     None => drop(handshakes.spawn(welcome(tcp, peer, reception.clone(), place))),
                 },
