@@ -4,6 +4,7 @@
 //! - `demo`: the one command that needs nothing
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `input`: flags, settings, files and models that do not fit
+//! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `overload`: more than the SUT can take
@@ -16,6 +17,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod demo;
+mod fabric;
 mod input;
 mod loss;
 mod nodes;
