@@ -5,6 +5,7 @@
 
 pub mod fabric;
 pub mod iperf;
+pub mod json;
 pub mod peer;
 pub mod process;
 pub mod run_folder;

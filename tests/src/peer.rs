@@ -14,6 +14,7 @@ use bytes::Bytes;
 use lon_net::io::SocketCounters;
 use lon_net::tls::ServerTls;
 use lon_proto::WIRE_VERSION;
+use lon_proto::codec::Codec;
 use lon_proto::v1::{DispatchRequest, DispatchResponse, FlushRequest, StartRunRequest};
 use tokio::sync::oneshot;
 use tonic::Status;
@@ -37,6 +38,8 @@ pub struct Manners {
     pub name: String,
     /// The wire version it claims.
     pub wire_version: u32,
+    /// The codecs that it claims to know.
+    pub codecs: Vec<String>,
     /// Returns the nonce it was sent.
     pub honest_nonce: bool,
     /// Opens the stream that Dispatch asks for, instead of leaving the caller waiting.
@@ -53,6 +56,7 @@ impl Manners {
         Manners {
             name: name.to_owned(),
             wire_version: WIRE_VERSION,
+            codecs: Codec::NAMES.map(str::to_owned).to_vec(),
             honest_nonce: true,
             opens: true,
             later_name: None,

@@ -23,7 +23,8 @@ impl TestRun {
         TestRun::of("digits", scenario)
     }
 
-    fn of(benchmark: &str, scenario: &str) -> TestRun {
+    /// A run of this benchmark and scenario.
+    pub fn of(benchmark: &str, scenario: &str) -> TestRun {
         let folder = RunFolder::new();
         let run = TestRun { args: vec!["run".to_owned()], host: None, folder };
         let out = run.folder.arg().to_owned();

@@ -78,6 +78,7 @@ impl SutNode for Scripted {
             wire_version: self.manners.wire_version,
             name: self.manners.name.clone(),
             backend: Some(Backend { engine: "scripted".to_owned(), ..Backend::default() }),
+            codecs: self.manners.codecs.clone(),
             ..DescribeResponse::default()
         }))
     }
