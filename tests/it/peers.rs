@@ -44,7 +44,7 @@ impl Outcome {
 }
 
 /// A short run against a peer with these manners on each way, all at once.
-fn outcomes(manners: &Manners, more: &[&str]) -> Vec<Outcome> {
+fn outcomes(manners: &Manners, more: &[&str]) -> [Outcome; 6] {
     let begun = Way::ALL.map(|way| {
         let paved = way.paved();
         let peer = paved.peer(manners.clone());
@@ -52,15 +52,10 @@ fn outcomes(manners: &Manners, more: &[&str]) -> Vec<Outcome> {
         let (run, folder) = paved.to(test, &peer.address.to_string()).start();
         (paved, peer, run, folder)
     });
-    let end = |(paved, _peer, run, folder): (lon_tests::way::PavedWay, _, lon_tests::process::LoadGen, _)| Outcome {
-        way: paved.way,
-        finished: run.finish(),
-        folder,
-    };
-    begun.into_iter().map(end).collect()
+    begun.map(|(paved, _peer, run, folder)| Outcome { way: paved.way, finished: run.finish(), folder })
 }
 
-fn runs_against(script: Script, more: &[&str]) -> Vec<Outcome> {
+fn runs_against(script: Script, more: &[&str]) -> [Outcome; 6] {
     outcomes(&Manners { script, ..Manners::good("odd") }, more)
 }
 
@@ -105,7 +100,6 @@ fn a_sample_that_the_node_refuses_fails_alone() {
 #[test]
 fn a_sample_without_an_answer_times_out_and_the_run_goes_on() {
     let forgets: Script = |number, id| if number == 5 { Vec::new() } else { vec![Step::Send(eight_bytes(id))] };
-    // This peer sends no heartbeats; the silence would count before a longer timeout.
     for outcome in runs_against(forgets, &["--response-timeout", "500ms"]) {
         outcome.assert(3, &[("failed", 1), ("completed", 99)]);
         outcome.assert_reason("no answer within");
@@ -149,7 +143,7 @@ fn the_reason_of_a_stream_that_is_ended_is_passed_on() {
 #[test]
 fn a_silent_node_is_lost_though_its_connection_stands() {
     let mute: Script = |_, _| Vec::new();
-    for outcome in runs_against(mute, &[]) {
+    for outcome in outcomes(&Manners { script: mute, heartbeats: false, ..Manners::good("odd") }, &[]) {
         outcome.assert(4, &[]);
         outcome.assert_reason("nothing was heard");
     }

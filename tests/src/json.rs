@@ -85,8 +85,8 @@ impl Json {
 
     /// How far `pointer` leads, and what is there instead.
     fn lacks(&self, pointer: &str) -> String {
-        let ends = pointer.match_indices('/').map(|(end, _)| &pointer[..end]);
-        let there = ends.filter(|end| self.value.pointer(end).is_some()).last().unwrap_or("");
+        let mut ends = pointer.rmatch_indices('/').map(|(end, _)| &pointer[..end]);
+        let there = ends.find(|end| self.value.pointer(end).is_some()).unwrap_or("");
         let found = match self.value.pointer(there) {
             Some(Value::Object(object)) => {
                 format!("the keys {}", object.keys().cloned().collect::<Vec<_>>().join(", "))

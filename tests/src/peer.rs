@@ -44,6 +44,8 @@ pub struct Manners {
     pub honest_nonce: bool,
     /// Opens the stream that Dispatch asks for, instead of leaving the caller waiting.
     pub opens: bool,
+    /// Says that it is there when it has nothing else to say.
+    pub heartbeats: bool,
     /// Another name, from the third time it is asked: at the end of a run.
     pub later_name: Option<String>,
     /// What it does to samples.
@@ -59,6 +61,7 @@ impl Manners {
             codecs: Codec::NAMES.map(str::to_owned).to_vec(),
             honest_nonce: true,
             opens: true,
+            heartbeats: true,
             later_name: None,
             script: answer_once,
         }
@@ -82,8 +85,8 @@ pub struct Heard {
     pub nonces: Vec<u64>,
     /// StartRun calls.
     pub starts: Vec<StartRunRequest>,
-    /// Dispatch messages.
-    pub messages: Vec<DispatchRequest>,
+    /// Dispatch messages, each with the number of the stream that it came on: ids mean nothing beyond one.
+    pub messages: Vec<(u64, DispatchRequest)>,
     /// Samples that were complete.
     pub complete: u64,
     /// Bytes of the Dispatch messages as they came, without their prefixes.
@@ -102,8 +105,8 @@ pub struct Heard {
 
 impl Heard {
     /// The Dispatch messages that carry a sample, or a part of one.
-    pub fn samples(&self) -> impl Iterator<Item = &DispatchRequest> {
-        self.messages.iter().filter(|message| message.open.is_none())
+    pub fn samples(&self) -> impl Iterator<Item = &(u64, DispatchRequest)> {
+        self.messages.iter().filter(|(_, message)| message.open.is_none())
     }
 }
 

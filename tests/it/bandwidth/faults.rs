@@ -114,12 +114,13 @@ fn declare(frame: &mut [u8], raw_bytes: u64, other_bytes: u64) {
 /// A frame as it should be, and all that can be wrong with it.
 fn bad_frames(codec: &str) -> Vec<(&'static str, Vec<u8>)> {
     let good = encoded(codec, &[7; 1000]);
-    let mut bad = Vec::new();
-    bad.push(("truncated", good[..good.len() - 1].to_vec()));
-    bad.push(("cut to its head", good[..8.min(good.len())].to_vec()));
-    bad.push(("empty", Vec::new()));
-    bad.push(("no frame", vec![0xa5; 64]));
-    bad.push(("followed by rubbish", [good.as_slice(), b"rubbish"].concat()));
+    let mut bad = vec![
+        ("truncated", good[..good.len() - 1].to_vec()),
+        ("cut to its head", good[..8.min(good.len())].to_vec()),
+        ("empty", Vec::new()),
+        ("no frame", vec![0xa5; 64]),
+        ("followed by rubbish", [good.as_slice(), b"rubbish"].concat()),
+    ];
     for (what, other) in [("declared too small", 999), ("declared too large", 1001), ("huge", u64::MAX / 2)] {
         let mut frame = good.clone();
         declare(&mut frame, 1000, other);
