@@ -1,9 +1,11 @@
 //! Whole-system tests: the two programs as processes, on real sockets.
 //!
 //! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
+//! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
 //! - `demo`: the one command that needs nothing
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `input`: flags, settings, files and models that do not fit
+//! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `overload`: more than the SUT can take
@@ -15,7 +17,9 @@
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod bandwidth;
 mod demo;
+mod fabric;
 mod input;
 mod loss;
 mod nodes;

@@ -1,87 +1,156 @@
-//! What crosses the network, seen by a peer that records it.
+//! What crosses the network, seen by a peer that records it; on every way to travel.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use lon_tests::peer::{Manners, Peer};
+use lon_net::framing::{Outbound, PREFIX_BYTES};
+use lon_net::tcp::MAGIC;
+use lon_proto::limits::PART_BYTES;
+use lon_tests::peer::{Heard, Manners, Peer};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
+use lon_tests::way::{PavedWay, Way};
 
-fn run(peer: &Peer, scenario: &str, settings: &str) -> RunFolder {
-    let test = TestRun::digits(scenario).on(&peer.address.to_string()).set(settings);
-    let (finished, folder) = test.finish();
-    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+fn run(paved: &PavedWay, peer: &Peer, scenario: &str, settings: &str) -> RunFolder {
+    finish(paved, peer, TestRun::digits(scenario).set(settings))
+}
+
+fn finish(paved: &PavedWay, peer: &Peer, test: TestRun) -> RunFolder {
+    let (finished, folder) = paved.to(test, &peer.address.to_string()).finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{:?}: {finished:?}", paved.way);
     folder
+}
+
+/// Bytes of the messages that were heard, as they must be: each field once, none that the contract does not know.
+fn contract_bytes(heard: &Heard) -> u64 {
+    let mut out = Outbound::default();
+    heard.messages.iter().map(|(_, message)| out.push_message(message)).sum()
 }
 
 #[test]
 fn each_query_is_a_message_of_its_own_and_every_sample_is_sent_each_time() {
-    for (scenario, settings) in [
-        ("Server", "min_duration=0,min_query_count=1000,target_qps=5000"),
-        ("SingleStream", "min_duration=0,min_query_count=1000,target_latency=1"),
-        ("Offline", "min_duration=0,min_query_count=1000,target_qps=1"),
-    ] {
-        let peer = Peer::start(Manners::good("peer"));
-        let folder = run(&peer, scenario, settings);
+    for way in Way::ALL {
+        let paved = way.paved();
+        for (scenario, settings) in [
+            ("Server", "min_duration=0,min_query_count=1000,target_qps=5000"),
+            ("SingleStream", "min_duration=0,min_query_count=1000,target_latency=1"),
+            ("Offline", "min_duration=0,min_query_count=1000,target_qps=1"),
+        ] {
+            let peer = paved.peer(Manners::good("peer"));
+            let folder = run(&paved, &peer, scenario, settings);
+            let heard = peer.heard();
+            let issued = folder.result()["counts"]["issued"].as_u64().unwrap();
+            let samples: Vec<_> = heard.samples().collect();
+            assert_eq!(samples.len() as u64, issued, "{way:?} {scenario}: one message a sample, none saved by a cache");
+            // 80 bytes: the layout's header and 64 pixels. Nothing is added to fill a message,
+            assert!(samples.iter().all(|(_, message)| message.data.len() == 80 && message.last && message.part == 0));
+            // nor hidden in it.
+            assert_eq!(heard.message_bytes, contract_bytes(&heard), "{way:?} {scenario}: padding");
+            let ids: HashSet<_> = samples.iter().map(|(stream, message)| (stream, message.id)).collect();
+            assert_eq!(ids.len() as u64, issued, "{way:?} {scenario}: an id is never used twice on a stream");
+        }
+    }
+}
+
+/// Without HTTP and TLS every byte can be accounted for.
+#[test]
+fn nothing_is_between_the_messages() {
+    let paved = Way::Tcp.paved();
+    let peer = paved.peer(Manners::good("peer"));
+    let settings = "min_duration=0,min_query_count=500,target_qps=5000";
+    finish(&paved, &peer, TestRun::digits("Server").set(settings).args(&["--connections", "3"]));
+    let heard = peer.wait_until(|heard| heard.good_ends == 3);
+    let crossed: u64 = heard.tcp_sockets.iter().map(|socket| socket.read()).sum();
+    let messages = heard.message_bytes + (heard.messages.len() * PREFIX_BYTES) as u64;
+    // The magic before the first message of a stream, and an empty End after its last one.
+    let around = heard.streams * (MAGIC.len() + PREFIX_BYTES) as u64;
+    assert_eq!((heard.streams, crossed), (3, messages + around));
+}
+
+#[test]
+fn a_large_sample_travels_in_parts_of_its_own() {
+    const SAMPLE_BYTES: usize = 2_500_000;
+    for way in Way::ALL {
+        let paved = way.paved();
+        let peer = paved.peer(Manners::good("peer"));
+        let test = TestRun::new("Offline").dataset(&format!("synthetic:u8[{SAMPLE_BYTES}]x4"));
+        finish(&paved, &peer, test.set("min_duration=0,min_query_count=8,target_qps=1"));
         let heard = peer.heard();
-        let issued = folder.result()["counts"]["issued"].as_u64().unwrap();
-        let samples: Vec<_> = heard.messages.iter().filter(|message| message.open.is_none()).collect();
-        assert_eq!(samples.len() as u64, issued, "{scenario}: one message a sample, none saved by a cache");
-        // 80 bytes: the layout's header and 64 pixels. Nothing is added to fill a message.
-        assert!(samples.iter().all(|message| message.data.len() == 80 && message.last && message.part == 0));
-        let ids: HashSet<u64> = samples.iter().map(|message| message.id).collect();
-        assert_eq!(ids.len() as u64, issued, "{scenario}: an id is never used twice");
+        assert_eq!(heard.message_bytes, contract_bytes(&heard), "{way:?}: padding");
+        let mut parts = HashMap::<_, Vec<_>>::new();
+        for (stream, message) in heard.samples() {
+            parts.entry((stream, message.id)).or_default().push(message);
+        }
+        assert_eq!(parts.len(), 8, "{way:?}");
+        for parts in parts.values() {
+            let sizes: Vec<usize> = parts.iter().map(|part| part.data.len()).collect();
+            let numbers: Vec<u32> = parts.iter().map(|part| part.part).collect();
+            assert_eq!(numbers, [0, 1, 2], "{way:?}");
+            assert_eq!(sizes[..2], [PART_BYTES; 2], "{way:?}");
+            // The layout's header comes on top of the sample.
+            let whole: usize = sizes.iter().sum();
+            assert_eq!(parts[0].total_len, whole as u64, "{way:?}");
+            assert!((SAMPLE_BYTES..SAMPLE_BYTES + 100).contains(&whole), "{way:?}: {whole}");
+            assert!(parts[2].last && parts[1..].iter().all(|part| part.total_len == 0), "{way:?}");
+        }
     }
 }
 
 #[test]
 fn ids_do_not_follow_the_sample_index() {
-    let peer = Peer::start(Manners::good("peer"));
-    run(&peer, "Server", "min_duration=0,min_query_count=2000,target_qps=5000");
-    let heard = peer.heard();
-    // The same payload comes back under different ids, so an id says nothing about the sample.
-    let mut ids_of = std::collections::HashMap::<_, HashSet<u64>>::new();
-    for message in heard.messages.iter().filter(|message| message.open.is_none()) {
-        ids_of.entry(message.data.clone()).or_default().insert(message.id);
+    for way in Way::ALL {
+        let paved = way.paved();
+        let peer = paved.peer(Manners::good("peer"));
+        run(&paved, &peer, "Server", "min_duration=0,min_query_count=2000,target_qps=5000");
+        let heard = peer.heard();
+        // The same payload comes back under different ids, so an id says nothing about the sample.
+        let mut ids_of = HashMap::<_, HashSet<u64>>::new();
+        for (_, message) in heard.samples() {
+            ids_of.entry(message.data.clone()).or_default().insert(message.id);
+        }
+        assert!(ids_of.values().any(|ids| ids.len() > 1), "{way:?}");
+        assert!(ids_of.len() > 300, "{way:?}: most of the 450 samples were asked");
     }
-    assert!(ids_of.values().any(|ids| ids.len() > 1));
-    assert!(ids_of.len() > 300, "most of the 450 samples were asked");
 }
 
 #[test]
 fn nothing_in_a_run_says_what_it_is() {
-    let starts: Vec<_> = [
-        ("Server", "min_duration=0,min_query_count=200,target_qps=5000"),
-        ("SingleStream", "min_duration=0,min_query_count=100,target_latency=1"),
-    ]
-    .map(|(scenario, settings)| {
-        let peer = Peer::start(Manners::good("peer"));
-        run(&peer, scenario, settings);
-        let mut heard = peer.heard();
-        assert_eq!(heard.starts.len(), 1);
-        heard.starts.remove(0)
-    })
-    .into();
-    assert_ne!(starts[0].run_id, starts[1].run_id, "run ids are random");
-    let mut same = starts[0].clone();
-    same.run_id = starts[1].run_id.clone();
-    same.client = starts[1].client.clone();
-    assert_eq!(same, starts[1], "beside the ids, a run of one scenario starts like a run of another");
+    for way in Way::ALL {
+        let paved = way.paved();
+        let [one, mut other] = [
+            ("Server", "min_duration=0,min_query_count=200,target_qps=5000"),
+            ("SingleStream", "min_duration=0,min_query_count=100,target_latency=1"),
+        ]
+        .map(|(scenario, settings)| {
+            let peer = paved.peer(Manners::good("peer"));
+            run(&paved, &peer, scenario, settings);
+            let mut heard = peer.heard();
+            assert_eq!(heard.starts.len(), 1, "{way:?}");
+            heard.starts.remove(0)
+        });
+        assert_ne!(one.run_id, other.run_id, "{way:?}: run ids are random");
+        other.run_id.clone_from(&one.run_id);
+        other.client.clone_from(&one.client);
+        assert_eq!(one, other, "{way:?}: beside the ids, a run of one scenario starts like a run of another");
+    }
 }
 
 #[test]
 fn name_trips_are_real_and_each_has_a_nonce_of_its_own() {
-    let peers = [Peer::start(Manners::good("a")), Peer::start(Manners::good("b"))];
-    let sut = format!("{},{}", peers[0].address, peers[1].address);
-    let (finished, _folder) =
-        TestRun::digits("Offline").on(&sut).set("min_duration=0,min_query_count=10,target_qps=1").finish();
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    for peer in &peers {
-        let heard = peer.heard();
+    for way in Way::ALL {
+        let paved = way.paved();
+        let peers = ["a", "b"].map(|name| paved.peer(Manners::good(name)));
+        let sut = peers.each_ref().map(|peer| peer.address.to_string()).join(",");
+        let test = TestRun::digits("Offline").set("min_duration=0,min_query_count=10,target_qps=1");
+        let (finished, _folder) = paved.to(test, &sut).finish();
+        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        let nonces = peers.each_ref().map(|peer| peer.heard().nonces.clone());
         // At the first contact, before the run, and when the results are built.
-        assert_eq!(heard.nonces.len(), 3);
-        assert_eq!(heard.nonces.iter().collect::<HashSet<_>>().len(), 3);
-        assert_eq!((heard.ends, heard.flushes.len()), (1, 1));
-        let sent = heard.messages.iter().filter(|message| message.open.is_none()).count() as u64;
-        assert_eq!(heard.flushes[0].samples_sent, sent);
+        assert_eq!(nonces.each_ref().map(Vec::len), [3, 3], "{way:?}");
+        assert_eq!(nonces.iter().flatten().collect::<HashSet<_>>().len(), 6, "{way:?}: asked anew each time");
+        for peer in &peers {
+            let heard = peer.heard();
+            assert_eq!((heard.ends, heard.flushes.len()), (1, 1), "{way:?}");
+            assert_eq!(heard.flushes[0].samples_sent, heard.samples().count() as u64, "{way:?}");
+        }
     }
 }

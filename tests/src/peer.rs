@@ -1,24 +1,29 @@
-//! A peer that speaks `lon.v1` and follows a script, to show a LoadGen node what no real SUT node does.
+//! A peer that speaks `lon.v1` and follows a script, to show a LoadGen node what no real SUT node does, and to write
+//! down what a LoadGen node says. It is reached over gRPC, plain TCP and QUIC, with TLS or without, and follows the same
+//! script on each.
+
+mod doors;
+mod service;
+mod stream;
 
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
+use lon_net::io::SocketCounters;
+use lon_net::tls::ServerTls;
 use lon_proto::WIRE_VERSION;
-use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
-use lon_proto::v1::{
-    Backend, DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse,
-    FlushRequest, FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
-};
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tokio_stream::{Stream, StreamExt as _};
-use tonic::{Request, Response, Status, Streaming};
+use lon_proto::codec::Codec;
+use lon_proto::v1::{DispatchRequest, DispatchResponse, FlushRequest, StartRunRequest};
+use tokio::sync::oneshot;
+use tonic::Status;
 
-/// What the peer does to each sample that is complete. `number` counts them from 0.
+/// What the peer does to each sample that is complete. `number` counts them from 0, over all streams.
 pub type Script = fn(number: u64, id: u64) -> Vec<Step>;
 
 /// One thing to do.
+#[derive(Debug)]
 pub enum Step {
     /// Send this.
     Send(DispatchResponse),
@@ -27,16 +32,20 @@ pub enum Step {
 }
 
 /// How the peer behaves beside its answers.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Manners {
     /// Its name.
     pub name: String,
     /// The wire version it claims.
     pub wire_version: u32,
+    /// The codecs that it claims to know.
+    pub codecs: Vec<String>,
     /// Returns the nonce it was sent.
     pub honest_nonce: bool,
     /// Opens the stream that Dispatch asks for, instead of leaving the caller waiting.
     pub opens: bool,
+    /// Says that it is there when it has nothing else to say.
+    pub heartbeats: bool,
     /// Another name, from the third time it is asked: at the end of a run.
     pub later_name: Option<String>,
     /// What it does to samples.
@@ -49,8 +58,10 @@ impl Manners {
         Manners {
             name: name.to_owned(),
             wire_version: WIRE_VERSION,
+            codecs: Codec::NAMES.map(str::to_owned).to_vec(),
             honest_nonce: true,
             opens: true,
+            heartbeats: true,
             later_name: None,
             script: answer_once,
         }
@@ -68,139 +79,111 @@ pub fn eight_bytes(id: u64) -> DispatchResponse {
 }
 
 /// Everything a peer was sent, in order of arrival.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Heard {
     /// GetName calls.
     pub nonces: Vec<u64>,
     /// StartRun calls.
     pub starts: Vec<StartRunRequest>,
-    /// Dispatch messages.
-    pub messages: Vec<DispatchRequest>,
+    /// Dispatch messages, each with the number of the stream that it came on: ids mean nothing beyond one.
+    pub messages: Vec<(u64, DispatchRequest)>,
+    /// Samples that were complete.
+    pub complete: u64,
+    /// Bytes of the Dispatch messages as they came, without their prefixes.
+    pub message_bytes: u64,
+    /// Dispatch streams that were opened.
+    pub streams: u64,
+    /// Of those, ended by the other end in good order.
+    pub good_ends: u64,
     /// Flush calls.
     pub flushes: Vec<FlushRequest>,
     /// EndRun calls.
     pub ends: u64,
+    /// What crosses the sockets of plain TCP, or of it over TLS.
+    pub tcp_sockets: Vec<Arc<SocketCounters>>,
 }
 
-/// A running peer. Stops with the process: tests are short.
+impl Heard {
+    /// The Dispatch messages that carry a sample, or a part of one.
+    pub fn samples(&self) -> impl Iterator<Item = &(u64, DispatchRequest)> {
+        self.messages.iter().filter(|(_, message)| message.open.is_none())
+    }
+}
+
+/// How often it is looked whether something has come, and what lies between.
+const LOOKS: u32 = 1_000;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+/// A running peer. Stops when dropped.
+#[derive(Debug)]
 pub struct Peer {
-    /// Where it listens.
+    /// Where it listens: over TCP, and over UDP.
     pub address: SocketAddr,
-    heard: Arc<Mutex<Heard>>,
+    heard: Notes,
+    _stop: oneshot::Sender<()>,
 }
 
 impl Peer {
-    /// Starts it on a free port of 127.0.0.1.
+    /// Starts it on a free port of 127.0.0.1, without TLS (QUIC: with a certificate of its own).
     pub fn start(manners: Manners) -> Peer {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("its address");
-        let heard = Arc::new(Mutex::default());
-        let service = Scripted { manners, heard: Arc::clone(&heard) };
+        Peer::start_with(manners, None)
+    }
+
+    /// The same with TLS on every transport, if given.
+    pub fn start_with(manners: Manners, tls: Option<ServerTls>) -> Peer {
+        let sockets = doors::Sockets::bind();
+        let heard = Notes::default();
+        let peer = Arc::new(Scripted { manners, heard: heard.clone() });
+        let address = sockets.address();
+        let (stop, stopped) = oneshot::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async move {
-                listener.set_nonblocking(true).expect("nonblocking");
-                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-                let server = tonic::transport::Server::builder().add_service(SutNodeServer::new(service));
-                server.serve_with_incoming(TcpListenerStream::new(listener)).await.expect("serves");
+            runtime.block_on(async {
+                tokio::select! {
+                    () = doors::serve(peer, sockets, tls) => {}
+                    // An error: the sender is gone, and with it the peer.
+                    _ = stopped => {}
+                }
             });
         });
-        Peer { address, heard }
+        Peer { address, heard, _stop: stop }
     }
 
     /// What it heard so far.
-    pub fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().expect("no test panicked with it")
+    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock()
+    }
+
+    /// What it heard once that is enough. What a program said before it ended may be on its way for a moment.
+    ///
+    /// # Panics
+    /// It never is.
+    pub fn wait_until(&self, enough: impl Fn(&Heard) -> bool) -> MutexGuard<'_, Heard> {
+        for _ in 0..LOOKS {
+            let heard = self.heard();
+            if enough(&heard) {
+                return heard;
+            }
+            drop(heard);
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        panic!("that was not all that should have come: {:?}", self.heard());
     }
 }
 
+/// Where everything that was heard is written down.
+#[derive(Clone, Debug, Default)]
+struct Notes(Arc<Mutex<Heard>>);
+
+impl Notes {
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A peer as its connections see it.
+#[derive(Debug)]
 struct Scripted {
     manners: Manners,
-    heard: Arc<Mutex<Heard>>,
-}
-
-#[tonic::async_trait]
-impl SutNode for Scripted {
-    async fn get_name(&self, request: Request<GetNameRequest>) -> Result<Response<GetNameResponse>, Status> {
-        let nonce = request.into_inner().nonce;
-        let mut heard = self.heard.lock().expect("lock");
-        heard.nonces.push(nonce);
-        let later = self.manners.later_name.clone().filter(|_| heard.nonces.len() >= 3);
-        drop(heard);
-        let returned = if self.manners.honest_nonce { nonce } else { nonce ^ 1 };
-        Ok(Response::new(GetNameResponse { nonce: returned, name: later.unwrap_or_else(|| self.manners.name.clone()) }))
-    }
-
-    async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
-        let theirs = request.into_inner().wire_version;
-        if theirs != self.manners.wire_version {
-            let ours = self.manners.wire_version;
-            return Err(Status::failed_precondition(format!("this node speaks wire version {ours}, not {theirs}")));
-        }
-        Ok(Response::new(DescribeResponse {
-            wire_version: self.manners.wire_version,
-            name: self.manners.name.clone(),
-            backend: Some(Backend { engine: "scripted".to_owned(), ..Backend::default() }),
-            ..DescribeResponse::default()
-        }))
-    }
-
-    async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
-        self.heard.lock().expect("lock").starts.push(request.into_inner());
-        Ok(Response::new(StartRunResponse {
-            max_samples_in_flight: 1024,
-            max_bytes_in_flight: 1 << 30,
-            max_sample_bytes: 1 << 30,
-            busy_samples: 8,
-        }))
-    }
-
-    async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
-        Err(Status::unimplemented("a scripted node cannot be probed"))
-    }
-
-    type DispatchStream = Pin<Box<dyn Stream<Item = Result<DispatchResponse, Status>> + Send>>;
-
-    async fn dispatch(
-        &self,
-        request: Request<Streaming<DispatchRequest>>,
-    ) -> Result<Response<Self::DispatchStream>, Status> {
-        if !self.manners.opens {
-            std::future::pending::<()>().await;
-        }
-        let mut incoming = request.into_inner();
-        let (sender, receiver) = tokio::sync::mpsc::channel(1024);
-        let (script, heard) = (self.manners.script, Arc::clone(&self.heard));
-        tokio::spawn(async move {
-            let mut number = 0;
-            while let Some(Ok(message)) = incoming.next().await {
-                let (id, whole) = (message.id, message.last && message.open.is_none());
-                heard.lock().expect("lock").messages.push(message);
-                if !whole {
-                    continue;
-                }
-                for step in script(number, id) {
-                    let item = match step {
-                        Step::Send(message) => Ok(message),
-                        Step::Fail(status) => Err(status),
-                    };
-                    if sender.send(item).await.is_err() {
-                        return;
-                    }
-                }
-                number += 1;
-            }
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
-    }
-
-    async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
-        self.heard.lock().expect("lock").flushes.push(request.into_inner());
-        Ok(Response::new(FlushResponse {}))
-    }
-
-    async fn end_run(&self, _request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
-        self.heard.lock().expect("lock").ends += 1;
-        Ok(Response::new(EndRunResponse::default()))
-    }
+    heard: Notes,
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::fabric::Host;
+
 /// Where the tests' own build put a program.
 ///
 /// # Panics
@@ -43,7 +45,17 @@ impl SutNode {
 
     /// The same on a given address.
     pub fn start_on(listen: &str, node: &str, backend: &str, more: &[&str]) -> SutNode {
-        let mut command = Command::new(binary("sut-node"));
+        SutNode::spawn(Command::new(binary("sut-node")), listen, node, backend, more)
+    }
+
+    /// The same on a host of a fabric, in plain text unless `more` says otherwise.
+    pub fn start_in(host: &Host, node: &str, backend: &str, more: &[&str]) -> SutNode {
+        let plain = if more.contains(&"--tls-cert") { &[][..] } else { &["--insecure"] };
+        let listen = format!("{}:0", host.address());
+        SutNode::spawn(host.command(binary("sut-node")), &listen, node, backend, &[plain, more].concat())
+    }
+
+    fn spawn(mut command: Command, listen: &str, node: &str, backend: &str, more: &[&str]) -> SutNode {
         command.args(["serve", "--listen", listen, "--node", node, "--backend", backend]).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sut-node starts");
         let log = collect(child.stderr.take());
@@ -102,7 +114,15 @@ pub struct Finished {
 impl LoadGen {
     /// Starts `loadgen-node` with these arguments.
     pub fn start(args: &[&str]) -> LoadGen {
-        let mut command = Command::new(binary("loadgen-node"));
+        LoadGen::spawn(Command::new(binary("loadgen-node")), args)
+    }
+
+    /// The same on a host of a fabric.
+    pub fn start_in(host: &Host, args: &[&str]) -> LoadGen {
+        LoadGen::spawn(host.command(binary("loadgen-node")), args)
+    }
+
+    fn spawn(mut command: Command, args: &[&str]) -> LoadGen {
         command.args(args).env("RUST_LOG", "info").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         LoadGen { child: command.spawn().expect("loadgen-node starts") }
     }

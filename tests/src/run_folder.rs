@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::json::Json;
+
 /// A place for a run folder; removed when dropped.
 pub struct RunFolder {
     _above: TempDir,
@@ -35,6 +37,11 @@ impl RunFolder {
     pub fn result(&self) -> Value {
         let text = std::fs::read_to_string(self.path.join("result_summary.json")).expect("result_summary.json");
         serde_json::from_str(&text).expect("result_summary.json is JSON")
+    }
+
+    /// What crossed the network, in JSON.
+    pub fn network_report(&self) -> Json {
+        Json::read(&self.path.join("network_report.json"))
     }
 
     /// The official log files are there, whole, and every line of the detail log is JSON.

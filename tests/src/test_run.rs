@@ -1,11 +1,13 @@
 //! `loadgen-node run`, said in a sentence: `TestRun::new("Server").on(&node.address).set("target_qps=500").finish()`.
 
+use crate::fabric::Host;
 use crate::process::{Finished, LoadGen};
 use crate::run_folder::RunFolder;
 
 /// A run that is being put together. Synthetic samples of 64 bytes unless told otherwise.
 pub struct TestRun {
     args: Vec<String>,
+    host: Option<Host>,
     /// Where it writes.
     pub folder: RunFolder,
 }
@@ -21,9 +23,10 @@ impl TestRun {
         TestRun::of("digits", scenario)
     }
 
-    fn of(benchmark: &str, scenario: &str) -> TestRun {
+    /// A run of this benchmark and scenario.
+    pub fn of(benchmark: &str, scenario: &str) -> TestRun {
         let folder = RunFolder::new();
-        let run = TestRun { args: vec!["run".to_owned()], folder };
+        let run = TestRun { args: vec!["run".to_owned()], host: None, folder };
         let out = run.folder.arg().to_owned();
         run.args(&["--benchmark", benchmark, "--scenario", scenario, "--out", &out])
     }
@@ -47,6 +50,12 @@ impl TestRun {
         self
     }
 
+    /// From a host of a fabric, where plain text is allowed.
+    pub fn inside(mut self, host: &Host) -> TestRun {
+        self.host = Some(host.clone());
+        self.args(&["--insecure"])
+    }
+
     /// With more flags.
     pub fn args(mut self, more: &[&str]) -> TestRun {
         self.args.extend(more.iter().map(ToString::to_string));
@@ -56,7 +65,11 @@ impl TestRun {
     /// Starts it.
     pub fn start(self) -> (LoadGen, RunFolder) {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        (LoadGen::start(&args), self.folder)
+        let run = match &self.host {
+            Some(host) => LoadGen::start_in(host, &args),
+            None => LoadGen::start(&args),
+        };
+        (run, self.folder)
     }
 
     /// Starts it and returns when it says that the run has begun.

@@ -1,9 +1,11 @@
 //! The ways that samples can travel, for tests of what must hold on all of them.
 
 use lon_net::throwaway::Throwaway;
-use lon_net::tls::TlsFiles;
+use lon_net::tls::{ServerTls, TlsFiles};
 use tempfile::TempDir;
 
+use crate::fabric::{self, Host};
+use crate::peer::{Manners, Peer};
 use crate::process::SutNode;
 use crate::test_run::TestRun;
 
@@ -58,15 +60,33 @@ pub struct PavedWay {
 impl PavedWay {
     /// A node that can be reached this way.
     pub fn node(&self, name: &str, backend: &str, more: &[&str]) -> SutNode {
+        SutNode::start(name, backend, &self.shown(more))
+    }
+
+    /// The same on a host of a fabric.
+    pub fn node_in(&self, host: &Host, name: &str, backend: &str, more: &[&str]) -> SutNode {
+        SutNode::start_in(host, name, backend, &self.shown(more))
+    }
+
+    /// A peer that can be reached this way.
+    pub fn peer(&self, manners: Manners) -> Peer {
+        Peer::start_with(manners, self.certificates.as_ref().map(Certificates::server))
+    }
+
+    fn shown<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
         let tls = self.certificates.iter().flat_map(Certificates::shown);
-        let flags: Vec<&str> = more.iter().copied().chain(tls).collect();
-        SutNode::start(name, backend, &flags)
+        more.iter().copied().chain(tls).collect()
     }
 
     /// A run that goes this way.
     pub fn on(&self, test: TestRun, nodes: &[SutNode]) -> TestRun {
         let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
-        let test = test.on(&sut.join(",")).args(&["--transport", self.way.transport()]);
+        self.to(test, &sut.join(","))
+    }
+
+    /// The same to addresses, comma-separated.
+    pub fn to(&self, test: TestRun, sut: &str) -> TestRun {
+        let test = test.on(sut).args(&["--transport", self.way.transport()]);
         match &self.certificates {
             Some(certificates) => test.args(&certificates.trusted()),
             None => test,
@@ -74,7 +94,7 @@ impl PavedWay {
     }
 }
 
-/// A CA and a certificate for 127.0.0.1, in files.
+/// A CA and a certificate for 127.0.0.1 and the hosts of fabrics, in files.
 pub struct Certificates {
     files: TlsFiles,
     _folder: TempDir,
@@ -90,7 +110,10 @@ impl Certificates {
     /// Of a new CA.
     pub fn new() -> Certificates {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let made = Throwaway::new(&["127.0.0.1"]).expect("a certificate");
+        let hosts = fabric::addresses().map(|address| address.to_string());
+        let names: Vec<String> = std::iter::once("127.0.0.1".to_owned()).chain(hosts).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let made = Throwaway::new(&names).expect("a certificate");
         Certificates { files: made.write(folder.path()).expect("files"), _folder: folder }
     }
 
@@ -102,6 +125,14 @@ impl Certificates {
     /// The flags of who shows the certificate.
     pub fn shown(&self) -> [&str; 4] {
         ["--tls-cert", path(self.files.cert.as_deref()), "--tls-key", path(self.files.key.as_deref())]
+    }
+}
+
+impl Certificates {
+    /// For a server in this process.
+    fn server(&self) -> ServerTls {
+        // Without the CA, or clients would have to show a certificate, too.
+        ServerTls::new(&TlsFiles { ca: None, ..self.files.clone() }).expect("files that were just written")
     }
 }
 

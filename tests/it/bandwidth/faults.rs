@@ -1,0 +1,254 @@
+//! Codecs and probes that cannot be: told before the start where possible, else of one sample alone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lon_proto::codec::{Codec, Encoder, Layout};
+use lon_proto::sample::{DType, Tensor};
+use lon_proto::v1::sut_node_client::SutNodeClient;
+use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunRequest, Open, StartRunRequest};
+use lon_proto::{WIRE_VERSION, limits, sample};
+use lon_tests::fabric::{Fabric, FabricSpec};
+use lon_tests::peer::{Manners, Script, Step, eight_bytes};
+use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::test_run::TestRun;
+use lon_tests::way::Way;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Endpoint;
+
+use super::probe_args;
+
+/// Refused before anything is sent: nobody listens where it would go.
+fn refused(test: TestRun, parts: &[&str]) {
+    let (finished, folder) = test.on("127.0.0.1:1").finish();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    for part in parts {
+        assert!(finished.stderr.contains(part), "no '{part}' in: {}", finished.stderr);
+    }
+    assert!(!folder.path.exists(), "a run that never started leaves nothing");
+}
+
+#[test]
+#[ignore = "codecs are not in this build"]
+fn an_unknown_codec_is_named_with_those_that_are_known() {
+    for flag in ["--compression", "--response-compression"] {
+        refused(TestRun::new("Offline").args(&[flag, "gzip"]), &["gzip", flag, "delta-zstd", "lz4", "none"]);
+    }
+}
+
+#[test]
+#[ignore = "codecs are not in this build"]
+fn a_level_out_of_range_is_named_with_the_range() {
+    for level in ["zstd:0", "zstd:20", "shuffle-zstd:99", "delta-zstd:-1"] {
+        let (codec, number) = level.split_once(':').unwrap();
+        refused(TestRun::new("Offline").args(&["--compression", level]), &[codec, number, "19"]);
+    }
+    // One that is no number, and one for a codec that has none.
+    refused(TestRun::new("Offline").args(&["--compression", "zstd:fast"]), &["zstd:fast"]);
+    refused(TestRun::new("Offline").args(&["--compression", "lz4:3"]), &["lz4:3"]);
+}
+
+#[test]
+#[ignore = "codecs are not in this build"]
+fn a_codec_that_the_division_forbids_is_refused_with_the_rule() {
+    let tokens = ["--dataset", "synthetic:tokens-i64[1024]x16", "--division", "network"];
+    let test = TestRun::of("llama2-70b", "Offline").args(&tokens).args(&["--compression", "zstd"]);
+    refused(test, &["Network division", "llama2-70b", "zstd", "none"]);
+    let images = ["--dataset", "synthetic:u8[3,224,224]x16", "--division", "network"];
+    let test = TestRun::of("resnet50", "Offline").args(&images).args(&["--response-compression", "zstd"]);
+    refused(test, &["Network division", "resnet50", "zstd"]);
+    let test = TestRun::of("resnet50", "SingleStream").args(&images);
+    refused(test, &["Network division", "SingleStream"]);
+    refused(TestRun::new("Offline").args(&["--division", "network"]), &["Network division", "synthetic"]);
+}
+
+/// What `network` refuses, `open` allows, and every output says so.
+#[test]
+#[ignore = "codecs are not in this build"]
+fn the_open_division_allows_a_forbidden_codec_and_marks_it() {
+    let node = SutNode::start("a", "null", &[]);
+    let tokens = ["--dataset", "synthetic:tokens-i64[1024]x16", "--division", "open", "--compression", "zstd"];
+    let test = TestRun::of("llama2-70b", "Offline").args(&tokens).on(&node.address);
+    let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_qps=1").finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let result = folder.result();
+    assert_eq!(result["division"], "open");
+    for output in [&result.to_string(), &finished.stdout] {
+        assert!(output.contains("Network division") && output.contains("zstd"), "no mark in {output}");
+    }
+}
+
+#[test]
+#[ignore = "codecs are not in this build"]
+fn a_node_that_lacks_the_codec_is_named() {
+    for way in Way::ALL {
+        let paved = way.paved();
+        let peer = paved.peer(Manners { codecs: vec!["none".to_owned()], ..Manners::good("plain") });
+        for flag in ["--compression", "--response-compression"] {
+            let test = paved.to(TestRun::new("Offline").args(&[flag, "zstd"]), &peer.address.to_string());
+            let (finished, folder) = test.finish();
+            assert_eq!(finished.code, Some(4), "{way:?}: {finished:?}");
+            for part in ["plain", "zstd", "none"] {
+                assert!(finished.stderr.contains(part), "{way:?}: no '{part}' in: {}", finished.stderr);
+            }
+            assert!(peer.heard().starts.is_empty(), "{way:?}: it was claimed all the same");
+            assert!(!folder.path.exists(), "{way:?}");
+        }
+    }
+}
+
+/// What an answer of eight bytes becomes under this codec, and what may go wrong with that.
+fn encoded(codec: &str, raw: &'static [u8]) -> Vec<u8> {
+    let mut encoder = Encoder::new(codec.parse().unwrap());
+    encoder.encode(&Bytes::from_static(raw), Layout::Elements { element_bytes: 1 }).unwrap().to_vec()
+}
+
+/// Replaces the raw size that is declared in `frame`, wherever that is.
+fn declare(frame: &mut [u8], raw_bytes: u64, other_bytes: u64) {
+    let declared = raw_bytes.to_le_bytes();
+    let at = frame.windows(8).position(|window| window == declared).expect("the size is declared in the frame");
+    frame[at..at + 8].copy_from_slice(&other_bytes.to_le_bytes());
+}
+
+/// A frame as it should be, and all that can be wrong with it.
+fn bad_frames(codec: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let good = encoded(codec, &[7; 1000]);
+    let mut bad = vec![
+        ("truncated", good[..good.len() - 1].to_vec()),
+        ("cut to its head", good[..8.min(good.len())].to_vec()),
+        ("empty", Vec::new()),
+        ("no frame", vec![0xa5; 64]),
+        ("followed by rubbish", [good.as_slice(), b"rubbish"].concat()),
+    ];
+    for (what, other) in [("declared too small", 999), ("declared too large", 1001), ("huge", u64::MAX / 2)] {
+        let mut frame = good.clone();
+        declare(&mut frame, 1000, other);
+        bad.push((what, frame));
+    }
+    bad
+}
+
+fn answer(id: u64, data: Vec<u8>) -> Step {
+    let data = Bytes::from(data);
+    Step::Send(DispatchResponse { total_len: data.len() as u64, data, ..eight_bytes(id) })
+}
+
+/// An answer that cannot be inflated is that sample's failure, not the node's.
+#[test]
+#[ignore = "codecs are not in this build"]
+fn an_answer_that_cannot_be_inflated_fails_alone() {
+    let script: Script = |number, id| {
+        let mut bad = bad_frames("zstd");
+        vec![match (number / 10) as usize {
+            // Every tenth one, as long as there are more.
+            which if number % 10 == 5 && which < bad.len() => answer(id, bad.swap_remove(which).1),
+            _ => answer(id, encoded("zstd", &[7; 1000])),
+        }]
+    };
+    let bad = bad_frames("zstd").len() as u64;
+    for way in Way::ALL {
+        let paved = way.paved();
+        let peer = paved.peer(Manners { script, ..Manners::good("odd") });
+        let test = TestRun::new("Server").args(&["--response-compression", "zstd"]);
+        let test = test.set("min_duration=0,min_query_count=200,target_qps=2000");
+        let (finished, folder) = paved.to(test, &peer.address.to_string()).finish();
+        assert_eq!(finished.code, Some(3), "{way:?}: {finished:?}");
+        folder.assert_complete();
+        let result = folder.result();
+        assert_eq!(result["counts"]["failed"], bad, "{way:?}: {result}");
+        assert_eq!(result["counts"]["completed"], 200 - bad, "{way:?}: {result}");
+        assert!(result["reasons"].to_string().contains("zstd"), "{way:?}: the cause in {result}");
+    }
+}
+
+/// The same towards a SUT node, which goes on with the next sample, and whose memory does not follow what is declared.
+#[test]
+#[ignore = "codecs are not in this build"]
+fn a_sample_that_cannot_be_inflated_fails_alone() {
+    let node = SutNode::start("a", "null", &[]);
+    for codec in &Codec::NAMES[1..] {
+        let answers = ask(&node, codec, &bad_frames(codec));
+        for (what, answer) in &answers[..answers.len() - 1] {
+            assert!(answer.error.contains(codec), "{codec}, {what}: '{}'", answer.error);
+        }
+        let (_, last) = answers.last().unwrap();
+        assert_eq!((last.error.as_str(), last.data.len()), ("", 8), "{codec}: the good one behind them");
+    }
+    let memory = std::fs::read_to_string(format!("/proc/{}/status", node.id())).unwrap();
+    let peak = memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().trim_end_matches(" kB");
+    assert!(peak.parse::<u64>().unwrap() < 256 << 10, "{peak} kB");
+}
+
+/// Sends these and a good sample to the node, in a run of this codec; its answers.
+fn ask(node: &SutNode, codec: &str, frames: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, DispatchResponse)> {
+    // A sample as the layout has it, not just any bytes.
+    let tensor = Tensor::new(DType::U8, &[1000], Bytes::from_static(&[7; 1000])).unwrap();
+    let raw = sample::encode(&[tensor]).unwrap();
+    let good = Encoder::new(codec.parse().unwrap()).encode(&raw, Layout::Sample).unwrap();
+    let all: Vec<(&str, Bytes)> =
+        frames.iter().map(|(what, frame)| (*what, frame.clone().into())).chain([("good", good)]).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let talk = async {
+        let channel = Endpoint::from_shared(format!("http://{}", node.address)).unwrap().connect().await.unwrap();
+        let mut client = SutNodeClient::new(channel);
+        let run_id = Bytes::from(vec![1; limits::RUN_ID_BYTES]);
+        let codec = codec.to_owned();
+        let start = StartRunRequest { run_id: run_id.clone(), wire_version: WIRE_VERSION, codec, ..Default::default() };
+        client.start_run(start).await.unwrap();
+        let (sender, receiver) = mpsc::channel(64);
+        let open = Some(Open { run_id: run_id.clone() });
+        sender.send(DispatchRequest { open, ..Default::default() }).await.unwrap();
+        let mut incoming = client.dispatch(ReceiverStream::new(receiver)).await.unwrap().into_inner();
+        let mut answers = Vec::new();
+        for (id, (what, data)) in (1..).zip(all) {
+            let total_len = data.len() as u64;
+            sender.send(DispatchRequest { id, last: true, total_len, data, ..Default::default() }).await.unwrap();
+            let answer = loop {
+                let message = incoming.message().await.unwrap_or_else(|status| panic!("{what}: {status}"));
+                let message = message.unwrap_or_else(|| panic!("{what}: the stream ended"));
+                if message.heartbeat.is_none() {
+                    break message;
+                }
+            };
+            assert_eq!(answer.id, id, "{what}");
+            answers.push((what, answer));
+        }
+        client.end_run(EndRunRequest { run_id }).await.unwrap();
+        answers
+    };
+    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), talk).await.expect("a hang") })
+}
+
+#[test]
+#[ignore = "probes are not in this build"]
+fn a_node_that_is_busy_with_a_run_is_not_probed() {
+    let node = SutNode::start("taken", "synthetic:constant=5ms", &[]);
+    let long = TestRun::new("SingleStream").on(&node.address);
+    let (run, _folder) = long.set("min_duration=3000,min_query_count=70,target_latency=1").begin();
+    let finished = LoadGen::run(&probe_args(&node.address, "grpc"));
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    for part in ["taken", "busy with run", "pid"] {
+        assert!(finished.stderr.contains(part), "no '{part}' in: {}", finished.stderr);
+    }
+    assert_eq!(run.finish().code, Some(0), "the run was not disturbed");
+}
+
+#[test]
+#[ignore = "needs root and network namespaces"]
+fn a_link_that_is_cut_during_a_probe_names_the_node() {
+    for transport in super::TRANSPORTS {
+        let fabric = Fabric::new(FabricSpec { hosts: 2, rate_mbit_s: Some(100) });
+        let (near, far) = (fabric.host(0), fabric.host(1));
+        let node = SutNode::start_in(far, "gone", "null", &[]);
+        let probe = LoadGen::start_in(near, &probe_args(&node.address, transport));
+        // Well under way: no conversation about the probe takes a megabyte.
+        while near.counters().tx_bytes < 1_000_000 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        fabric.cut(far);
+        let finished = probe.finish();
+        assert_eq!(finished.code, Some(4), "{transport}: {finished:?}");
+        assert!(finished.stderr.contains("gone"), "{transport}: {finished:?}");
+    }
+}

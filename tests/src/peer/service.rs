@@ -1,0 +1,119 @@
+//! The calls of a scripted peer, and how a Dispatch stream comes over gRPC.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use lon_net::grpc::{self, BodySource};
+use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
+use lon_proto::v1::{
+    Backend, DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse,
+    FlushRequest, FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
+};
+use tokio_stream::Empty;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Service as HttpService, http};
+use tonic::server::NamedService;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{Scripted, stream};
+
+/// The peer as HTTP sees it.
+#[derive(Clone)]
+pub(super) struct ScriptedNode {
+    peer: Arc<Scripted>,
+    calls: SutNodeServer<Scripted>,
+}
+
+impl ScriptedNode {
+    pub(super) fn new(peer: Arc<Scripted>) -> ScriptedNode {
+        ScriptedNode { calls: SutNodeServer::from_arc(Arc::clone(&peer)), peer }
+    }
+}
+
+impl NamedService for ScriptedNode {
+    const NAME: &'static str = <SutNodeServer<Scripted> as NamedService>::NAME;
+}
+
+impl HttpService<http::Request<Body>> for ScriptedNode {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<http::Response<Body>, Infallible>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        if request.uri().path() != grpc::DISPATCH_PATH {
+            return self.calls.call(request);
+        }
+        let peer = Arc::clone(&self.peer);
+        Box::pin(async move {
+            let answers = stream::open(&peer, BodySource::new(request.into_body())).await;
+            Ok(grpc::response(answers))
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl SutNode for Scripted {
+    async fn get_name(&self, request: Request<GetNameRequest>) -> Result<Response<GetNameResponse>, Status> {
+        let nonce = request.into_inner().nonce;
+        let mut heard = self.heard.lock();
+        heard.nonces.push(nonce);
+        let later = self.manners.later_name.clone().filter(|_| heard.nonces.len() >= 3);
+        drop(heard);
+        let returned = if self.manners.honest_nonce { nonce } else { nonce ^ 1 };
+        Ok(Response::new(GetNameResponse { nonce: returned, name: later.unwrap_or_else(|| self.manners.name.clone()) }))
+    }
+
+    async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
+        let theirs = request.into_inner().wire_version;
+        if theirs != self.manners.wire_version {
+            let ours = self.manners.wire_version;
+            return Err(Status::failed_precondition(format!("this node speaks wire version {ours}, not {theirs}")));
+        }
+        Ok(Response::new(DescribeResponse {
+            wire_version: self.manners.wire_version,
+            name: self.manners.name.clone(),
+            backend: Some(Backend { engine: "scripted".to_owned(), ..Backend::default() }),
+            codecs: self.manners.codecs.clone(),
+            ..DescribeResponse::default()
+        }))
+    }
+
+    async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
+        self.heard.lock().starts.push(request.into_inner());
+        Ok(Response::new(StartRunResponse {
+            max_samples_in_flight: 1024,
+            max_bytes_in_flight: 1 << 30,
+            max_sample_bytes: 1 << 30,
+            busy_samples: 8,
+        }))
+    }
+
+    async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        Err(Status::unimplemented("a scripted node cannot be probed"))
+    }
+
+    type DispatchStream = Empty<Result<DispatchResponse, Status>>;
+
+    /// [`ScriptedNode`] takes these calls before the generated code sees them.
+    async fn dispatch(
+        &self,
+        _request: Request<Streaming<DispatchRequest>>,
+    ) -> Result<Response<Self::DispatchStream>, Status> {
+        Err(Status::internal("a Dispatch stream that was not taken on its way in"))
+    }
+
+    async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
+        self.heard.lock().flushes.push(request.into_inner());
+        Ok(Response::new(FlushResponse {}))
+    }
+
+    async fn end_run(&self, _request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
+        self.heard.lock().ends += 1;
+        Ok(Response::new(EndRunResponse::default()))
+    }
+}
