@@ -41,20 +41,22 @@ fn undo_any(shuffled: &[u8], out: &mut [u8], size: usize) {
 const BLOCK: usize = 16;
 
 fn shuffle_fixed<const SIZE: usize>(raw: &[u8], out: &mut [u8]) {
-    let (elements, rest) = raw.as_chunks::<SIZE>();
-    let (blocks, last) = elements.as_chunks::<BLOCK>();
-    let count = elements.len();
-    for (i, block) in blocks.iter().enumerate() {
+    let count = raw.len() / SIZE;
+    let blocks = count / BLOCK;
+    for i in 0..blocks {
+        let block = &raw[i * BLOCK * SIZE..(i + 1) * BLOCK * SIZE];
         for place in 0..SIZE {
             let start = place * count + i * BLOCK;
-            let regrouped = block.map(|element| element[place]);
-            out[start..start + BLOCK].copy_from_slice(&regrouped);
+            let regrouped = &mut out[start..start + BLOCK];
+            for (k, byte) in regrouped.iter_mut().enumerate() {
+                *byte = block[k * SIZE + place];
+            }
         }
     }
-    for (i, element) in (blocks.len() * BLOCK..).zip(last) {
-        element.iter().enumerate().for_each(|(place, byte)| out[place * count + i] = *byte);
+    for i in blocks * BLOCK..count {
+        (0..SIZE).for_each(|place| out[place * count + i] = raw[i * SIZE + place]);
     }
-    out[count * SIZE..].copy_from_slice(rest);
+    out[count * SIZE..].copy_from_slice(&raw[count * SIZE..]);
 }
 
 fn undo_fixed<const SIZE: usize>(shuffled: &[u8], out: &mut [u8]) {
