@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use loadgen::conf::parse::Table;
 use loadgen::timeline::Timeline;
+use lon_proto::codec::{Codec, Inflater};
 use lon_proto::sample;
 use lon_tests::process::repository;
 
@@ -41,6 +42,19 @@ fn samples_are_read_or_refused() {
         match sample::decode(bytes.clone()) {
             Ok(tensors) => assert_eq!(sample::encode(&tensors).unwrap(), bytes, "{name}"),
             Err(error) => assert!(name != "digit.bin", "{name}: {error}"),
+        }
+    }
+}
+
+/// Seeds of whole frames are named after their codec; the others are damaged ones.
+#[test]
+fn frames_are_inflated_or_refused() {
+    const MAX_RAW_BYTES: u64 = 1 << 20;
+    for (name, bytes) in seeds("inflate") {
+        for codec in Codec::NAMES.map(|codec| codec.parse::<Codec>().unwrap()) {
+            let inflated = Inflater::new(codec, MAX_RAW_BYTES).inflate(bytes.clone().into());
+            let is_whole = codec.is_none() || name.split_once('.').is_some_and(|(whole, _)| whole == codec.name());
+            assert_eq!(inflated.is_ok(), is_whole, "{name} as {codec}: {inflated:?}");
         }
     }
 }

@@ -17,14 +17,14 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lon_proto::codec::{Codec, Encoder, InflateError, Inflater, Layout};
+use lon_proto::codec::{Codec, EncodeError, Encoder, InflateError, Inflater, Layout};
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 
 use crate::dataset::{Dataset, DatasetError};
 
 /// Time for encoding with one codec, and again for inflating, beyond which no further pass is begun.
 const TIME: Duration = Duration::from_millis(150);
-/// Passes over all samples of which the fastest counts: the others were interrupted.
+/// Passes over all samples at most.
 const MAX_PASSES: usize = 50;
 
 /// What one codec makes of the samples, on one thread.
@@ -87,48 +87,48 @@ fn figures(dataset: &Dataset, codec: Codec, raws: &[(usize, Bytes)]) -> Result<F
     }
     let name = || dataset.name().to_owned();
     let mut encoder = Encoder::new(codec);
-    let mut encoded = Vec::with_capacity(raws.len());
-    let encoding = fastest(|| {
-        encoded.clear();
-        for (index, raw) in raws {
-            let frame = encoder.encode(raw, Layout::Sample);
-            let told = |source| DatasetError::Codec { dataset: name(), index: *index, source };
-            encoded.push((*index, frame.map_err(told)?));
-        }
-        Ok(())
+    let (encoded, encoding_s) = fastest(raws, |index, raw| {
+        let frame = encoder.encode(raw, Layout::Sample);
+        frame.map_err(|source: EncodeError| DatasetError::Codec { dataset: name(), index, source })
     })?;
     let mut inflater = Inflater::new(codec, MAX_SAMPLE_BYTES);
-    let inflating = fastest(|| {
-        for (index, frame) in &encoded {
-            let told = |source: InflateError| DatasetError::Inflate { dataset: name(), index: *index, source };
-            black_box(inflater.inflate(frame.clone()).map_err(told)?);
-        }
-        Ok(())
+    let (_, inflating_s) = fastest(&encoded, |index, frame| {
+        let raw = inflater.inflate(frame.clone());
+        raw.map_err(|source: InflateError| DatasetError::Inflate { dataset: name(), index, source })
     })?;
     let bytes = |samples: &[(usize, Bytes)]| samples.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as f64;
     let raw_bytes = bytes(raws);
     Ok(Figures {
         codec,
         ratio: raw_bytes / bytes(&encoded),
-        encode_bytes_per_s: raw_bytes / encoding.as_secs_f64(),
-        inflate_bytes_per_s: raw_bytes / inflating.as_secs_f64(),
+        encode_bytes_per_s: raw_bytes / encoding_s,
+        inflate_bytes_per_s: raw_bytes / inflating_s,
     })
 }
 
-/// The time of the fastest pass.
-fn fastest(mut pass: impl FnMut() -> Result<(), DatasetError>) -> Result<Duration, DatasetError> {
+/// What `work` makes of the samples, and how many seconds it takes for all of them. It is done several times, and of
+/// each sample the fastest time counts: in the others something else had the core.
+fn fastest(
+    samples: &[(usize, Bytes)],
+    mut work: impl FnMut(usize, &Bytes) -> Result<Bytes, DatasetError>,
+) -> Result<(Vec<(usize, Bytes)>, f64), DatasetError> {
     let begin = Instant::now();
-    let mut fastest = Duration::MAX;
+    let mut results = Vec::new();
+    // Never zero, whatever the clock's steps.
+    let mut times = vec![Duration::MAX; samples.len()];
     for _ in 0..MAX_PASSES {
-        let start = Instant::now();
-        pass()?;
-        // Never zero, whatever the clock's steps.
-        fastest = fastest.min(start.elapsed()).max(Duration::from_nanos(1));
+        results.clear();
+        for ((index, bytes), fastest) in samples.iter().zip(&mut times) {
+            let start = Instant::now();
+            let result = black_box(work(*index, bytes)?);
+            *fastest = start.elapsed().max(Duration::from_nanos(1)).min(*fastest);
+            results.push((*index, result));
+        }
         if begin.elapsed() >= TIME {
             break;
         }
     }
-    Ok(fastest)
+    Ok((results, times.iter().sum::<Duration>().as_secs_f64()))
 }
 
 #[cfg(test)]
