@@ -1,6 +1,6 @@
 //! A peer that speaks `lon.v1` and follows a script, to show a LoadGen node what no real SUT node does, and to write
-//! down what a LoadGen node says. It is reached over gRPC, plain TCP and QUIC, with TLS or without, and follows the same
-//! script on each.
+//! down what a LoadGen node says. It is reached over gRPC, plain TCP and QUIC, with TLS or without, and follows the
+//! same script on each.
 
 mod doors;
 mod service;
