@@ -92,18 +92,18 @@ impl Control {
             codec: codec.to_owned(),
             response_codec: response_codec.to_owned(),
         };
-        self.client.start_run(request).await.map(tonic::Response::into_inner).map_err(told)
+        self.client.start_run(request).await.map(tonic::Response::into_inner).map_err(|status| told(&status))
     }
 
     pub(crate) async fn probe(&mut self) -> Result<StartRunResponse, (Code, String)> {
         let (run_id, client) = (self.run_id.clone(), "there".to_owned());
         let request = ProbeRequest { run_id, wire_version: WIRE_VERSION, client };
-        self.client.probe(request).await.map(tonic::Response::into_inner).map_err(told)
+        self.client.probe(request).await.map(tonic::Response::into_inner).map_err(|status| told(&status))
     }
 
     pub(crate) async fn flush(&mut self, samples_sent: u64) -> Result<(), (Code, String)> {
         let request = FlushRequest { run_id: self.run_id.clone(), samples_sent };
-        self.client.flush(request).await.map(drop).map_err(told)
+        self.client.flush(request).await.map(drop).map_err(|status| told(&status))
     }
 
     pub(crate) async fn end(&mut self) -> EndRunResponse {
@@ -133,7 +133,7 @@ fn request(id: u64, Part { number, last, total_len, data }: Part) -> DispatchReq
     DispatchRequest { id, part: number, last, total_len, data, open: None }
 }
 
-fn told(status: Status) -> (Code, String) {
+fn told(status: &Status) -> (Code, String) {
     (status.code(), status.message().to_owned())
 }
 
