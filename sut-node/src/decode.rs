@@ -226,12 +226,9 @@ impl Decoder {
             }
             let (mut samples, mut tickets) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
             for (wrapped, inflated) in batch.drain(..) {
-                match self.decode(&lane.run, wrapped, inflated) {
-                    Ok((sample, ticket)) => {
-                        samples.push(sample);
-                        tickets.push(ticket);
-                    }
-                    Err(failed) => lane.answer(std::iter::once(failed)),
+                if let Some((sample, ticket)) = self.decode(&lane, wrapped, inflated) {
+                    samples.push(sample);
+                    tickets.push(ticket);
                 }
             }
             if !samples.is_empty() {
@@ -240,13 +237,13 @@ impl Decoder {
         }
     }
 
-    /// A sample as the backend sees it, or the answer that says why it cannot.
-    fn decode(&mut self, run: &Run, wrapped: Wrapped, mut inflated: Inflated) -> Result<(Sample, Ticket), Answer> {
+    /// A sample as the backend sees it; one that cannot be seen is answered with the reason.
+    fn decode(&mut self, lane: &Lane, wrapped: Wrapped, mut inflated: Inflated) -> Option<(Sample, Ticket)> {
         let Wrapped { id, bytes, queued_at, .. } = wrapped;
         let sample_bytes = bytes.len() as u64;
         let started = Instant::now();
         // A codec that panics on somebody's bytes must not take the thread, and everybody's samples, with it.
-        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(run, bytes)));
+        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(&lane.run, bytes)));
         let unwrapped = unwrapped.unwrap_or_else(|panic| {
             self.coder = Coder::default();
             let text = workers::words(panic.as_ref());
@@ -259,9 +256,13 @@ impl Decoder {
         match unwrapped {
             Ok(sample) => {
                 inflated.grow(sample.bytes.len() as u64);
-                Ok((sample, Ticket { id, sample_bytes, stages, decoded_at, inflated }))
+                Some((sample, Ticket { id, sample_bytes, stages, decoded_at, inflated }))
             }
-            Err(reason) => Err(Answer { id, result: Err(reason), stages, sample_bytes }),
+            Err(reason) => {
+                drop(inflated);
+                lane.answer(std::iter::once(Answer { id, result: Err(reason), stages, sample_bytes }));
+                None
+            }
         }
     }
 

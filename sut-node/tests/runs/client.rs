@@ -30,12 +30,16 @@ use tonic::{Code, Status};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a conversation with a node, then tells the node to stop and waits until it has.
-pub fn with_node(backend: &str, configure: impl FnOnce(&mut ServeConfig), conversation: impl AsyncFnOnce(String)) {
+pub(crate) fn with_node(
+    backend: &str,
+    configure: impl FnOnce(&mut ServeConfig),
+    conversation: impl AsyncFnOnce(String),
+) {
     with_node_and_after(backend, configure, conversation, async |()| {});
 }
 
 /// The same, with something to do once the node has ended.
-pub fn with_node_and_after<T>(
+pub(crate) fn with_node_and_after<T>(
     backend: &str,
     configure: impl FnOnce(&mut ServeConfig),
     conversation: impl AsyncFnOnce(String) -> T,
@@ -65,18 +69,22 @@ pub fn with_node_and_after<T>(
 
 /// Control calls for one run, whose id is sixteen times the same byte.
 #[derive(Clone)]
-pub struct Control {
+pub(crate) struct Control {
     client: SutNodeClient<Channel>,
-    pub run_id: Bytes,
+    pub(crate) run_id: Bytes,
 }
 
 impl Control {
-    pub async fn connect(address: &str, run: u8) -> Control {
+    pub(crate) async fn connect(address: &str, run: u8) -> Control {
         let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
         Control { client: SutNodeClient::new(channel), run_id: Bytes::from(vec![run; limits::RUN_ID_BYTES]) }
     }
 
-    pub async fn start(&mut self, codec: &str, response_codec: &str) -> Result<StartRunResponse, (Code, String)> {
+    pub(crate) async fn start(
+        &mut self,
+        codec: &str,
+        response_codec: &str,
+    ) -> Result<StartRunResponse, (Code, String)> {
         let request = StartRunRequest {
             run_id: self.run_id.clone(),
             wire_version: WIRE_VERSION,
@@ -84,26 +92,26 @@ impl Control {
             codec: codec.to_owned(),
             response_codec: response_codec.to_owned(),
         };
-        self.client.start_run(request).await.map(tonic::Response::into_inner).map_err(told)
+        self.client.start_run(request).await.map(tonic::Response::into_inner).map_err(|status| told(&status))
     }
 
-    pub async fn probe(&mut self) -> Result<StartRunResponse, (Code, String)> {
+    pub(crate) async fn probe(&mut self) -> Result<StartRunResponse, (Code, String)> {
         let (run_id, client) = (self.run_id.clone(), "there".to_owned());
         let request = ProbeRequest { run_id, wire_version: WIRE_VERSION, client };
-        self.client.probe(request).await.map(tonic::Response::into_inner).map_err(told)
+        self.client.probe(request).await.map(tonic::Response::into_inner).map_err(|status| told(&status))
     }
 
-    pub async fn flush(&mut self, samples_sent: u64) -> Result<(), (Code, String)> {
+    pub(crate) async fn flush(&mut self, samples_sent: u64) -> Result<(), (Code, String)> {
         let request = FlushRequest { run_id: self.run_id.clone(), samples_sent };
-        self.client.flush(request).await.map(drop).map_err(told)
+        self.client.flush(request).await.map(drop).map_err(|status| told(&status))
     }
 
-    pub async fn end(&mut self) -> EndRunResponse {
+    pub(crate) async fn end(&mut self) -> EndRunResponse {
         self.client.end_run(EndRunRequest { run_id: self.run_id.clone() }).await.unwrap().into_inner()
     }
 
     /// A Dispatch stream on this connection: sends samples of these sizes, returns when all are answered.
-    pub async fn dispatch(&mut self, sizes: &[usize]) {
+    pub(crate) async fn dispatch(&mut self, sizes: &[usize]) {
         let open = Some(Open { run_id: self.run_id.clone() });
         let mut requests = vec![DispatchRequest { open, ..DispatchRequest::default() }];
         for (id, &len) in sizes.iter().enumerate() {
@@ -125,39 +133,39 @@ fn request(id: u64, Part { number, last, total_len, data }: Part) -> DispatchReq
     DispatchRequest { id, part: number, last, total_len, data, open: None }
 }
 
-fn told(status: Status) -> (Code, String) {
+fn told(status: &Status) -> (Code, String) {
     (status.code(), status.message().to_owned())
 }
 
 /// What a client counts itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    pub samples: u64,
-    pub message_bytes: u64,
-    pub payload_bytes: u64,
+pub(crate) struct Counted {
+    pub(crate) samples: u64,
+    pub(crate) message_bytes: u64,
+    pub(crate) payload_bytes: u64,
 }
 
 /// A whole answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub id: u64,
-    pub result: Result<Bytes, String>,
-    pub stages: Stages,
+pub(crate) struct Answer {
+    pub(crate) id: u64,
+    pub(crate) result: Result<Bytes, String>,
+    pub(crate) stages: Stages,
 }
 
 /// One Dispatch stream without HTTP.
-pub struct Stream {
+pub(crate) struct Stream {
     writing: Box<dyn AsyncWrite + Unpin>,
     source: Box<dyn Source>,
     inbound: Inbound,
     out: Outbound,
-    pub sent: Counted,
-    pub got: Counted,
+    pub(crate) sent: Counted,
+    pub(crate) got: Counted,
 }
 
 impl Stream {
     /// On a TCP connection of its own, and what crosses its socket.
-    pub async fn tcp(address: &str, run_id: &Bytes) -> (Stream, Arc<SocketCounters>) {
+    pub(crate) async fn tcp(address: &str, run_id: &Bytes) -> (Stream, Arc<SocketCounters>) {
         let counters = Arc::default();
         let stream = dial(address, None, Protocol::Tcp, Arc::clone(&counters)).await.unwrap();
         let (reading, writing) = tokio::io::split(stream);
@@ -165,7 +173,7 @@ impl Stream {
     }
 
     /// On a QUIC connection.
-    pub async fn quic(link: &Link, run_id: &Bytes) -> Stream {
+    pub(crate) async fn quic(link: &Link, run_id: &Bytes) -> Stream {
         let (writing, reading) = link.connection.open_bi().await.unwrap();
         Stream::open(Box::new(writing), Box::new(QuicSource::new(reading)), run_id).await
     }
@@ -189,7 +197,7 @@ impl Stream {
         self.writing.flush().await.unwrap();
     }
 
-    pub async fn send(&mut self, id: u64, payload: Bytes) {
+    pub(crate) async fn send(&mut self, id: u64, payload: Bytes) {
         self.sent.samples += 1;
         self.sent.payload_bytes += payload.len() as u64;
         for part in Parts::new(payload) {
@@ -209,7 +217,7 @@ impl Stream {
     }
 
     /// The next answer, heartbeats left out.
-    pub async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> Answer {
         let mut whole = Vec::new();
         loop {
             let (message, bytes) = self.message().await;
@@ -229,7 +237,7 @@ impl Stream {
     }
 }
 
-pub async fn quic_link(address: &str) -> Link {
+pub(crate) async fn quic_link(address: &str) -> Link {
     let anyone = Unverified::new(&TlsFiles::default()).unwrap();
     quic::connect(address, &quic::client_config(Trust::Anyone(&anyone)).unwrap()).await.unwrap()
 }
