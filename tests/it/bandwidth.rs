@@ -49,7 +49,6 @@ fn bytes(node: &Json, layer: &str, direction: &str, end: &str) -> u64 {
 
 /// Every transport, every codec, one to four nodes.
 #[test]
-#[ignore = "codecs are not in this build"]
 fn message_bytes_are_equal_at_both_ends() {
     let nodes = ["a", "b", "c", "d"].map(|name| SutNode::start(name, "synthetic:constant=0us,output=5000", &[]));
     let cases = TRANSPORTS.iter().flat_map(|transport| CODECS.map(|codec| (transport, codec)));
@@ -220,7 +219,6 @@ fn ticks(pid: u32, prefix: &str) -> (u64, u64) {
 
 /// Samples are inflated where nobody waits for it: not on the threads that read and write.
 #[test]
-#[ignore = "codecs are not in this build"]
 fn inflating_keeps_off_the_io_threads_and_leaves_the_schedule_alone() {
     let node = SutNode::start("a", "null", &[]);
     let before = ticks(node.id(), "decode");
@@ -268,7 +266,6 @@ fn a_run_with_a_probe_says_what_it_required_and_what_the_link_carried() {
 
 /// An interface's claim and its traffic appear where there is an interface, and are null on loopback.
 #[test]
-#[ignore = "codecs are not in this build"]
 fn loopback_has_no_interface_to_speak_of() {
     for way in Way::ALL {
         let paved = way.paved();

@@ -15,7 +15,7 @@ use lon_net::io::SocketCounters;
 use lon_net::tls::ServerTls;
 use lon_proto::WIRE_VERSION;
 use lon_proto::codec::Codec;
-use lon_proto::v1::{DispatchRequest, DispatchResponse, FlushRequest, StartRunRequest};
+use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunResponse, FlushRequest, StartRunRequest};
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -91,6 +91,12 @@ pub struct Heard {
     pub complete: u64,
     /// Bytes of the Dispatch messages as they came, without their prefixes.
     pub message_bytes: u64,
+    /// Those of them that opened a stream.
+    pub open_bytes: u64,
+    /// Bytes of the answers' messages as they went,
+    pub answer_message_bytes: u64,
+    /// and of the answers themselves.
+    pub answer_bytes: u64,
     /// Dispatch streams that were opened.
     pub streams: u64,
     /// Of those, ended by the other end in good order.
@@ -104,6 +110,22 @@ pub struct Heard {
 }
 
 impl Heard {
+    /// What an honest node would say that it counted.
+    fn counters(&self) -> EndRunResponse {
+        let sample_bytes = self.samples().map(|(_, message)| message.data.len() as u64).sum();
+        EndRunResponse {
+            samples_received: self.complete,
+            samples_answered: self.complete,
+            message_bytes_in: self.message_bytes - self.open_bytes,
+            message_bytes_out: self.answer_message_bytes,
+            payload_bytes_in: sample_bytes,
+            payload_bytes_out: self.answer_bytes,
+            tensor_bytes_in: sample_bytes,
+            tensor_bytes_out: self.answer_bytes,
+            ..EndRunResponse::default()
+        }
+    }
+
     /// The Dispatch messages that carry a sample, or a part of one.
     pub fn samples(&self) -> impl Iterator<Item = &(u64, DispatchRequest)> {
         self.messages.iter().filter(|(_, message)| message.open.is_none())

@@ -30,7 +30,6 @@ fn refused(test: TestRun, parts: &[&str]) {
 }
 
 #[test]
-#[ignore = "codecs are not in this build"]
 fn an_unknown_codec_is_named_with_those_that_are_known() {
     for flag in ["--compression", "--response-compression"] {
         refused(TestRun::new("Offline").args(&[flag, "gzip"]), &["gzip", flag, "delta-zstd", "lz4", "none"]);
@@ -38,7 +37,6 @@ fn an_unknown_codec_is_named_with_those_that_are_known() {
 }
 
 #[test]
-#[ignore = "codecs are not in this build"]
 fn a_level_out_of_range_is_named_with_the_range() {
     for level in ["zstd:0", "zstd:20", "shuffle-zstd:99", "delta-zstd:-1"] {
         let (codec, number) = level.split_once(':').unwrap();
@@ -50,7 +48,6 @@ fn a_level_out_of_range_is_named_with_the_range() {
 }
 
 #[test]
-#[ignore = "codecs are not in this build"]
 fn a_codec_that_the_division_forbids_is_refused_with_the_rule() {
     let tokens = ["--dataset", "synthetic:tokens-i64[1024]x16", "--division", "network"];
     let test = TestRun::of("llama2-70b", "Offline").args(&tokens).args(&["--compression", "zstd"]);
@@ -65,7 +62,6 @@ fn a_codec_that_the_division_forbids_is_refused_with_the_rule() {
 
 /// What `network` refuses, `open` allows, and every output says so.
 #[test]
-#[ignore = "codecs are not in this build"]
 fn the_open_division_allows_a_forbidden_codec_and_marks_it() {
     let node = SutNode::start("a", "null", &[]);
     let tokens = ["--dataset", "synthetic:tokens-i64[1024]x16", "--division", "open", "--compression", "zstd"];
@@ -80,7 +76,6 @@ fn the_open_division_allows_a_forbidden_codec_and_marks_it() {
 }
 
 #[test]
-#[ignore = "codecs are not in this build"]
 fn a_node_that_lacks_the_codec_is_named() {
     for way in Way::ALL {
         let paved = way.paved();
@@ -136,7 +131,6 @@ fn answer(id: u64, data: Vec<u8>) -> Step {
 
 /// An answer that cannot be inflated is that sample's failure, not the node's.
 #[test]
-#[ignore = "codecs are not in this build"]
 fn an_answer_that_cannot_be_inflated_fails_alone() {
     let script: Script = |number, id| {
         let mut bad = bad_frames("zstd");
@@ -164,7 +158,6 @@ fn an_answer_that_cannot_be_inflated_fails_alone() {
 
 /// The same towards a SUT node, which goes on with the next sample, and whose memory does not follow what is declared.
 #[test]
-#[ignore = "codecs are not in this build"]
 fn a_sample_that_cannot_be_inflated_fails_alone() {
     let node = SutNode::start("a", "null", &[]);
     for codec in &Codec::NAMES[1..] {
@@ -221,7 +214,6 @@ fn ask(node: &SutNode, codec: &str, frames: &[(&'static str, Vec<u8>)]) -> Vec<(
 }
 
 #[test]
-#[ignore = "probes are not in this build"]
 fn a_node_that_is_busy_with_a_run_is_not_probed() {
     let node = SutNode::start("taken", "synthetic:constant=5ms", &[]);
     let long = TestRun::new("SingleStream").on(&node.address);

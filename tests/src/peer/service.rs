@@ -113,7 +113,8 @@ impl SutNode for Scripted {
     }
 
     async fn end_run(&self, _request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
-        self.heard.lock().ends += 1;
-        Ok(Response::new(EndRunResponse::default()))
+        let mut heard = self.heard.lock();
+        heard.ends += 1;
+        Ok(Response::new(heard.counters()))
     }
 }

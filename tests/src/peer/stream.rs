@@ -16,6 +16,7 @@ use super::{Scripted, Step};
 
 /// What is to be sent on a stream.
 pub(super) struct Answers {
+    peer: Arc<Scripted>,
     steps: mpsc::UnboundedReceiver<Step>,
     /// Without HTTP, a first heartbeat says that the stream was accepted.
     greets: bool,
@@ -25,6 +26,14 @@ pub(super) struct Answers {
 impl Answers {
     pub(super) fn with_greeting(self) -> Answers {
         Answers { greets: true, ..self }
+    }
+
+    fn say(&self, message: DispatchResponse, out: &mut Outbound) {
+        let tensor_bytes = message.data.len() as u64;
+        let message_bytes = out.push_response(message);
+        let mut heard = self.peer.heard.lock();
+        heard.answer_bytes += tensor_bytes;
+        heard.answer_message_bytes += message_bytes;
     }
 }
 
@@ -36,12 +45,12 @@ impl Fill for Answers {
             return Poll::Ready(Filled::Some);
         }
         match (self.steps.poll_recv(cx), &mut self.heartbeat) {
-            (Poll::Ready(Some(Step::Send(message))), _) => out.push_response(message),
+            (Poll::Ready(Some(Step::Send(message))), _) => self.say(message, out),
             (Poll::Ready(Some(Step::Fail(status))), _) => return Poll::Ready(Filled::End(Err(status))),
             (Poll::Ready(None), _) => return Poll::Ready(Filled::End(Ok(()))),
             (Poll::Pending, Some(interval)) => {
                 ready!(interval.poll_tick(cx));
-                out.push_response(heartbeat())
+                out.push_response(heartbeat());
             }
             (Poll::Pending, None) => return Poll::Pending,
         };
@@ -66,12 +75,13 @@ pub(super) async fn open(peer: &Arc<Scripted>, source: impl Source) -> Answers {
         interval
     });
     let ear = Ear { peer: Arc::clone(peer), number, steps };
+    let peer = Arc::clone(peer);
     tokio::spawn(async move {
         if ear.listen(source).await.is_ok() {
             ear.peer.heard.lock().good_ends += 1;
         }
     });
-    Answers { steps: answers, greets: false, heartbeat }
+    Answers { peer, steps: answers, greets: false, heartbeat }
 }
 
 /// The listening half of a stream.
@@ -105,6 +115,7 @@ impl Ear {
         let (id, completes) = (message.id, message.last && message.open.is_none());
         let number = heard.complete;
         heard.complete += u64::from(completes);
+        heard.open_bytes += if message.open.is_some() { bytes } else { 0 };
         heard.messages.push((self.number, message));
         heard.message_bytes += bytes;
         drop(heard);
