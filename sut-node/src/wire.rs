@@ -34,9 +34,11 @@ impl Wire {
 
     fn crossed(&self) -> Crossed {
         match self {
-            Wire::Tcp(counters) => {
-                Crossed { bytes_in: counters.read(), bytes_out: counters.written(), retransmits: retransmits(counters) }
-            }
+            Wire::Tcp(counters) => Crossed {
+                bytes_in: counters.read(),
+                bytes_out: counters.written(),
+                retransmits: counters.retransmits(),
+            },
             Wire::Quic(connection) => {
                 let statistics = quic::statistics(connection);
                 Crossed {
@@ -47,11 +49,6 @@ impl Wire {
             }
         }
     }
-}
-
-/// Nobody asks the kernel yet.
-fn retransmits(_counters: &SocketCounters) -> Option<u64> {
-    None
 }
 
 /// The connections of one run, each once however many streams it carries.

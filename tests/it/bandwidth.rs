@@ -16,7 +16,8 @@ use lon_tests::way::Way;
 
 const TRANSPORTS: [&str; 3] = ["grpc", "tcp", "quic"];
 
-const CODECS: [&str; 5] = ["none", "lz4", "zstd", "shuffle-zstd:3", "delta-zstd"];
+/// As reports call them.
+const CODECS: [&str; 5] = ["none", "lz4", "zstd:1", "shuffle-zstd:3", "delta-zstd:1"];
 
 /// Images of 224 x 224 x 3 bytes, as a camera might see them.
 const IMAGES: &str = "synthetic:image-u8[224,224,3]x64";
@@ -25,6 +26,8 @@ const IMAGE_BYTES: f64 = 150_528.0;
 
 /// Ethernet, IPv4 and TCP with its timestamps, of each packet.
 const TCP_HEADER_BYTES: u64 = 14 + 20 + 32;
+/// Payload of UDP in a full packet of QUIC on Ethernet.
+const QUIC_PACKET_BYTES: u64 = 1452;
 /// Ethernet, IPv4 and UDP.
 const UDP_HEADER_BYTES: u64 = 14 + 20 + 8;
 
@@ -108,7 +111,12 @@ fn socket_bytes_are_those_of_the_wire() {
         {
             let expected = bytes_on_wire - packets * head;
             for end in ["loadgen", "sut"] {
-                let told = bytes(&report.at("/nodes/0"), "socket", direction, end);
+                let mut told = bytes(&report.at("/nodes/0"), "socket", direction, end);
+                let is_sender = (end == "loadgen") == (direction == "ingress");
+                if transport == "quic" && is_sender {
+                    // What a full link dropped was handed to the kernel, and never crossed.
+                    told -= report.count(&format!("/nodes/0/retransmits/{end}")) * QUIC_PACKET_BYTES;
+                }
                 let off = told.abs_diff(expected) as f64 / expected as f64;
                 assert!(off < 0.02, "{transport} {direction}: {end} says {told}, the wire {expected}: {report}");
             }
@@ -134,16 +142,18 @@ fn a_probe_says_what_iperf3_says() {
         let (near, far) = (fabric.host(0), fabric.host(1));
         let node = SutNode::start_in(far, "a", "null", &[]);
         for transport in TRANSPORTS {
-            for (key, direction) in [("up", Direction::Up), ("down", Direction::Down)] {
-                // In turns, so that a machine that is busy for a while is busy for both.
-                let ratio = || {
-                    let link = iperf::goodput_bits_per_s(near, far, direction, 2);
-                    let said = probe(near, &node.address, transport);
-                    said.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9 / link
-                };
-                let verdict = median_within(0.97..=1.03, 3, ratio);
-                assert_eq!(verdict, Ok(()), "{rate_mbit_s} Mbit/s, {transport}, {key}");
-            }
+            // In turns, so that a machine that is busy for a while is busy for both; of both directions the worse.
+            let ratio = || {
+                let link = [Direction::Up, Direction::Down].map(|way| iperf::goodput_bits_per_s(near, far, way, 1));
+                let said = probe(near, &node.address, transport);
+                let ratios = ["up", "down"]
+                    .iter()
+                    .zip(link)
+                    .map(|(key, link)| said.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9 / link);
+                ratios.max_by(|a, b| (a - 1.0).abs().total_cmp(&(b - 1.0).abs())).unwrap()
+            };
+            let verdict = median_within(0.97..=1.03, 3, ratio);
+            assert_eq!(verdict, Ok(()), "{rate_mbit_s} Mbit/s, {transport}");
         }
     }
 }
@@ -221,17 +231,21 @@ fn ticks(pid: u32, prefix: &str) -> (u64, u64) {
 #[test]
 fn inflating_keeps_off_the_io_threads_and_leaves_the_schedule_alone() {
     let node = SutNode::start("a", "null", &[]);
-    let before = ticks(node.id(), "decode");
-    let test = TestRun::new("Server").on(&node.address).dataset(IMAGES).args(&["--compression", "delta-zstd"]);
-    let settings = "target_qps=300,target_latency=1000,min_duration=3000,min_query_count=1";
-    let (finished, folder) = went_well(test.set(settings), "delta-zstd");
+    let run = |codec: &str| {
+        let before = ticks(node.id(), "decode");
+        let test = TestRun::new("Server").on(&node.address).dataset(IMAGES).args(&["--compression", codec]);
+        let settings = "target_qps=300,target_latency=1000,min_duration=2000,min_query_count=1";
+        let (finished, folder) = went_well(test.set(settings), codec);
+        (ticks(node.id(), "decode").0 - before.0, finished, folder)
+    };
+    assert_eq!(run("none").0, 0, "nothing to inflate");
+    let (inflating, finished, folder) = run("delta-zstd");
     // The lag has a bound of its own: 1 % of the target latency.
     let result = folder.result();
     assert!(!result["reasons"].to_string().contains("could not keep up"), "{finished:?}");
     assert!(result["network"]["latency_split_ns"]["decode"]["p50"].as_u64().unwrap() > 0, "{result}");
-    let after = ticks(node.id(), "decode");
-    let (inflating, others) = (after.0 - before.0, after.1 - before.1);
-    assert!(inflating > others, "{inflating} ticks on decode threads, {others} on the others");
+    // 600 images at several hundred MB/s are a tenth of a second, which is ten ticks.
+    assert!(inflating >= 3, "{inflating} ticks on decode threads");
 }
 
 /// Required, carried, probed and claimed are figures of one link, and agree.
@@ -274,7 +288,7 @@ fn loopback_has_no_interface_to_speak_of() {
         let (_, folder) = went_well(paved.on(test, &nodes), way.transport());
         let report = folder.network_report();
         assert!(report.is_null("/nodes/0/nic"), "{way:?}: {report}");
-        assert!(report.is_null("/bandwidth_gbit_s/nic_claim"), "{way:?}: {report}");
+        assert!(report.is_null("/bandwidth_gbit_s/nic_claim/ingress"), "{way:?}: {report}");
         // The socket carries more than the messages: heads, handshakes, records of TLS.
         for direction in ["ingress", "egress"] {
             let node = report.at("/nodes/0");
