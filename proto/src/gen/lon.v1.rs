@@ -200,7 +200,7 @@ pub mod dispatch_response {
     #[repr(i32)]
     pub enum Kind {
         Final = 0,
-        /// The first token of a streamed answer; the whole answer follows as FINAL.
+        /// The first token of a streamed answer, never in a codec; the whole answer follows as FINAL.
         First = 1,
     }
     impl Kind {
