@@ -29,6 +29,7 @@ use tonic::transport::Server;
 pub mod backend;
 pub mod cli;
 mod config;
+mod healthcheck;
 mod host;
 mod lane;
 mod listener;
