@@ -35,8 +35,8 @@ if [ -z "$base" ]; then
 fi
 
 # The context is this folder, not the source tree with gigabytes of build products.
-context=$(mktemp -d)
-trap 'rm -rf "$context"' EXIT
+context=$(mktemp -d) log=$(mktemp)
+trap 'rm -rf "$context" "$log"' EXIT
 install -m 755 -t "$context" "$binaries/loadgen-node" "$binaries/sut-node"
 strip --strip-debug "$context/loadgen-node" "$context/sut-node"
 cp "$here/../loadgen-node/qsl/digits/digits.onnx" "$here/image-files.sh" "$here/shape.sh" "$context"
@@ -48,12 +48,14 @@ if [ -n "$onnxruntime" ]; then
 fi
 
 build() {
-  docker build --quiet --file "$here/Dockerfile" --build-arg DEBIAN_IMAGE="$base" "$@" "$context" >/dev/null
+  docker build --quiet --file "$here/Dockerfile" --build-arg DEBIAN_IMAGE="$base" "$@" "$context" >/dev/null 2>"$log" ||
+    { cat "$log" >&2; exit 1; }
 }
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
 revision=$(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)
 build --target prebuilt --tag "lon:$tag" --build-arg VERSION="$version" --build-arg REVISION="$revision"
 build --target shaper --tag "lon-shaper:$tag"
+docker image prune --force --filter label=lon.stage >/dev/null
 docker images --format '{{.Repository}}:{{.Tag}}  {{.Size}}' | grep -E "^lon(-shaper)?:$tag "
 
 # The results of `compose up` belong to who called this.

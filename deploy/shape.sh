@@ -16,7 +16,7 @@ bucket="tbf rate $rate burst 128kb latency 50ms"
 tc qdisc replace dev "$iface" root $bucket
 # Towards it: queues shape what leaves, so what arrives is sent through a device in between.
 ip link add ifb0 type ifb 2>/dev/null || true
-ip link set ifb0 up
+ip link set ifb0 mtu "$(cat "/sys/class/net/$iface/mtu")" up
 # shellcheck disable=SC2086
 tc qdisc replace dev ifb0 root $bucket
 tc qdisc replace dev "$iface" handle ffff: ingress
