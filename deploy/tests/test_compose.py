@@ -100,7 +100,14 @@ class Bandwidth(unittest.TestCase):
 class Faults(unittest.TestCase):
     """A node that is lost ends the run with exit code 4 and complete files, however it was lost."""
 
-    VARIABLES = {**PATIENT, "LON_MODE": "PerformanceOnly", "LON_SET": "target_qps=50,min_duration=60000"}
+    VARIABLES = {
+        **PATIENT,
+        "LON_BACKEND": "null",
+        "LON_BENCHMARK": "synthetic",
+        "LON_DATASET": "synthetic:u8[64]x64",
+        "LON_MODE": "PerformanceOnly",
+        "LON_SET": "target_qps=50,min_duration=60000",
+    }
 
     def lose(self, name, how):
         with Cluster(name, **self.VARIABLES) as cluster:
