@@ -47,13 +47,15 @@ if [ -n "$onnxruntime" ]; then
   rm -r "$context/wheel"
 fi
 
-build() {
-  docker build --quiet --file "$here/Dockerfile" --build-arg DEBIAN_IMAGE="$base" "$@" "$context" >/dev/null 2>"$log" ||
-    { cat "$log" >&2; exit 1; }
-}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
 revision=$(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)
-build --target prebuilt --tag "lon:$tag" --build-arg VERSION="$version" --build-arg REVISION="$revision"
+# The same arguments each time: with others, stages that both images have would be built twice, and one copy stay behind.
+arguments=(--build-arg DEBIAN_IMAGE="$base" --build-arg VERSION="$version" --build-arg REVISION="$revision")
+build() {
+  docker build --quiet --file "$here/Dockerfile" "${arguments[@]}" "$@" "$context" >/dev/null 2>"$log" ||
+    { cat "$log" >&2; exit 1; }
+}
+build --target prebuilt --tag "lon:$tag"
 build --target shaper --tag "lon-shaper:$tag"
 docker image prune --force --filter label=lon.stage >/dev/null
 docker images --format '{{.Repository}}:{{.Tag}}  {{.Size}}' | grep -E "^lon(-shaper)?:$tag "
