@@ -14,6 +14,7 @@ use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::{self, Backend, BackendOptions};
+use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::{NodeName, ServeConfig, Sockets, serve};
 
 const EXIT_BUG: u8 = 1;
@@ -22,7 +23,7 @@ const EXIT_USAGE: u8 = 2;
 /// A SUT node: answers a LoadGen node's samples with an inference backend.
 ///
 /// Exit codes: 0 served until SIGTERM or SIGINT (what had been taken in was answered); 1 a bug or the operating
-/// system; 2 usage, configuration, or a model that cannot be used.
+/// system; 2 usage, configuration, or a model that cannot be used. `healthcheck`: 0 when the node serves, else 1.
 #[derive(Parser, Debug)]
 #[command(name = "sut-node", version)]
 struct Cli {
@@ -52,6 +53,10 @@ enum Command {
     #[command(after_help = "Example:
   sut-node describe --backend onnx:digits.onnx")]
     Describe(DescribeArgs),
+    /// Ask a node whether it serves; exit code 0 means that it does. For whoever starts nodes and waits for them.
+    #[command(after_help = "Example:
+  sut-node healthcheck --address 127.0.0.1:8000")]
+    Healthcheck(HealthcheckArgs),
 }
 
 #[derive(Args, Debug)]
@@ -157,6 +162,7 @@ fn run() -> u8 {
     let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
         Command::Serve(args) => run_serve(args),
         Command::Describe(args) => run_describe(args),
+        Command::Healthcheck(args) => run_healthcheck(args),
     });
     match outcome {
         Ok(()) => 0,
@@ -236,6 +242,14 @@ fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
     let json = crate::describe_json(&node, backend.as_ref());
     let text = serde_json::to_string_pretty(&json).map_err(bug)?;
     writeln!(std::io::stdout(), "{text}").map_err(bug)
+}
+
+fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
+    healthcheck(args).map_err(|error| match error {
+        HealthError::Tls(_) | HealthError::Address(_) => usage(error),
+        // The same exit code as a bug, because those who ask look for 0 or 1.
+        _ => bug(error),
+    })
 }
 
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {

@@ -31,6 +31,7 @@ mod crew;
 mod decode;
 mod describe;
 mod front;
+mod healthcheck;
 mod host;
 mod lane;
 mod listener;

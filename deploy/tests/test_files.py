@@ -1,0 +1,158 @@
+"""What the files say, where nothing has to run: shell, compose, systemd, tuning, and that names are the programs' own."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+from cluster import BINARIES, COMPOSE, DEPLOY, environment, run
+
+SCRIPTS = [*DEPLOY.glob("*.sh"), *DEPLOY.glob("tests/*.sh"), DEPLOY / "slurm/lon.sbatch"]
+
+
+def flags(program, command):
+    """The environment variables and flags that a command's help lists."""
+    text = run(BINARIES / program, command, "--help").stdout
+    return set(re.findall(r"LON_[A-Z_]+", text)), set(re.findall(r"--[a-z][a-z-]*", text))
+
+
+class Names(unittest.TestCase):
+    """Variables and flags in these files are flags of the programs: a misspelt variable would be ignored in silence."""
+
+    # What the files themselves ask for.
+    OWN = {
+        *("LON_UID", "LON_GID", "LON_TAG", "LON_RATE", "LON_MTU", "LON_RESULTS"),
+        *("LON_SUT_CPUS", "LON_SUT_MEMORY", "LON_LOADGEN_CPUS", "LON_LOADGEN_MEMORY"),
+        *("LON_BIN", "LON_INTERFACE", "LON_PORT"),
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        cls.known, cls.flags = set(), {}
+        for program, command in [("loadgen-node", "run"), ("sut-node", "serve"), ("sut-node", "healthcheck")]:
+            variables, cls.flags[program, command] = flags(program, command)
+            cls.known |= variables
+
+    def test_variables(self):
+        files = [path for path in DEPLOY.rglob("*") if path.is_file() and "tests" not in path.parts]
+        files = [path for path in files if path.name != ".env" and "results" not in path.parts]
+        for path in files:
+            with self.subTest(path=path.relative_to(DEPLOY)):
+                named = set(re.findall(r"LON_[A-Z]+(?:_[A-Z]+)*", path.read_text()))
+                self.assertEqual(named - self.known - self.OWN, set())
+
+    def test_flags(self):
+        services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+        for name, service in services.items():
+            if command := service.get("command"):
+                with self.subTest(service=name):
+                    given = {word for word in command if word.startswith("--")}
+                    self.assertEqual(given - self.flags[command[0], command[1]], set())
+
+
+class Files(unittest.TestCase):
+    def test_shell(self):
+        run("shellcheck", *SCRIPTS)
+
+    def test_compose_file_is_as_the_specification_has_it(self):
+        run("check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
+
+    @unittest.skipUnless(shutil.which(COMPOSE[0]), f"{COMPOSE[0]} is not installed")
+    def test_compose_reads_it(self):
+        for profile in [[], ["--profile", "bandwidth"]]:
+            command = [*COMPOSE, "-f", DEPLOY / "compose.yaml", *profile, "config", "--quiet"]
+            run(*command, env=environment())
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
+    def test_unit(self):
+        """Read by systemd; the program is put where this machine has it."""
+        with tempfile.TemporaryDirectory() as folder:
+            unit = Path(folder, "sut-node.service")
+            text = (DEPLOY / "systemd/sut-node.service").read_text()
+            unit.write_text(text.replace("/usr/local/bin/sut-node", str(BINARIES / "sut-node")))
+            # Complaints come with exit code 0, too.
+            self.assertEqual(run("systemd-analyze", "verify", "--man=no", unit).stdout, "")
+
+    def test_unit_environment_serves(self):
+        """What sut-node.env says is understood: a node starts by it, with a backend and a port that are there."""
+        lines = (DEPLOY / "systemd/sut-node.env").read_text().splitlines()
+        variables = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+        self.assertEqual(variables["LON_INSECURE"], "true")
+        variables.update(LON_LISTEN="0.0.0.0:0", LON_BACKEND="null")
+        command = [BINARIES / "sut-node", "serve"]
+        with subprocess.Popen(command, env=environment(**variables), stdout=subprocess.PIPE, text=True) as node:
+            said = node.stdout.readline()
+            node.terminate()
+        self.assertIn("serving null on 0.0.0.0:", said)
+        self.assertEqual(node.returncode, 0)
+
+
+class Tune(unittest.TestCase):
+    """On a tree that looks like a host's /proc and /sys."""
+
+    SETTINGS = {
+        "net/core/rmem_max": "212992",
+        "net/core/wmem_max": "33554432",
+        "net/ipv4/tcp_rmem": "4096\t131072\t6291456",
+        "net/ipv4/tcp_slow_start_after_idle": "1",
+    }
+
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="lon-deploy-"))
+        cpu = "sys/devices/system/cpu/cpu0"
+        files = {f"proc/sys/{key}": value for key, value in self.SETTINGS.items()}
+        files[f"{cpu}/cpufreq/scaling_governor"] = "powersave"
+        for state, latency in enumerate([0, 2, 133]):
+            files[f"{cpu}/cpuidle/state{state}/latency"] = str(latency)
+            files[f"{cpu}/cpuidle/state{state}/disable"] = "0"
+        for path, text in files.items():
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text + "\n")
+
+    def tearDown(self):
+        shutil.rmtree(self.root)
+
+    def tune(self, *words, check=True):
+        return run(DEPLOY / "tune.sh", *words, check=check, env=environment(TUNE_ROOT=str(self.root)))
+
+    def contents(self):
+        return {str(path.relative_to(self.root)): path.read_text().strip() for path in self.root.rglob("*") if path.is_file()}
+
+    def test_says_and_does_nothing(self):
+        before = self.contents()
+        said = self.tune().stdout
+        self.assertEqual(self.contents(), before)
+        self.assertIn("rmem_max", said)
+        self.assertIn("now: 212992", said)
+        self.assertNotIn("wmem_max", said)
+        self.assertIn("left out: net.core.busy_poll", said)
+        self.assertIn("nothing was changed", said)
+        # Every command comes with a reason.
+        lines = said.splitlines()
+        for at, line in enumerate(lines):
+            if not line.startswith("#"):
+                self.assertTrue(lines[at - 1].startswith("#   now: ") and lines[at - 2].startswith("# "), line)
+
+    @unittest.skipUnless(os.geteuid() == 0, "--apply asks for root")
+    def test_does_what_it_said(self):
+        said = self.tune("--apply").stdout
+        after = self.contents()
+        self.assertEqual(after["proc/sys/net/core/rmem_max"], "16777216")
+        self.assertEqual(after["proc/sys/net/core/wmem_max"], "33554432", "what is larger stays")
+        self.assertEqual(after["proc/sys/net/ipv4/tcp_slow_start_after_idle"], "0")
+        cpu = "sys/devices/system/cpu/cpu0"
+        self.assertEqual(after[f"{cpu}/cpufreq/scaling_governor"], "performance")
+        states = [after[f"{cpu}/cpuidle/state{state}/disable"] for state in range(3)]
+        self.assertEqual(states, ["0", "0", "1"], said)
+        again = self.tune("--apply").stdout
+        self.assertFalse([line for line in again.splitlines() if not line.startswith("#")], again)
+
+    def test_refuses_what_it_does_not_know(self):
+        for words in [["--aply"], ["--mtu", "9000"], ["--interface", "no-such-card"]]:
+            done = self.tune(*words, check=False)
+            self.assertEqual(done.returncode, 2, done.stdout)
