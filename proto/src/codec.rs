@@ -174,6 +174,15 @@ impl Codec {
         }
     }
 
+    /// Bytes that inflating these takes, as they say themselves: nothing to rely on, but inflating makes no more of
+    /// them. 0 when they are too short to say.
+    pub fn declared_bytes(self, encoded: &[u8]) -> u64 {
+        match self {
+            Codec::None => encoded.len() as u64,
+            _ => encoded.first_chunk().map_or(0, |raw_len| u64::from_le_bytes(*raw_len)),
+        }
+    }
+
     /// The bytes stay as they are.
     pub fn is_none(self) -> bool {
         self == Codec::None

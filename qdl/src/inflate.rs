@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -27,7 +28,7 @@ const CORES_PER_THREAD: usize = 4;
 /// Answers that a thread takes at once, so that many small ones do not cost a wake-up each,
 const BATCH: usize = 32;
 /// and bytes of them, so that a large one is delivered before the next is begun.
-const BATCH_BYTES: usize = 64 << 10;
+const BATCH_BYTES: u64 = 64 << 10;
 
 /// What is inflated for one node; shared by the node's books and the threads here.
 #[derive(Debug, Default)]
@@ -57,6 +58,7 @@ impl Inflated {
 /// The sink that lanes see: answers go to the queue, the rest to the caller's own sink.
 pub(crate) struct Inflating {
     sink: Arc<dyn Sink>,
+    codec: Codec,
     /// By [`NodeIndex`].
     nodes: Vec<Arc<Inflated>>,
     queue: Mutex<Queue>,
@@ -74,8 +76,8 @@ struct Queue {
 
 impl Inflating {
     /// For nodes with these books.
-    pub(crate) fn new(sink: Arc<dyn Sink>, nodes: Vec<Arc<Inflated>>) -> Inflating {
-        Inflating { sink, nodes, queue: Mutex::default(), filled: Condvar::new() }
+    pub(crate) fn new(sink: Arc<dyn Sink>, codec: Codec, nodes: Vec<Arc<Inflated>>) -> Inflating {
+        Inflating { sink, codec, nodes, queue: Mutex::default(), filled: Condvar::new() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -101,7 +103,10 @@ impl Inflating {
         let mut bytes = 0;
         while batch.len() < share && bytes < BATCH_BYTES {
             let Some(reply) = queue.replies.pop_front() else { break };
-            bytes += if let Outcome::Done(answer) = &reply.outcome { answer.data.len() } else { 0 };
+            if let Outcome::Done(answer) = &reply.outcome {
+                // Beyond the limit it is refused.
+                bytes += self.codec.declared_bytes(&answer.data).min(limits::MAX_SAMPLE_BYTES);
+            }
             batch.push(reply);
         }
         true
@@ -110,7 +115,10 @@ impl Inflating {
     /// Inflates an answer and stamps its reply.
     fn inflate(&self, inflate: &mut impl FnMut(Bytes) -> Result<Bytes, String>, reply: &mut Reply) {
         let Outcome::Done(answer) = &mut reply.outcome else { return };
-        let inflated = inflate(std::mem::take(&mut answer.data));
+        let data = std::mem::take(&mut answer.data);
+        // A codec that panics on a node's bytes must not take the thread, and everybody's answers, with it.
+        let inflated = catch_unwind(AssertUnwindSafe(|| inflate(data)));
+        let inflated = inflated.unwrap_or_else(|_| Err("inflating panicked".to_owned()));
         let arrived = std::mem::replace(&mut reply.at, Instant::now());
         let took = reply.at.saturating_duration_since(arrived);
         match inflated {
@@ -310,7 +318,7 @@ mod tests {
 
     fn inflating() -> (Arc<Inflating>, Arc<Kept>, Arc<Inflated>) {
         let (kept, node) = (Arc::new(Kept::default()), Arc::<Inflated>::default());
-        (Arc::new(Inflating::new(Arc::clone(&kept) as _, vec![Arc::clone(&node)])), kept, node)
+        (Arc::new(Inflating::new(Arc::clone(&kept) as _, Codec::None, vec![Arc::clone(&node)])), kept, node)
     }
 
     /// Twice the bytes; those of sample 7 cannot be inflated.

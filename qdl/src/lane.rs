@@ -37,7 +37,7 @@ pub(crate) struct Lane {
     /// Samples assigned to this lane and not ended.
     outstanding: AtomicU64,
     outstanding_bytes: AtomicU64,
-    /// Watch ticks since something was heard.
+    /// Watch ticks since something was heard, or [`NOT_OPEN`].
     pub(crate) silent_ticks: AtomicU32,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
@@ -96,6 +96,9 @@ struct InFlight {
 /// Timeouts in a row, without an answer between them, after which a node counts as lost.
 const MAX_STALLS: u32 = 3;
 
+/// Nothing can be heard yet: opening has bounds of its own.
+pub(crate) const NOT_OPEN: u32 = u32::MAX;
+
 /// Replies settled under one lock at most.
 const MAX_BURST: usize = 512;
 
@@ -129,7 +132,7 @@ impl Lane {
             writer: AtomicWaker::new(),
             outstanding: AtomicU64::new(0),
             outstanding_bytes: AtomicU64::new(0),
-            silent_ticks: AtomicU32::new(0),
+            silent_ticks: AtomicU32::new(NOT_OPEN),
             closing: AtomicBool::new(false),
             filled: AtomicBool::new(false),
         }
@@ -168,6 +171,11 @@ impl Lane {
     /// The writer will be woken through this.
     pub(crate) fn register_writer(&self, waker: &Waker) {
         self.writer.register(waker);
+    }
+
+    /// The stream is open: from now on something is to be heard of the node.
+    pub(crate) fn opened(&self) {
+        self.silent_ticks.store(0, Relaxed);
     }
 
     /// From now on the end of the stream is as it should be.

@@ -136,7 +136,8 @@ impl Qdl {
             (Arc::new(Shared::new(config.policy, inline, nodes, sink)), None)
         } else {
             let inflated = |node: &mut Node| Arc::clone(node.inflated.insert(Arc::<Inflated>::default()));
-            let inflating = Arc::new(Inflating::new(sink, nodes.iter_mut().map(inflated).collect()));
+            let inflating =
+                Arc::new(Inflating::new(sink, config.response_codec, nodes.iter_mut().map(inflated).collect()));
             let shared = Arc::new(Shared::new(config.policy, inline, nodes, Arc::clone(&inflating) as _));
             let inflaters = Inflaters::start(&inflating, config.response_codec, &shared)?;
             (shared, Some(inflaters))

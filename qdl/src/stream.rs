@@ -161,6 +161,7 @@ async fn exchange(
     inbound: Inbound,
     writing: impl Future<Output = io::Result<()>>,
 ) {
+    lane.opened();
     let mut reading = pin!(read(shared, lane, source, inbound));
     // What may wait behind the one cannot wait for ever: answers are as many as samples, and samples as windows allow.
     let outcome = tokio::select! {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use crate::lane::Lane;
+use crate::lane::{Lane, NOT_OPEN};
 use crate::shared::Shared;
 use crate::types::NodeFailure;
 
@@ -32,7 +32,8 @@ pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: 
         ticks.tick().await;
         let now = Instant::now();
         for lane in lanes.iter().filter(|lane| !lane.is_closing()) {
-            if lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
+            let is_open = lane.silent_ticks.load(Relaxed) != NOT_OPEN;
+            if is_open && lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
                 shared.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
             }
             if lane.expire(now, patience.response_timeout, &mut overdue) {

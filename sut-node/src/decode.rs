@@ -5,8 +5,9 @@
 //!
 //! What waits to be inflated is bounded by admission: StartRun's limits count samples as they came. What is inflated is
 //! bounded by a [`Window`]: a thread begins with the next sample only while the samples inflated, waiting or at work in a
-//! backend, are fewer than `samples` and hold less than `bytes`. A raw sample has `max_sample_bytes` at most, so inflated
-//! samples never hold more than `bytes` and one such sample for every decode thread. One sample always fits.
+//! backend, are fewer than `samples` and hold less than `bytes`. A sample counts with the size that it declares, which is
+//! what it has once it is inflated, from the moment a thread takes it: inflated samples never hold more than `bytes` and
+//! one sample (`max_sample_bytes`) beyond. One sample always fits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,8 +29,8 @@ use crate::{tensor, workers};
 
 /// Samples that a thread takes in one go, when there are many and they are small: at most so many,
 const TAKE_SAMPLES: usize = 32;
-/// and no more once they have so many bytes.
-const TAKE_BYTES: usize = 64 << 10;
+/// and no more once they have so many bytes inflated.
+const TAKE_BYTES: u64 = 64 << 10;
 
 /// An admitted sample as it came.
 pub(crate) struct Wrapped {
@@ -57,7 +58,7 @@ pub(crate) struct DecodePool {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Wrapped>,
-    /// Inflated, or being inflated.
+    /// Inflated, or about to be.
     samples: u64,
     bytes: u64,
     /// Threads that sleep.
@@ -69,13 +70,6 @@ struct State {
 pub(crate) struct Inflated {
     pool: Arc<DecodePool>,
     bytes: u64,
-}
-
-impl Inflated {
-    fn grow(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.pool.lock().bytes += bytes;
-    }
 }
 
 impl Drop for Inflated {
@@ -108,6 +102,7 @@ impl DecodePool {
         let (ended, left): (Vec<Wrapped>, Vec<Wrapped>) =
             state.waiting.drain(..).partition(|sample| sample.lane.run.has_ended());
         state.waiting = left.into();
+        self.wake_to_end(&state);
         drop(state);
         ended.into_iter().for_each(Wrapped::give_up);
     }
@@ -151,13 +146,23 @@ impl DecodePool {
             let first = batch.first().map(|(first, _): &(Wrapped, Inflated)| Arc::as_ptr(&first.lane));
             let like = |next: &mut Wrapped| first.is_none_or(|first| first == Arc::as_ptr(&next.lane));
             let Some(next) = state.waiting.pop_front_if(like) else { break };
+            let raw_bytes = next.raw_bytes();
             state.samples += 1;
-            bytes += next.bytes.len();
-            batch.push((next, Inflated { pool: Arc::clone(self), bytes: 0 }));
+            state.bytes += raw_bytes;
+            bytes += raw_bytes;
+            batch.push((next, Inflated { pool: Arc::clone(self), bytes: raw_bytes }));
         }
+        self.wake_to_end(&state);
         let wanted = usize::from(!state.waiting.is_empty() && self.has_room(&state));
         self.wake(state, wanted);
         true
+    }
+
+    /// Threads that sleep for want of room have nothing to wait for once the last sample is taken.
+    fn wake_to_end(&self, state: &State) {
+        if state.closed && state.waiting.is_empty() {
+            self.changed.notify_all();
+        }
     }
 
     fn has_room(&self, state: &State) -> bool {
@@ -166,6 +171,12 @@ impl DecodePool {
 }
 
 impl Wrapped {
+    /// What it takes inflated; beyond the limit it is refused and takes nothing, and the bound must not overflow.
+    fn raw_bytes(&self) -> u64 {
+        let run = &self.lane.run;
+        run.codecs.samples.declared_bytes(&self.bytes).min(run.limits.max_sample_bytes)
+    }
+
     /// Ends a sample that nobody waits for any more.
     fn give_up(self) {
         let sample_bytes = self.bytes.len() as u64;
@@ -238,7 +249,7 @@ impl Decoder {
     }
 
     /// A sample as the backend sees it; one that cannot be seen is answered with the reason.
-    fn decode(&mut self, lane: &Lane, wrapped: Wrapped, mut inflated: Inflated) -> Option<(Sample, Ticket)> {
+    fn decode(&mut self, lane: &Lane, wrapped: Wrapped, inflated: Inflated) -> Option<(Sample, Ticket)> {
         let Wrapped { id, bytes, queued_at, .. } = wrapped;
         let sample_bytes = bytes.len() as u64;
         let started = Instant::now();
@@ -254,10 +265,7 @@ impl Decoder {
         let (queue, decode) = (started - queued_at, decoded_at - started);
         let stages = Stages { decode, queue, ..Stages::default() };
         match unwrapped {
-            Ok(sample) => {
-                inflated.grow(sample.bytes.len() as u64);
-                Some((sample, Ticket { id, sample_bytes, stages, decoded_at, inflated }))
-            }
+            Ok(sample) => Some((sample, Ticket { id, sample_bytes, stages, decoded_at, inflated })),
             Err(reason) => {
                 drop(inflated);
                 lane.answer(std::iter::once(Answer { id, result: Err(reason), stages, sample_bytes }));
@@ -383,21 +391,42 @@ mod tests {
     #[test]
     fn inflated_bytes_are_bounded_and_one_sample_always_fits() {
         let (pool, lane) = (pool(100, 1000), lane());
-        push(&pool, &lane, 3, TAKE_BYTES);
-        let mut first = taken(&pool);
-        assert_eq!(first.len(), 1, "large ones are taken one by one");
-        first[0].1.grow(999);
-        let mut second = taken(&pool);
-        second[0].1.grow(5000);
+        push(&pool, &lane, 3, 600);
+        let first = taken(&pool);
+        assert_eq!(first.len(), 2, "the second begins below the bound");
         let taker = taker(&pool);
-        drop(second);
-        assert_eq!(taker.join().unwrap(), 1);
-        first[0].1.grow(10_000);
-        push(&pool, &lane, 1, 1);
         drop(first);
+        assert_eq!(taker.join().unwrap(), 1);
+        push(&pool, &lane, 2, TAKE_BYTES as usize);
+        assert_eq!(taken(&pool).len(), 1, "large ones are taken one by one");
         assert_eq!(taken(&pool).len(), 1);
         let state = pool.lock();
         assert_eq!((state.samples, state.bytes), (0, 0));
+    }
+
+    /// One of them gets what is left; the others, which sleep for want of room, must not sleep for ever.
+    #[test]
+    fn all_threads_end_when_the_pool_is_closed_while_its_window_is_full() {
+        let (pool, lane) = (pool(1, u64::MAX), lane());
+        push(&pool, &lane, 2, 1);
+        let full = taken(&pool);
+        let threads = [(); 3].map(|()| {
+            let pool = Arc::clone(&pool);
+            std::thread::spawn(move || {
+                let mut count = 0;
+                let mut batch = Vec::new();
+                while pool.take(&mut batch) {
+                    count += batch.drain(..).count();
+                }
+                count
+            })
+        });
+        while pool.lock().idle < threads.len() {
+            std::thread::yield_now();
+        }
+        pool.close();
+        drop(full);
+        assert_eq!(threads.map(|thread| thread.join().unwrap()).iter().sum::<usize>(), 1);
     }
 
     #[test]

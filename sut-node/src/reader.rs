@@ -268,6 +268,8 @@ impl Reader {
                         inflated: None,
                     }
                 }));
+                // A Flush on another thread may have told the queue before these were in it.
+                lane.run.tell_flushes();
             }
             Target::Decode(pool) => {
                 let lane = &self.lane;

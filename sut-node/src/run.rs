@@ -115,8 +115,9 @@ impl Run {
     }
 
     /// A stream of the run came over this connection.
-    pub(crate) fn came_over(&self, wire: Wire) {
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner).add(wire);
+    #[must_use]
+    pub(crate) fn came_over(&self, wire: Wire) -> bool {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner).add(wire)
     }
 
     pub(crate) fn stream_opened(&self) {

@@ -102,12 +102,18 @@ impl Service {
         if *self.stop.borrow() {
             return Err(Status::unavailable(format!("node {node} is shutting down")));
         }
+        let busy =
+            |other: &Arc<Run>| Err(Status::resource_exhausted(format!("node {node} is busy with {}", other.title())));
+        // Before anything is made for it: whoever waits asks again and again, and a run is being measured.
+        if let Some(other) = self.claim().as_ref() {
+            return busy(other);
+        }
         let run = Run::new(claimant.run_id, printable(&claimant.client), limits, purpose, claimant.local);
         let run = Arc::new(run);
         {
             let mut claim = self.claim();
             if let Some(other) = claim.as_ref() {
-                return Err(Status::resource_exhausted(format!("node {node} is busy with {}", other.title())));
+                return busy(other);
             }
             *claim = Some(Arc::clone(&run));
         }
@@ -130,8 +136,8 @@ impl Service {
         let mut inbound = Inbound::default();
         let run = self.run(&reader::open(&mut source, &mut inbound).await?)?;
         let target = self.target(&run)?;
-        if let Some(wire) = wire {
-            run.came_over(wire);
+        if wire.is_some_and(|wire| !run.came_over(wire)) {
+            return Err(Status::resource_exhausted("the run has had too many connections"));
         }
         let lane = Lane::new(run);
         let output = LaneOutput::new(Arc::clone(&lane));

@@ -51,15 +51,25 @@ impl Wire {
     }
 }
 
+/// Connections of one run, those among them that have ended: each is kept for its counters. A LoadGen node makes 256 at
+/// most.
+const MAX_CONNECTIONS: usize = 1024;
+
 /// The connections of one run, each once however many streams it carries.
 #[derive(Debug, Default)]
 pub(crate) struct Wires(Vec<Wire>);
 
 impl Wires {
-    pub(crate) fn add(&mut self, wire: Wire) {
-        if !self.0.iter().any(|known| known.is(&wire)) {
+    /// False when there are as many as a run may have.
+    pub(crate) fn add(&mut self, wire: Wire) -> bool {
+        if self.0.iter().any(|known| known.is(&wire)) {
+            return true;
+        }
+        let fits = self.0.len() < MAX_CONNECTIONS;
+        if fits {
             self.0.push(wire);
         }
+        fits
     }
 
     /// All of them together. Retransmits are known when every connection's are.
