@@ -22,7 +22,8 @@ const SAMPLES: usize = 64;
 /// Measures every codec on the dataset and prints below which bandwidth it wins.
 pub(crate) fn advise(benchmark: &Benchmark, dataset: &Dataset, round: &str) -> Outcome {
     let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).collect();
-    tracing::info!("measuring {} codecs on {SAMPLES} samples of {}", codecs.len(), dataset.name());
+    let samples = dataset.total_count().min(SAMPLES);
+    tracing::info!("measuring {} codecs on {samples} samples of {}", codecs.len(), dataset.name());
     let figures = measure(dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
     print(&text(benchmark, dataset.name(), &figures, round).trim_end())
 }

@@ -188,10 +188,11 @@ pub(crate) struct ProbeArgs {
 #[derive(Args, Debug, Clone, Copy)]
 pub(crate) struct ProbeLimits {
     /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
-    #[arg(long, value_parser = duration, default_value = "2s", env = "LON_PROBE_DURATION")]
+    #[arg(long, value_parser = some_duration, default_value = "2s", env = "LON_PROBE_DURATION")]
     pub(crate) duration: Duration,
     /// Bytes of payload after which a measurement ends, whatever its duration.
-    #[arg(long, value_name = "BYTES", default_value = "8000000000", env = "LON_PROBE_MAX_BYTES")]
+    #[arg(long, value_name = "BYTES", default_value = "8000000000", env = "LON_PROBE_MAX_BYTES",
+          value_parser = clap::value_parser!(u64).range(1_000_000..))]
     pub(crate) max_bytes: u64,
     /// Connections to each node that goodput is measured over (QUIC: each with four streams).
     #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
@@ -237,7 +238,8 @@ pub(crate) struct TestArgs {
           help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
                   or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// Dataset folder, or synthetic:KIND[DIMS]xCOUNT (see --help of run); the benchmark's own unless given.
+    /// Dataset folder, or synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or
+    /// tokens-i64; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
     /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
@@ -405,6 +407,12 @@ fn duration(text: &str) -> Result<Duration, String> {
     let duration = Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())?;
     // Longer ones are slips, and moments that far away cannot be computed with.
     if duration <= LONGEST { Ok(duration) } else { Err("longer than a year".to_owned()) }
+}
+
+/// The same, and long enough to measure something.
+fn some_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if duration >= Duration::from_millis(100) { Ok(duration) } else { Err("shorter than 100ms".to_owned()) }
 }
 
 /// A year.

@@ -97,7 +97,7 @@ pub(crate) fn text(rows: &[Row]) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text.push_str(
-        "  With codecs: where the rules allow them, by their ratios on generated data like the benchmark's.\n",
+        "  With codecs: where the rules allow them and they gain something, on generated data like the benchmark's.\n",
     );
     text
 }

@@ -88,10 +88,18 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
     if facts.kserve { Err(DivisionError::Kserve) } else { Ok(()) }
 }
 
-/// Codecs that the rules know to be wrong. Benchmarks without rules have no wrong ones.
+/// Everything that a Network result would not have had.
 fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
-    let breaches = facts.benchmark.network().map(|rules| breaches(rules, facts)).unwrap_or_default();
-    breaches.iter().map(mark).collect()
+    let mut marks = Vec::new();
+    if !matches!(facts.scenario, Scenario::Server | Scenario::Offline) {
+        marks
+            .push(format!("not a Network result: its scenarios are Server and Offline, not {}", facts.scenario.name()));
+    }
+    match facts.benchmark.network() {
+        None => marks.push(format!("not a Network result: no benchmark of that division ({})", facts.benchmark.name)),
+        Some(rules) => marks.extend(breaches(rules, facts).iter().map(mark)),
+    }
+    marks
 }
 
 fn breaches(rules: &NetworkRules, facts: &DivisionFacts<'_>) -> Vec<Breach> {

@@ -67,7 +67,7 @@ fn write(finished: &Finished<'_>, folder: &RunFolder) -> Result<(), FolderError>
 fn probe_first(args: &RunArgs, qdl: &Qdl, signals: &Signals) -> Outcome<Fabric> {
     let limits = ProbeLimits::usual(args.connections);
     let (fabric, outcome) = probe::measure(qdl, args.dial.transport.name(), limits, signals)?;
-    outcome.map(|()| fabric)
+    outcome.map(|()| fabric).map_err(|error| probe::failed(error, "--probe ended early, and nothing was run"))
 }
 
 /// The run itself: what is known afterwards, whether the accuracy log could be written, and where.
@@ -90,7 +90,14 @@ fn drive<'a>(
     let counters = nics::Counters::now();
     let run = qdl.start(&run_config(args, codec, pacing), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let sampler = Sampler::start(run.meter());
-    let folder = RunFolder::create(&out).or_exit(Exit::Usage)?;
+    let folder = match RunFolder::create(&out) {
+        Ok(folder) => folder,
+        Err(error) => {
+            // The nodes are free again at once, not when their claims lapse.
+            run.end();
+            return Err(error).or_exit(Exit::Usage);
+        }
+    };
     let counts = Arc::new(Counts::default());
     let progress = Progress::start(Arc::clone(&counts), format!("{} {}", benchmark.name, args.scenario.name()));
     let mut log =

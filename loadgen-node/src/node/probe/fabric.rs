@@ -34,8 +34,8 @@ pub(crate) struct Rtt {
 pub(crate) struct Flood {
     /// Payload, each way it went; none when too little came to say.
     pub(crate) bits_per_s: Option<f64>,
-    /// Round trips of 64 bytes meanwhile.
-    pub(crate) loaded: Percentiles,
+    /// Round trips of 64 bytes meanwhile; none when there was no time for any.
+    pub(crate) loaded: Option<Percentiles>,
 }
 
 /// Payload that came through, in bit/s; what is none was not measured.

@@ -65,10 +65,18 @@ impl Window {
     }
 }
 
+/// The share of what is left from which on the time between the first and the last arrival says something.
+const LEAST_SPAN: f64 = 0.5;
+
+/// Arrivals at moments of their own that are too few to say anything.
+const TOO_FEW: u64 = 8;
+
 /// Bytes over time, without the warm-up: from the first arrival after it to the last.
 #[derive(Debug)]
 pub(crate) struct Meter {
     warm_at: Instant,
+    least_span: Duration,
+    arrivals: u64,
     first: Option<Instant>,
     last: Instant,
     bytes: u64,
@@ -77,7 +85,8 @@ pub(crate) struct Meter {
 impl Meter {
     /// Of a measurement that begins now and takes so long.
     pub(crate) fn new(now: Instant, duration: Duration) -> Meter {
-        Meter { warm_at: now + duration.mul_f64(WARM_UP), first: None, last: now, bytes: 0 }
+        let least_span = duration.mul_f64((1.0 - WARM_UP) * LEAST_SPAN);
+        Meter { warm_at: now + duration.mul_f64(WARM_UP), least_span, arrivals: 0, first: None, last: now, bytes: 0 }
     }
 
     /// So much has come through.
@@ -88,15 +97,18 @@ impl Meter {
         match self.first {
             // What came by then was under way before.
             None => self.first = Some(at),
-            Some(_) => self.bytes += bytes,
+            Some(first) if at > first => self.bytes += bytes,
+            Some(_) => {}
         }
+        self.arrivals += u64::from(at > self.last);
         self.last = self.last.max(at);
     }
 
     /// None when too little came to say.
     pub(crate) fn bits_per_s(&self) -> Option<f64> {
-        let took = self.last.saturating_duration_since(self.first?).as_secs_f64();
-        (took > 0.0 && self.bytes > 0).then(|| self.bytes as f64 * 8.0 / took)
+        let took = self.last.saturating_duration_since(self.first?);
+        let says_something = took >= self.least_span && self.arrivals > TOO_FEW && !took.is_zero();
+        says_something.then(|| self.bytes as f64 * 8.0 / took.as_secs_f64())
     }
 }
 
@@ -134,5 +146,19 @@ mod tests {
         (300..1000).for_each(|ms| meter.came(start + MS * ms, 12_500));
         let rate = meter.bits_per_s().unwrap();
         assert!((rate / 100e6 - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn too_little_says_nothing() {
+        let start = Instant::now();
+        let meter = |arrivals: &[u64]| {
+            let mut meter = Meter::new(start, MS * 1000);
+            arrivals.iter().for_each(|&ms| meter.came(start + MS * ms as u32, 1_000_000));
+            meter.bits_per_s()
+        };
+        assert_eq!(meter(&[400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411]), None, "a stall, then a burst");
+        assert_eq!(meter(&[400, 900]), None);
+        assert_eq!(meter(&[400; 100]), None);
+        assert!(meter(&[310, 400, 500, 600, 700, 750, 800, 850, 900, 950]).is_some());
     }
 }

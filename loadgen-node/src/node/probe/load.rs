@@ -145,7 +145,8 @@ impl Load {
                 }
             }
         }
-        Ok(Flood { bits_per_s: meter.bits_per_s(), loaded: Percentiles::of(&mut trips) })
+        let loaded = (!trips.is_empty()).then(|| Percentiles::of(&mut trips));
+        Ok(Flood { bits_per_s: meter.bits_per_s(), loaded })
     }
 
     /// Sends to a node what its window allows.

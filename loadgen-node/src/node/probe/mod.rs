@@ -44,10 +44,12 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
     let qdl = dial(&args.dial)?;
     let (fabric, outcome) = measure(&qdl, args.dial.transport.name(), args.limits, &signals)?;
+    let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
     let carries = carries::table(&fabric, Rules::newest().round.name);
     if args.json {
         let mut json = fabric.json();
         json["carries"] = carries::json(&carries);
+        json["ended_early"] = outcome.as_ref().err().map(Failure::one_line).into();
         print(&format!("{json:#}"))?;
     } else {
         print(&format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
@@ -64,7 +66,7 @@ pub(crate) fn measure(
     transport: &'static str,
     limits: ProbeLimits,
     signals: &Signals,
-) -> Outcome<(Fabric, Outcome<()>)> {
+) -> Outcome<(Fabric, Result<(), ProbeError>)> {
     let mut config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
     // One more, so that round trips under load have one of their own.
     config.connections = limits.connections.saturating_add(1);
@@ -80,18 +82,18 @@ pub(crate) fn measure(
     let mut fabric = Fabric { transport, nodes: nodes.collect(), together: Goodput::default() };
     let steps = Steps::new(qdl.nodes().len());
     let mut load = Load::new(run, inbox, signals.run_begins(), names);
-    let outcome = all(&mut load, &mut fabric, limits, &steps).map_err(failed);
+    let outcome = all(&mut load, &mut fabric, limits, &steps);
     load.end();
     Ok((fabric, outcome))
 }
 
-fn failed(error: ProbeError) -> Failure {
+/// What a probe that ended early means for the program, with what became of it in words.
+pub(crate) fn failed(error: ProbeError, what: &'static str) -> Failure {
     let exit = match error {
         ProbeError::Node(_) => Exit::Network,
         ProbeError::Interrupted => Exit::Interrupted,
     };
-    let error = anyhow::Error::new(error).context("the probe ended early; what it had measured was printed");
-    Failure { exit, error }
+    Failure { exit, error: anyhow::Error::new(error).context(what) }
 }
 
 fn all(load: &mut Load, fabric: &mut Fabric, limits: ProbeLimits, steps: &Steps) -> Result<(), ProbeError> {
@@ -132,7 +134,7 @@ fn flood(
     goodput.down = one(Direction::Down, "down")?.bits_per_s;
     let both = one(Direction::Both, "both ways")?;
     goodput.both = both.bits_per_s.map(|each_way| each_way * 2.0);
-    *loaded = Some(both.loaded);
+    *loaded = both.loaded;
     Ok(())
 }
 
