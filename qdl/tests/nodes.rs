@@ -135,7 +135,8 @@ fn a_probe_is_claimed_as_such_and_goes_where_it_is_told() {
         by_stream.sort_unstable();
         assert_eq!(by_stream, [0, 0, 30]);
     }
-    assert_eq!((peer.heard().probes, peer.heard().starts.len()), (2, 0));
+    let heard = peer.heard();
+    assert_eq!((heard.probes, heard.starts.len()), (2, 0));
 }
 
 #[test]

@@ -208,7 +208,8 @@ mod tests {
         for name in ["digits", "synthetic", "yolo"] {
             let text = refusal(facts(name));
             assert!(text.contains(name) && text.contains("resnet50") && text.contains("llama2-70b"), "{text}");
-            assert_eq!(check(Division::Open, &facts(name)), Ok(Vec::new()));
+            let marks = check(Division::Open, &facts(name)).unwrap();
+            assert!(marks.len() == 1 && marks[0].contains(name), "{marks:?}");
         }
     }
 
