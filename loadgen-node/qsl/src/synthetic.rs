@@ -3,8 +3,8 @@
 //!
 //! - Without a kind the content is a fixed pseudo-random stream over the sample's index, so that no part of the path can
 //!   profit from repetition, a codec least of all.
-//! - `image-u8`: photographs, roughly (see [`image`]); what codecs and filters for images gain on them means something.
-//! - `tokens-i32`, `tokens-i64`: padded texts (see [`tokens`]).
+//! - `image-u8`: photographs, roughly (see `image`); what codecs and filters for images gain on them means something.
+//! - `tokens-i32`, `tokens-i64`: padded texts (see `tokens`).
 //!
 //! Samples differ from each other and are the same in every run, on every machine.
 
