@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn rates_follow_the_formulas_and_codecs_the_rules() {
         let together = Goodput { up: Some(1_204_224_000.0), down: Some(1e9), both: None };
-        let fabric = Fabric { transport: "grpc", nodes: Vec::new(), together };
+        let fabric = Fabric { transport: "grpc", together, ..Fabric::default() };
         let rows = table(&fabric, "v6.1");
         let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();
         let resnet50 = of("resnet50");

@@ -47,7 +47,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "total": layers(reports),
         "differences": differences(reports),
         "nics": network.nics.iter().map(NicUse::json).collect::<Vec<_>>(),
-        // Bytes that are no part of the run's own; a probe and warm-up before it send nothing of these.
+        // No part of the run's own bytes, as are those of a probe (see there). Warm-up happens inside the SUT nodes.
         "control_bytes": { "ingress": network.control.ingress, "egress": network.control.egress },
         "probe": network.fabric.as_ref().map(crate::node::probe::Fabric::json),
         "per_second": traffic::per_second(&network.looks),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::node::network::traffic::Bytes;
+
 /// Which way the bytes go; up is towards the SUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -67,6 +69,8 @@ pub(crate) struct Fabric {
     pub(crate) nodes: Vec<NodeFabric>,
     /// All nodes at once.
     pub(crate) together: Goodput,
+    /// What all of it took on the sockets, which is no part of a run's bytes.
+    pub(crate) socket_bytes: Bytes,
 }
 
 impl Percentiles {
@@ -114,6 +118,7 @@ impl Fabric {
             "transport": self.transport,
             "nodes": nodes.collect::<Vec<_>>(),
             "together": { "goodput_gbit_s": self.together.json() },
+            "socket_bytes": { "ingress": self.socket_bytes.ingress, "egress": self.socket_bytes.egress },
         })
     }
 
@@ -188,7 +193,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_null_and_a_dash() {
         let node = NodeFabric { name: "N1".to_owned(), address: "a:1".to_owned(), ..NodeFabric::default() };
-        let fabric = Fabric { transport: "tcp", nodes: vec![node], together: Goodput::default() };
+        let fabric = Fabric { transport: "tcp", nodes: vec![node], ..Fabric::default() };
         let json = fabric.json();
         assert_eq!(json["nodes"][0]["loaded_rtt_ns"], Value::Null);
         assert_eq!(json["nodes"][0]["goodput_gbit_s"], json!({ "up": null, "down": null, "both": null }));

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use qdl::{Failure, NodeIndex, Outcome, Reply, Run, Sample, SampleId, Wait};
+use qdl::{Failure, NodeIndex, NodeReport, Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use super::fabric::{Direction, Flood, Percentiles, Rtt};
 use super::goodput::{LARGEST_CHUNK, Meter, Window};
 use crate::node::inbox::Inbox;
+use crate::node::network::traffic;
 
 /// Requests are this long where nothing but the answer counts: the number that says how long that is, and a little.
 const ASKING_BYTES: usize = 64;
@@ -74,9 +75,14 @@ impl Load {
         Load { run, inbox, stop, names, noise: noise(LARGEST_CHUNK + DISTINCT * 64), replies: Vec::new(), next_id: 0 }
     }
 
-    /// Lets the nodes go.
-    pub(crate) fn end(self) {
-        self.run.end();
+    /// Lets the nodes go; what crossed the sockets to all of them.
+    pub(crate) fn end(self) -> traffic::Bytes {
+        let reports = self.run.end();
+        let sum = |of: fn(&NodeReport) -> u64| reports.iter().map(of).sum();
+        traffic::Bytes {
+            ingress: sum(|report| report.traffic.socket_bytes_out),
+            egress: sum(|report| report.traffic.socket_bytes_in),
+        }
     }
 
     /// Round trips of requests of so many bytes, answered by eight, one after the other for as long as `time`.

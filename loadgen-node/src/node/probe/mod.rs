@@ -79,11 +79,11 @@ pub(crate) fn measure(
         address: node.address.to_string(),
         ..NodeFabric::default()
     });
-    let mut fabric = Fabric { transport, nodes: nodes.collect(), together: Goodput::default() };
+    let mut fabric = Fabric { transport, nodes: nodes.collect(), ..Fabric::default() };
     let steps = Steps::new(qdl.nodes().len());
     let mut load = Load::new(run, inbox, signals.run_begins(), names);
     let outcome = all(&mut load, &mut fabric, limits, &steps);
-    load.end();
+    fabric.socket_bytes = load.end();
     Ok((fabric, outcome))
 }
 
