@@ -20,6 +20,3 @@ pub mod v1 {
 
 /// The version of the wire contract, exchanged in `Describe` and `StartRun`.
 pub const WIRE_VERSION: u32 = 1;
-
-/// The codec name of samples sent as they are.
-pub const CODEC_NONE: &str = "none";

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
 use lon_proto::codec::Codec;
-use lon_proto::{CODEC_NONE, limits, v1};
+use lon_proto::{limits, v1};
 use tokio::sync::Notify;
 
 use crate::config::{Config, Driver, RunConfig};
@@ -260,7 +260,8 @@ fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
 
 /// Every node must have the codec. All of them leave bytes as they are, whatever they list.
 fn check_codec(nodes: &[NodeDescription], codec: &'static str, of: &'static str) -> Result<(), ConnectError> {
-    let lacks = |node: &&NodeDescription| codec != CODEC_NONE && !node.codecs.iter().any(|known| known == codec);
+    let lacks =
+        |node: &&NodeDescription| codec != Codec::None.name() && !node.codecs.iter().any(|known| known == codec);
     match nodes.iter().find(lacks) {
         None => Ok(()),
         Some(NodeDescription { name, address, codecs, .. }) => {

@@ -21,7 +21,6 @@ mod parallel;
 mod sums;
 pub mod synthetic;
 
-pub use lon_proto::CODEC_NONE;
 pub use lon_proto::codec::{Codec, CodecError};
 pub use lon_proto::limits::PART_BYTES;
 pub use sums::SumError;

@@ -18,15 +18,15 @@ use crate::verdict::Verdict;
 
 /// Adds what the engine cannot know to the strict verdict.
 pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
-    let Finished { args, plan, outcome, reports, names, tally, benchmark, accuracy, .. } = finished;
+    let Finished { args, plan, outcome, reports, names, tally, benchmark, accuracy, network, .. } = finished;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let verdict = &mut outcome.verdict;
     if verdict.official.is_some() {
         add_lag(verdict, lag, plan, args.max_lag);
     }
     add_nodes(verdict, reports);
-    for difference in report::differences(reports) {
-        verdict.add("bytes", difference);
+    for difference in &network.differences {
+        verdict.add("bytes", difference.clone());
     }
     // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
     if !searched {

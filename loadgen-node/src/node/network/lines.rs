@@ -4,34 +4,34 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::bandwidth::PerDirection;
-use super::report::{differences, ratio};
+use super::report::ratio;
 use crate::node::finished::Finished;
 use crate::node::probe::rate;
 
 /// Title and text of each line.
 pub(crate) fn lines(finished: &Finished<'_>) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Network", codecs(finished)), ("", ends(finished))];
-    let reports = &finished.reports;
-    let sum = |of: fn(&qdl::NodeReport) -> u64| bytes(reports.iter().map(of).sum());
+    let layers = |of: [fn(&qdl::NodeReport) -> u64; 4]| {
+        let [tensors, encoded, messages, sockets] = of.map(|of| bytes(finished.reports.iter().map(of).sum()));
+        format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}")
+    };
     lines.push((
         " ingress",
-        format!(
-            "tensors {}, encoded {}, messages {}, sockets {}",
-            sum(|r| r.counts.tensor_bytes_out),
-            sum(|r| r.counts.payload_bytes_out),
-            sum(|r| r.counts.message_bytes_out),
-            sum(|r| r.traffic.socket_bytes_out)
-        ),
+        layers([
+            |r| r.counts.tensor_bytes_out,
+            |r| r.counts.payload_bytes_out,
+            |r| r.counts.message_bytes_out,
+            |r| r.traffic.socket_bytes_out,
+        ]),
     ));
     lines.push((
         " egress",
-        format!(
-            "tensors {}, encoded {}, messages {}, sockets {}",
-            sum(|r| r.counts.tensor_bytes_in),
-            sum(|r| r.counts.payload_bytes_in),
-            sum(|r| r.counts.message_bytes_in),
-            sum(|r| r.traffic.socket_bytes_in)
-        ),
+        layers([
+            |r| r.counts.tensor_bytes_in,
+            |r| r.counts.payload_bytes_in,
+            |r| r.counts.message_bytes_in,
+            |r| r.traffic.socket_bytes_in,
+        ]),
     ));
     let bandwidth = &finished.network.bandwidth;
     lines.push((" carried", both(&bandwidth.carried)));
@@ -66,7 +66,7 @@ fn codecs(finished: &Finished<'_>) -> String {
 /// What both ends counted.
 fn ends(finished: &Finished<'_>) -> String {
     let asked = finished.reports.iter().filter(|report| report.sut.is_ok()).count();
-    let differences = differences(&finished.reports).len();
+    let differences = finished.network.differences.len();
     match (asked, differences) {
         (0, _) => "no node gave its counters".to_owned(),
         (asked, 0) if asked == finished.reports.len() => "both ends counted the same bytes".to_owned(),

@@ -32,6 +32,8 @@ pub(crate) struct NetworkFacts {
     /// Bytes of the connections for control, which are no part of the run's.
     pub(crate) control: Bytes,
     pub(crate) bandwidth: Bandwidth,
+    /// What the two ends do not agree on, in words.
+    pub(crate) differences: Vec<String>,
 }
 
 /// What the facts are made of.
@@ -61,7 +63,9 @@ impl NetworkFacts {
         });
         let control = from.control.iter().map(|&(egress, ingress)| Bytes { ingress, egress });
         let control = control.fold(Bytes::default(), Bytes::plus);
-        NetworkFacts { looks: from.looks, nics, fabric: from.fabric, control, bandwidth }
+        let differences = from.reports.iter().flat_map(qdl::reconcile).map(|difference| difference.to_string());
+        let differences = differences.collect();
+        NetworkFacts { looks: from.looks, nics, fabric: from.fabric, control, bandwidth, differences }
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "name_round_trips": name_round_trips(finished),
         "nodes": nodes.collect::<Vec<_>>(),
         "total": layers(reports),
-        "differences": differences(reports),
+        "differences": network.differences,
         "nics": network.nics.iter().map(NicUse::json).collect::<Vec<_>>(),
         // No part of the run's own bytes, as are those of a probe (see there). Warm-up happens inside the SUT nodes.
         "control_bytes": { "ingress": network.control.ingress, "egress": network.control.egress },
@@ -54,11 +54,6 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "latency_split_ns": split(finished),
         "bandwidth_gbit_s": network.bandwidth.json(),
     })
-}
-
-/// What the ends do not agree on, in words.
-pub(crate) fn differences(reports: &[NodeReport]) -> Vec<String> {
-    reports.iter().flat_map(qdl::reconcile).map(|difference| difference.to_string()).collect()
 }
 
 /// Where the latency went.
@@ -72,7 +67,10 @@ pub(crate) fn split(finished: &Finished<'_>) -> Value {
 /// Every round trip for a name, before the run and after it.
 pub(crate) fn name_round_trips(finished: &Finished<'_>) -> Value {
     let trips = finished.names.iter().flat_map(|name| &name.trips).zip(finished.nodes.iter().cycle());
-    let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| json!({ "node": node.name, "rtt_ns": trip.rtt.as_nanos() as u64, "nonce_ok": trip.nonce_ok() });
+    let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
+        let rtt_ns = trip.rtt.as_nanos() as u64;
+        json!({ "node": node.name, "rtt_ns": rtt_ns, "nonce_ok": trip.nonce_ok() })
+    };
     trips.map(trip).collect()
 }
 
