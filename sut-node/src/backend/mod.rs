@@ -17,6 +17,7 @@ mod duration;
 pub mod null;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+pub mod stream;
 pub mod synthetic;
 
 pub use duration::{DurationError, parse_duration};
