@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::backend::openai::OpenAiOptions;
 use crate::backend::{self, Backend, BackendOptions};
 use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::{NodeName, ServeConfig, Sockets, serve};
@@ -47,7 +48,8 @@ enum Command {
   sut-node serve --node N1 --backend onnx:digits.onnx --tls-cert n1.pem --tls-key n1.key
   sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --insecure
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
-  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms")]
+  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms
+  sut-node serve --node N4 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8003")]
     Serve(ServeArgs),
     /// Print what a node would say of itself, as JSON, without serving.
     #[command(after_help = "Example:
@@ -61,12 +63,25 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct BackendArgs {
-    /// What answers: onnx:MODEL.onnx, null, or synthetic:SPEC (constant=2ms).
+    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms).
     #[arg(long, env = "LON_BACKEND")]
     backend: String,
     /// Threads inside one inference.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
     threads: NonZeroUsize,
+    #[command(flatten)]
+    openai: OpenAiArgs,
+}
+
+/// For servers of openai:URL.
+#[derive(Args, Clone, Debug)]
+struct OpenAiArgs {
+    /// openai: a sample fails when the server sends nothing for this long while its answer is awaited.
+    #[arg(long, default_value = "60s", value_parser = some_time, env = "LON_SERVER_TIMEOUT")]
+    server_timeout: Duration,
+    /// openai: the file with the server's API key; without it OPENAI_API_KEY, if set. Never logged.
+    #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE")]
+    api_key_file: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -149,6 +164,12 @@ struct DescribeArgs {
 fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MAX);
     number.ok_or_else(|| format!("a number from 1 to {MAX}"))
+}
+
+/// A duration that is not 0.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let time = backend::parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("a time of 0 is over before it began".to_owned()) } else { Ok(time) }
 }
 
 /// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
@@ -253,7 +274,9 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
-    let options = BackendOptions { threads: args.threads, max_batch, ..BackendOptions::default() };
+    let OpenAiArgs { server_timeout, api_key_file } = args.openai.clone();
+    let openai = OpenAiOptions { server_timeout, api_key_file };
+    let options = BackendOptions { threads: args.threads, max_batch, openai, ..BackendOptions::default() };
     backend::open(&args.backend, &options).map_err(usage)
 }
 

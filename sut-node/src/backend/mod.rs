@@ -1,8 +1,9 @@
-//! What answers the samples: one contract, three backends, and their construction from the text of `--backend`.
+//! What answers the samples: two contracts, four backends, and their construction from the text of `--backend`.
 //!
 //! - [`null`]: answers at once, to measure everything but inference;
 //! - [`synthetic`]: takes as long as it is told, to measure queueing and batching without a model;
-//! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract.
+//! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract;
+//! - [`openai`]: asks a server that streams chat completions.
 //!
 //! A backend knows nothing of the network: bytes and [`crate::tensor`] in, bytes out.
 
@@ -17,6 +18,7 @@ mod duration;
 pub mod null;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+pub mod openai;
 pub mod stream;
 pub mod synthetic;
 
@@ -101,7 +103,7 @@ pub struct BackendInfo {
 }
 
 /// How a backend is to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendOptions {
     /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
     /// (more workers use more cores) and a warning says so.
@@ -110,11 +112,21 @@ pub struct BackendOptions {
     pub max_batch: NonZeroUsize,
     /// What runs ONNX models.
     pub engine: OnnxEngine,
+    /// Tokens of an answer at most, where a backend generates them and the sample does not say.
+    pub max_tokens: NonZeroUsize,
+    /// How a server of `openai:URL` is asked.
+    pub openai: openai::OpenAiOptions,
 }
 
 impl Default for BackendOptions {
     fn default() -> BackendOptions {
-        BackendOptions { threads: NonZeroUsize::MIN, max_batch: NonZeroUsize::MIN, engine: OnnxEngine::Auto }
+        BackendOptions {
+            threads: NonZeroUsize::MIN,
+            max_batch: NonZeroUsize::MIN,
+            engine: OnnxEngine::Auto,
+            max_tokens: NonZeroUsize::MIN.saturating_add(63),
+            openai: openai::OpenAiOptions::default(),
+        }
     }
 }
 
@@ -135,7 +147,8 @@ pub enum OnnxEngine {
 pub enum BackendError {
     /// The text of `--backend` names no backend.
     #[error(
-        "'{0}' is not a backend: give onnx:MODEL.onnx, null, or synthetic:SPEC (for example synthetic:constant=2ms)"
+        "'{0}' is not a backend: give onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (for \
+         example synthetic:constant=2ms)"
     )]
     Unknown(String),
     /// `onnx:` in a build without it.
@@ -148,6 +161,9 @@ pub enum BackendError {
     #[cfg(feature = "onnx")]
     #[error(transparent)]
     Onnx(#[from] onnx::OnnxError),
+    /// The server of `openai:URL`.
+    #[error(transparent)]
+    OpenAi(#[from] openai::OpenAiError),
 }
 
 /// Why one sample has no answer.
@@ -156,6 +172,12 @@ pub enum InferError {
     /// The sample's tensors are not what the model takes.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The sample is not a prompt.
+    #[error(transparent)]
+    Prompt(#[from] openai::PromptError),
+    /// The server behind the node gave no answer.
+    #[error(transparent)]
+    Server(#[from] openai::Failure),
     /// The engine failed on the batch this sample was in.
     #[error("{engine} failed on a batch of {batch}: {reason}")]
     Engine {
@@ -178,6 +200,7 @@ pub fn open(text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, Ba
         ("null", None) => Ok(Arc::new(null::Null::new())),
         ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?))),
         ("onnx", Some(path)) if !path.is_empty() => open_onnx(path, options),
+        // WIRE
         _ => Err(BackendError::Unknown(text.to_owned())),
     }
 }

@@ -42,7 +42,7 @@ impl OnnxRuntime {
         let environment = environment(&library.path).map_err(|reason| library.unusable(reason))?;
         let version = library::version(&library.path).unwrap_or_else(|| "of unknown version".to_owned());
         let name = format!("onnxruntime {version}");
-        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: *options })
+        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: options.clone() })
     }
 
     fn open(&self) -> ort::Result<OrtSession> {
