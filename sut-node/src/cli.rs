@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::backend::{self, Backend, BackendOptions};
+use crate::backend::{self, Backend, BackendOptions, TokenOptions};
 use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::{NodeName, ServeConfig, Sockets, serve};
 
@@ -67,6 +67,25 @@ struct BackendArgs {
     /// Threads inside one inference.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
     threads: NonZeroUsize,
+    #[command(flatten)]
+    tokens: TokenArgs,
+}
+
+/// For backends that answer token by token.
+#[derive(Args, Debug)]
+struct TokenArgs {
+    /// Samples that a worker answers at one time, token by token.
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS")]
+    slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS")]
+    max_tokens: NonZeroUsize,
+    /// The token that ends an answer; without it every answer has --max-tokens of them.
+    #[arg(long, value_name = "ID", env = "LON_EOS")]
+    eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most: what each slot has memory for.
+    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT")]
+    max_context: NonZeroUsize,
 }
 
 #[derive(Args, Debug)]
@@ -253,7 +272,9 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
-    let options = BackendOptions { threads: args.threads, max_batch, ..BackendOptions::default() };
+    let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
+    let tokens = TokenOptions { slots, max_tokens, eos, max_context };
+    let options = BackendOptions { threads: args.threads, max_batch, tokens, ..BackendOptions::default() };
     backend::open(&args.backend, &options).map_err(usage)
 }
 
