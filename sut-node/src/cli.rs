@@ -14,7 +14,7 @@ use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::openai::OpenAiOptions;
-use crate::backend::{self, Backend, BackendOptions};
+use crate::backend::{self, Backend, BackendOptions, TokenOptions};
 use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::{NodeName, ServeConfig, Sockets, serve};
 
@@ -49,7 +49,20 @@ enum Command {
   sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --insecure
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
   sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms
-  sut-node serve --node N4 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8003")]
+  sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 --slots 16
+  sut-node serve --node N5 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8002
+
+SPEC of synthetic is KEY=VALUE[,KEY=VALUE...], with one shape of service time:
+  constant=DURATION                          a batch takes so long, whatever its size
+  lognormal=MEDIAN,SIGMA                     a batch takes a log-normal time
+  base=DURATION,per_sample=DURATION          a batch takes the base and so much for each sample
+  ttft=DURATION,tpot=DURATION,tokens=COUNT   token streams: so long to the first token, so long
+                                             for each further one (tokens=MEDIAN,SIGMA: log-normal)
+and with any of these beside it:
+  stall=DURATION,stall_share=SHARE           that share of batches (of samples, before their first
+                                             token) takes so much longer
+  seed=NUMBER                                other draws, and answers of noise instead of zeros
+  output=BYTES                               size of an answer (8; not with token streams)")]
     Serve(ServeArgs),
     /// Print what a node would say of itself, as JSON, without serving.
     #[command(after_help = "Example:
@@ -63,14 +76,34 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct BackendArgs {
-    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms).
+    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
+    /// grammar is below).
     #[arg(long, env = "LON_BACKEND")]
     backend: String,
     /// Threads inside one inference.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
     threads: NonZeroUsize,
     #[command(flatten)]
+    tokens: TokenArgs,
+    #[command(flatten)]
     openai: OpenAiArgs,
+}
+
+/// For backends that answer token by token.
+#[derive(Args, Debug)]
+struct TokenArgs {
+    /// Samples that a worker answers at one time, token by token.
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS")]
+    slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS")]
+    max_tokens: NonZeroUsize,
+    /// The token that ends an answer; without it every answer has --max-tokens of them.
+    #[arg(long, value_name = "ID", env = "LON_EOS")]
+    eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most: what each slot has memory for.
+    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT")]
+    max_context: NonZeroUsize,
 }
 
 /// For servers of openai:URL.
@@ -274,9 +307,11 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
+    let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
+    let tokens = TokenOptions { slots, max_tokens, eos, max_context };
     let OpenAiArgs { server_timeout, api_key_file } = args.openai.clone();
     let openai = OpenAiOptions { server_timeout, api_key_file };
-    let options = BackendOptions { threads: args.threads, max_batch, openai, ..BackendOptions::default() };
+    let options = BackendOptions { threads: args.threads, max_batch, tokens, openai, ..BackendOptions::default() };
     backend::open(&args.backend, &options).map_err(usage)
 }
 

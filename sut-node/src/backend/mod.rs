@@ -1,7 +1,7 @@
 //! What answers the samples: two contracts, four backends, and their construction from the text of `--backend`.
 //!
 //! - [`null`]: answers at once, to measure everything but inference;
-//! - [`synthetic`]: takes as long as it is told, to measure queueing and batching without a model;
+//! - [`synthetic`]: takes as long as it is told, to measure queueing, batching and token streams without a model;
 //! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract;
 //! - [`openai`]: asks a server that streams chat completions.
 //!
@@ -23,6 +23,7 @@ pub mod stream;
 pub mod synthetic;
 
 pub use duration::{DurationError, parse_duration};
+pub use stream::Streamer;
 
 /// One model, or what stands in for one, shared by all workers of a node.
 ///
@@ -43,12 +44,44 @@ pub trait Backend: Send + Sync + 'static {
         1
     }
 
+    /// Samples that one [`Streamer`] of this backend holds at one time; `None` for a backend that answers batches.
+    fn slots(&self) -> Option<NonZeroUsize> {
+        None
+    }
+
     /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
     /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
     ///
     /// # Errors
     /// The backend cannot run here; see [`BackendError`].
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError>;
+    fn worker(&self) -> Result<Half, BackendError>;
+}
+
+/// One thread's half of a [`Backend`]: always of the same kind for one backend, and a stream's only where
+/// [`Backend::execution`] is [`Execution::Workers`] and [`Backend::slots`] says so.
+pub enum Half {
+    /// Takes batches and gives them back whole.
+    Batch(Box<dyn Worker>),
+    /// Holds several samples and answers each token by token.
+    Stream(Box<dyn Streamer>),
+}
+
+impl Half {
+    /// The half of a backend that answers batches.
+    pub fn batch(self) -> Option<Box<dyn Worker>> {
+        match self {
+            Half::Batch(worker) => Some(worker),
+            Half::Stream(_) => None,
+        }
+    }
+
+    /// The half of a backend that streams.
+    pub fn stream(self) -> Option<Box<dyn Streamer>> {
+        match self {
+            Half::Stream(streamer) => Some(streamer),
+            Half::Batch(_) => None,
+        }
+    }
 }
 
 /// One thread's half of a [`Backend`].
@@ -112,21 +145,37 @@ pub struct BackendOptions {
     pub max_batch: NonZeroUsize,
     /// What runs ONNX models.
     pub engine: OnnxEngine,
-    /// Tokens of an answer at most, where a backend generates them and the sample does not say.
-    pub max_tokens: NonZeroUsize,
     /// How a server of `openai:URL` is asked.
     pub openai: openai::OpenAiOptions,
+    /// How answers are streamed, by backends that stream.
+    pub tokens: TokenOptions,
+}
+
+/// How answers are streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenOptions {
+    /// Samples that a worker answers at one time.
+    pub slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    pub max_tokens: NonZeroUsize,
+    /// The token that ends an answer, itself among its tokens; none: every answer has all tokens that it may.
+    pub eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most, which bounds the memory that a slot needs.
+    pub max_context: NonZeroUsize,
 }
 
 impl Default for BackendOptions {
     fn default() -> BackendOptions {
-        BackendOptions {
-            threads: NonZeroUsize::MIN,
-            max_batch: NonZeroUsize::MIN,
-            engine: OnnxEngine::Auto,
-            max_tokens: NonZeroUsize::MIN.saturating_add(63),
-            openai: openai::OpenAiOptions::default(),
-        }
+        let (threads, max_batch) = (NonZeroUsize::MIN, NonZeroUsize::MIN);
+        let (tokens, openai) = (TokenOptions::default(), openai::OpenAiOptions::default());
+        BackendOptions { threads, max_batch, engine: OnnxEngine::Auto, openai, tokens }
+    }
+}
+
+impl Default for TokenOptions {
+    fn default() -> TokenOptions {
+        let number = |n: usize| NonZeroUsize::MIN.saturating_add(n - 1);
+        TokenOptions { slots: number(8), max_tokens: number(128), eos: None, max_context: number(2048) }
     }
 }
 
@@ -157,6 +206,9 @@ pub enum BackendError {
     /// The SPEC of `synthetic:SPEC`.
     #[error(transparent)]
     Spec(#[from] synthetic::SpecError),
+    /// A backend that streams was to run where samples are read.
+    #[error("{0} answers token by token, which needs worker threads")]
+    NotInline(String),
     /// The model or what runs it.
     #[cfg(feature = "onnx")]
     #[error(transparent)]
@@ -188,6 +240,14 @@ pub enum InferError {
         /// In the engine's words.
         reason: String,
     },
+    /// This sample alone cannot be answered, or its answer broke off.
+    #[error("{engine}: {reason}")]
+    Failed {
+        /// What should have answered it.
+        engine: String,
+        /// In its words.
+        reason: String,
+    },
 }
 
 /// The backend that `text` names: `null`, `synthetic:SPEC` or `onnx:PATH`.
@@ -198,9 +258,9 @@ pub fn open(text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, Ba
     let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
     match (kind, rest) {
         ("null", None) => Ok(Arc::new(null::Null::new())),
-        ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?))),
+        ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
         ("onnx", Some(path)) if !path.is_empty() => open_onnx(path, options),
-        // WIRE
+        ("openai", Some(url)) if !url.is_empty() => Ok(Arc::new(openai::OpenAi::open(url, options)?)),
         _ => Err(BackendError::Unknown(text.to_owned())),
     }
 }

@@ -19,6 +19,7 @@
 //! A worker holds one prompt and waits; `--workers` is how many prompts the server has at one time. A server's
 //! reply is awaited as long as it sends anything; after `--server-timeout` of silence the sample fails.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,8 +34,7 @@ use self::key::ApiKey;
 use self::prompt::Prompt;
 use self::server::{READ_BYTES, Server};
 use self::target::Target;
-use super::stream::Streamer;
-use super::{BackendInfo, BackendOptions};
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input};
 
 mod answer;
 mod call;
@@ -101,22 +101,38 @@ impl OpenAi {
         let key = ApiKey::find(options.openai.api_key_file.as_deref(), variable)?;
         let server = Server::find(&target, key, options.openai.server_timeout)?;
         check_model(&server, &target.model)?;
-        let max_tokens = u32::try_from(options.max_tokens.get()).unwrap_or(u32::MAX);
+        let max_tokens = u32::try_from(options.tokens.max_tokens.get()).unwrap_or(u32::MAX);
         let has_warned = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned });
         let warm_up = warm_up(&shared)?;
         let info = BackendInfo { model: target.model, ..BackendInfo::without_model(engine(&target.authority, &warm_up)) };
         Ok(OpenAi { info, shared })
     }
+}
 
-    /// Who answers.
-    pub fn info(&self) -> &BackendInfo {
+impl Backend for OpenAi {
+    fn info(&self) -> &BackendInfo {
         &self.info
     }
 
-    /// One worker's half: it holds one prompt at a time.
-    pub fn streamer(&self) -> Box<dyn Streamer> {
-        Box::new(Caller::new(Arc::clone(&self.shared)))
+    fn execution(&self) -> Execution {
+        Execution::Workers
+    }
+
+    fn input(&self) -> Input {
+        Input::Tensors
+    }
+
+    fn cores_per_inference(&self) -> usize {
+        0
+    }
+
+    fn slots(&self) -> Option<NonZeroUsize> {
+        Some(NonZeroUsize::MIN)
+    }
+
+    fn worker(&self) -> Result<Half, BackendError> {
+        Ok(Half::Stream(Box::new(Caller::new(Arc::clone(&self.shared)))))
     }
 }
 
