@@ -8,6 +8,7 @@
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
+//! - `openai`: a server that streams chat completions, behind a SUT node
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
 //! - `rest`: what is left when a run is over
@@ -23,6 +24,7 @@ mod fabric;
 mod input;
 mod loss;
 mod nodes;
+mod openai;
 mod overload;
 mod peers;
 mod rest;

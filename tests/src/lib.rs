@@ -3,6 +3,7 @@
 // What goes wrong here is a failed test, and a panic says so best.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+pub mod chat;
 pub mod fabric;
 pub mod iperf;
 pub mod json;

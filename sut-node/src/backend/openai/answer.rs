@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn the_last_count_is_the_one_that_counts() {
-        let usage = |n: u64| format!(r#"{{"choices":[{{"delta":{{"content":"x"}}}}],"usage":{{"completion_tokens":{n}}}}}"#);
+        let usage =
+            |n: u64| format!(r#"{{"choices":[{{"delta":{{"content":"x"}}}}],"usage":{{"completion_tokens":{n}}}}}"#);
         expect(&[&usage(1), &usage(2), STOP, DONE], "x", "xx", 2, false);
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Failure;
 use super::prompt::Prompt;
 use super::reply::{Progress, Reply};
 use super::server::{Connection, Heard, READ_BYTES, Server};
-use super::Failure;
 use crate::backend::stream::{Event, Streamer, What};
 use crate::backend::{InferError, Sample};
 

@@ -254,10 +254,11 @@ mod tests {
 
     #[test]
     fn a_body_ends_as_its_head_says() {
-        let (head, body, over) =
-            read(b"HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nContent-Type: Text/Plain; charset=utf-8\r\n\
-                   Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\n")
-            .unwrap();
+        let (head, body, over) = read(
+            b"HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nContent-Type: Text/Plain; charset=utf-8\r\n\
+                   Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
+        )
+        .unwrap();
         assert_eq!((head.status, head.content_type.as_str(), head.server.as_str()), (200, "text/plain", "llama.cpp"));
         assert_eq!((body.as_str(), over), ("abc0123456789", true));
         for (answer, body, over) in [

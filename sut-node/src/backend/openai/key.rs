@@ -53,9 +53,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "sk-file\n").unwrap();
-        let header = |file, variable: &str| {
-            ApiKey::find(file, Some(variable.to_owned())).map(|key| key.map(|key| key.header()))
-        };
+        let header =
+            |file, variable: &str| ApiKey::find(file, Some(variable.to_owned())).map(|key| key.map(|key| key.header()));
         assert_eq!(header(Some(&path), "sk-env").unwrap().unwrap(), "Authorization: Bearer sk-file\r\n");
         assert_eq!(header(None, "sk-env").unwrap().unwrap(), "Authorization: Bearer sk-env\r\n");
         assert_eq!(header(None, "").unwrap(), None);

@@ -105,7 +105,8 @@ impl OpenAi {
         let has_warned = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned });
         let warm_up = warm_up(&shared)?;
-        let info = BackendInfo { model: target.model, ..BackendInfo::without_model(engine(&target.authority, &warm_up)) };
+        let info =
+            BackendInfo { model: target.model, ..BackendInfo::without_model(engine(&target.authority, &warm_up)) };
         Ok(OpenAi { info, shared })
     }
 }

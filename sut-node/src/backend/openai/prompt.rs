@@ -16,7 +16,9 @@ pub(super) struct Prompt<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
     /// Other tensors.
-    #[error("the sample is {0}; a prompt is u8[LEN] (UTF-8 text), and where it limits its answer a second tensor i32[]")]
+    #[error(
+        "the sample is {0}; a prompt is u8[LEN] (UTF-8 text), and where it limits its answer a second tensor i32[]"
+    )]
     Tensors(String),
     /// Text of no length.
     #[error("the prompt is empty")]

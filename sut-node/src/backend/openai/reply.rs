@@ -93,10 +93,9 @@ impl Reply {
             Some(head) if head.status != 200 => {
                 Err(Failure::Status { status: head.status, message: message_of(&self.body) })
             }
-            Some(head) if !is_stream(head) => Err(Failure::NotAStream {
-                content_type: head.content_type.clone(),
-                message: message_of(&self.body),
-            }),
+            Some(head) if !is_stream(head) => {
+                Err(Failure::NotAStream { content_type: head.content_type.clone(), message: message_of(&self.body) })
+            }
             _ => self.answer.finish(),
         }
     }
