@@ -13,6 +13,7 @@
 //! - `rest`: what is left when a run is over
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `seeds`: what the fuzz targets start from
+//! - `tokens`: answers token by token, from whole systems
 //! - `wire`: what crosses the network, and what never does
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
@@ -30,5 +31,6 @@ mod security;
 mod seeds;
 mod sut;
 mod tidy;
+mod tokens;
 mod two_nodes;
 mod wire;

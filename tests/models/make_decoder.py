@@ -15,7 +15,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-VOCABULARY, WIDTH, HEADS, HEAD_WIDTH, LAYERS, HIDDEN = 4000, 128, 4, 32, 3, 512
+# As many tokens as the texts have that loadgen-node makes up (synthetic:tokens-i64[DIMS]xCOUNT).
+VOCABULARY, WIDTH, HEADS, HEAD_WIDTH, LAYERS, HIDDEN = 30_522, 64, 4, 16, 3, 256
 OPSET = 17
 IR_VERSION = 8
 SEED = 6
@@ -101,13 +102,16 @@ def attention(g, x, layer, cos, sin, hide):
 
 def decoder():
     g = Graph()
-    x = g.node("Gather", g.constant(g.random.standard_normal((VOCABULARY, WIDTH))), "input_ids", axis=0)
+    embedding = g.constant(g.random.standard_normal((VOCABULARY, WIDTH)))
+    x = g.node("Gather", embedding, "input_ids", axis=0)
     (cos, sin), hide = angles(g), bias(g)
     for layer in range(LAYERS):
         x = g.node("Add", x, attention(g, g.norm(x), layer, cos, sin, hide))
         hidden = g.node("Relu", g.dense(g.norm(x), WIDTH, HIDDEN, 1.4))
         x = g.node("Add", x, g.dense(hidden, HIDDEN, WIDTH))
-    g.dense(g.norm(x), WIDTH, VOCABULARY, name="logits")
+    # The same table both ways, its columns in another order: else every token would be followed by itself.
+    turned = g.node("Gather", g.norm(x), g.constant(g.random.permutation(WIDTH), np.int64), axis=2)
+    g.node("MatMul", turned, g.node("Transpose", embedding, perm=[1, 0]), name="logits")
 
     def value(name, dtype, *shape):
         return helper.make_tensor_value_info(name, dtype, list(shape))

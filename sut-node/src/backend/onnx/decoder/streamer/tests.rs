@@ -256,8 +256,9 @@ fn without_cache(session: &mut dyn Session, layout: &Layout, prompt: &[i64], cou
             .collect();
         let outputs = session.run(&inputs).unwrap();
         let logits = floats(&outputs[layout.logits].data);
-        let last = &logits[logits.len() - 4000..];
-        all.push((0..4000).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap() as i64);
+        let words = layout.vocabulary.unwrap() as usize;
+        let last = &logits[logits.len() - words..];
+        all.push((0..words).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap() as i64);
     }
     all.split_off(prompt.len())
 }
@@ -266,7 +267,7 @@ fn greedy_is_as_without_cache(engine: OnnxEngine) {
     let tokens = TokenOptions { max_context: NonZeroUsize::new(200).unwrap(), ..options(4, 24, None) };
     let backend = Onnx::open(&model(), &BackendOptions { engine, tokens, ..BackendOptions::default() }).unwrap();
     let (layout, _) = backend.decoder.clone().unwrap();
-    assert!(layout.can_pad && layout.bytes_per_token() == 3 * 2 * 4 * 32 * 4);
+    assert!(layout.can_pad && layout.bytes_per_token() == 3 * 2 * 4 * 16 * 4);
     let mut reference = backend.engine.session().unwrap();
     let mut streamer = backend.worker().unwrap().stream().unwrap();
     let prompts: Vec<Vec<i64>> = (0..4_usize)
