@@ -135,7 +135,7 @@ struct ServeArgs {
     /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
     #[arg(long, default_value = "0ms", value_parser = backend::parse_duration, env = "LON_MAX_DELAY")]
     max_delay: Duration,
-    /// Inferences at one time, each on a thread with its own copy of the session.
+    /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
     workers: NonZeroUsize,
     /// Threads that inflate and decode the samples of runs with a codec; all cores but one unless given.

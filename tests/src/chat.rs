@@ -47,8 +47,11 @@ pub struct ChatServer {
     listener: Option<JoinHandle<()>>,
 }
 
+/// What a server does for a request.
+type Script = Box<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>;
+
 struct State {
-    script: Box<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>,
+    script: Script,
     asked: Mutex<Vec<Asked>>,
     left: AtomicUsize,
     stop: AtomicBool,
@@ -78,7 +81,7 @@ impl ChatServer {
                     return;
                 }
                 let shared = Arc::clone(&shared);
-                std::thread::spawn(move || serve(&shared, stream));
+                std::thread::spawn(move || serve(&shared, &stream));
             }
         });
         ChatServer { address, state, listener: Some(listener) }
@@ -110,13 +113,12 @@ impl Drop for ChatServer {
 }
 
 /// One request and its answer; a client that leaves ends it.
-fn serve(state: &State, stream: TcpStream) {
+fn serve(state: &State, mut stream: &TcpStream) {
     let _ = stream.set_read_timeout(Some(HANG));
     let _ = stream.set_nodelay(true);
-    let Some(asked) = read(&stream) else { return };
+    let Some(asked) = read(stream) else { return };
     state.asked.lock().expect("no test panicked here").push(asked.clone());
     for act in (state.script)(&asked) {
-        let mut stream = &stream;
         let done = match act {
             Act::Send(text) => stream.write_all(text.as_bytes()),
             Act::Trickle(text) => text.bytes().try_for_each(|byte| stream.write_all(&[byte])),
