@@ -284,7 +284,7 @@ mod tests {
         let engine = |text: &str| open(text, &BackendOptions::default()).map(|b| b.info().engine.clone());
         assert_eq!(engine("null").unwrap(), "null");
         assert_eq!(engine("synthetic:constant=2ms").unwrap(), "synthetic:constant=2ms");
-        for bad in ["", "nul", "null:", "null:x", "synthetic", "onnx", "onnx:", "tensorrt:x"] {
+        for bad in ["", "nul", "null:", "null:x", "synthetic", "onnx", "onnx:", "openai", "openai:", "tensorrt:x"] {
             let error = engine(bad).unwrap_err().to_string();
             assert!(error.contains(&format!("'{bad}'")) && error.contains("onnx:MODEL.onnx"), "{error}");
         }

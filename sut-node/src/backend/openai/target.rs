@@ -15,7 +15,7 @@ pub(super) struct Target {
     pub(super) model: String,
 }
 
-/// Why a text is not a [`Target`].
+/// Why a text names no server and model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// TLS is not spoken.
