@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::backend::{self, Backend, BackendOptions};
+use crate::backend::{self, Backend, BackendOptions, Provider};
 use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::{NodeName, ServeConfig, Sockets, serve};
 
@@ -67,6 +67,9 @@ struct BackendArgs {
     /// Threads inside one inference.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
     threads: NonZeroUsize,
+    /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU unless given.
+    #[arg(long, value_name = "NAME", env = "LON_EP")]
+    ep: Option<Provider>,
 }
 
 #[derive(Args, Debug)]
@@ -253,7 +256,11 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
-    let options = BackendOptions { threads: args.threads, max_batch, ..BackendOptions::default() };
+    if args.ep.is_some() && !args.backend.starts_with("onnx:") {
+        let backend = &args.backend;
+        return Err(usage(anyhow::anyhow!("--ep is for onnx:MODEL.onnx; '{backend}' runs no model with ONNX Runtime")));
+    }
+    let options = BackendOptions { threads: args.threads, max_batch, provider: args.ep, ..BackendOptions::default() };
     backend::open(&args.backend, &options).map_err(usage)
 }
 

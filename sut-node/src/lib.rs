@@ -35,6 +35,7 @@ mod healthcheck;
 mod host;
 mod lane;
 mod listener;
+pub mod pipeline;
 mod probe;
 mod queue;
 mod reader;

@@ -8,19 +8,23 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::pipeline::post::Postprocess;
 use crate::tensor::{Mismatch, Signature, Tensor};
 
 mod duration;
 pub mod null;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+mod provider;
 pub mod stream;
 pub mod synthetic;
 
 pub use duration::{DurationError, parse_duration};
+pub use provider::{Provider, UnknownProvider};
 
 /// One model, or what stands in for one, shared by all workers of a node.
 ///
@@ -56,6 +60,21 @@ pub trait Worker: Send {
     ///
     /// `batch` has 1 to [`BackendOptions::max_batch`] samples. (More still work, only not warmed up.)
     fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
+
+    /// What there is to say of the last [`Worker::infer`] besides its answers.
+    fn aside(&self) -> &Aside {
+        static NOTHING: Aside = Aside { postprocess: Duration::ZERO, nan: Vec::new() };
+        &NOTHING
+    }
+}
+
+/// What a worker says of a batch besides its answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// How much of the time was no inference, but spent on what came out.
+    pub postprocess: Duration,
+    /// The samples, by their place in the batch, whose outputs hold a NaN. They are answered all the same.
+    pub nan: Vec<usize>,
 }
 
 /// Where inference may run.
@@ -101,7 +120,7 @@ pub struct BackendInfo {
 }
 
 /// How a backend is to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BackendOptions {
     /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
     /// (more workers use more cores) and a warning says so.
@@ -110,11 +129,21 @@ pub struct BackendOptions {
     pub max_batch: NonZeroUsize,
     /// What runs ONNX models.
     pub engine: OnnxEngine,
+    /// What ONNX Runtime computes on; its CPU provider unless given.
+    pub provider: Option<Provider>,
+    /// What is made of a model's outputs.
+    pub postprocess: Postprocess,
 }
 
 impl Default for BackendOptions {
     fn default() -> BackendOptions {
-        BackendOptions { threads: NonZeroUsize::MIN, max_batch: NonZeroUsize::MIN, engine: OnnxEngine::Auto }
+        BackendOptions {
+            threads: NonZeroUsize::MIN,
+            max_batch: NonZeroUsize::MIN,
+            engine: OnnxEngine::Auto,
+            provider: None,
+            postprocess: Postprocess::None,
+        }
     }
 }
 

@@ -19,9 +19,11 @@ use self::batch::OnnxWorker;
 use self::engine::Engine;
 use self::model::Model;
 use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Input, OnnxEngine, Worker};
+use crate::pipeline::post::{Postprocess, PostprocessError};
 
 mod batch;
 mod engine;
+mod ep;
 mod library;
 mod model;
 mod ort;
@@ -32,6 +34,7 @@ pub struct Onnx {
     info: BackendInfo,
     model: Model,
     engine: Box<dyn Engine>,
+    postprocess: Postprocess,
 }
 
 impl Onnx {
@@ -59,17 +62,19 @@ impl Onnx {
         let (model, proto) = Model::parse(&bytes).map_err(unusable)?;
         let engine: Box<dyn Engine> = match library::locate(options.engine)? {
             Some(library) => Box::new(ort::OnnxRuntime::new(&library, &model, bytes, options)?),
+            None if options.provider.is_some() => return Err(OnnxError::ProviderOfTract),
             None => Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?),
         };
         model.warn_about_batches(name, options.max_batch);
+        let outputs = options.postprocess.outputs(&model.outputs)?;
         let info = BackendInfo {
             engine: engine.name().to_owned(),
             model: name.to_owned(),
             model_sha256: Some(sha256),
             inputs: model.inputs.clone(),
-            outputs: model.outputs.clone(),
+            outputs,
         };
-        Ok(Onnx { info, model, engine })
+        Ok(Onnx { info, model, engine, postprocess: options.postprocess })
     }
 }
 
@@ -100,7 +105,7 @@ impl Backend for Onnx {
             hint: self.engine.hint(),
         };
         let session = self.engine.session().map_err(|reason| cannot_run(1, reason))?;
-        let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine);
+        let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine, self.postprocess);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
         Ok(Box::new(worker))
     }
@@ -115,6 +120,9 @@ impl std::fmt::Debug for Onnx {
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
+    /// Its outputs do not allow the post-processing.
+    #[error(transparent)]
+    Postprocess(#[from] PostprocessError),
     /// The model, or the list of sums beside it, cannot be read.
     #[error("cannot read {path}: {cause}")]
     Read {
@@ -177,6 +185,20 @@ pub enum OnnxError {
         /// What is wrong.
         reason: String,
     },
+    /// ONNX Runtime's library does not have the execution provider that was asked for.
+    #[error("ONNX Runtime's library {path} will not do: {reason}")]
+    Provider {
+        /// Which file.
+        path: PathBuf,
+        /// What it has not, and what it has.
+        reason: String,
+    },
+    /// An execution provider was asked for, and the embedded engine would run the model.
+    #[error(
+        "execution providers (--ep) are ONNX Runtime's, and the embedded tract would run this model: set \
+         ORT_DYLIB_PATH to the path of libonnxruntime.so, or leave --ep out"
+    )]
+    ProviderOfTract,
     /// ONNX Runtime was asked for and is not there.
     #[error(
         "ONNX Runtime's library was not found: set ORT_DYLIB_PATH to the path of libonnxruntime.so, or put it beside \
