@@ -13,8 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::backend::{self, Backend, BackendOptions, Provider};
+use crate::backend::{self, Backend, BackendOptions, Provider, TokenOptions};
 use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use crate::pipeline::post::Postprocess;
 use crate::{NodeName, ServeConfig, Sockets, serve};
 
 const EXIT_BUG: u8 = 1;
@@ -67,9 +68,38 @@ struct BackendArgs {
     /// Threads inside one inference.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
     threads: NonZeroUsize,
+    #[command(flatten)]
+    tokens: TokenArgs,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+}
+
+/// What models run on, and what is done around them.
+#[derive(Args, Debug)]
+struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU unless given.
     #[arg(long, value_name = "NAME", env = "LON_EP")]
     ep: Option<Provider>,
+    /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5.
+    #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS")]
+    postprocess: Postprocess,
+}
+
+/// For backends that answer token by token.
+#[derive(Args, Debug)]
+struct TokenArgs {
+    /// Samples that a worker answers at one time, token by token.
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS")]
+    slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS")]
+    max_tokens: NonZeroUsize,
+    /// The token that ends an answer; without it every answer has --max-tokens of them.
+    #[arg(long, value_name = "ID", env = "LON_EOS")]
+    eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most: what each slot has memory for.
+    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT")]
+    max_context: NonZeroUsize,
 }
 
 #[derive(Args, Debug)]
@@ -256,11 +286,23 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
-    if args.ep.is_some() && !args.backend.starts_with("onnx:") {
-        let backend = &args.backend;
-        return Err(usage(anyhow::anyhow!("--ep is for onnx:MODEL.onnx; '{backend}' runs no model with ONNX Runtime")));
+    let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
+    let tokens = TokenOptions { slots, max_tokens, eos, max_context };
+    let PipelineArgs { ep, postprocess } = args.pipeline;
+    let is_onnx = args.backend.starts_with("onnx:");
+    for (flag, given) in [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None)] {
+        if given && !is_onnx {
+            return Err(usage(anyhow::anyhow!("{flag} is for onnx:MODEL.onnx, not for '{}'", args.backend)));
+        }
     }
-    let options = BackendOptions { threads: args.threads, max_batch, provider: args.ep, ..BackendOptions::default() };
+    let options = BackendOptions {
+        threads: args.threads,
+        max_batch,
+        provider: ep,
+        postprocess,
+        tokens,
+        ..BackendOptions::default()
+    };
     backend::open(&args.backend, &options).map_err(usage)
 }
 

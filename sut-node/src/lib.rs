@@ -42,6 +42,7 @@ mod reader;
 mod run;
 mod service;
 mod sockets;
+mod streamer;
 mod streams;
 pub mod tensor;
 mod wire;

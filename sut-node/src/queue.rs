@@ -40,6 +40,8 @@ struct State {
     /// The LoadGen node has flushed: nothing more comes soon, so nothing is worth waiting for.
     flushed: bool,
     closed: bool,
+    /// Workers that sleep in [`JobQueue::take`].
+    idle: usize,
 }
 
 impl JobQueue {
@@ -108,6 +110,33 @@ impl JobQueue {
             let rest = self.max_delay - waited;
             state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Moves jobs into `taken`, for `free` (at least 1) places of a worker that need not be filled together: what is
+    /// there, or the worker's share of it while others sleep. Where nothing is there it sleeps, until `until` at most.
+    /// False when the queue is closed and empty.
+    pub(crate) fn take(&self, free: usize, until: Option<Instant>, taken: &mut Vec<Job>) -> bool {
+        let mut state = self.lock();
+        while state.jobs.is_empty() {
+            let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if state.closed || rest == Some(Duration::ZERO) {
+                return !state.closed;
+            }
+            state.idle += 1;
+            state = match rest {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(rest) => self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0,
+            };
+            state.idle -= 1;
+        }
+        let share = state.jobs.len().div_ceil(state.idle + 1);
+        taken.extend(state.jobs.drain(..share.min(free)));
+        let more = !state.jobs.is_empty() && state.idle > 0;
+        drop(state);
+        if more {
+            self.changed.notify_one();
+        }
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -26,7 +26,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::backend::{Backend, Execution};
 use crate::codecs::Codecs;
 use crate::config::{Limits, ServeConfig};
-use crate::crew::Work;
+use crate::crew::{self, Work};
 use crate::describe::describe;
 use crate::lane::{Lane, LaneOutput};
 use crate::probe;
@@ -155,7 +155,7 @@ impl Service {
             // A worker encodes its answers itself.
             Execution::Workers if run.codecs.samples.is_none() => Ok(Target::Queue(Arc::clone(&self.work.queue))),
             Execution::Inline if run.codecs.is_none() => {
-                let worker = self.backend.worker();
+                let worker = crew::inline_half(&*self.backend);
                 Ok(Target::Inline(worker.map_err(|error| Status::internal(error.to_string()))?))
             }
             _ => Ok(Target::Decode(Arc::clone(&self.work.decode))),
@@ -163,11 +163,11 @@ impl Service {
     }
 }
 
-/// Samples that keep the backend busy. Two batches for every worker: one at work, one ready.
+/// Samples that keep the backend busy. Two batches, or all slots twice, for every worker: one at work, one ready.
 pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
     match backend.execution() {
         Execution::Workers => {
-            let at_work = config.workers.get().saturating_mul(config.max_batch.get());
+            let at_work = config.workers.get().saturating_mul(backend.slots().unwrap_or(config.max_batch).get());
             (at_work as u64).saturating_mul(2)
         }
         Execution::Inline => INLINE_BUSY_SAMPLES,

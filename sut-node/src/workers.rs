@@ -1,4 +1,5 @@
-//! Worker threads: take a batch, run the backend, hand each answer to its lane.
+//! Worker threads: take a batch, run the backend, hand each answer to its lane. Those of backends that answer token by
+//! token do it their own way: `streamer`.
 
 use std::any::Any;
 use std::io;
@@ -10,24 +11,24 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{Sample, Worker};
+use crate::backend::{Half, Sample, Worker};
 use crate::codecs::Coder;
 use crate::lane::{Answer, Stages};
 use crate::queue::{Job, JobQueue};
 use crate::run::Run;
+use crate::streamer;
 use crate::tensor::SampleError;
 
 /// Starts one thread per worker; they end when the queue is closed and empty. Each calls `prepare` first.
-pub(crate) fn start(
-    workers: Vec<Box<dyn Worker>>,
-    queue: &Arc<JobQueue>,
-    prepare: fn(),
-) -> io::Result<Vec<JoinHandle<()>>> {
+pub(crate) fn start(workers: Vec<Half>, queue: &Arc<JobQueue>, prepare: fn()) -> io::Result<Vec<JoinHandle<()>>> {
     let spawn = |(number, worker)| {
         let queue = Arc::clone(queue);
         std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             prepare();
-            work(worker, &queue);
+            match worker {
+                Half::Batch(worker) => work(worker, &queue),
+                Half::Stream(streamer) => streamer::work(streamer, &queue),
+            }
         })
     };
     workers.into_iter().enumerate().map(spawn).collect()

@@ -25,6 +25,7 @@ pub mod synthetic;
 
 pub use duration::{DurationError, parse_duration};
 pub use provider::{Provider, UnknownProvider};
+pub use stream::Streamer;
 
 /// One model, or what stands in for one, shared by all workers of a node.
 ///
@@ -45,12 +46,44 @@ pub trait Backend: Send + Sync + 'static {
         1
     }
 
+    /// Samples that one [`Streamer`] of this backend holds at one time; `None` for a backend that answers batches.
+    fn slots(&self) -> Option<NonZeroUsize> {
+        None
+    }
+
     /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
     /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
     ///
     /// # Errors
     /// The backend cannot run here; see [`BackendError`].
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError>;
+    fn worker(&self) -> Result<Half, BackendError>;
+}
+
+/// One thread's half of a [`Backend`]: always of the same kind for one backend, and a stream's only where
+/// [`Backend::execution`] is [`Execution::Workers`] and [`Backend::slots`] says so.
+pub enum Half {
+    /// Takes batches and gives them back whole.
+    Batch(Box<dyn Worker>),
+    /// Holds several samples and answers each token by token.
+    Stream(Box<dyn Streamer>),
+}
+
+impl Half {
+    /// The half of a backend that answers batches.
+    pub fn batch(self) -> Option<Box<dyn Worker>> {
+        match self {
+            Half::Batch(worker) => Some(worker),
+            Half::Stream(_) => None,
+        }
+    }
+
+    /// The half of a backend that streams.
+    pub fn stream(self) -> Option<Box<dyn Streamer>> {
+        match self {
+            Half::Stream(streamer) => Some(streamer),
+            Half::Batch(_) => None,
+        }
+    }
 }
 
 /// One thread's half of a [`Backend`].
@@ -133,17 +166,41 @@ pub struct BackendOptions {
     pub provider: Option<Provider>,
     /// What is made of a model's outputs.
     pub postprocess: Postprocess,
+    /// How answers are streamed, by backends that stream.
+    pub tokens: TokenOptions,
+}
+
+/// How answers are streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenOptions {
+    /// Samples that a worker answers at one time.
+    pub slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    pub max_tokens: NonZeroUsize,
+    /// The token that ends an answer, itself among its tokens; none: every answer has all tokens that it may.
+    pub eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most, which bounds the memory that a slot needs.
+    pub max_context: NonZeroUsize,
 }
 
 impl Default for BackendOptions {
     fn default() -> BackendOptions {
+        let (threads, max_batch) = (NonZeroUsize::MIN, NonZeroUsize::MIN);
         BackendOptions {
-            threads: NonZeroUsize::MIN,
-            max_batch: NonZeroUsize::MIN,
+            threads,
+            max_batch,
             engine: OnnxEngine::Auto,
             provider: None,
             postprocess: Postprocess::None,
+            tokens: TokenOptions::default(),
         }
+    }
+}
+
+impl Default for TokenOptions {
+    fn default() -> TokenOptions {
+        let number = |n: usize| NonZeroUsize::MIN.saturating_add(n - 1);
+        TokenOptions { slots: number(8), max_tokens: number(128), eos: None, max_context: number(2048) }
     }
 }
 
@@ -173,6 +230,9 @@ pub enum BackendError {
     /// The SPEC of `synthetic:SPEC`.
     #[error(transparent)]
     Spec(#[from] synthetic::SpecError),
+    /// A backend that streams was to run where samples are read.
+    #[error("{0} answers token by token, which needs worker threads")]
+    NotInline(String),
     /// The model or what runs it.
     #[cfg(feature = "onnx")]
     #[error(transparent)]
@@ -193,6 +253,14 @@ pub enum InferError {
         /// Samples in the batch.
         batch: usize,
         /// In the engine's words.
+        reason: String,
+    },
+    /// This sample alone cannot be answered, or its answer broke off.
+    #[error("{engine}: {reason}")]
+    Failed {
+        /// What should have answered it.
+        engine: String,
+        /// In its words.
         reason: String,
     },
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{
-    Backend, BackendError, BackendInfo, DurationError, Execution, InferError, Input, Sample, Worker, parse_duration,
+    Backend, BackendError, BackendInfo, DurationError, Execution, Half, InferError, Input, Sample, Worker,
+    parse_duration,
 };
 
 /// Bytes of an answer unless told otherwise.
@@ -160,8 +161,9 @@ impl Backend for Synthetic {
         0
     }
 
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
-        Ok(Box::new(SyntheticWorker { service_time: self.service_time, answer: self.answer.clone() }))
+    fn worker(&self) -> Result<Half, BackendError> {
+        let worker = SyntheticWorker { service_time: self.service_time, answer: self.answer.clone() };
+        Ok(Half::Batch(Box::new(worker)))
     }
 }
 
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_batch_takes_as_long_as_told() {
-        let mut worker = Synthetic::new(&"constant=20ms,output=3".parse().unwrap()).worker().unwrap();
+        let mut worker = Synthetic::new(&"constant=20ms,output=3".parse().unwrap()).worker().unwrap().batch().unwrap();
         let start = Instant::now();
         assert_eq!(worker.infer(&vec![Sample::default(); 4]), vec![Ok(Bytes::from_static(&[0; 3])); 4]);
         // A lower bound only: a busy machine may well take longer.

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use self::batch::OnnxWorker;
 use self::engine::Engine;
 use self::model::Model;
-use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Input, OnnxEngine, Worker};
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, OnnxEngine};
 use crate::pipeline::post::{Postprocess, PostprocessError};
 
 mod batch;
@@ -95,7 +95,7 @@ impl Backend for Onnx {
         self.engine.threads()
     }
 
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
+    fn worker(&self) -> Result<Half, BackendError> {
         let cannot_run = |batch, reason| OnnxError::CannotRun {
             engine: self.info.engine.clone(),
             model: self.info.model.clone(),
@@ -107,7 +107,7 @@ impl Backend for Onnx {
         let session = self.engine.session().map_err(|reason| cannot_run(1, reason))?;
         let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine, self.postprocess);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
-        Ok(Box::new(worker))
+        Ok(Half::Batch(Box::new(worker)))
     }
 }
 
