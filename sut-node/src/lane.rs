@@ -64,9 +64,11 @@ impl Outgoing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stages {
     pub(crate) decode: Duration,
+    pub(crate) preprocess: Duration,
     pub(crate) queue: Duration,
     pub(crate) batch: Duration,
     pub(crate) inference: Duration,
+    pub(crate) postprocess: Duration,
     /// None without a codec: backends answer in bytes.
     pub(crate) encode: Duration,
 }
@@ -346,9 +348,11 @@ impl From<Stages> for v1::Stages {
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         v1::Stages {
             decode_ns: ns(stages.decode),
+            preprocess_ns: ns(stages.preprocess),
             queue_ns: ns(stages.queue),
             batch_ns: ns(stages.batch),
             inference_ns: ns(stages.inference),
+            postprocess_ns: ns(stages.postprocess),
             encode_ns: ns(stages.encode),
         }
     }

@@ -174,8 +174,15 @@ fn counts(finished: &Finished<'_>) -> Value {
         "failed": counts.failed + counts.lost,
         "duplicate": counts.duplicate + sum(|counts| counts.duplicate),
         "late": counts.late + sum(|counts| counts.late),
+        // Answered, but with outputs that hold a NaN, as the nodes that could be asked have counted.
+        "nan": nan(&finished.reports),
         "foreign": counts.unknown + sum(|counts| counts.foreign),
     })
+}
+
+/// Answers with a NaN in the model's outputs.
+pub(crate) fn nan(reports: &[NodeReport]) -> u64 {
+    reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan).sum()
 }
 
 fn network(finished: &Finished<'_>) -> Value {
