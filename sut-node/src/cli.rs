@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lon_image::Preprocess;
 use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -80,6 +81,9 @@ struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU unless given.
     #[arg(long, value_name = "NAME", env = "LON_EP")]
     ep: Option<Provider>,
+    /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
+    preprocess: Option<Preprocess>,
     /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5.
     #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS")]
     postprocess: Postprocess,
@@ -245,6 +249,7 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let sockets = Sockets::bind(&args.listen).map_err(usage)?;
     let address = sockets.address();
     config.tls = args.security.tls(address).map_err(usage)?;
+    config.preprocess = args.backend.pipeline.preprocess.clone().map(Arc::new);
     let backend = load(&args.backend, args.max_batch)?;
     let engine = backend.info().engine.clone();
     if let Err(error) = lon_net::slice::shorten() {
@@ -263,7 +268,7 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
             let _ = writeln!(std::io::stdout(), "sut-node {node} serving {engine} on {address}");
         };
         serve(sockets, config, backend, shutdown, ready).await.map_err(|error| match error {
-            crate::ServeError::Backend(_) => usage(error),
+            crate::ServeError::Backend(_) | crate::ServeError::Preprocess(_) => usage(error),
             _ => bug(error),
         })
     })
@@ -272,7 +277,7 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
 fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
     let backend = load(&args.backend, NonZeroUsize::MIN)?;
-    let json = crate::describe_json(&node, backend.as_ref());
+    let json = crate::describe_json(&node, backend.as_ref(), args.backend.pipeline.preprocess.is_some());
     let text = serde_json::to_string_pretty(&json).map_err(bug)?;
     writeln!(std::io::stdout(), "{text}").map_err(bug)
 }
@@ -288,7 +293,7 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
     let tokens = TokenOptions { slots, max_tokens, eos, max_context };
-    let PipelineArgs { ep, postprocess } = args.pipeline;
+    let PipelineArgs { ep, postprocess, .. } = args.pipeline;
     let is_onnx = args.backend.starts_with("onnx:");
     for (flag, given) in [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None)] {
         if given && !is_onnx {

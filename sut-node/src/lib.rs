@@ -48,6 +48,7 @@ pub mod tensor;
 mod wire;
 mod workers;
 
+use crate::pipeline::images::PreprocessError;
 pub use config::{Limits, NodeName, NodeNameError, ServeConfig};
 use crew::Crew;
 use front::{Front, IoThreads, Serving};
@@ -68,6 +69,9 @@ pub enum ServeError {
     /// The backend could not be brought up.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The model does not take what pre-processing makes.
+    #[error(transparent)]
+    Preprocess(#[from] PreprocessError),
     /// A thread or the listener could not be had from the operating system.
     #[error("{what}: {source}")]
     Os {

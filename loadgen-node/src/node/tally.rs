@@ -23,7 +23,12 @@ const MAX_KINDS: usize = 32;
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; STAGES.len()], failures: BTreeMap::new(), refused: 0 }
+        Tally {
+            stages: std::array::from_fn(|_| histogram()),
+            zeros: [0; STAGES.len()],
+            failures: BTreeMap::new(),
+            refused: 0,
+        }
     }
 }
 
@@ -39,8 +44,7 @@ impl Tally {
             encode_ns,
             inflate_ns,
         } = *stages;
-        let known =
-            [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
+        let known = [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
         let known_ns = known.iter().fold(0, |a: u64, b| a.saturating_add(*b));
         let outside = round_trip_ns.map_or(0, |whole| whole.saturating_sub(known_ns));
         let values = std::iter::once(outside).chain(known);
