@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -146,6 +146,16 @@ impl Lane {
         if before == 0 {
             self.waker.wake();
         }
+    }
+
+    /// For whoever asks from inside this process: moves the answers that are ready into `answers`, and has later ones wake
+    /// `waker`. First tokens are passed over.
+    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<Answer>) {
+        self.waker.register(waker);
+        answers.extend(self.lock().ready.drain(..).filter_map(|outgoing| match outgoing {
+            Outgoing::First { .. } => None,
+            Outgoing::Final { answer, .. } => Some(answer),
+        }));
     }
 
     /// Nothing more is read. The stream ends with `how` after the last answer (an error does not wait for answers).

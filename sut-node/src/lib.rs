@@ -24,6 +24,7 @@ use lon_net::tls::TlsError;
 use tokio::sync::watch;
 
 pub mod backend;
+mod bench;
 pub mod cli;
 mod codecs;
 mod config;
@@ -72,6 +73,9 @@ pub enum ServeError {
     /// The model does not take what pre-processing makes.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
+    /// `bench` asks for what the node does not do.
+    #[error("bench: {0}")]
+    Bench(String),
     /// A thread or the listener could not be had from the operating system.
     #[error("{what}: {source}")]
     Os {
