@@ -51,7 +51,20 @@ enum Command {
   sut-node serve --node N1 --backend onnx:digits.onnx --tls-cert n1.pem --tls-key n1.key
   sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --insecure
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
-  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms")]
+  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms
+  sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 --slots 16
+
+SPEC of synthetic is KEY=VALUE[,KEY=VALUE...], with one shape of service time:
+  constant=DURATION                          a batch takes so long, whatever its size
+  lognormal=MEDIAN,SIGMA                     a batch takes a log-normal time
+  base=DURATION,per_sample=DURATION          a batch takes the base and so much for each sample
+  ttft=DURATION,tpot=DURATION,tokens=COUNT   token streams: so long to the first token, so long
+                                             for each further one (tokens=MEDIAN,SIGMA: log-normal)
+and with any of these beside it:
+  stall=DURATION,stall_share=SHARE           that share of batches (of samples, before their first
+                                             token) takes so much longer
+  seed=NUMBER                                other draws, and answers of noise instead of zeros
+  output=BYTES                               size of an answer (8; not with token streams)")]
     Serve(ServeArgs),
     /// Print what a node would say of itself, as JSON, without serving.
     #[command(after_help = "Example:
@@ -70,7 +83,7 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct BackendArgs {
-    /// What answers: onnx:MODEL.onnx, null, or synthetic:SPEC (constant=2ms).
+    /// What answers: onnx:MODEL.onnx, null, or synthetic:SPEC (constant=2ms; the whole grammar is below).
     #[arg(long, env = "LON_BACKEND")]
     backend: String,
     /// Threads inside one inference.

@@ -51,7 +51,7 @@ impl Codecs {
 
 /// The codecs' names. Files as they are can only be taken where something is made of them.
 pub(crate) fn known(takes_files: bool) -> impl Iterator<Item = &'static str> {
-    Codec::NAMES.into_iter().filter(move |&name| takes_files || name != ORIGINAL)
+    Codec::NAMES.into_iter().chain(takes_files.then_some(ORIGINAL))
 }
 
 /// The codec of this name, with a level or without.

@@ -241,8 +241,9 @@ impl LaneOutput {
             let Some(next) = self.burst.pop_front() else { return false };
             match Sending::begin(next) {
                 Ok(sending) => self.current = Some(sending),
-                Err((message, sample_bytes)) => {
+                Err((id, error, sample_bytes)) => {
                     left.sample(sample_bytes);
+                    let message = DispatchResponse { id, last: true, error, ..DispatchResponse::default() };
                     left.message_bytes += out.push_response(message);
                     return true;
                 }
@@ -286,8 +287,8 @@ impl LaneOutput {
 }
 
 impl Sending {
-    /// What begins to leave, or the one message that says why there is no answer to a sample of so many bytes.
-    fn begin(next: Outgoing) -> Result<Sending, (DispatchResponse, u64)> {
+    /// What begins to leave; or else the sample, why there is no answer to it, and its bytes.
+    fn begin(next: Outgoing) -> Result<Sending, (u64, String, u64)> {
         let (Answer { id, result, stages, sample_bytes }, n_tokens) = match next {
             Outgoing::First { id, token } => return Ok(Sending { id, parts: Parts::new(token), end: None }),
             Outgoing::Final { answer, n_tokens } => (answer, n_tokens),
@@ -302,7 +303,7 @@ impl Sending {
                     error.push_str("the backend gave no reason");
                 }
                 error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
-                Err((DispatchResponse { id, last: true, error, ..DispatchResponse::default() }, sample_bytes))
+                Err((id, error, sample_bytes))
             }
         }
     }

@@ -13,7 +13,9 @@
 //! - `rest`: what is left when a run is over
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `seeds`: what the fuzz targets start from
+//! - `tokens`: answers token by token, from whole systems
 //! - `wire`: what crosses the network, and what never does
+//! - `system_desc`: the machines and the network as the submission rules want them described
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -29,6 +31,8 @@ mod rest;
 mod security;
 mod seeds;
 mod sut;
+mod system_desc;
 mod tidy;
+mod tokens;
 mod two_nodes;
 mod wire;

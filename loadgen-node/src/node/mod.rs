@@ -5,8 +5,8 @@
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
 //! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
 //! - `division`: what the division that a run is for demands of it;
-//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
-//! - `network`: what crossed, and what it means for a fabric;
+//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown; `tokens`: the same of token runs;
+//! - `network`: what crossed, and what it means for a fabric; `system_desc`: what it crossed between;
 //! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
 //! - `peak`: flags and file of a search for the peak;
@@ -41,8 +41,10 @@ mod screen;
 mod security;
 mod setup;
 mod signals;
+mod system_desc;
 mod tally;
 mod targets;
+mod tokens;
 mod vectors;
 
 use std::io::{IsTerminal as _, Write as _};

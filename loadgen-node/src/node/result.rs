@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::finished::Finished;
 use super::network::report;
 use super::tally::Tally;
+use super::tokens;
 use crate::plan::Plan;
 use crate::run::{End, LagStats};
 use crate::settings::Scenario;
@@ -101,7 +102,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
     let verdict = &outcome.verdict;
     let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let lag = outcome.lag();
-    json!({
+    let mut json = json!({
         "schema": 1,
         "result": word(verdict.is_valid()),
         // Accuracy runs have no official verdict.
@@ -129,7 +130,11 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
         "settings": plan.requested(),
         "network": network(finished),
-    })
+    });
+    if let (Some(summary), Value::Object(keys)) = (&outcome.summary, &mut json) {
+        tokens::add_json(summary, keys);
+    }
+    json
 }
 
 fn metric(finished: &Finished<'_>) -> Value {
@@ -157,7 +162,7 @@ fn accuracy(finished: &Finished<'_>) -> Value {
     }
 }
 
-fn latency(stats: &LatencyStats) -> Value {
+pub(crate) fn latency(stats: &LatencyStats) -> Value {
     let [p50, p90, p95, p97, p99, p99_9] = stats.percentiles_ns;
     json!({
         "min": stats.min_ns, "mean": stats.mean_ns, "p50": p50, "p90": p90, "p95": p95, "p97": p97, "p99": p99,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::finished::Finished;
 use super::network::lines;
-use super::result;
+use super::{result, tokens};
 use crate::run::End;
 use crate::settings::Scenario;
 
@@ -43,6 +43,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         let unanswered = outcome.counts().failed + outcome.counts().lost;
         let note = if unanswered > 0 { " (failed samples count as slower than all others)" } else { "" };
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
+        lines.extend(tokens::lines(summary, finished.plan.effective()));
     }
     if let Some(search) = &outcome.find_peak {
         let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));

@@ -1,7 +1,7 @@
 //! What answers the samples: one contract, three backends, and their construction from the text of `--backend`.
 //!
 //! - [`null`]: answers at once, to measure everything but inference;
-//! - [`synthetic`]: takes as long as it is told, to measure queueing and batching without a model;
+//! - [`synthetic`]: takes as long as it is told, to measure queueing, batching and token streams without a model;
 //! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract.
 //!
 //! A backend knows nothing of the network: bytes and [`crate::tensor`] in, bytes out.
@@ -273,7 +273,7 @@ pub fn open(text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, Ba
     let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
     match (kind, rest) {
         ("null", None) => Ok(Arc::new(null::Null::new())),
-        ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?))),
+        ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
         ("onnx", Some(path)) if !path.is_empty() => open_onnx(path, options),
         _ => Err(BackendError::Unknown(text.to_owned())),
     }
