@@ -101,6 +101,9 @@ struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU unless given.
     #[arg(long, value_name = "NAME", env = "LON_EP")]
     ep: Option<Provider>,
+    /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS")]
+    inputs: Vec<String>,
     /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
     #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
     preprocess: Option<Preprocess>,
@@ -388,9 +391,11 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
     let tokens = TokenOptions { slots, max_tokens, eos, max_context };
-    let PipelineArgs { ep, postprocess, .. } = args.pipeline;
+    let PipelineArgs { ep, postprocess, ref inputs, .. } = args.pipeline;
     let is_onnx = args.backend.starts_with("onnx:");
-    for (flag, given) in [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None)] {
+    for (flag, given) in
+        [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None), ("--inputs", !inputs.is_empty())]
+    {
         if given && !is_onnx {
             return Err(usage(anyhow::anyhow!("{flag} is for onnx:MODEL.onnx, not for '{}'", args.backend)));
         }
@@ -400,6 +405,7 @@ fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>,
         max_batch,
         provider: ep,
         postprocess,
+        inputs: inputs.clone(),
         tokens,
         ..BackendOptions::default()
     };

@@ -126,6 +126,8 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
         "saturation": finished.saturation.json(outcome, finished.tally.refused()),
+        // What the fabric cost against the same backend without one.
+        "baseline": finished.baseline.as_ref().map(|baseline| baseline.tax(finished).json(baseline)),
         "counts": counts(finished),
         "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
         "settings": plan.requested(),

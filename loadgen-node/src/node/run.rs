@@ -11,6 +11,7 @@ use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
 
 use super::args::{Compression, ProbeLimits, RunArgs};
+use super::baseline::Baseline;
 use super::dial::dial;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::finished::Finished;
@@ -34,6 +35,8 @@ use crate::settings::Scenario;
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let setup = setup::prepare(args)?;
+    let baseline =
+        args.baseline.as_deref().map(Baseline::read).transpose().context("--baseline").or_exit(Exit::Usage)?;
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let Compression::Codec(_) = args.codecs.compression else {
@@ -43,10 +46,17 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let qdl = dial(&args.dial)?;
     for node in qdl.nodes() {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-        setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+        // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
+        if setup.codec != Codec::Original {
+            setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+        }
+    }
+    if let Some(baseline) = &baseline {
+        baseline.fits(qdl.nodes()).context("--baseline").or_exit(Exit::Usage)?;
     }
     let fabric = args.probe.then(|| probe_first(args, &qdl, &signals)).transpose()?;
-    let (finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
+    let (mut finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
+    finished.baseline = baseline;
     let written = written.and_then(|()| write(&finished, &folder));
     // Whatever became of the files, what was measured is shown.
     screen::show(&finished, folder.path()).or_exit(Exit::Bug)?;
@@ -144,6 +154,7 @@ fn drive<'a>(
         accuracy,
         saturation,
         network,
+        baseline: None,
         started,
     };
     result::add_reasons(&mut finished);

@@ -153,7 +153,7 @@ pub struct BackendInfo {
 }
 
 /// How a backend is to run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BackendOptions {
     /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
     /// (more workers use more cores) and a warning says so.
@@ -166,6 +166,8 @@ pub struct BackendOptions {
     pub provider: Option<Provider>,
     /// What is made of a model's outputs.
     pub postprocess: Postprocess,
+    /// The model's inputs by name, in the order in which samples have them; empty: in the model's own order.
+    pub inputs: Vec<String>,
     /// How answers are streamed, by backends that stream.
     pub tokens: TokenOptions,
 }
@@ -192,6 +194,7 @@ impl Default for BackendOptions {
             engine: OnnxEngine::Auto,
             provider: None,
             postprocess: Postprocess::None,
+            inputs: Vec::new(),
             tokens: TokenOptions::default(),
         }
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::super::{Aside, InferError, Sample, Worker};
 use super::engine::{BatchInput, Session};
-use super::model::Model;
+use super::model::{InputOrder, Model};
 use crate::pipeline::post::{self, Postprocess};
 use crate::tensor::{Dims, Tensor, TensorSpec};
 
@@ -18,6 +18,8 @@ const MAX_ZEROS_BYTES: u64 = 1 << 30;
 
 pub(super) struct OnnxWorker {
     model: Model,
+    /// The order of a sample's tensors.
+    order: InputOrder,
     session: Box<dyn Session>,
     engine: String,
     postprocess: Postprocess,
@@ -25,8 +27,14 @@ pub(super) struct OnnxWorker {
 }
 
 impl OnnxWorker {
-    pub(super) fn new(model: Model, session: Box<dyn Session>, engine: &str, postprocess: Postprocess) -> OnnxWorker {
-        OnnxWorker { model, session, engine: engine.to_owned(), postprocess, aside: Aside::default() }
+    pub(super) fn new(
+        model: Model,
+        order: InputOrder,
+        session: Box<dyn Session>,
+        engine: &str,
+        postprocess: Postprocess,
+    ) -> OnnxWorker {
+        OnnxWorker { model, order, session, engine: engine.to_owned(), postprocess, aside: Aside::default() }
     }
 
     /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
@@ -47,7 +55,7 @@ impl OnnxWorker {
             let len = elements.checked_mul(spec.dtype.size() as u64).filter(|&len| len <= MAX_ZEROS_BYTES)?;
             Tensor::new(spec.dtype, &dims, vec![0; len as usize].into()).ok()
         };
-        let tensors = self.model.inputs.iter().map(tensor).collect::<Option<_>>()?;
+        let tensors = self.order.signature.iter().map(tensor).collect::<Option<_>>()?;
         Some(Sample { bytes: Bytes::new(), tensors })
     }
 
@@ -68,7 +76,7 @@ impl OnnxWorker {
 
     fn gather<'s>(&self, input: usize, batch: &[&'s Sample]) -> BatchInput<'s> {
         let spec = &self.model.inputs[input];
-        let tensors = batch.iter().filter_map(|sample| sample.tensors.get(input));
+        let tensors = batch.iter().filter_map(|sample| sample.tensors.get(self.order.places[input]));
         let own = tensors.clone().next().and_then(|tensor| spec.sample_dims(tensor)).unwrap_or_default();
         let leading = spec.has_batch_dim().then_some(batch.len());
         let dims = leading.into_iter().chain(own.iter().map(|&dim| dim as usize)).collect();
@@ -78,7 +86,7 @@ impl OnnxWorker {
     /// Whether two samples that fit can be in one run.
     fn same_shape(&self, one: &Sample, other: &Sample) -> bool {
         let dims = |sample: &Sample| {
-            let pairs = self.model.inputs.iter().zip(&sample.tensors);
+            let pairs = self.order.signature.iter().zip(&sample.tensors);
             pairs.map(|(spec, tensor)| spec.sample_dims(tensor).map(<[u32]>::to_vec)).collect::<Vec<_>>()
         };
         !self.model.has_free_dims() || dims(one) == dims(other)
@@ -115,7 +123,7 @@ impl Worker for OnnxWorker {
         let mut answers: Vec<Option<Answer>> = vec![None; batch.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, sample) in batch.iter().enumerate() {
-            if let Err(mismatch) = self.model.inputs.accepts(&sample.tensors) {
+            if let Err(mismatch) = self.order.signature.accepts(&sample.tensors) {
                 answers[number] = Some(Err(mismatch.into()));
                 continue;
             }

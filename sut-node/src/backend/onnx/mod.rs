@@ -21,7 +21,7 @@ use bytes::Bytes;
 use self::batch::OnnxWorker;
 use self::decoder::{Decoder, Layout};
 use self::engine::Engine;
-use self::model::Model;
+use self::model::{InputOrder, Model};
 use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, OnnxEngine, TokenOptions};
 use crate::pipeline::post::{Postprocess, PostprocessError};
 use crate::tensor::{DType, Signature, TensorSpec};
@@ -40,6 +40,7 @@ pub struct Onnx {
     info: BackendInfo,
     model: Model,
     engine: Box<dyn Engine>,
+    order: InputOrder,
     postprocess: Postprocess,
     /// Of a model that decodes token by token.
     decoder: Option<(Arc<Layout>, TokenOptions)>,
@@ -81,19 +82,27 @@ impl Onnx {
         if decoder.is_some() && options.postprocess != Postprocess::None {
             return Err(OnnxError::PostprocessOfTokens(options.postprocess));
         }
+        if decoder.is_some() && !options.inputs.is_empty() {
+            return Err(OnnxError::InputsOfTokens);
+        }
+        let order = InputOrder::new(&model.inputs, &options.inputs).map_err(|reason| OnnxError::Inputs {
+            model: name.to_owned(),
+            inputs: model.inputs.to_string(),
+            reason,
+        })?;
         let outputs = options.postprocess.outputs(&model.outputs)?;
         let info = BackendInfo {
             engine: engine.name().to_owned(),
             model: name.to_owned(),
             model_sha256: Some(sha256),
-            inputs: model.inputs.clone(),
+            inputs: order.signature.clone(),
             outputs,
         };
         let info = match &decoder {
             Some((layout, tokens)) => decodes(info, layout, tokens),
             None => info,
         };
-        Ok(Onnx { info, model, engine, postprocess: options.postprocess, decoder })
+        Ok(Onnx { info, model, engine, order, postprocess: options.postprocess, decoder })
     }
 }
 
@@ -148,7 +157,8 @@ impl Backend for Onnx {
             decoder.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
             return Ok(Half::Stream(Box::new(decoder)));
         }
-        let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine, self.postprocess);
+        let mut worker =
+            OnnxWorker::new(self.model.clone(), self.order.clone(), session, &self.info.engine, self.postprocess);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
         Ok(Half::Batch(Box::new(worker)))
     }
@@ -163,6 +173,19 @@ impl std::fmt::Debug for Onnx {
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
+    /// The inputs that are named are not the model's.
+    #[error("--inputs does not fit {model}: {reason} (its inputs are {inputs})")]
+    Inputs {
+        /// The model.
+        model: String,
+        /// What it takes.
+        inputs: String,
+        /// Which name is wrong.
+        reason: String,
+    },
+    /// The inputs of a decoder are not the sample's tensors.
+    #[error("--inputs is not for a model that answers token by token")]
+    InputsOfTokens,
     /// Tokens are answered as they are.
     #[error("--postprocess {0} is not for a model that answers token by token")]
     PostprocessOfTokens(Postprocess),

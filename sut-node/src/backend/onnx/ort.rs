@@ -47,7 +47,7 @@ impl OnnxRuntime {
             ep::check(provider).map_err(|reason| library.unusable_for(reason))?;
             name = format!("{name} on {provider}");
         }
-        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: *options })
+        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: options.clone() })
     }
 
     fn open(&self) -> ort::Result<OrtSession> {
