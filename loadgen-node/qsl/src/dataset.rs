@@ -84,7 +84,9 @@ pub enum DatasetError {
         fix: &'static str,
     },
     /// Samples that are no files of their own.
-    #[error("--compression original: the samples of {0} are not files with a compression of their own (a folder of JPEGs is)")]
+    #[error(
+        "--compression original: the samples of {0} are not files with a compression of their own (a folder of JPEGs is)"
+    )]
     NoOriginal(String),
     /// Accuracy was asked for, and nobody knows what is right.
     #[error("sample {index} of {dataset} has no label for {metric}: accuracy needs one for every sample")]
@@ -198,9 +200,7 @@ impl Dataset {
         let fits = |truth: &Option<Truth>| truth.as_ref().is_some_and(|truth| metric.takes(truth));
         match truths.iter().position(|truth| !fits(truth)) {
             None => Ok(()),
-            Some(index) => {
-                Err(DatasetError::Label { dataset: self.name.clone(), index, metric: metric.name() })
-            }
+            Some(index) => Err(DatasetError::Label { dataset: self.name.clone(), index, metric: metric.name() }),
         }
     }
 
@@ -224,10 +224,15 @@ impl Dataset {
         let files: Vec<usize> = (0..self.source.listed_files()).collect();
         let verify = |(): &mut (), file: usize| self.source.verify(file);
         let mut done = 0;
-        parallel::each(&files, || (), verify, |some: Vec<(usize, ())>| {
-            done += some.len();
-            progress(done, files.len());
-        })?;
+        parallel::each(
+            &files,
+            || (),
+            verify,
+            |some: Vec<(usize, ())>| {
+                done += some.len();
+                progress(done, files.len());
+            },
+        )?;
         Ok(files.len())
     }
 

@@ -68,7 +68,11 @@ fn build(folder: &Path, images: &[u8], labels: &[u8]) -> Result<Dataset, Dataset
         let reason = format!("{} labels for {} images", labels.len(), images.count);
         return Err(content(LABELS, reason));
     }
-    Ok(Dataset::new("digits".to_owned(), Box::new(images), Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect())))
+    Ok(Dataset::new(
+        "digits".to_owned(),
+        Box::new(images),
+        Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect()),
+    ))
 }
 
 #[cfg(test)]

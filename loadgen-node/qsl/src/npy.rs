@@ -140,9 +140,7 @@ fn element_type(type_str: &TypeStr) -> Result<DType, String> {
         "f4" => Ok(DType::F32),
         "f8" => Ok(DType::F64),
         "b1" => Ok(DType::Bool),
-        _ => Err(format!(
-            "element type {text} is not taken (little-endian integers, float16, float32, float64, bool)"
-        )),
+        _ => Err(format!("element type {text} is not taken (little-endian integers, float16, float32, float64, bool)")),
     }
 }
 

@@ -133,11 +133,7 @@ pub struct OpenOptions {
 }
 
 /// Opens what `path` is.
-pub(crate) fn open(
-    path: &Path,
-    options: &OpenOptions,
-    inputs: Option<&Inputs>,
-) -> Result<Dataset, DatasetError> {
+pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
     let refused = |reason: String| DatasetError::Form { path: path.to_owned(), reason };
     let kind = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?;
     if kind.is_dir() {

@@ -154,11 +154,8 @@ mod tests {
         let bert = inputs(&["input_ids i64[N,384]", "input_mask i64[N,384]", "segment_ids i32[N,?]"]).unwrap();
         let tokens = bert.tokens().unwrap();
         let roles: Vec<_> = tokens.iter().map(|token| (token.role, token.dtype, token.len)).collect();
-        let wanted = [
-            (Role::Ids, DType::I64, Some(384)),
-            (Role::Mask, DType::I64, Some(384)),
-            (Role::Types, DType::I32, None),
-        ];
+        let wanted =
+            [(Role::Ids, DType::I64, Some(384)), (Role::Mask, DType::I64, Some(384)), (Role::Types, DType::I32, None)];
         assert_eq!(roles, wanted);
         assert_eq!(
             bert.order(["segment_ids", "input_ids", "input_mask"].into_iter()),

@@ -89,8 +89,12 @@ impl Form {
     fn accepted(self) -> &'static str {
         match self {
             Form::Images => "a folder of JPEGs with val_map.txt, .npy, .npz, or a manifest of raw tensors (.toml)",
-            Form::Tokens => "JSON lines with input_ids or prompts (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)",
-            Form::Prompts => "JSON lines with prompts or input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)",
+            Form::Tokens => {
+                "JSON lines with input_ids or prompts (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"
+            }
+            Form::Prompts => {
+                "JSON lines with prompts or input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"
+            }
             Form::Tensors => ".npy, .npz, or a manifest of raw tensors (.toml)",
         }
     }
@@ -344,7 +348,8 @@ mod tests {
     #[test]
     fn official_numbers_of_samples_agree_with_the_examples() {
         for benchmark in Benchmark::all() {
-            if let (Some(total), Some(used)) = (benchmark.library.total_samples, benchmark.library.performance_samples) {
+            if let (Some(total), Some(used)) = (benchmark.library.total_samples, benchmark.library.performance_samples)
+            {
                 assert!(used <= total, "{}", benchmark.name);
             }
         }

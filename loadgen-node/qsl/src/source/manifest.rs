@@ -83,7 +83,8 @@ enum Fault {
 
 fn input(folder: &Path, count: usize, line: Line) -> Result<Input, Fault> {
     let Line { dtype, dims, file, sha256, files } = line;
-    let dtype: DType = dtype.parse().map_err(|error: lon_proto::sample::UnknownDType| Fault::Line(error.to_string()))?;
+    let dtype: DType =
+        dtype.parse().map_err(|error: lon_proto::sample::UnknownDType| Fault::Line(error.to_string()))?;
     let elements = Dims::new(&dims).and_then(|dims| dims.elements());
     let sample_bytes = elements.and_then(|elements| elements.checked_mul(dtype.size() as u64));
     let sample_bytes = sample_bytes.filter(|&bytes| bytes > 0 && bytes <= lon_proto::limits::MAX_SAMPLE_BYTES);
