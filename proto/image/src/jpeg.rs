@@ -63,7 +63,8 @@ pub fn decode_jpeg(file: &[u8]) -> Result<Pixels, ImageError> {
         .jpeg_set_out_colorspace(ColorSpace::RGB);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(file), options);
     let told = |error: zune_jpeg::errors::DecodeErrors| ImageError::Decode(one_line(&format!("{error:?}")));
-    decoder.decode_headers().map_err(told)?;
+    // What is cut off inside its headers is best called that.
+    decoder.decode_headers().map_err(|error| is_whole(file).err().unwrap_or_else(|| told(error)))?;
     let (width, height) = decoder.info().map(|info| (info.width, info.height)).unwrap_or_default();
     // Before any memory is taken for them.
     within_limit(u64::from(width), u64::from(height))?;

@@ -97,7 +97,7 @@ fn a_bert_of_free_length_answers_the_same_with_both_engines() {
     assert_eq!(spans(&tract), spans(&runtime));
     // Two logits for each token, whatever else was in the batch; the same question has the same answer.
     assert_eq!(tract.iter().map(Vec::len).collect::<Vec<_>>(), [14, 40, 14, 66, 40, 16, 14]);
-    assert_eq!(tract[0], tract[2]);
+    assert_close(&tract[..1], &tract[2..3]);
 }
 
 #[test]
