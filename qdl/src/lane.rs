@@ -443,8 +443,9 @@ impl InFlight {
 }
 
 fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
-    let lon_proto::v1::Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = stages;
-    Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns: 0 }
+    let lon_proto::v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } =
+        stages;
+    Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns: 0 }
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //!
 //! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
+//! - `datasets`: folders and files of users, from the disk to the score
 //! - `demo`: the one command that needs nothing
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `input`: flags, settings, files and models that do not fit
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
+//! - `pipeline`: what stands around inference at a SUT node, and the same without a network
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `openai`: a server that streams chat completions, behind a SUT node
@@ -21,6 +23,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod bandwidth;
+mod datasets;
 mod demo;
 mod fabric;
 mod input;
@@ -29,6 +32,7 @@ mod nodes;
 mod openai;
 mod overload;
 mod peers;
+mod pipeline;
 mod rest;
 mod security;
 mod seeds;

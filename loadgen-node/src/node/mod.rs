@@ -15,6 +15,7 @@
 mod accuracy;
 mod advice;
 mod args;
+mod baseline;
 mod carries;
 mod conf;
 mod conf_view;

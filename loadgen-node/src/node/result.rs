@@ -87,7 +87,7 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally) {
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
         (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
-        (Some(Ok(score)), Some(target)) if score.value < target.value => {
+        (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
             let (metric, unit) = (target.metric.name(), target.metric.unit());
             let (value, wanted) = (score.value, target.value);
             verdict.add("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
@@ -126,6 +126,8 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
         "saturation": finished.saturation.json(outcome, finished.tally.refused()),
+        // What the fabric cost against the same backend without one.
+        "baseline": finished.baseline.as_ref().map(|baseline| baseline.tax(finished).json(baseline)),
         "counts": counts(finished),
         "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
         "settings": plan.requested(),
@@ -179,8 +181,15 @@ fn counts(finished: &Finished<'_>) -> Value {
         "failed": counts.failed + counts.lost,
         "duplicate": counts.duplicate + sum(|counts| counts.duplicate),
         "late": counts.late + sum(|counts| counts.late),
+        // Answered, but with outputs that hold a NaN, as the nodes that could be asked have counted.
+        "nan": nan(&finished.reports),
         "foreign": counts.unknown + sum(|counts| counts.foreign),
     })
+}
+
+/// Answers with a NaN in the model's outputs.
+pub(crate) fn nan(reports: &[NodeReport]) -> u64 {
+    reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan).sum()
 }
 
 fn network(finished: &Finished<'_>) -> Value {

@@ -9,9 +9,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::pipeline::post::Postprocess;
 use crate::tensor::{Mismatch, Signature, Tensor};
 
 mod duration;
@@ -19,10 +21,12 @@ pub mod null;
 #[cfg(feature = "onnx")]
 pub mod onnx;
 pub mod openai;
+mod provider;
 pub mod stream;
 pub mod synthetic;
 
 pub use duration::{DurationError, parse_duration};
+pub use provider::{Provider, UnknownProvider};
 pub use stream::Streamer;
 
 /// One model, or what stands in for one, shared by all workers of a node.
@@ -91,6 +95,21 @@ pub trait Worker: Send {
     ///
     /// `batch` has 1 to [`BackendOptions::max_batch`] samples. (More still work, only not warmed up.)
     fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
+
+    /// What there is to say of the last [`Worker::infer`] besides its answers.
+    fn aside(&self) -> &Aside {
+        static NOTHING: Aside = Aside { postprocess: Duration::ZERO, nan: Vec::new() };
+        &NOTHING
+    }
+}
+
+/// What a worker says of a batch besides its answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// How much of the time was no inference, but spent on what came out.
+    pub postprocess: Duration,
+    /// The samples, by their place in the batch, whose outputs hold a NaN. They are answered all the same.
+    pub nan: Vec<usize>,
 }
 
 /// Where inference may run.
@@ -136,7 +155,7 @@ pub struct BackendInfo {
 }
 
 /// How a backend is to run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BackendOptions {
     /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
     /// (more workers use more cores) and a warning says so.
@@ -147,6 +166,12 @@ pub struct BackendOptions {
     pub engine: OnnxEngine,
     /// How a server of `openai:URL` is asked.
     pub openai: openai::OpenAiOptions,
+    /// What ONNX Runtime computes on; its CPU provider unless given.
+    pub provider: Option<Provider>,
+    /// What is made of a model's outputs.
+    pub postprocess: Postprocess,
+    /// The model's inputs by name, in the order in which samples have them; empty: in the model's own order.
+    pub inputs: Vec<String>,
     /// How answers are streamed, by backends that stream.
     pub tokens: TokenOptions,
 }
@@ -167,8 +192,16 @@ pub struct TokenOptions {
 impl Default for BackendOptions {
     fn default() -> BackendOptions {
         let (threads, max_batch) = (NonZeroUsize::MIN, NonZeroUsize::MIN);
-        let (tokens, openai) = (TokenOptions::default(), openai::OpenAiOptions::default());
-        BackendOptions { threads, max_batch, engine: OnnxEngine::Auto, openai, tokens }
+        BackendOptions {
+            threads,
+            max_batch,
+            engine: OnnxEngine::Auto,
+            provider: None,
+            postprocess: Postprocess::None,
+            inputs: Vec::new(),
+            openai: openai::OpenAiOptions::default(),
+            tokens: TokenOptions::default(),
+        }
     }
 }
 
