@@ -7,6 +7,7 @@
 //! - `input`: flags, settings, files and models that do not fit
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
+//! - `kserve`: servers that are no SUT nodes, scripted and real
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
@@ -21,6 +22,7 @@ mod bandwidth;
 mod demo;
 mod fabric;
 mod input;
+mod kserve;
 mod loss;
 mod nodes;
 mod overload;

@@ -6,6 +6,7 @@
 pub mod fabric;
 pub mod iperf;
 pub mod json;
+pub mod kserve;
 pub mod peer;
 pub mod process;
 pub mod run_folder;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use lon_proto::codec::{Codec, EncodeError, Encoder, InflateError, Layout};
 use lon_proto::sample::{self, DType, Mismatch, SampleError, Signature, Tensor};
 
+use crate::kserve::{Request, RequestError};
 use crate::parallel;
 use crate::sums::SumError;
 use crate::synthetic::SyntheticError;
@@ -17,6 +18,8 @@ pub struct Dataset {
     source: Box<dyn Source>,
     labels: Option<Vec<i64>>,
     codec: Codec,
+    /// Samples are made into these instead; they have no codec.
+    kserve: Option<Request>,
     /// By sample index; empty where not loaded.
     samples: Vec<Encoded>,
     loaded: Loaded,
@@ -115,6 +118,16 @@ pub enum DatasetError {
         /// Why not.
         source: InflateError,
     },
+    /// A sample that cannot be made into a request to a server.
+    #[error("sample {index} of {dataset}: {source}")]
+    Request {
+        /// The dataset.
+        dataset: String,
+        /// Which sample.
+        index: usize,
+        /// Why not.
+        source: RequestError,
+    },
     /// An index beyond the end.
     #[error("{dataset} has {count} samples, there is no sample {index}")]
     NoSample {
@@ -130,7 +143,7 @@ pub enum DatasetError {
 impl Dataset {
     pub(crate) fn new(name: String, source: Box<dyn Source>, labels: Option<Vec<i64>>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
-        Dataset { name, source, labels, codec, samples, loaded }
+        Dataset { name, source, labels, codec, kserve: None, samples, loaded }
     }
 
     /// What it is called in results.
@@ -161,6 +174,23 @@ impl Dataset {
         }
     }
 
+    /// From now on samples are requests to servers of KServe's protocol, with model and inputs as given: [`Signature`] is
+    /// the model's own (empty: not known), `names` the inputs' names in the order of a sample's tensors (empty: that of
+    /// the model). Lets go of what was loaded. Codecs do not apply.
+    ///
+    /// # Errors
+    /// The first sample cannot be read, or does not fit the model.
+    pub fn set_kserve(&mut self, model: &str, inputs: &Signature, names: &[String]) -> Result<(), DatasetError> {
+        let first = self.source.tensors(0);
+        let first = first.map_err(|source| DatasetError::Sample { dataset: self.name.clone(), index: 0, source })?;
+        let request = Request::new(model, inputs, names, &first);
+        let request =
+            request.map_err(|source| DatasetError::Request { dataset: self.name.clone(), index: 0, source })?;
+        self.unload();
+        self.kserve = Some(request);
+        Ok(())
+    }
+
     /// What samples are encoded with.
     pub fn codec(&self) -> Codec {
         self.codec
@@ -184,8 +214,11 @@ impl Dataset {
         progress: &dyn Fn(usize, usize),
     ) -> Result<(), DatasetError> {
         let missing = self.missing(indices)?;
-        let Dataset { name, source, codec, samples, loaded, .. } = self;
-        let encode = |encoder: &mut Encoder, index: usize| encode(name, source.as_ref(), encoder, index);
+        let Dataset { name, source, codec, kserve, samples, loaded, .. } = self;
+        let encode = |encoder: &mut Encoder, index: usize| match &*kserve {
+            Some(kserve) => request(name, source.as_ref(), kserve, index),
+            None => encode(name, source.as_ref(), encoder, index),
+        };
         let mut done = 0;
         parallel::each(
             &missing,
@@ -276,6 +309,16 @@ fn encode(name: &str, source: &dyn Source, encoder: &mut Encoder, index: usize) 
     let payload = encoder.encode(&raw, Layout::Sample);
     let payload = payload.map_err(|source| DatasetError::Codec { dataset: name.to_owned(), index, source })?;
     Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
+}
+
+fn request(name: &str, source: &dyn Source, kserve: &Request, index: usize) -> Result<Encoded, DatasetError> {
+    let dataset = || name.to_owned();
+    let tensors = source.tensors(index);
+    let tensors = tensors.map_err(|source| DatasetError::Sample { dataset: dataset(), index, source })?;
+    let tensor_bytes = tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
+    let payload = kserve.body(tensors);
+    let payload = payload.map_err(|source| DatasetError::Request { dataset: dataset(), index, source })?;
+    Ok(Encoded { payload, tensor_bytes })
 }
 
 /// Why a model and a dataset do not go together.

@@ -27,22 +27,25 @@ use super::progress::{Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
-use super::{advice, division, network, peak, probe, result, screen};
+use super::{advice, division, kserve, network, peak, probe, result, screen};
 use crate::plan::Plan;
 use crate::run::RunOptions;
 use crate::settings::Scenario;
 
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let setup = setup::prepare(args)?;
+    let mut setup = setup::prepare(args)?;
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let Compression::Codec(_) = args.codecs.compression else {
         return advice::advise(setup.benchmark, &setup.dataset, setup.rules.round.name);
     };
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = dial(&args.dial)?;
-    for node in qdl.nodes() {
+    let qdl = dial(&args.dial, &args.kserve)?;
+    if kserve::is_on(&args.dial) {
+        kserve::fit(&mut setup.dataset, qdl.nodes(), &args.kserve.inputs).or_exit(Exit::Usage)?;
+    }
+    for node in qdl.nodes().iter().filter(|_| !kserve::is_on(&args.dial)) {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
         setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
     }

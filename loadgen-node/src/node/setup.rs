@@ -11,6 +11,7 @@ use super::args::{Compression, ConfFiles, RunArgs};
 use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
+use super::kserve;
 use crate::conf::keys::Owner;
 use crate::conf::origin::{File, Origin, Sourced, Strictness};
 use crate::conf::predict::{SampleSize, predict};
@@ -54,7 +55,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         codec,
         response_codec: args.codecs.response_compression,
         round: rules.round.name,
-        kserve: false,
+        kserve: kserve::is_on(&args.dial),
     };
     let marks = division::check(args.division, &facts).context("--division network").or_exit(Exit::Usage)?;
     for warning in sourced.warnings() {
@@ -62,6 +63,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     }
     let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
+    kserve::check(args, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
     // Found here, before any node is bothered; made once they have all agreed to the run.
     if out.exists() {
