@@ -45,12 +45,20 @@ impl FrameMeter {
         FrameMeter { skip: PREFACE_BYTES, in_data: false, header, header_len: 0, data_bytes: 0, ending, ended }
     }
 
+    /// The last DATA of a stream has passed, if nothing of it is left to skip.
+    fn look_for_end(&mut self) {
+        if self.skip == 0 {
+            self.ended.extend(self.ending.take());
+        }
+    }
+
     fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
             self.data_bytes += if self.in_data { skipped as u64 } else { 0 };
             bytes = &bytes[skipped..];
+            self.look_for_end();
             let wanted = (HEADER_BYTES - self.header_len).min(bytes.len());
             self.header[self.header_len..self.header_len + wanted].copy_from_slice(&bytes[..wanted]);
             self.header_len += wanted;
@@ -61,9 +69,7 @@ impl FrameMeter {
                 self.in_data = kind == DATA;
                 self.ending = (self.in_data && flags & END_STREAM != 0).then_some(u32::from_be_bytes(stream));
                 self.header_len = 0;
-            }
-            if self.skip == 0 {
-                self.ended.extend(self.ending.take());
+                self.look_for_end();
             }
         }
     }
