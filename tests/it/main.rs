@@ -13,6 +13,7 @@
 //! - `security`: TLS, and where plain text is allowed
 //! - `rest`: what is left when a run is over
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
+//! - `servers`: inference servers that nobody of ours wrote (needs LON_TEST_SERVERS: see tests/servers)
 //! - `seeds`: what the fuzz targets start from
 //! - `wire`: what crosses the network, and what never does
 //! - `tidy`: the repository's own rules
@@ -30,6 +31,7 @@ mod peers;
 mod rest;
 mod security;
 mod seeds;
+mod servers;
 mod sut;
 mod tidy;
 mod two_nodes;

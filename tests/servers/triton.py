@@ -26,6 +26,10 @@ TYPES = {
 }
 
 MODEL = '''
+import sys
+
+sys.path[:0] = {path!r}
+
 import onnxruntime
 import triton_python_backend_utils as utils
 
@@ -58,7 +62,7 @@ def tensors(title, specs):
     return lines
 
 
-def write_repository(folder, name, onnx):
+def write_repository(folder, name, onnx, path):
     session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
     model = folder / name
     (model / "1").mkdir(parents=True)
@@ -66,7 +70,7 @@ def write_repository(folder, name, onnx):
     config = [f'name: "{name}"', 'backend: "python"', "max_batch_size: 0"]
     config += tensors("input", session.get_inputs()) + tensors("output", session.get_outputs())
     (model / "config.pbtxt").write_text("\n".join(config) + "\n")
-    (model / "1" / "model.py").write_text(MODEL.format(onnx=onnx))
+    (model / "1" / "model.py").write_text(MODEL.format(onnx=onnx, path=path))
 
 
 def main():
@@ -76,12 +80,12 @@ def main():
     parser.add_argument("--numpy", type=pathlib.Path)
     args = parser.parse_args()
     repository = pathlib.Path(tempfile.mkdtemp(prefix="triton-"))
-    write_repository(repository, args.onnx.stem, str(args.onnx.resolve()))
+    # The backend does not ask PYTHONPATH.
+    path = [str(args.numpy.resolve())] if args.numpy else []
+    write_repository(repository, args.onnx.stem, str(args.onnx.resolve()), path)
     site = pathlib.Path(onnxruntime.__file__).parent.parent
     triton = site / "pytriton" / "tritonserver"
     env = dict(os.environ, PATH=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
-    if args.numpy:
-        env["PYTHONPATH"] = str(args.numpy.resolve())
     command = [
         str(triton / "bin" / "tritonserver"),
         f"--model-repository={repository}",

@@ -10,6 +10,7 @@ pub mod kserve;
 pub mod peer;
 pub mod process;
 pub mod run_folder;
+pub mod servers;
 pub mod stats;
 pub mod test_run;
 pub mod way;
