@@ -9,13 +9,13 @@ use lon_tests::kserve::{Manners, Script, Server, Step, floats, output, raw, tens
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
+use lon_tests::way::Certificates;
 use tonic::Status;
 
 const SHORT: &str = "min_duration=0,min_query_count=100,target_qps=2000";
 
 /// Enough of it, and patience enough, for a verdict of VALID on a machine that is busy with other tests.
-const ENOUGH: &str = "min_duration=0,min_query_count=100,Server.min_query_count=800,Server.target_qps=2000,\
-                      Server.target_latency=10000";
+const ENOUGH: &str = "min_duration=0,min_query_count=800,Server.target_qps=2000,Server.target_latency=10000";
 const PATIENT: [&str; 2] = ["--max-lag", "10s"];
 
 /// A run of this scenario that is to be VALID.
@@ -55,10 +55,19 @@ fn assert_ended(finished: &Finished, folder: &RunFolder, code: i32, counts: &[(&
 
 #[test]
 fn two_servers_are_one_sut_in_every_scenario() {
-    for scenario in ["Server", "Offline", "SingleStream", "MultiStream"] {
+    let runs = [
+        ("Server", "0"),
+        ("Server", "2"),
+        ("Offline", "0"),
+        ("Offline", "2"),
+        ("SingleStream", "0"),
+        ("MultiStream", "0"),
+    ];
+    for (scenario, io_threads) in runs {
         let servers = [Server::start(Manners::good()), Server::start(Manners::good())];
         let sut = format!("{},{}", servers[0].named("a"), servers[1].named("b"));
-        let (finished, folder) = valid(scenario, &sut).args(&["--connections", "2"]).finish();
+        let (finished, folder) =
+            valid(scenario, &sut).args(&["--connections", "2", "--io-threads", io_threads]).finish();
         assert_ended(&finished, &folder, 0, &[("failed", 0)], "");
         let result = folder.result();
         assert_eq!(result["sut_name"], "Network SUT: a, b");
@@ -95,6 +104,21 @@ fn assert_node(node: &Json, requests: &[ModelInferRequest], scenario: &str) {
         assert_eq!((input.name.as_str(), input.datatype.as_str(), &input.shape[..]), ("x", "UINT8", &[1, 64][..]));
         assert_eq!((request.model_name.as_str(), request.raw_input_contents[0].len()), ("m", 64));
     }
+}
+
+#[test]
+fn calls_go_over_tls_too() {
+    let certificates = Certificates::new();
+    let server =
+        Server::start_with(Manners { farewell_after: Some(50), ..Manners::good() }, Some(certificates.server()));
+    for scenario in ["Server", "SingleStream"] {
+        let (finished, folder) = valid(scenario, &server.named("a")).args(&certificates.trusted()).finish();
+        assert_ended(&finished, &folder, 0, &[("failed", 0)], "");
+        assert_eq!(folder.result()["network"]["tls"], true);
+    }
+    assert_refused(test("Server", &server.named("a")), 4, &["--tls-ca"]);
+    let other = Certificates::new();
+    assert_refused(test("Server", &server.named("a")).args(&other.trusted()), 4, &["TLS with"]);
 }
 
 #[test]

@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, RecvStream};
+use lon_net::accept::{Accepted, accept};
+use lon_net::io::NetStream;
+use lon_net::tls::ServerTls;
 use lon_proto::kserve::INFER_PATH;
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
@@ -15,7 +18,7 @@ use lon_proto::kserve::v2::{
     ModelReadyResponse, ServerLiveResponse, ServerMetadataResponse, ServerReadyResponse,
 };
 use prost::Message;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
 use tonic::codegen::http::{HeaderMap, HeaderValue, Request, Response};
 use tonic::{Code, Status};
@@ -126,8 +129,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it on a free port of 127.0.0.1.
+    /// Starts it on a free port of 127.0.0.1, without TLS.
     pub fn start(manners: Manners) -> Server {
+        Server::start_with(manners, None)
+    }
+
+    /// The same with TLS, if given.
+    pub fn start_with(manners: Manners, tls: Option<ServerTls>) -> Server {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let heard = Arc::<Mutex<Heard>>::default();
@@ -140,7 +148,14 @@ impl Server {
                 let listener = TcpListener::from_std(listener).expect("a listener");
                 let serve = async {
                     while let Ok((tcp, _)) = listener.accept().await {
-                        tokio::spawn(Arc::clone(&scripted).serve(tcp));
+                        let (scripted, tls) = (Arc::clone(&scripted), tls.clone());
+                        tokio::spawn(async move {
+                            let _ = tcp.set_nodelay(true);
+                            // Others are callers that were refused: the test sees what they make of it.
+                            if let Ok(Accepted::Grpc(stream)) = accept(tcp, tls.as_ref()).await {
+                                scripted.serve(stream).await;
+                            }
+                        });
                     }
                 };
                 tokio::select! {
@@ -175,15 +190,14 @@ impl Scripted {
     }
 
     /// One connection until it ends.
-    async fn serve(self: Arc<Scripted>, tcp: TcpStream) {
-        let _ = tcp.set_nodelay(true);
+    async fn serve(self: Arc<Scripted>, stream: NetStream) {
         let shaken = h2::server::Builder::new()
             .max_concurrent_streams(self.manners.max_streams)
             .initial_window_size(1 << 20)
             .initial_connection_window_size(1 << 20)
-            .handshake(tcp)
+            .handshake(stream)
             .await;
-        let Ok(mut connection): Result<Connection<TcpStream, Bytes>, _> = shaken else { return };
+        let Ok(mut connection): Result<Connection<NetStream, Bytes>, _> = shaken else { return };
         let hang_up = Arc::new(Notify::new());
         let mut inferences = 0;
         loop {
