@@ -16,6 +16,7 @@
 //! - `servers`: inference servers that nobody of ours wrote (needs LON_TEST_SERVERS: see tests/servers)
 //! - `seeds`: what the fuzz targets start from
 //! - `wire`: what crosses the network, and what never does
+//! - `system_desc`: the machines and the network as the submission rules want them described
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -33,6 +34,7 @@ mod security;
 mod seeds;
 mod servers;
 mod sut;
+mod system_desc;
 mod tidy;
 mod two_nodes;
 mod wire;

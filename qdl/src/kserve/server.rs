@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lon_net::host::Host;
 use lon_proto::kserve;
 use lon_proto::kserve::v2::grpc_inference_service_client::GrpcInferenceServiceClient;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
@@ -19,7 +20,7 @@ use tonic::{Code, Response, Status};
 use crate::address::NodeAddress;
 use crate::config::Config;
 use crate::control::{self, NameTrip, RETRY_PAUSE};
-use crate::describe::{Host, NodeDescription};
+use crate::describe::NodeDescription;
 use crate::error::{ConnectError, explain_status};
 use crate::text::printable;
 use crate::traffic::Sockets;
@@ -163,17 +164,9 @@ impl Server {
 
     /// Nothing is said of the machine; only whether it is this one can be seen.
     async fn host(&self) -> Host {
-        let Some(local) = self.sockets.local() else { return Host::default() };
-        if !self.is_here(local).await {
-            return Host::default();
-        }
-        let read = |path| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let hostname = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Host {
-            hostname,
-            machine_id: read("/etc/machine-id"),
-            boot_id: read("/proc/sys/kernel/random/boot_id"),
-            ..Host::default()
+        match self.sockets.local() {
+            Some(local) if self.is_here(local).await => Host::here(),
+            _ => Host::default(),
         }
     }
 
