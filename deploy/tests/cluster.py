@@ -77,7 +77,10 @@ class RunFolder:
             test.assertTrue((self.path / name).is_file(), f"{name} is missing")
         for line in (self.path / "mlperf_log_detail.txt").read_text().splitlines():
             json.loads(line.removeprefix(":::MLLOG "))
-        json.loads((self.path / "mlperf_log_accuracy.json").read_text())
+        for name in ["mlperf_log_accuracy.json", "network_report.json"]:
+            json.loads((self.path / name).read_text())
+        description = json.loads((self.path / "system_desc.json").read_text())
+        test.assertEqual(description["is_network"], "True")
         counts = self.result["counts"]
         test.assertEqual(counts["issued"], counts["completed"] + counts["failed"], counts)
 

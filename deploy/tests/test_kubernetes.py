@@ -134,7 +134,7 @@ class Commands(unittest.TestCase):
         for name, text in one(loadgen, "ConfigMap", "loadgen-conf")["data"].items():
             Path(conf, name).write_text(text)
         # On a busy machine it may be late: what is tried here is what the pods are told, not their speed.
-        patience = ["--env", "LON_MAX_LAG=60s", "--env", "LON_SET=target_latency=60000,min_duration=3000"]
+        patience = ["--env", "LON_MAX_LAG=60s", "--env", "LON_SET=target_latency=60000,min_duration=10000"]
         mounts = ["--volume", f"{results}:/results", "--volume", f"{conf}:/conf:ro"]
         pod = self.start(loadgen, job, *mounts, *patience)
         code = int(run("docker", "wait", pod, timeout=90).stdout)

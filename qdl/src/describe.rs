@@ -1,5 +1,7 @@
 //! What a node says of itself, read from the wire into types that do not depend on it.
 
+use lon_net::host::Host;
+use lon_net::nic::Interface;
 use lon_proto::sample::{Signature, TensorSpec};
 use lon_proto::v1;
 
@@ -16,7 +18,7 @@ pub struct NodeDescription {
     pub name: String,
     /// Software and version.
     pub software: String,
-    /// The machine.
+    /// The machine it runs on.
     pub host: Host,
     /// What runs the model: "onnxruntime 1.31.1", "tract 0.23.9", "null".
     pub engine: String,
@@ -30,27 +32,6 @@ pub struct NodeDescription {
     pub outputs: Signature,
     /// Codecs it knows, for samples and for answers, by their names without levels.
     pub codecs: Vec<String>,
-}
-
-/// The machine a node runs on. Empty or zero: it could not tell.
-#[derive(Clone, Debug, Default)]
-pub struct Host {
-    /// Host name.
-    pub hostname: String,
-    /// Stable for an installation.
-    pub machine_id: String,
-    /// Changes at every boot.
-    pub boot_id: String,
-    /// Operating system.
-    pub os: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// CPU model.
-    pub cpu: String,
-    /// Usable cores.
-    pub cores: u32,
-    /// Memory.
-    pub memory_bytes: u64,
 }
 
 impl NodeDescription {
@@ -83,8 +64,21 @@ impl NodeDescription {
                 cpu: printable(&host.cpu),
                 cores: host.cores,
                 memory_bytes: host.memory_bytes,
+                nics: host.nics.iter().map(interface).collect(),
             },
             address,
         })
+    }
+}
+
+/// An interface as a node tells of it.
+pub(crate) fn interface(nic: &v1::Nic) -> Interface {
+    Interface {
+        name: printable(&nic.name),
+        driver: printable(&nic.driver),
+        speed_mbit_s: Some(nic.speed_mbit_s).filter(|&speed| speed > 0),
+        mtu_bytes: nic.mtu_bytes,
+        link: printable(&nic.link),
+        device: printable(&nic.device),
     }
 }

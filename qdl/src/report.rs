@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use lon_net::nic::Interface;
 use lon_proto::v1::{self, EndRunResponse};
 
 use crate::config::Transport;
 use crate::counters::NodeCounts;
-use crate::text::printable;
+use crate::describe::interface;
 use crate::traffic::NodeTraffic;
 use crate::types::NodeFailure;
 
@@ -65,14 +66,8 @@ pub struct SutCounts {
 /// What an interface carried during the run, whoever it was for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NicTraffic {
-    /// The interface's name.
-    pub name: String,
-    /// Its driver; empty when the system does not say.
-    pub driver: String,
-    /// Its rate, when the driver says.
-    pub speed_mbit_s: Option<u64>,
-    /// The largest packet it carries.
-    pub mtu_bytes: u32,
+    /// Which.
+    pub interface: Interface,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -103,15 +98,7 @@ impl From<EndRunResponse> for SutCounts {
 impl From<v1::NicTraffic> for NicTraffic {
     fn from(traffic: v1::NicTraffic) -> NicTraffic {
         let v1::NicTraffic { nic, bytes_in, bytes_out } = traffic;
-        let v1::Nic { name, driver, speed_mbit_s, mtu_bytes } = nic.unwrap_or_default();
-        NicTraffic {
-            name: printable(&name),
-            driver: printable(&driver),
-            speed_mbit_s: Some(speed_mbit_s).filter(|&speed| speed > 0),
-            mtu_bytes,
-            bytes_in,
-            bytes_out,
-        }
+        NicTraffic { interface: interface(&nic.unwrap_or_default()), bytes_in, bytes_out }
     }
 }
 
@@ -125,7 +112,7 @@ mod tests {
         assert_eq!((counts.socket_bytes_in, counts.retransmits, counts.nic), (7, None, None));
         let nic = v1::Nic { name: "eth\n0".to_owned(), mtu_bytes: 1500, ..v1::Nic::default() };
         let traffic = v1::NicTraffic { nic: Some(nic), bytes_in: 1, bytes_out: 2 };
-        let nic = NicTraffic::from(traffic);
+        let nic = NicTraffic::from(traffic).interface;
         assert_eq!((nic.name.as_str(), nic.speed_mbit_s, nic.mtu_bytes), ("eth\u{fffd}0", None, 1500));
     }
 }

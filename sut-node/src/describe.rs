@@ -34,6 +34,7 @@ pub(crate) fn describe_json(node: &NodeName, backend: &dyn Backend) -> serde_jso
     let nics = host.nics.iter().map(|nic| {
         serde_json::json!({
             "name": nic.name, "driver": nic.driver, "speed_mbit_s": nic.speed_mbit_s, "mtu_bytes": nic.mtu_bytes,
+            "link": nic.link, "device": nic.device,
         })
     });
     serde_json::json!({

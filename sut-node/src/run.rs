@@ -273,7 +273,7 @@ impl Run {
             retransmits: crossed.retransmits,
             nic: self.nic.as_ref().and_then(|(interface, before)| {
                 let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
-                Some(v1::NicTraffic { nic: Some(host::nic(interface)), bytes_in, bytes_out })
+                Some(v1::NicTraffic { nic: Some(host::nic(interface.clone())), bytes_in, bytes_out })
             }),
         }
     }

@@ -2,6 +2,7 @@
 
 use lon_tests::fabric::{FRAME_BYTES, Fabric, FabricSpec};
 use lon_tests::iperf::{self, Direction};
+use lon_tests::json::Json;
 use lon_tests::process::SutNode;
 use lon_tests::stats::median;
 use lon_tests::test_run::TestRun;
@@ -136,4 +137,22 @@ fn a_link_that_is_cut_ends_the_run_with_exit_4_and_complete_files() {
         );
         assert!(!result["sut_name"].as_str().unwrap().contains("Network SUT"), "{transport}: {result}");
     }
+}
+
+#[test]
+#[ignore = "needs root and network namespaces"]
+fn the_system_description_has_the_interfaces_that_the_run_used() {
+    let fabric = Fabric::new(FabricSpec { hosts: 3, rate_mbit_s: None });
+    let nodes = [1, 2].map(|host| SutNode::start_in(fabric.host(host), &format!("n{host}"), "null", &[]));
+    let sut = format!("{},{}", nodes[0].address, nodes[1].address);
+    let (finished, folder) =
+        TestRun::new("Offline").inside(fabric.host(0)).on(&sut).set("target_qps=50,min_duration=0").finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let desc = Json::read(&folder.path.join("system_desc.json"));
+    assert_eq!((desc.text("/number_nic_loadgen"), desc.text("/number_nic_sut")), ("1".into(), "2".into()));
+    assert_eq!(desc.text("/network_type"), "Ethernet");
+    // What the kernel's virtual pairs say of themselves.
+    assert!(desc.text("/network_rate").ends_with("Gbit/s"), "{desc}");
+    assert!(desc.text("/nic_sut").contains("MTU 1500") && desc.text("/nic_loadgen").contains("MTU 1500"), "{desc}");
+    assert_eq!(desc.items("/sut/0/nics_used").len(), 1);
 }

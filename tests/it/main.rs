@@ -15,6 +15,7 @@
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `seeds`: what the fuzz targets start from
 //! - `wire`: what crosses the network, and what never does
+//! - `system_desc`: the machines and the network as the submission rules want them described
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -31,6 +32,7 @@ mod rest;
 mod security;
 mod seeds;
 mod sut;
+mod system_desc;
 mod tidy;
 mod two_nodes;
 mod wire;

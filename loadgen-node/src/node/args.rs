@@ -89,6 +89,10 @@ pub(crate) struct RunArgs {
     /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// What you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. Goes into
+    /// system_desc.json, which says itself what of the network is still to be stated.
+    #[arg(long, value_name = "FILE", env = "LON_SYSTEM_DESC")]
+    pub(crate) system_desc: Option<PathBuf>,
     /// Connections to each node (QUIC: each with four streams).
     #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
     pub(crate) connections: NonZeroUsize,
@@ -326,6 +330,15 @@ impl Transport {
             Transport::Grpc => "grpc",
             Transport::Quic => "quic",
             Transport::Tcp => "tcp",
+        }
+    }
+
+    /// What it is made of.
+    pub(crate) fn protocol(self) -> &'static str {
+        match self {
+            Transport::Grpc => "gRPC (HTTP/2) over TCP",
+            Transport::Quic => "QUIC over UDP",
+            Transport::Tcp => "TCP",
         }
     }
 }

@@ -52,6 +52,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
         codecs: CodecArgs::default(),
         division: Division::Open,
         probe: false,
+        system_desc: None,
         connections: NonZeroUsize::MIN,
         io_threads: None,
         spin: Spin::Auto,

@@ -8,6 +8,7 @@ use lon_qsl::Codec;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::network::{Breach, NetworkRules};
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
+use qdl::Host;
 
 use crate::settings::Scenario;
 
@@ -129,18 +130,10 @@ fn known() -> String {
     ruled.map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What tells machines apart. Empty: not known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HostIds<'a> {
-    /// Of an installation.
-    pub(crate) machine_id: &'a str,
-    /// Of a running kernel: containers on it share it.
-    pub(crate) boot_id: &'a str,
-}
-
-/// The mark of a run whose two ends share a machine; none when every node (name and ids) is elsewhere, as far as known.
-pub(crate) fn one_host<'a>(ours: HostIds<'_>, nodes: impl Iterator<Item = (&'a str, HostIds<'a>)>) -> Option<String> {
-    let here: Vec<&str> = nodes.filter(|(_, ids)| ours.shares(*ids)).map(|(name, _)| name).collect();
+/// The mark of a run whose two ends share a machine; none when every node (its name and its machine) is elsewhere, as far
+/// as is known.
+pub(crate) fn one_host<'a>(ours: &Host, nodes: impl Iterator<Item = (&'a str, &'a Host)>) -> Option<String> {
+    let here: Vec<&str> = nodes.filter(|(_, host)| share(ours, host)).map(|(name, _)| name).collect();
     match &here[..] {
         [] => None,
         [name] => Some(format!("one host: not a Network result (node {name} runs on the LoadGen node's machine)")),
@@ -151,15 +144,14 @@ pub(crate) fn one_host<'a>(ours: HostIds<'_>, nodes: impl Iterator<Item = (&'a s
     }
 }
 
-impl HostIds<'_> {
-    fn shares(self, other: HostIds<'_>) -> bool {
-        // What systemd writes into images that are yet to become machines says nothing of one.
-        let same = |ours: &str, theirs: &str| {
-            let (ours, theirs) = (ours.trim(), theirs.trim());
-            !ours.is_empty() && ours != "uninitialized" && ours == theirs
-        };
-        same(self.machine_id, other.machine_id) || same(self.boot_id, other.boot_id)
-    }
+/// Containers of a machine share its kernel, and so its boot id.
+fn share(ours: &Host, theirs: &Host) -> bool {
+    // What systemd writes into images that are yet to become machines says nothing of one.
+    let same = |ours: &str, theirs: &str| {
+        let (ours, theirs) = (ours.trim(), theirs.trim());
+        !ours.is_empty() && ours != "uninitialized" && ours == theirs
+    };
+    same(&ours.machine_id, &theirs.machine_id) || same(&ours.boot_id, &theirs.boot_id)
 }
 
 #[cfg(test)]
@@ -284,16 +276,20 @@ mod tests {
 
     #[test]
     fn one_machine_or_one_kernel_is_one_host() {
-        let ids = |machine_id, boot_id| HostIds { machine_id, boot_id };
+        let ids = |machine_id: &str, boot_id: &str| Host {
+            machine_id: machine_id.to_owned(),
+            boot_id: boot_id.to_owned(),
+            ..Host::default()
+        };
         let ours = ids("m1", "b1");
-        let mark = |nodes: &[(&'static str, HostIds<'static>)]| one_host(ours, nodes.iter().copied());
+        let mark = |nodes: &[(&'static str, Host)]| one_host(&ours, nodes.iter().map(|(name, host)| (*name, host)));
         assert_eq!(mark(&[("n1", ids("m2", "b2")), ("n2", ids("m3", "b3"))]), None);
         let text = mark(&[("n1", ids("m2", "b1\n")), ("n2", ids("m3", "b3"))]).unwrap();
         assert!(text.starts_with("one host: not a Network result") && text.contains("node n1 "), "{text}");
         let text = mark(&[("n1", ids("m1", "b2")), ("n2", ids("", "b1"))]).unwrap();
         assert!(text.contains("nodes n1, n2 "), "{text}");
         let nobody = ids("", "uninitialized");
-        assert_eq!(one_host(nobody, [("n1", nobody), ("n2", ours)].into_iter()), None);
+        assert_eq!(one_host(&nobody, [("n1", &nobody), ("n2", &ours)].into_iter()), None);
     }
 
     #[test]

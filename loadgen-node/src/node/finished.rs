@@ -5,12 +5,13 @@ use std::time::SystemTime;
 use lon_qsl::Codec;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::{NodeDescription, NodeReport, SutName};
+use qdl::{Host, NodeDescription, NodeReport, SutName};
 
 use super::args::RunArgs;
 use super::exit::Exit;
 use super::network::NetworkFacts;
 use super::saturation::Saturation;
+use super::system_desc::Stated;
 use super::tally::Tally;
 use crate::conf::rules::Rules;
 use crate::plan::Plan;
@@ -29,6 +30,10 @@ pub(crate) struct Finished<'a> {
     /// Why this is no result of the division, in words that every output repeats.
     pub(crate) marks: Vec<String>,
     pub(crate) outcome: RunOutcome,
+    /// The LoadGen node's machine.
+    pub(crate) host: Host,
+    /// Of the system, by the user.
+    pub(crate) stated: Stated,
     pub(crate) nodes: Vec<NodeDescription>,
     pub(crate) reports: Vec<NodeReport>,
     /// The name asked before the run, and the one asked after it.

@@ -6,7 +6,7 @@
 //! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
 //! - `division`: what the division that a run is for demands of it;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
-//! - `network`: what crossed, and what it means for a fabric;
+//! - `network`: what crossed, and what it means for a fabric; `system_desc`: what it crossed between;
 //! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
 //! - `peak`: flags and file of a search for the peak;
@@ -41,6 +41,7 @@ mod screen;
 mod security;
 mod setup;
 mod signals;
+mod system_desc;
 mod tally;
 mod targets;
 mod vectors;

@@ -8,11 +8,10 @@ use anyhow::Context as _;
 use lon_qsl::Codec;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::dataset::Dataset;
-use qdl::{Driver, NodeDescription, Policy, Qdl, RunConfig};
+use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
 
 use super::args::{Compression, ProbeLimits, RunArgs};
 use super::dial::dial;
-use super::division::HostIds;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::finished::Finished;
 use super::folder::{FolderError, RunFolder};
@@ -27,7 +26,7 @@ use super::progress::{self, Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
-use super::{advice, division, network, peak, probe, result, screen};
+use super::{advice, division, network, peak, probe, result, screen, system_desc};
 use crate::plan::Plan;
 use crate::run::RunOptions;
 use crate::settings::Scenario;
@@ -61,6 +60,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 fn write(finished: &Finished<'_>, folder: &RunFolder) -> Result<(), FolderError> {
     folder.write("result_summary.json", format!("{:#}\n", result::json(finished)).as_bytes())?;
     folder.write("network_report.json", format!("{:#}\n", network::report::json(finished)).as_bytes())?;
+    folder.write("system_desc.json", format!("{:#}\n", system_desc::json(finished)).as_bytes())?;
     Logs::new(finished).write(folder)?;
     peak::write(folder, &finished.plan, &finished.outcome)
 }
@@ -81,12 +81,13 @@ fn drive<'a>(
     fabric: Option<Fabric>,
     signals: &Signals,
 ) -> Outcome<(Finished<'a>, Result<(), FolderError>, RunFolder)> {
-    let Setup { benchmark, dataset, codec, plan, rules, mut marks, out } = setup;
-    marks.extend(one_host(qdl.nodes()));
+    let Setup { benchmark, dataset, codec, plan, rules, mut marks, stated, out } = setup;
+    let host = Host::here();
+    marks.extend(division::one_host(&host, qdl.nodes().iter().map(|node| (node.name.as_str(), &node.host))));
     let asked = Instant::now();
     let first_name = qdl.name();
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
-    let pacing = pacing(args, qdl.nodes());
+    let pacing = pacing(args, &host, qdl.nodes());
     tracing::debug!("{pacing:?}");
     let inbox = Arc::new(Inbox::new());
     let counters = nics::Counters::now();
@@ -136,6 +137,8 @@ fn drive<'a>(
         rules,
         marks,
         outcome,
+        host,
+        stated,
         nodes,
         reports,
         names,
@@ -149,26 +152,11 @@ fn drive<'a>(
     Ok((finished, written, folder))
 }
 
-/// The mark of a run whose ends share a machine.
-fn one_host(nodes: &[NodeDescription]) -> Option<String> {
-    let machine_id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-    let ours = HostIds { machine_id: machine_id.trim(), boot_id: &boot_id() };
-    let theirs = nodes
-        .iter()
-        .map(|node| (node.name.as_str(), HostIds { machine_id: &node.host.machine_id, boot_id: &node.host.boot_id }));
-    division::one_host(ours, theirs)
-}
-
-fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
-fn pacing(args: &RunArgs, nodes: &[NodeDescription]) -> Pacing {
-    let boot_id = boot_id();
+fn pacing(args: &RunArgs, here: &Host, nodes: &[NodeDescription]) -> Pacing {
     let circumstances = Circumstances {
         scenario: args.scenario,
         cores: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        sut_is_here: nodes.iter().any(|node| node.host.boot_id == boot_id),
+        sut_is_here: nodes.iter().any(|node| node.host.boot_id == here.boot_id),
     };
     Pacing::decide(args.io_threads.map(usize::from), args.spin, args.busy_poll, circumstances)
 }

@@ -12,6 +12,7 @@ use super::args::{Compression, ConfFiles, RunArgs, TestArgs};
 use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
+use super::system_desc::Stated;
 use crate::conf::keys::Owner;
 use crate::conf::origin::{File, Origin, Sourced, Strictness};
 use crate::conf::predict::{SampleSize, predict};
@@ -28,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) rules: &'static Rules,
     /// What the run is not by the rules of the Network division, where it need not be.
     pub(crate) marks: Vec<String>,
+    /// Of the system, by the user.
+    pub(crate) stated: Stated,
     pub(crate) out: PathBuf,
 }
 
@@ -70,13 +73,15 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     check_labels(&plan, benchmark, &dataset)?;
+    let stated = args.system_desc.as_deref().map(Stated::read).transpose();
+    let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
     // Found here, before any node is bothered; made once they have all agreed to the run.
     if out.exists() {
         return Err(FolderError::Exists(out)).or_exit(Exit::Usage);
     }
     check_memory(&plan, &dataset)?;
-    Ok(Setup { benchmark, dataset, codec, plan, rules, marks, out })
+    Ok(Setup { benchmark, dataset, codec, plan, rules, marks, stated, out })
 }
 
 /// The dataset that is asked for.

@@ -15,6 +15,7 @@ pub mod dial;
 pub mod flow;
 pub mod framing;
 pub mod grpc;
+pub mod host;
 pub mod io;
 pub mod meter;
 pub mod nic;

@@ -22,6 +22,11 @@ pub struct Interface {
     pub speed_mbit_s: Option<u64>,
     /// Largest packet.
     pub mtu_bytes: u32,
+    /// What its links carry, as far as the rules have words for it: `Ethernet`, `InfiniBand`; else empty.
+    pub link: String,
+    /// Bus and ids (vendor, device) of its device, by which its maker and model can be looked up: `pci 15b3:101d`; empty
+    /// for interfaces without one.
+    pub device: String,
 }
 
 /// What an interface has carried since it came up, frames of the link layer and whoever they were for.
@@ -89,7 +94,27 @@ fn interface(path: &Path) -> Option<Interface> {
         // The kernel says -1, or fails, for links without a speed.
         speed_mbit_s: number(&path.join("speed")).filter(|&speed| speed > 0),
         mtu_bytes,
+        link: link(path).to_owned(),
+        device: device(&path.join("device")).unwrap_or_default(),
     })
+}
+
+/// The kernel's number of the link layer (`ARPHRD_...`) in words.
+fn link(path: &Path) -> &'static str {
+    match number::<u32>(&path.join("type")) {
+        Some(1) => "Ethernet",
+        Some(32) => "InfiniBand",
+        _ => "",
+    }
+}
+
+fn device(path: &Path) -> Option<String> {
+    let id = |name| {
+        let text = fs::read_to_string(path.join(name)).ok()?;
+        Some(text.trim().strip_prefix("0x")?.to_owned())
+    };
+    let bus = fs::read_link(path.join("subsystem")).ok()?;
+    Some(format!("{} {}:{}", bus.file_name()?.to_string_lossy(), id("vendor")?, id("device")?))
 }
 
 fn traffic_under(root: &Path, name: &str) -> Option<Traffic> {
@@ -121,12 +146,24 @@ mod tests {
         put(root, "eth1/speed", "100000\n");
         fs::create_dir_all(root.join("eth1/device")).unwrap();
         std::os::unix::fs::symlink("../../../bus/pci/drivers/mlx5_core", root.join("eth1/device/driver")).unwrap();
+        std::os::unix::fs::symlink("../../../bus/pci", root.join("eth1/device/subsystem")).unwrap();
+        put(root, "eth1/device/vendor", "0x15b3\n");
+        put(root, "eth1/device/device", "0x101d\n");
+        put(root, "eth1/type", "32\n");
         put(root, "br0/mtu", "1500\n");
         put(root, "br0/speed", "-1\n");
         put(root, "bonding_masters", "\n");
-        let br0 = Interface { name: "br0".to_owned(), mtu_bytes: 1500, ..Interface::default() };
-        let (name, driver) = ("eth1".to_owned(), "mlx5_core".to_owned());
-        let eth1 = Interface { name, driver, speed_mbit_s: Some(100_000), mtu_bytes: 9000 };
+        put(root, "br0/type", "1\n");
+        let [br0, eth1] = ["br0", "eth1"].map(str::to_owned);
+        let br0 = Interface { name: br0, mtu_bytes: 1500, link: "Ethernet".to_owned(), ..Interface::default() };
+        let eth1 = Interface {
+            name: eth1,
+            driver: "mlx5_core".to_owned(),
+            speed_mbit_s: Some(100_000),
+            mtu_bytes: 9000,
+            link: "InfiniBand".to_owned(),
+            device: "pci 15b3:101d".to_owned(),
+        };
         assert_eq!(all_under(root), [br0, eth1]);
         assert_eq!(all_under(&root.join("missing")), []);
     }

@@ -66,6 +66,12 @@ pub struct Nic {
     pub speed_mbit_s: u64,
     #[prost(uint32, tag = "4")]
     pub mtu_bytes: u32,
+    /// What its links carry: "Ethernet", "InfiniBand"; empty when the system says something else.
+    #[prost(string, tag = "5")]
+    pub link: ::prost::alloc::string::String,
+    /// Bus and ids of its device: "pci 15b3:101d"; empty when it has none.
+    #[prost(string, tag = "6")]
+    pub device: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Backend {

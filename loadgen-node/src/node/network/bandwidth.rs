@@ -115,7 +115,7 @@ fn nic_claim(ours: &[NicUse], reports: &[NodeReport]) -> PerDirection {
     let ours = total(&mut ours.iter().map(|nic| nic.interface.speed_mbit_s)).filter(|_| !ours.is_empty());
     let theirs = total(&mut reports.iter().map(|report| {
         let nic = report.sut.as_ref().ok()?.nic.as_ref()?;
-        nic.speed_mbit_s
+        nic.interface.speed_mbit_s
     }));
     let claim = ours.zip(theirs).map(|(ours, theirs)| ours.min(theirs) as f64 * 1e6);
     PerDirection { ingress: claim, egress: claim }

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use lon_net::nic::{self, Interface, Traffic};
+use qdl::NicTraffic;
 use serde_json::{Value, json};
 
 use super::traffic::Bytes;
@@ -61,23 +62,34 @@ impl Counters {
 }
 
 impl NicUse {
+    /// The interface of a node: what it carried, and what crossed the run's sockets there.
+    pub(crate) fn of_node(nic: &NicTraffic, sockets: Bytes) -> NicUse {
+        let carried = Bytes { ingress: nic.bytes_in, egress: nic.bytes_out };
+        NicUse { interface: nic.interface.clone(), carried, explained: sockets }
+    }
+
     pub(crate) fn json(&self) -> Value {
-        json!({
-            "name": self.interface.name,
-            "driver": self.interface.driver,
-            "speed_mbit_s": self.interface.speed_mbit_s,
-            "mtu_bytes": self.interface.mtu_bytes,
-            "bytes": { "ingress": self.carried.ingress, "egress": self.carried.egress },
-            "unexplained_share": {
-                "ingress": unexplained(self.carried.ingress, self.explained.ingress),
-                "egress": unexplained(self.carried.egress, self.explained.egress),
-            },
-        })
+        let mut json = interface_json(&self.interface);
+        json["bytes"] = json!({ "ingress": self.carried.ingress, "egress": self.carried.egress });
+        json["unexplained_share"] = json!({
+            "ingress": unexplained(self.carried.ingress, self.explained.ingress),
+            "egress": unexplained(self.carried.egress, self.explained.egress),
+        });
+        json
     }
 }
 
+/// What an interface is.
+pub(crate) fn interface_json(interface: &Interface) -> Value {
+    let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
+    json!({
+        "name": name, "driver": driver, "speed_mbit_s": speed_mbit_s, "mtu_bytes": mtu_bytes, "link": link,
+        "device": device,
+    })
+}
+
 /// The share of what an interface carried that the run's sockets do not account for, to a thousandth.
-pub(crate) fn unexplained(carried: u64, explained: u64) -> Option<f64> {
+fn unexplained(carried: u64, explained: u64) -> Option<f64> {
     (carried > 0).then(|| (carried.saturating_sub(explained) as f64 / carried as f64 * 1e3).round() / 1e3)
 }
 

@@ -4,11 +4,11 @@
 //! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
 //! over QUIC the payload of UDP). The last two are counted at both ends.
 
-use qdl::{NicTraffic, NodeReport};
+use qdl::{NodeReport, SutCounts};
 use serde_json::{Value, json};
 
-use super::nics::{NicUse, unexplained};
-use super::traffic;
+use super::nics::NicUse;
+use super::traffic::{self, Bytes};
 use crate::node::finished::Finished;
 
 /// The whole file.
@@ -25,10 +25,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
             json.extend(layers);
         }
         json["retransmits"] = retransmits(report);
-        json["nic"] = report.sut.as_ref().ok().and_then(|sut| sut.nic.as_ref()).map_or(Value::Null, |nic| {
-            let sockets = report.sut.as_ref().map_or((0, 0), |sut| (sut.socket_bytes_in, sut.socket_bytes_out));
-            sut_nic(nic, sockets)
-        });
+        json["nic"] = report.sut.as_ref().ok().and_then(node_nic).map_or(Value::Null, |nic| nic.json());
         json["other_bytes"] = json!({ "egress": report.counts.other_bytes_in });
         json
     });
@@ -102,18 +99,9 @@ fn retransmits(report: &NodeReport) -> Value {
     json!({ "loadgen": report.traffic.retransmits, "sut": sut })
 }
 
-fn sut_nic(nic: &NicTraffic, (sockets_in, sockets_out): (u64, u64)) -> Value {
-    json!({
-        "name": nic.name,
-        "driver": nic.driver,
-        "speed_mbit_s": nic.speed_mbit_s,
-        "mtu_bytes": nic.mtu_bytes,
-        "bytes": { "ingress": nic.bytes_in, "egress": nic.bytes_out },
-        "unexplained_share": {
-            "ingress": unexplained(nic.bytes_in, sockets_in),
-            "egress": unexplained(nic.bytes_out, sockets_out),
-        },
-    })
+fn node_nic(sut: &SutCounts) -> Option<NicUse> {
+    let sockets = Bytes { ingress: sut.socket_bytes_in, egress: sut.socket_bytes_out };
+    sut.nic.as_ref().map(|nic| NicUse::of_node(nic, sockets))
 }
 
 /// Bytes before the codec over bytes after it; none when nothing was sent.

@@ -1,0 +1,147 @@
+//! `--system-desc FILE`: what the user states of the system, because no program can know it.
+//!
+//! A JSON object of the official keys (those that the submission checker knows), each with a text; numbers are texts, too.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::NETWORK_KEYS;
+
+/// Official keys beside those of the network: what the submission checker asks of every system, and with power.
+const OTHER_KEYS: [&str; 50] = [
+    "division",
+    "submitter",
+    "status",
+    "system_type",
+    "system_type_detail",
+    "system_name",
+    "number_of_nodes",
+    "host_processor_model_name",
+    "host_processors_per_node",
+    "host_processor_core_count",
+    "host_processor_frequency",
+    "host_processor_caches",
+    "host_processor_interconnect",
+    "host_memory_capacity",
+    "host_memory_configuration",
+    "host_storage_capacity",
+    "host_storage_type",
+    "host_networking",
+    "host_networking_topology",
+    "host_network_card_count",
+    "host_networking_card_count",
+    "accelerators_per_node",
+    "accelerator_model_name",
+    "accelerator_memory_capacity",
+    "accelerator_memory_configuration",
+    "accelerator_on-chip_memories",
+    "accelerator_frequency",
+    "accelerator_host_interconnect",
+    "accelerator_interconnect",
+    "accelerator_interconnect_topology",
+    "cooling",
+    "framework",
+    "operating_system",
+    "other_software_stack",
+    "hw_notes",
+    "sw_notes",
+    "power_management",
+    "filesystem",
+    "boot_firmware_version",
+    "management_firmware_version",
+    "other_hardware",
+    "number_of_type_nics_installed",
+    "nics_enabled_firmware",
+    "nics_enabled_os",
+    "nics_enabled_connected",
+    "network_speed_mbit",
+    "power_supply_quantity_and_rating_watts",
+    "power_supply_details",
+    "disk_drives",
+    "disk_controllers",
+];
+
+/// Texts by official key.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stated(Map<String, Value>);
+
+/// Why a file states nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StatedError {
+    #[error("cannot read {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{path} is not a JSON object: {reason}")]
+    Json { path: PathBuf, reason: String },
+    #[error("{path}: '{key}' is not a key of a system description (those of the network are {known})", known = NETWORK_KEYS.join(", "))]
+    Key { path: PathBuf, key: String },
+    #[error("{path}: the value of {key} must be a text; numbers stand in quotes, too: \"{key}\": \"2\"")]
+    Text { path: PathBuf, key: String },
+    #[error("{path}: is_network is \"True\" for whatever crosses a network; leave it out")]
+    IsNetwork { path: PathBuf },
+}
+
+impl Stated {
+    /// What the file says.
+    pub(crate) fn read(path: &Path) -> Result<Stated, StatedError> {
+        let text = std::fs::read_to_string(path).map_err(|source| StatedError::Read { path: path.into(), source })?;
+        Stated::parse(&text, path)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Stated, StatedError> {
+        let path = || path.to_owned();
+        let json: Map<String, Value> = serde_json::from_str(text)
+            .map_err(|error| StatedError::Json { path: path(), reason: error.to_string() })?;
+        for (key, value) in &json {
+            let known = NETWORK_KEYS.contains(&key.as_str()) || OTHER_KEYS.contains(&key.as_str());
+            match value {
+                _ if !known => return Err(StatedError::Key { path: path(), key: key.clone() }),
+                Value::String(text) if key == "is_network" && text != "True" => {
+                    return Err(StatedError::IsNetwork { path: path() });
+                }
+                Value::String(_) => {}
+                _ => return Err(StatedError::Text { path: path(), key: key.clone() }),
+            }
+        }
+        Ok(Stated(json))
+    }
+
+    /// In the order of the file.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Stated, String> {
+        Stated::parse(text, Path::new("sys.json")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn official_keys_with_texts_are_taken() {
+        let stated = parse(r#"{"network_media": "copper", "number_of_nodes": "4", "cooling": "air"}"#).unwrap();
+        assert_eq!(
+            stated.iter().map(|(key, _)| key).collect::<Vec<_>>(),
+            ["network_media", "number_of_nodes", "cooling"]
+        );
+    }
+
+    #[test]
+    fn everything_else_is_refused_by_name() {
+        for (text, said) in [
+            ("[]", "is not a JSON object"),
+            ("{", "is not a JSON object"),
+            (r#"{"network_topolgy": "star"}"#, "'network_topolgy' is not a key"),
+            (r#"{"number_nic_sut": 2}"#, "\"number_nic_sut\": \"2\""),
+            (r#"{"is_network": "False"}"#, "is_network is \"True\""),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.starts_with("sys.json") && error.contains(said), "{error}");
+        }
+        let error = Stated::read(Path::new("/no/such.json")).unwrap_err().to_string();
+        assert!(error.contains("cannot read /no/such.json"), "{error}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What a machine is: read the same way at both ends, so that their accounts can be laid side by side.
+//!
+//! Everything is best effort: what cannot be read is empty or 0.
+
+use std::fs;
+use std::path::Path;
+
+use crate::nic::{self, Interface};
+
+/// A machine that takes part in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Host name.
+    pub hostname: String,
+    /// Stable for an installation of the operating system.
+    pub machine_id: String,
+    /// Changes at every boot; equal at two ends means one running kernel.
+    pub boot_id: String,
+    /// Operating system, as it calls itself.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// Cores that this program may use.
+    pub cores: u32,
+    /// Memory.
+    pub memory_bytes: u64,
+    /// Its network interfaces, by name.
+    pub nics: Vec<Interface>,
+}
+
+impl Host {
+    /// This machine, read anew; nothing here changes often enough to be worth keeping.
+    pub fn here() -> Host {
+        let uname = nix::sys::utsname::uname().ok();
+        let part = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
+            uname.as_ref().map(|u| get(u).to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        Host {
+            hostname: part(|u| u.nodename()),
+            machine_id: line("/etc/machine-id"),
+            boot_id: line("/proc/sys/kernel/random/boot_id"),
+            os: os_name(),
+            kernel: part(|u| u.release()),
+            cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
+            cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+            memory_bytes: memory_bytes(),
+            nics: nic::all(),
+        }
+    }
+}
+
+fn line(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// The value of the first `name : value` line.
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let value = |line: &str| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    };
+    text.lines().find_map(value)
+}
+
+fn os_name() -> String {
+    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let pretty = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    pretty.map(|name| name.trim_matches('"').to_owned()).unwrap_or_default()
+}
+
+fn memory_bytes() -> u64 {
+    let kib = field("/proc/meminfo", "MemTotal").and_then(|text| text.strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_kernel_cores_and_memory() {
+        let host = Host::here();
+        assert!(!host.kernel.is_empty() && host.cores > 0 && host.memory_bytes > 1 << 20, "{host:?}");
+        assert_eq!(host, Host::here());
+    }
+}
