@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use crate::backend::{Backend, BackendError, Execution, Half, Worker};
 use crate::config::ServeConfig;
 use crate::decode::{self, DecodePool, Next, Window};
+use crate::pipeline::{images, varies};
 use crate::queue::JobQueue;
 use crate::run::Run;
 use crate::service::busy_samples;
@@ -38,6 +39,10 @@ pub(crate) struct Crew {
 impl Crew {
     /// Brings the backend's workers up, warm, and starts all threads.
     pub(crate) fn start(config: &ServeConfig, backend: &dyn Backend) -> Result<Crew, ServeError> {
+        let inputs = &backend.info().inputs;
+        if let Some(preprocess) = &config.preprocess {
+            images::check(preprocess, inputs)?;
+        }
         let yields = takes_every_core(config, backend);
         if yields {
             tracing::info!(
@@ -50,8 +55,8 @@ impl Crew {
         let (workers, nexts) = warm_up(config, backend, prepare)?;
         let window =
             Window::new(busy_samples(config, backend), config.decode_threads, config.limits.max_bytes_in_flight);
-        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay));
-        let decode = DecodePool::new(config.decode_threads, window);
+        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay, varies(inputs)));
+        let decode = DecodePool::new(config.decode_threads, window, config.preprocess.clone());
         let mut crew = Crew { work: Work { queue, decode }, workers: Vec::new(), decoders: Vec::new() };
         let Work { queue, decode } = &crew.work;
         crew.workers = workers::start(workers, queue, prepare).map_err(os("cannot start a worker thread"))?;

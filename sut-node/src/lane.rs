@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -64,9 +64,11 @@ impl Outgoing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stages {
     pub(crate) decode: Duration,
+    pub(crate) preprocess: Duration,
     pub(crate) queue: Duration,
     pub(crate) batch: Duration,
     pub(crate) inference: Duration,
+    pub(crate) postprocess: Duration,
     /// None without a codec: backends answer in bytes.
     pub(crate) encode: Duration,
 }
@@ -144,6 +146,16 @@ impl Lane {
         if before == 0 {
             self.waker.wake();
         }
+    }
+
+    /// For whoever asks from inside this process: moves the answers that are ready into `answers`, and has later ones wake
+    /// `waker`. First tokens are passed over.
+    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<Answer>) {
+        self.waker.register(waker);
+        answers.extend(self.lock().ready.drain(..).filter_map(|outgoing| match outgoing {
+            Outgoing::First { .. } => None,
+            Outgoing::Final { answer, .. } => Some(answer),
+        }));
     }
 
     /// Nothing more is read. The stream ends with `how` after the last answer (an error does not wait for answers).
@@ -347,9 +359,11 @@ impl From<Stages> for v1::Stages {
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         v1::Stages {
             decode_ns: ns(stages.decode),
+            preprocess_ns: ns(stages.preprocess),
             queue_ns: ns(stages.queue),
             batch_ns: ns(stages.batch),
             inference_ns: ns(stages.inference),
+            postprocess_ns: ns(stages.postprocess),
             encode_ns: ns(stages.encode),
         }
     }

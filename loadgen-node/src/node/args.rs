@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lon_qsl::{Codec, CodecError};
+use lon_qsl::{Codec, CodecError, Preprocess};
 
 use super::division::Division;
 use super::pace::Spin;
@@ -79,6 +79,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) test: TestArgs,
     #[command(flatten)]
+    pub(crate) kserve: KserveArgs,
+    #[command(flatten)]
     pub(crate) codecs: CodecArgs,
     /// Whose rules the run keeps: network refuses what MLPerf's Network division does not allow, open marks it.
     #[arg(long, value_enum, default_value_t = Division::Open, env = "LON_DIVISION")]
@@ -86,6 +88,10 @@ pub(crate) struct RunArgs {
     /// Probe the fabric first, so that the report can say what it could have carried. Takes about ten seconds a node.
     #[arg(long, env = "LON_PROBE")]
     pub(crate) probe: bool,
+    /// What the nodes' backend does without a network, as `sut-node bench --json FILE` measured it: the result then says
+    /// what the fabric costs.
+    #[arg(long, value_name = "FILE", env = "LON_BASELINE")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
@@ -125,7 +131,8 @@ pub(crate) struct RunArgs {
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DialArgs {
-    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name. With
+    /// --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
     #[arg(long, alias = "sut-server", env = "LON_SUT")]
     pub(crate) sut: String,
     /// How queries travel.
@@ -138,11 +145,23 @@ pub(crate) struct DialArgs {
     pub(crate) wait_ready: Duration,
 }
 
+/// What servers of KServe's protocol are asked for.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct KserveArgs {
+    /// --transport kserve: the model, by the name that the servers know it by.
+    #[arg(long, value_name = "NAME", env = "LON_MODEL")]
+    pub(crate) model: Option<String>,
+    /// --transport kserve: the names of the model's inputs in the order of a sample's tensors; needed when the server
+    /// does not say, or says it in another order.
+    #[arg(long = "kserve-inputs", value_name = "NAME", value_delimiter = ',', env = "LON_KSERVE_INPUTS")]
+    pub(crate) inputs: Vec<String>,
+}
+
 /// What samples and answers are wrapped in.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
     /// Codec of the samples, applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
-    /// delta-zstd[:LEVEL]. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
+    /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
     /// of them wins.
     #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION")]
     pub(crate) compression: Compression,
@@ -242,10 +261,15 @@ pub(crate) struct TestArgs {
           help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
                   or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// Dataset folder, or synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or
+    /// Dataset: a folder of JPEGs with val_map.txt, .npy, .npz, JSON lines with token ids or prompts (.jsonl), a manifest
+    /// of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or
     /// tokens-i64; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
+    /// What is done to images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such as
+    /// resize=256,crop=224,layout=nchw,dtype=u8; the benchmark's own unless given.
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
+    pub(crate) preprocess: Option<Preprocess>,
     /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
@@ -316,6 +340,8 @@ pub(crate) enum Transport {
     Quic,
     /// The same messages over plain TCP.
     Tcp,
+    /// The Open Inference Protocol (KServe V2, gRPC): servers such as Triton, with no SUT node installed.
+    Kserve,
 }
 
 impl Transport {
@@ -325,6 +351,7 @@ impl Transport {
             Transport::Grpc => "grpc",
             Transport::Quic => "quic",
             Transport::Tcp => "tcp",
+            Transport::Kserve => "kserve",
         }
     }
 
@@ -334,6 +361,7 @@ impl Transport {
             Transport::Grpc => "gRPC (HTTP/2) over TCP",
             Transport::Quic => "QUIC over UDP",
             Transport::Tcp => "TCP",
+            Transport::Kserve => "Open Inference Protocol (KServe V2), gRPC (HTTP/2) over TCP",
         }
     }
 }
@@ -344,6 +372,7 @@ impl From<Transport> for qdl::Transport {
             Transport::Grpc => qdl::Transport::Grpc,
             Transport::Quic => qdl::Transport::Quic,
             Transport::Tcp => qdl::Transport::Tcp,
+            Transport::Kserve => qdl::Transport::Kserve,
         }
     }
 }

@@ -13,13 +13,20 @@ pub(crate) const RUN: &str = "Examples:
       --mode AccuracyOnly
   loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem --benchmark synthetic \\
       --dataset 'synthetic:u8[64]x1024' --scenario SingleStream --set min_duration=5000
+  loadgen-node run --transport kserve --sut triton1=10.0.0.2:8001,triton2=10.0.0.3:8001 \\
+      --model digits --insecure --benchmark digits --scenario Server --set target_qps=500
+
+Servers of KServe's protocol (Open Inference Protocol over gRPC: Triton, mlserver, ...) need no
+SUT node. They have no names, codecs, first tokens or counters, so such runs have none either.
 
 Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
 Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.
 
-Datasets are folders, or made up: synthetic:DTYPE[DIMS]xCOUNT is noise, and for ratios that
-mean something synthetic:image-u8[224,224,3]xCOUNT is images, synthetic:tokens-i64[384]xCOUNT
-is text as token ids.
+Datasets are files and folders: JPEGs with a val_map.txt, numpy's .npy and .npz, token ids or
+prompts as JSON lines (.jsonl), raw tensors with a manifest (.toml); labels lie beside them. Or
+they are made up: synthetic:DTYPE[DIMS]xCOUNT is noise, and for ratios that mean something
+synthetic:image-u8[224,224,3]xCOUNT is images, synthetic:tokens-i64[384]xCOUNT is text as token
+ids.
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::NodeReport;
+use qdl::{NodeReport, Transport};
 use serde_json::{Value, json};
 
 use super::finished::Finished;
@@ -67,6 +67,8 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
         let NodeReport { name, counts, sut, lost, .. } = report;
         match (lost, sut) {
             (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
+            // Servers of other protocols count nothing: that is said, and not held against the result.
+            (None, Err(_)) if report.transport == Transport::Kserve => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
             (None, Ok(_)) => {}
         }
@@ -93,7 +95,7 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally) {
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
         (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
-        (Some(Ok(score)), Some(target)) if score.value < target.value => {
+        (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
             let (metric, unit) = (target.metric.name(), target.metric.unit());
             let (value, wanted) = (score.value, target.value);
             verdict.add("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
@@ -132,6 +134,8 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
         "saturation": finished.saturation.json(outcome, finished.tally.refused()),
+        // What the fabric cost against the same backend without one.
+        "baseline": finished.baseline.as_ref().map(|baseline| baseline.tax(finished).json(baseline)),
         "counts": counts(finished),
         "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
         "settings": plan.requested(),
@@ -185,8 +189,15 @@ fn counts(finished: &Finished<'_>) -> Value {
         "failed": counts.failed + counts.lost,
         "duplicate": counts.duplicate + sum(|counts| counts.duplicate),
         "late": counts.late + sum(|counts| counts.late),
+        // Answered, but with outputs that hold a NaN, as the nodes that could be asked have counted.
+        "nan": nan(&finished.reports),
         "foreign": counts.unknown + sum(|counts| counts.foreign),
     })
+}
+
+/// Answers with a NaN in the model's outputs.
+pub(crate) fn nan(reports: &[NodeReport]) -> u64 {
+    reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan).sum()
 }
 
 fn network(finished: &Finished<'_>) -> Value {

@@ -62,6 +62,14 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Accuracy", super::accuracy::line(*score, target)));
     }
     lines.push(("Samples", samples(finished)));
+    let nan = result::nan(&finished.reports);
+    if nan > 0 {
+        lines
+            .push(("NaN", format!("in the outputs behind {nan} answers: the model or what it was given is not right")));
+    }
+    if let Some(baseline) = &finished.baseline {
+        lines.push(("Fabric", baseline.tax(finished).text(human)));
+    }
     lines.extend(lines::lines(finished));
     for mark in &finished.marks {
         lines.push(("Mark", mark.clone()));

@@ -21,13 +21,15 @@ use bytes::Bytes;
 use self::batch::OnnxWorker;
 use self::decoder::{Decoder, Layout};
 use self::engine::Engine;
-use self::model::Model;
+use self::model::{InputOrder, Model};
 use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, OnnxEngine, TokenOptions};
+use crate::pipeline::post::{Postprocess, PostprocessError};
 use crate::tensor::{DType, Signature, TensorSpec};
 
 mod batch;
 mod decoder;
 mod engine;
+mod ep;
 mod library;
 mod model;
 mod ort;
@@ -38,6 +40,8 @@ pub struct Onnx {
     info: BackendInfo,
     model: Model,
     engine: Box<dyn Engine>,
+    order: InputOrder,
+    postprocess: Postprocess,
     /// Of a model that decodes token by token.
     decoder: Option<(Arc<Layout>, TokenOptions)>,
 }
@@ -68,24 +72,37 @@ impl Onnx {
         let layout = Layout::of(&model).transpose().map_err(unusable)?;
         let engine: Box<dyn Engine> = match library::locate(options.engine)? {
             Some(library) => Box::new(ort::OnnxRuntime::new(&library, &model, bytes, options)?),
+            None if options.provider.is_some() => return Err(OnnxError::ProviderOfTract),
             None => Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?),
         };
         if layout.is_none() {
             model.warn_about_batches(name, options.max_batch);
         }
         let decoder = layout.map(|layout| (Arc::new(layout), options.tokens));
+        if decoder.is_some() && options.postprocess != Postprocess::None {
+            return Err(OnnxError::PostprocessOfTokens(options.postprocess));
+        }
+        if decoder.is_some() && !options.inputs.is_empty() {
+            return Err(OnnxError::InputsOfTokens);
+        }
+        let order = InputOrder::new(&model.inputs, &options.inputs).map_err(|reason| OnnxError::Inputs {
+            model: name.to_owned(),
+            inputs: model.inputs.to_string(),
+            reason,
+        })?;
+        let outputs = options.postprocess.outputs(&model.outputs)?;
         let info = BackendInfo {
             engine: engine.name().to_owned(),
             model: name.to_owned(),
             model_sha256: Some(sha256),
-            inputs: model.inputs.clone(),
-            outputs: model.outputs.clone(),
+            inputs: order.signature.clone(),
+            outputs,
         };
         let info = match &decoder {
             Some((layout, tokens)) => decodes(info, layout, tokens),
             None => info,
         };
-        Ok(Onnx { info, model, engine, decoder })
+        Ok(Onnx { info, model, engine, order, postprocess: options.postprocess, decoder })
     }
 }
 
@@ -140,7 +157,8 @@ impl Backend for Onnx {
             decoder.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
             return Ok(Half::Stream(Box::new(decoder)));
         }
-        let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine);
+        let mut worker =
+            OnnxWorker::new(self.model.clone(), self.order.clone(), session, &self.info.engine, self.postprocess);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
         Ok(Half::Batch(Box::new(worker)))
     }
@@ -155,6 +173,25 @@ impl std::fmt::Debug for Onnx {
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
+    /// The inputs that are named are not the model's.
+    #[error("--inputs does not fit {model}: {reason} (its inputs are {inputs})")]
+    Inputs {
+        /// The model.
+        model: String,
+        /// What it takes.
+        inputs: String,
+        /// Which name is wrong.
+        reason: String,
+    },
+    /// The inputs of a decoder are not the sample's tensors.
+    #[error("--inputs is not for a model that answers token by token")]
+    InputsOfTokens,
+    /// Tokens are answered as they are.
+    #[error("--postprocess {0} is not for a model that answers token by token")]
+    PostprocessOfTokens(Postprocess),
+    /// Its outputs do not allow the post-processing.
+    #[error(transparent)]
+    Postprocess(#[from] PostprocessError),
     /// The model, or the list of sums beside it, cannot be read.
     #[error("cannot read {path}: {cause}")]
     Read {
@@ -217,6 +254,20 @@ pub enum OnnxError {
         /// What is wrong.
         reason: String,
     },
+    /// ONNX Runtime's library does not have the execution provider that was asked for.
+    #[error("ONNX Runtime's library {path} will not do: {reason}")]
+    Provider {
+        /// Which file.
+        path: PathBuf,
+        /// What it has not, and what it has.
+        reason: String,
+    },
+    /// An execution provider was asked for, and the embedded engine would run the model.
+    #[error(
+        "execution providers (--ep) are ONNX Runtime's, and the embedded tract would run this model: set \
+         ORT_DYLIB_PATH to the path of libonnxruntime.so, or leave --ep out"
+    )]
+    ProviderOfTract,
     /// ONNX Runtime was asked for and is not there.
     #[error(
         "ONNX Runtime's library was not found: set ORT_DYLIB_PATH to the path of libonnxruntime.so, or put it beside \

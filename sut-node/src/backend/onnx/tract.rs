@@ -185,7 +185,7 @@ fn tensor(input: &BatchInput<'_>) -> TractResult<TValue> {
 fn output(dtype: DType, value: &TValue) -> TractResult<BatchOutput> {
     // tract computes with sizes in a type of its own and hands that out where a model returns a shape.
     let tensor = value.cast_to_dt(datum_type(dtype))?;
-    Ok(BatchOutput { dims: tensor.shape().to_vec(), data: tensor.as_bytes().to_vec() })
+    Ok(BatchOutput { dtype, dims: tensor.shape().to_vec(), data: tensor.as_bytes().to_vec() })
 }
 
 fn datum_type(dtype: DType) -> DatumType {

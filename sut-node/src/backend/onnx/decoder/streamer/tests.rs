@@ -70,7 +70,7 @@ impl Session for Adding {
         }
         let bytes = |values: Vec<f32>| values.into_iter().flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
         let outputs = [(vec![n, new, 10], logits), (vec![n, 2, before + new, 1], present)];
-        Ok(outputs.into_iter().map(|(dims, data)| BatchOutput { dims, data: bytes(data) }).collect())
+        Ok(outputs.into_iter().map(|(dims, data)| BatchOutput { dtype: DType::F32, dims, data: bytes(data) }).collect())
     }
 }
 
