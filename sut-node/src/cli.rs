@@ -54,7 +54,11 @@ enum Command {
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
   sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms
   sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 --slots 16
-  sut-node serve --node N5 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8002
+  sut-node serve --node N5 --backend onnx:decoder.onnx --slots 8 --max-tokens 64 --eos 2
+  sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8002
+
+A model with a cache (input_ids and past_key_values.*, as Hugging Face Optimum exports decoders) is
+decoded token by token; a sample is token ids and, if it likes, how many tokens to answer at most.
 
 SPEC of synthetic is KEY=VALUE[,KEY=VALUE...], with one shape of service time:
   constant=DURATION                          a batch takes so long, whatever its size
