@@ -5,6 +5,8 @@
 //! ([`Departures`]) and settles them ([`Lane::accept`]). No lock is held across an await. Every sample that enters
 //! leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
 
+mod calls;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,7 @@ use crate::slots::{Ended, Slots, Stranger};
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
 use crate::warm;
+pub(crate) use calls::Taken;
 
 pub(crate) struct Lane {
     pub(crate) node: NodeIndex,
@@ -443,8 +446,9 @@ impl InFlight {
 }
 
 fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
-    let lon_proto::v1::Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns } = stages;
-    Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns: 0 }
+    let lon_proto::v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } =
+        stages;
+    Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns: 0 }
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ pub struct SutCounts {
     pub payload_bytes_in: u64,
     /// Answer bytes inside them.
     pub payload_bytes_out: u64,
+    /// Answers whose model outputs held a NaN.
+    pub samples_nan: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
     /// The samples, after their codec.
@@ -84,6 +86,7 @@ impl From<EndRunResponse> for SutCounts {
             message_bytes_out: response.message_bytes_out,
             payload_bytes_in: response.payload_bytes_in,
             payload_bytes_out: response.payload_bytes_out,
+            samples_nan: response.samples_nan,
             heartbeats: response.heartbeats,
             tensor_bytes_in: response.tensor_bytes_in,
             tensor_bytes_out: response.tensor_bytes_out,

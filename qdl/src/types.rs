@@ -65,12 +65,16 @@ pub struct Answer {
 pub struct Stages {
     /// From parts to tensors.
     pub decode_ns: u64,
+    /// From pixels to the model's input, where the SUT does that.
+    pub preprocess_ns: u64,
     /// Waiting for a free worker.
     pub queue_ns: u64,
     /// Waiting for the batch to fill.
     pub batch_ns: u64,
     /// The backend at work.
     pub inference_ns: u64,
+    /// From the model's outputs to the answer.
+    pub postprocess_ns: u64,
     /// From outputs to bytes.
     pub encode_ns: u64,
     /// From the answer's arrival until it was inflated at this end, the wait for a thread to do it included; 0 when answers
@@ -84,6 +88,9 @@ pub enum Failure {
     /// The node said so.
     #[error("refused by the node: {0}")]
     Refused(String),
+    /// What came is no answer: cut off, empty, or not what it says it is.
+    #[error("no usable answer: {0}")]
+    Unusable(String),
     /// No answer within the response timeout.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),

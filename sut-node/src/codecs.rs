@@ -6,6 +6,7 @@ use lon_proto::v1::StartRunRequest;
 use tonic::Status;
 
 use crate::NodeName;
+use crate::pipeline::images::ORIGINAL;
 use crate::tensor::Signature;
 
 /// The codecs of one run.
@@ -22,12 +23,17 @@ impl Codecs {
     pub(crate) const NONE: Codecs =
         Codecs { samples: Codec::None, answers: Codec::None, answer_layout: Layout::Elements { element_bytes: 1 } };
 
-    /// What `request` asks for, for answers that hold `outputs`.
+    /// What `request` asks for, for answers that hold `outputs`, at a node that takes files as they are or not.
     ///
     /// # Errors
     /// A codec that is not known here, or cannot be as it is asked for.
-    pub(crate) fn agreed(request: &StartRunRequest, node: &NodeName, outputs: &Signature) -> Result<Codecs, Status> {
-        let samples = named(&request.codec, node)?;
+    pub(crate) fn agreed(
+        request: &StartRunRequest,
+        node: &NodeName,
+        outputs: &Signature,
+        takes_files: bool,
+    ) -> Result<Codecs, Status> {
+        let samples = named(&request.codec, node, takes_files)?;
         if !matches!(request.codec.as_str(), "" | "none") && request.codec != samples.name() {
             let text = &request.codec;
             return Err(Status::invalid_argument(format!(
@@ -35,7 +41,7 @@ impl Codecs {
             )));
         }
         let answer_layout = Layout::Elements { element_bytes: element_bytes(outputs) };
-        Ok(Codecs { samples, answers: named(&request.response_codec, node)?, answer_layout })
+        Ok(Codecs { samples, answers: named(&request.response_codec, node, false)?, answer_layout })
     }
 
     pub(crate) fn is_none(&self) -> bool {
@@ -43,15 +49,24 @@ impl Codecs {
     }
 }
 
+/// The codecs' names. Files as they are can only be taken where something is made of them.
+pub(crate) fn known(takes_files: bool) -> impl Iterator<Item = &'static str> {
+    Codec::NAMES.into_iter().chain(takes_files.then_some(ORIGINAL))
+}
+
 /// The codec of this name, with a level or without.
-fn named(text: &str, node: &NodeName) -> Result<Codec, Status> {
+fn named(text: &str, node: &NodeName, takes_files: bool) -> Result<Codec, Status> {
     if text.is_empty() {
         return Ok(Codec::None);
     }
     let name = text.split(':').next().unwrap_or_default();
-    if !Codec::NAMES.contains(&name) {
-        let known = Codec::NAMES.join(", ");
-        return Err(Status::unimplemented(format!("codec '{text}' is not known at node {node} (known: {known})")));
+    if !known(takes_files).any(|known| known == name) {
+        let known: Vec<&str> = known(takes_files).collect();
+        let hint = if name == ORIGINAL && !takes_files { "; samples in it need --preprocess there" } else { "" };
+        let known = known.join(", ");
+        return Err(Status::unimplemented(format!(
+            "codec '{text}' is not known at node {node} (known: {known}{hint})"
+        )));
     }
     text.parse().map_err(|error| Status::invalid_argument(format!("node {node}: {error}")))
 }
@@ -110,7 +125,7 @@ mod tests {
     fn asked(codec: &str, response_codec: &str) -> Result<Codecs, Status> {
         let (codec, response_codec) = (codec.to_owned(), response_codec.to_owned());
         let request = StartRunRequest { codec, response_codec, ..StartRunRequest::default() };
-        Codecs::agreed(&request, &"n1".parse().unwrap(), &Signature::default())
+        Codecs::agreed(&request, &"n1".parse().unwrap(), &Signature::default(), false)
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! How one SUT node serves: checked values, from whatever read them (flags, a test, `demo`).
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lon_image::Preprocess;
 use lon_net::tls::ServerTls;
 use lon_proto::limits;
 
@@ -23,6 +25,8 @@ pub struct ServeConfig {
     pub decode_threads: NonZeroUsize,
     /// Threads that serve connections, each its share of them; the first is the caller's.
     pub io_threads: NonZeroUsize,
+    /// What is done to images before the model sees them; none: samples are what the model takes.
+    pub preprocess: Option<Arc<Preprocess>>,
     /// What may be inside the node at one time.
     pub limits: Limits,
     /// How long SIGTERM waits for answers under way.
@@ -45,6 +49,7 @@ impl ServeConfig {
             workers: NonZeroUsize::MIN,
             decode_threads: decode::default_threads(),
             io_threads: NonZeroUsize::MIN,
+            preprocess: None,
             limits: Limits::default(),
             drain: Duration::from_secs(30),
             busy_poll: false,

@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::backend::{Backend, BackendError, Execution, Worker};
+use crate::backend::{Backend, BackendError, Execution, Half, Worker};
 use crate::config::ServeConfig;
 use crate::decode::{self, DecodePool, Next, Window};
+use crate::pipeline::{images, varies};
 use crate::queue::JobQueue;
 use crate::run::Run;
 use crate::service::busy_samples;
@@ -38,6 +39,10 @@ pub(crate) struct Crew {
 impl Crew {
     /// Brings the backend's workers up, warm, and starts all threads.
     pub(crate) fn start(config: &ServeConfig, backend: &dyn Backend) -> Result<Crew, ServeError> {
+        let inputs = &backend.info().inputs;
+        if let Some(preprocess) = &config.preprocess {
+            images::check(preprocess, inputs)?;
+        }
         let yields = takes_every_core(config, backend);
         if yields {
             tracing::info!(
@@ -50,8 +55,8 @@ impl Crew {
         let (workers, nexts) = warm_up(config, backend, prepare)?;
         let window =
             Window::new(busy_samples(config, backend), config.decode_threads, config.limits.max_bytes_in_flight);
-        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay));
-        let decode = DecodePool::new(config.decode_threads, window);
+        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay, varies(inputs)));
+        let decode = DecodePool::new(config.decode_threads, window, config.preprocess.clone());
         let mut crew = Crew { work: Work { queue, decode }, workers: Vec::new(), decoders: Vec::new() };
         let Work { queue, decode } = &crew.work;
         crew.workers = workers::start(workers, queue, prepare).map_err(os("cannot start a worker thread"))?;
@@ -91,7 +96,7 @@ fn join(threads: &mut Vec<JoinHandle<()>>) {
 ///
 /// An engine's own threads take over the weight of the thread that makes them, and a weight that was lowered cannot be
 /// raised again: where they are to yield, a thread that is gone afterwards makes them.
-type Halves = (Vec<Box<dyn Worker>>, Vec<Option<Box<dyn Worker>>>);
+type Halves = (Vec<Half>, Vec<Option<Box<dyn Worker>>>);
 
 fn warm_up(config: &ServeConfig, backend: &dyn Backend, prepare: fn()) -> Result<Halves, ServeError> {
     let make = || {
@@ -103,7 +108,7 @@ fn warm_up(config: &ServeConfig, backend: &dyn Backend, prepare: fn()) -> Result
                 workers.map(|workers| (workers, (0..decoders).map(|_| None).collect()))
             }
             Execution::Inline => {
-                let inline: Result<_, _> = (0..decoders).map(|_| backend.worker().map(Some)).collect();
+                let inline: Result<_, _> = (0..decoders).map(|_| inline_half(backend).map(Some)).collect();
                 inline.map(|inline| (Vec::new(), inline))
             }
         };
@@ -115,6 +120,11 @@ fn warm_up(config: &ServeConfig, backend: &dyn Backend, prepare: fn()) -> Result
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(ServeError::from)
     })?;
     Ok(halves)
+}
+
+/// A half that runs where samples are read or decoded.
+pub(crate) fn inline_half(backend: &dyn Backend) -> Result<Box<dyn Worker>, BackendError> {
+    backend.worker()?.batch().ok_or_else(|| BackendError::NotInline(backend.info().engine.clone()))
 }
 
 /// Whether inference alone could keep every core busy, so that reading and answering would wait for it.

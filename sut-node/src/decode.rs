@@ -1,5 +1,6 @@
-//! Decode threads: samples that came in a codec are inflated and decoded here, never on an I/O thread; what comes out
-//! goes to the workers, or through an inline backend at once. Only runs with a codec, either way, come by here.
+//! Decode threads: samples that came in a codec are inflated and decoded here, never on an I/O thread, and images are
+//! pre-processed; what comes out goes to the workers, or through an inline backend at once. Only runs with a codec,
+//! either way, come by here, and all runs where the node pre-processes.
 //!
 //! # Bounds
 //!
@@ -16,13 +17,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_image::Preprocess;
 
 use crate::backend::{Input, Sample, Worker};
 use crate::codecs::Coder;
 use crate::lane::{Answer, Lane, Stages};
+use crate::pipeline::images;
 use crate::queue::{Job, JobQueue};
 use crate::run::Run;
 use crate::{tensor, workers};
@@ -53,6 +56,7 @@ pub(crate) struct DecodePool {
     changed: Condvar,
     window: Window,
     threads: usize,
+    preprocess: Option<Arc<Preprocess>>,
 }
 
 #[derive(Default)]
@@ -83,8 +87,9 @@ impl Drop for Inflated {
 }
 
 impl DecodePool {
-    pub(crate) fn new(threads: NonZeroUsize, window: Window) -> Arc<DecodePool> {
-        Arc::new(DecodePool { state: Mutex::default(), changed: Condvar::new(), window, threads: threads.get() })
+    pub(crate) fn new(threads: NonZeroUsize, window: Window, preprocess: Option<Arc<Preprocess>>) -> Arc<DecodePool> {
+        let (state, changed, threads) = (Mutex::default(), Condvar::new(), threads.get());
+        Arc::new(DecodePool { state, changed, window, threads, preprocess })
     }
 
     /// Takes in samples, in their order.
@@ -146,7 +151,7 @@ impl DecodePool {
             let first = batch.first().map(|(first, _): &(Wrapped, Inflated)| Arc::as_ptr(&first.lane));
             let like = |next: &mut Wrapped| first.is_none_or(|first| first == Arc::as_ptr(&next.lane));
             let Some(next) = state.waiting.pop_front_if(like) else { break };
-            let raw_bytes = next.raw_bytes();
+            let raw_bytes = self.raw_bytes(&next);
             state.samples += 1;
             state.bytes += raw_bytes;
             bytes += raw_bytes;
@@ -165,18 +170,20 @@ impl DecodePool {
         }
     }
 
+    /// What a sample takes from here on. Beyond the limit it is refused and takes nothing, and the bound must not
+    /// overflow; an image takes what is made of it.
+    fn raw_bytes(&self, sample: &Wrapped) -> u64 {
+        let run = &sample.lane.run;
+        let declared = run.codecs.samples.declared_bytes(&sample.bytes).min(run.limits.max_sample_bytes);
+        self.preprocess.as_ref().map_or(declared, |preprocess| declared.max(images::output_bytes(preprocess)))
+    }
+
     fn has_room(&self, state: &State) -> bool {
         state.samples == 0 || (state.samples < self.window.samples && state.bytes < self.window.bytes)
     }
 }
 
 impl Wrapped {
-    /// What it takes inflated; beyond the limit it is refused and takes nothing, and the bound must not overflow.
-    fn raw_bytes(&self) -> u64 {
-        let run = &self.lane.run;
-        run.codecs.samples.declared_bytes(&self.bytes).min(run.limits.max_sample_bytes)
-    }
-
     /// Ends a sample that nobody waits for any more.
     fn give_up(self) {
         let sample_bytes = self.bytes.len() as u64;
@@ -253,8 +260,9 @@ impl Decoder {
         let Wrapped { id, bytes, queued_at, .. } = wrapped;
         let sample_bytes = bytes.len() as u64;
         let started = Instant::now();
+        let mut preprocess = Duration::ZERO;
         // A codec that panics on somebody's bytes must not take the thread, and everybody's samples, with it.
-        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(&lane.run, bytes)));
+        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(&lane.run, bytes, &mut preprocess)));
         let unwrapped = unwrapped.unwrap_or_else(|panic| {
             self.coder = Coder::default();
             let text = workers::words(panic.as_ref());
@@ -262,8 +270,8 @@ impl Decoder {
             Err(format!("decoding panicked: {text}"))
         });
         let decoded_at = Instant::now();
-        let (queue, decode) = (started - queued_at, decoded_at - started);
-        let stages = Stages { decode, queue, ..Stages::default() };
+        let (queue, decode) = (started - queued_at, (decoded_at - started).saturating_sub(preprocess));
+        let stages = Stages { decode, preprocess, queue, ..Stages::default() };
         match unwrapped {
             Ok(sample) => Some((sample, Ticket { id, sample_bytes, stages, decoded_at, inflated })),
             Err(reason) => {
@@ -274,9 +282,18 @@ impl Decoder {
         }
     }
 
-    fn unwrap(&mut self, run: &Run, bytes: Bytes) -> Result<Sample, String> {
+    /// `preprocess` becomes the part of the time that was spent on pre-processing.
+    fn unwrap(&mut self, run: &Run, bytes: Bytes, preprocess: &mut Duration) -> Result<Sample, String> {
         let bytes = self.coder.inflate(run.codecs.samples, run.limits.max_sample_bytes, bytes)?;
         run.counters.raw_bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+        if let Some(spec) = &self.pool.preprocess {
+            let tensors = tensor::decode(bytes).map_err(|error| workers::unreadable(&error))?;
+            let pixels = images::pixels(&tensors, run.codecs.samples.name() == images::ORIGINAL)?;
+            let decoded_at = Instant::now();
+            let tensor = spec.apply(&pixels).map_err(|error| error.to_string());
+            *preprocess = decoded_at.elapsed();
+            return Ok(Sample { bytes: Bytes::new(), tensors: vec![tensor?] });
+        }
         let tensors = match self.input {
             Input::Opaque => Vec::new(),
             Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| workers::unreadable(&error))?,
@@ -294,6 +311,7 @@ impl Decoder {
                     sample_bytes: ticket.sample_bytes,
                     waited: ticket.stages.queue,
                     decode: ticket.stages.decode,
+                    preprocess: ticket.stages.preprocess,
                     queued_at: ticket.decoded_at,
                     inflated: Some(ticket.inflated),
                 }));
@@ -342,7 +360,7 @@ mod tests {
     use crate::run::Purpose;
 
     fn pool(samples: u64, bytes: u64) -> Arc<DecodePool> {
-        DecodePool::new(NonZeroUsize::MIN, Window { samples, bytes })
+        DecodePool::new(NonZeroUsize::MIN, Window { samples, bytes }, None)
     }
 
     fn lane() -> Arc<Lane> {

@@ -1,14 +1,15 @@
 //! Who and what a node is: for the wire, and for people and scripts.
 
 use lon_proto::WIRE_VERSION;
-use lon_proto::codec::Codec;
 use lon_proto::v1::{self, DescribeResponse};
 
 use crate::backend::Backend;
-use crate::{NodeName, host, tensor};
+use crate::pipeline::images;
+use crate::{NodeName, codecs, host, tensor};
 
-pub(crate) fn describe(node: &NodeName, backend: &dyn Backend) -> DescribeResponse {
+pub(crate) fn describe(node: &NodeName, backend: &dyn Backend, preprocesses: bool) -> DescribeResponse {
     let info = backend.info();
+    let inputs = if preprocesses { images::inputs() } else { info.inputs.clone() };
     DescribeResponse {
         wire_version: WIRE_VERSION,
         name: node.to_string(),
@@ -18,16 +19,17 @@ pub(crate) fn describe(node: &NodeName, backend: &dyn Backend) -> DescribeRespon
             engine: info.engine.clone(),
             model: info.model.clone(),
             model_sha256: info.model_sha256.clone().unwrap_or_default(),
-            inputs: info.inputs.iter().map(Into::into).collect(),
+            inputs: inputs.iter().map(Into::into).collect(),
             outputs: info.outputs.iter().map(Into::into).collect(),
         }),
-        codecs: Codec::NAMES.map(str::to_owned).to_vec(),
+        codecs: codecs::known(preprocesses).map(str::to_owned).collect(),
     }
 }
 
 /// The same for people and scripts: what `sut-node describe` prints.
-pub(crate) fn describe_json(node: &NodeName, backend: &dyn Backend) -> serde_json::Value {
-    let described = describe(node, backend);
+pub(crate) fn describe_json(node: &NodeName, backend: &dyn Backend, preprocesses: bool) -> serde_json::Value {
+    let described = describe(node, backend, preprocesses);
+    let inputs = if preprocesses { images::inputs() } else { backend.info().inputs.clone() };
     let host = described.host.unwrap_or_default();
     let info = backend.info();
     let specs = |specs: &[tensor::TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -46,7 +48,7 @@ pub(crate) fn describe_json(node: &NodeName, backend: &dyn Backend) -> serde_jso
             "engine": info.engine,
             "model": info.model,
             "model_sha256": info.model_sha256,
-            "inputs": specs(&info.inputs),
+            "inputs": specs(&inputs),
             "outputs": specs(&info.outputs),
         },
         "codecs": described.codecs,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use lon_net::flow::{FILL_BYTES, Fill, Filled};
 use lon_net::framing::Outbound;
 use lon_proto::assembly::{Part, Parts};
 use lon_proto::limits;
+use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::{self, DispatchResponse};
 use tokio::time::{Interval, MissedTickBehavior};
 use tonic::Status;
@@ -37,13 +38,37 @@ impl Answer {
     }
 }
 
+/// What leaves on a stream, in this order.
+enum Outgoing {
+    /// The first token of an answer that follows. Not an answer: nothing is released or counted for it but its bytes.
+    First { id: u64, token: Bytes },
+    /// A whole answer, or why there is none.
+    Final { answer: Answer, n_tokens: u64 },
+}
+
+impl Outgoing {
+    /// Bytes of the sample that ends with this, if one does.
+    fn sample_bytes(&self) -> Option<u64> {
+        match self {
+            Outgoing::First { .. } => None,
+            Outgoing::Final { answer, .. } => Some(answer.sample_bytes),
+        }
+    }
+
+    fn is_failure(&self) -> bool {
+        matches!(self, Outgoing::Final { answer, .. } if answer.result.is_err())
+    }
+}
+
 /// Where the time went.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stages {
     pub(crate) decode: Duration,
+    pub(crate) preprocess: Duration,
     pub(crate) queue: Duration,
     pub(crate) batch: Duration,
     pub(crate) inference: Duration,
+    pub(crate) postprocess: Duration,
     /// None without a codec: backends answer in bytes.
     pub(crate) encode: Duration,
 }
@@ -59,7 +84,7 @@ pub(crate) struct Lane {
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<Answer>,
+    ready: VecDeque<Outgoing>,
     /// Samples read from this stream that have no answer yet.
     pending: u64,
     /// No more samples will be read; how the stream ends once all is answered.
@@ -80,20 +105,57 @@ impl Lane {
 
     /// Adds answers and wakes the connection if it may be asleep.
     pub(crate) fn answer(&self, answers: impl Iterator<Item = Answer>) {
+        self.end(answers.map(|answer| Outgoing::Final { answer, n_tokens: 0 }));
+    }
+
+    /// The same for one answer of so many tokens; 0 when that is not known.
+    pub(crate) fn answer_tokens(&self, answer: Answer, n_tokens: u64) {
+        self.end(std::iter::once(Outgoing::Final { answer, n_tokens }));
+    }
+
+    /// The first token of a sample whose answer will follow. Never in a codec.
+    pub(crate) fn first_token(&self, id: u64, token: Bytes) {
+        let mut state = self.lock();
+        if self.closed.load(SeqCst) {
+            return;
+        }
+        if !self.run.codecs.answers.is_none() {
+            self.run.counters.raw_bytes_out.fetch_add(token.len() as u64, Relaxed);
+        }
+        state.ready.push_back(Outgoing::First { id, token });
+        let is_first = state.ready.len() == 1;
+        drop(state);
+        if is_first {
+            self.waker.wake();
+        }
+    }
+
+    /// `answers` are all final.
+    fn end(&self, answers: impl Iterator<Item = Outgoing>) {
         let mut state = self.lock();
         let before = state.ready.len();
         state.ready.extend(answers);
         let new = state.ready.range(before..);
-        let (count, failed) = (new.len() as u64, new.filter(|answer| answer.result.is_err()).count() as u64);
+        let (count, failed) = (new.len() as u64, new.filter(|answer| answer.is_failure()).count() as u64);
         state.pending -= count;
         let unwanted = if self.closed.load(SeqCst) { std::mem::take(&mut state.ready) } else { VecDeque::new() };
         drop(state);
         self.run.count_answers(count, failed);
-        self.run.release_all(unwanted.iter().map(|answer| answer.sample_bytes));
+        self.run.release_all(unwanted.iter().filter_map(Outgoing::sample_bytes));
         // A connection that was woken for the first of them takes them all.
         if before == 0 {
             self.waker.wake();
         }
+    }
+
+    /// For whoever asks from inside this process: moves the answers that are ready into `answers`, and has later ones wake
+    /// `waker`. First tokens are passed over.
+    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<Answer>) {
+        self.waker.register(waker);
+        answers.extend(self.lock().ready.drain(..).filter_map(|outgoing| match outgoing {
+            Outgoing::First { .. } => None,
+            Outgoing::Final { answer, .. } => Some(answer),
+        }));
     }
 
     /// Nothing more is read. The stream ends with `how` after the last answer (an error does not wait for answers).
@@ -116,16 +178,23 @@ impl Lane {
 pub(crate) struct LaneOutput {
     lane: Arc<Lane>,
     /// Taken from the lane in one go, so that its lock is taken once per burst.
-    burst: VecDeque<Answer>,
+    burst: VecDeque<Outgoing>,
     current: Option<Sending>,
     heartbeat: Interval,
     quiet: bool,
 }
 
-/// An answer whose parts are leaving.
+/// An answer, or a first token, whose parts are leaving.
 struct Sending {
     id: u64,
     parts: Parts,
+    /// None for a first token, which ends nothing.
+    end: Option<End>,
+}
+
+/// What leaves with the last part of an answer.
+struct End {
+    n_tokens: u64,
     stages: Stages,
     sample_bytes: u64,
 }
@@ -169,15 +238,10 @@ impl LaneOutput {
             if self.burst.is_empty() {
                 std::mem::swap(&mut self.burst, &mut self.lane.lock().ready);
             }
-            let Some(Answer { id, result, stages, sample_bytes }) = self.burst.pop_front() else { return false };
-            match result {
-                Ok(payload) => self.current = Some(Sending { id, parts: Parts::new(payload), stages, sample_bytes }),
-                Err(mut error) => {
-                    // An empty text would be no error on the wire.
-                    if error.is_empty() {
-                        error.push_str("the backend gave no reason");
-                    }
-                    error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
+            let Some(next) = self.burst.pop_front() else { return false };
+            match Sending::begin(next) {
+                Ok(sending) => self.current = Some(sending),
+                Err((id, error, sample_bytes)) => {
                     left.sample(sample_bytes);
                     let message = DispatchResponse { id, last: true, error, ..DispatchResponse::default() };
                     left.message_bytes += out.push_response(message);
@@ -190,10 +254,12 @@ impl LaneOutput {
         left.payload_bytes += data.len() as u64;
         let id = sending.id;
         let mut message = DispatchResponse { id, part: number, last, total_len, data, ..DispatchResponse::default() };
-        if last {
-            message.stages = Some(sending.stages.into());
-            left.sample(sending.sample_bytes);
-            self.current = None;
+        if sending.end.is_none() {
+            message.set_kind(Kind::First);
+        }
+        if last && let Some(Sending { end: Some(End { n_tokens, stages, sample_bytes }), .. }) = self.current.take() {
+            (message.n_tokens, message.stages) = (n_tokens, Some(stages.into()));
+            left.sample(sample_bytes);
         }
         left.message_bytes += out.push_response(message);
         true
@@ -216,6 +282,29 @@ impl LaneOutput {
             }
             Some(how) => Poll::Ready(how),
             None => Poll::Pending,
+        }
+    }
+}
+
+impl Sending {
+    /// What begins to leave; or else the sample, why there is no answer to it, and its bytes.
+    fn begin(next: Outgoing) -> Result<Sending, (u64, String, u64)> {
+        let (Answer { id, result, stages, sample_bytes }, n_tokens) = match next {
+            Outgoing::First { id, token } => return Ok(Sending { id, parts: Parts::new(token), end: None }),
+            Outgoing::Final { answer, n_tokens } => (answer, n_tokens),
+        };
+        match result {
+            Ok(payload) => {
+                Ok(Sending { id, parts: Parts::new(payload), end: Some(End { n_tokens, stages, sample_bytes }) })
+            }
+            Err(mut error) => {
+                // An empty text would be no error on the wire.
+                if error.is_empty() {
+                    error.push_str("the backend gave no reason");
+                }
+                error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
+                Err((id, error, sample_bytes))
+            }
         }
     }
 }
@@ -259,8 +348,8 @@ impl Drop for LaneOutput {
             self.lane.closed.store(true, SeqCst);
             left.append(&mut state.ready);
         }
-        let unsent = self.current.take().map(|sending| sending.sample_bytes);
-        self.lane.run.release_all(left.iter().map(|answer| answer.sample_bytes).chain(unsent));
+        let unsent = self.current.take().and_then(|sending| sending.end).map(|end| end.sample_bytes);
+        self.lane.run.release_all(left.iter().filter_map(Outgoing::sample_bytes).chain(unsent));
         self.lane.run.stream_closed();
     }
 }
@@ -270,9 +359,11 @@ impl From<Stages> for v1::Stages {
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         v1::Stages {
             decode_ns: ns(stages.decode),
+            preprocess_ns: ns(stages.preprocess),
             queue_ns: ns(stages.queue),
             batch_ns: ns(stages.batch),
             inference_ns: ns(stages.inference),
+            postprocess_ns: ns(stages.postprocess),
             encode_ns: ns(stages.encode),
         }
     }

@@ -24,6 +24,7 @@ use lon_net::tls::TlsError;
 use tokio::sync::watch;
 
 pub mod backend;
+mod bench;
 pub mod cli;
 mod codecs;
 mod config;
@@ -35,17 +36,20 @@ mod healthcheck;
 mod host;
 mod lane;
 mod listener;
+pub mod pipeline;
 mod probe;
 mod queue;
 mod reader;
 mod run;
 mod service;
 mod sockets;
+mod streamer;
 mod streams;
 pub mod tensor;
 mod wire;
 mod workers;
 
+use crate::pipeline::images::PreprocessError;
 pub use config::{Limits, NodeName, NodeNameError, ServeConfig};
 use crew::Crew;
 use front::{Front, IoThreads, Serving};
@@ -66,6 +70,12 @@ pub enum ServeError {
     /// The backend could not be brought up.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The model does not take what pre-processing makes.
+    #[error(transparent)]
+    Preprocess(#[from] PreprocessError),
+    /// `bench` asks for what the node does not do.
+    #[error("bench: {0}")]
+    Bench(String),
     /// A thread or the listener could not be had from the operating system.
     #[error("{what}: {source}")]
     Os {

@@ -264,6 +264,7 @@ impl Reader {
                         sample_bytes: bytes,
                         waited: Duration::ZERO,
                         decode,
+                        preprocess: Duration::ZERO,
                         queued_at,
                         inflated: None,
                     }

@@ -67,6 +67,8 @@ pub(crate) struct Counters {
     pub(crate) received: AtomicU64,
     pub(crate) answered: AtomicU64,
     pub(crate) failed: AtomicU64,
+    /// Answered with outputs that hold a NaN.
+    pub(crate) nan: AtomicU64,
     pub(crate) message_bytes_in: AtomicU64,
     pub(crate) message_bytes_out: AtomicU64,
     pub(crate) payload_bytes_in: AtomicU64,
@@ -197,6 +199,13 @@ impl Run {
         self.tell_flushes();
     }
 
+    /// Counts an answer with a NaN in it. The first is worth a word at once.
+    pub(crate) fn count_nan(&self) {
+        if self.counters.nan.fetch_add(1, Relaxed) == 0 {
+            tracing::warn!("{}: the model gave a NaN; the results say how often", self.title());
+        }
+    }
+
     /// Returns when `samples` have been answered (true) or the run is over (false). `all_received` is called whenever
     /// all of them are in, so that the queue stops waiting for more.
     pub(crate) async fn flushed(&self, samples: u64, all_received: impl Fn()) -> bool {
@@ -260,6 +269,7 @@ impl Run {
         v1::EndRunResponse {
             samples_received: counters.received.load(SeqCst),
             samples_answered: counters.answered.load(SeqCst),
+            samples_nan: counters.nan.load(Relaxed),
             samples_failed: counters.failed.load(Relaxed),
             message_bytes_in: counters.message_bytes_in.load(Relaxed),
             message_bytes_out: counters.message_bytes_out.load(Relaxed),

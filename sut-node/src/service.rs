@@ -26,7 +26,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::backend::{Backend, Execution};
 use crate::codecs::Codecs;
 use crate::config::{Limits, ServeConfig};
-use crate::crew::Work;
+use crate::crew::{self, Work};
 use crate::describe::describe;
 use crate::lane::{Lane, LaneOutput};
 use crate::probe;
@@ -152,10 +152,11 @@ impl Service {
             return Ok(Target::Probe);
         }
         match self.backend.execution() {
+            _ if self.config.preprocess.is_some() => Ok(Target::Decode(Arc::clone(&self.work.decode))),
             // A worker encodes its answers itself.
             Execution::Workers if run.codecs.samples.is_none() => Ok(Target::Queue(Arc::clone(&self.work.queue))),
             Execution::Inline if run.codecs.is_none() => {
-                let worker = self.backend.worker();
+                let worker = crew::inline_half(&*self.backend);
                 Ok(Target::Inline(worker.map_err(|error| Status::internal(error.to_string()))?))
             }
             _ => Ok(Target::Decode(Arc::clone(&self.work.decode))),
@@ -163,11 +164,11 @@ impl Service {
     }
 }
 
-/// Samples that keep the backend busy. Two batches for every worker: one at work, one ready.
+/// Samples that keep the backend busy. Two batches, or all slots twice, for every worker: one at work, one ready.
 pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
     match backend.execution() {
         Execution::Workers => {
-            let at_work = config.workers.get().saturating_mul(config.max_batch.get());
+            let at_work = config.workers.get().saturating_mul(backend.slots().unwrap_or(config.max_batch).get());
             (at_work as u64).saturating_mul(2)
         }
         Execution::Inline => INLINE_BUSY_SAMPLES,
@@ -187,7 +188,7 @@ impl SutNode for Service {
 
     async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
         check_version(request.into_inner().wire_version)?;
-        Ok(Response::new(describe(&self.config.node, self.backend.as_ref())))
+        Ok(Response::new(describe(&self.config.node, self.backend.as_ref(), self.config.preprocess.is_some())))
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
@@ -195,7 +196,8 @@ impl SutNode for Service {
         let request = request.into_inner();
         // Before anything else is said about a request that may mean something else.
         check_version(request.wire_version)?;
-        let codecs = Codecs::agreed(&request, &self.config.node, &self.backend.info().outputs)?;
+        let takes_files = self.config.preprocess.is_some();
+        let codecs = Codecs::agreed(&request, &self.config.node, &self.backend.info().outputs, takes_files)?;
         let StartRunRequest { run_id, wire_version, client, .. } = request;
         let claimant = Claimant { run_id, wire_version, client, local };
         self.take_claim(claimant, self.config.limits, Purpose::Run(codecs)).map(Response::new)

@@ -1,4 +1,5 @@
-//! Worker threads: take a batch, run the backend, hand each answer to its lane.
+//! Worker threads: take a batch, run the backend, hand each answer to its lane. Those of backends that answer token by
+//! token do it their own way: `streamer`.
 
 use std::any::Any;
 use std::io;
@@ -10,24 +11,24 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::backend::{Sample, Worker};
+use crate::backend::{Half, Sample, Worker};
 use crate::codecs::Coder;
 use crate::lane::{Answer, Stages};
 use crate::queue::{Job, JobQueue};
 use crate::run::Run;
+use crate::streamer;
 use crate::tensor::SampleError;
 
 /// Starts one thread per worker; they end when the queue is closed and empty. Each calls `prepare` first.
-pub(crate) fn start(
-    workers: Vec<Box<dyn Worker>>,
-    queue: &Arc<JobQueue>,
-    prepare: fn(),
-) -> io::Result<Vec<JoinHandle<()>>> {
+pub(crate) fn start(workers: Vec<Half>, queue: &Arc<JobQueue>, prepare: fn()) -> io::Result<Vec<JoinHandle<()>>> {
     let spawn = |(number, worker)| {
         let queue = Arc::clone(queue);
         std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             prepare();
-            work(worker, &queue);
+            match worker {
+                Half::Batch(worker) => work(worker, &queue),
+                Half::Stream(streamer) => streamer::work(streamer, &queue),
+            }
         })
     };
     workers.into_iter().enumerate().map(spawn).collect()
@@ -59,22 +60,35 @@ fn run_batch(worker: &mut dyn Worker, coder: &mut Coder, batch: Vec<Job>, taken:
     }
     let mut samples = Vec::with_capacity(batch.len());
     let mut tickets = Vec::with_capacity(batch.len());
-    for Job { lane, id, sample, sample_bytes, waited, decode, queued_at, inflated } in batch {
+    for Job { lane, id, sample, sample_bytes, waited, decode, preprocess, queued_at, inflated, .. } in batch {
         // Before the worker was free the sample waited for it; after that, for its batch to fill.
         let ready = queued_at.max(free_since).min(taken);
-        let stages = Stages { decode, queue: waited + (ready - queued_at), batch: taken - ready, ..Stages::default() };
+        let stages = Stages {
+            decode,
+            preprocess,
+            queue: waited + (ready - queued_at),
+            batch: taken - ready,
+            ..Stages::default()
+        };
         tickets.push((lane, id, stages, sample_bytes, inflated));
         samples.push(sample);
     }
     let start = Instant::now();
     let results = infer(worker, &samples);
-    let inference = start.elapsed();
+    let done = Instant::now();
+    let postprocess = worker.aside().postprocess;
+    let inference = (done - start).saturating_sub(postprocess);
+    // All of one run, nearly always; but a batch may hold what is left of the one before.
+    for (lane, ..) in worker.aside().nan.iter().filter_map(|&number| tickets.get(number)) {
+        lane.run.count_nan();
+    }
     // Before their places are given back, and before answers are encoded.
     drop(samples);
     for ((lane, id, mut stages, sample_bytes, inflated), result) in tickets.into_iter().zip(results) {
         drop(inflated);
         stages.inference = inference;
-        let result = encode(coder, &lane.run, result, start + inference, &mut stages);
+        stages.postprocess = postprocess;
+        let result = encode(coder, &lane.run, result, done, &mut stages);
         lane.answer(std::iter::once(Answer { id, result, stages, sample_bytes }));
     }
 }

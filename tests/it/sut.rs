@@ -16,7 +16,7 @@ use tonic::{Code, Streaming};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs a conversation; one that hangs fails.
-fn talk(node: &SutNode, conversation: impl AsyncFnOnce(SutNodeClient<Channel>)) {
+pub(crate) fn talk(node: &SutNode, conversation: impl AsyncFnOnce(SutNodeClient<Channel>)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let channel = Endpoint::from_shared(format!("http://{}", node.address)).unwrap().connect().await.unwrap();
@@ -24,14 +24,14 @@ fn talk(node: &SutNode, conversation: impl AsyncFnOnce(SutNodeClient<Channel>)) 
     });
 }
 
-async fn start(client: &mut SutNodeClient<Channel>, run: u8) -> Result<Bytes, tonic::Status> {
+pub(crate) async fn start(client: &mut SutNodeClient<Channel>, run: u8) -> Result<Bytes, tonic::Status> {
     let run_id = Bytes::from(vec![run; limits::RUN_ID_BYTES]);
     let request = StartRunRequest { run_id: run_id.clone(), wire_version: WIRE_VERSION, ..Default::default() };
     client.start_run(request).await.map(|_| run_id)
 }
 
 /// A Dispatch stream of one's own.
-async fn open(
+pub(crate) async fn open(
     client: &mut SutNodeClient<Channel>,
     run_id: &Bytes,
 ) -> Result<(mpsc::Sender<DispatchRequest>, Streaming<DispatchResponse>), tonic::Status> {

@@ -5,6 +5,7 @@ use lon_proto::codec::{Codec, Encoder, Layout};
 use lon_proto::sample::{self, DType, Signature, Tensor};
 
 use crate::accuracy::{Metric, Truth};
+use crate::kserve::Request;
 use crate::parallel;
 use crate::source::{ReadError, Source};
 
@@ -21,6 +22,8 @@ pub struct Dataset {
     truths: Option<Vec<Option<Truth>>>,
     performance_count: Option<usize>,
     codec: Codec,
+    /// Samples are made into these instead; they have no codec.
+    kserve: Option<Request>,
     /// By sample index; empty where not loaded.
     samples: Vec<Encoded>,
     loaded: Loaded,
@@ -58,7 +61,7 @@ impl Loaded {
 impl Dataset {
     pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Vec<Option<Truth>>>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
-        Dataset { name, source, truths, performance_count: None, codec, samples, loaded }
+        Dataset { name, source, truths, performance_count: None, kserve: None, codec, samples, loaded }
     }
 
     /// What it is called in results.
@@ -145,6 +148,23 @@ impl Dataset {
         }
     }
 
+    /// From now on samples are requests to servers of KServe's protocol, with model and inputs as given: [`Signature`] is
+    /// the model's own (empty: not known), `names` the inputs' names in the order of a sample's tensors (empty: that of
+    /// the model). Lets go of what was loaded. Codecs do not apply.
+    ///
+    /// # Errors
+    /// The first sample cannot be read, or does not fit the model.
+    pub fn set_kserve(&mut self, model: &str, inputs: &Signature, names: &[String]) -> Result<(), DatasetError> {
+        let first = self.source.tensors(0);
+        let first = first.map_err(|source| DatasetError::Sample { dataset: self.name.clone(), index: 0, source })?;
+        let request = Request::new(model, inputs, names, &first);
+        let request =
+            request.map_err(|source| DatasetError::Request { dataset: self.name.clone(), index: 0, source })?;
+        self.unload();
+        self.kserve = Some(request);
+        Ok(())
+    }
+
     /// What samples are encoded with.
     pub fn codec(&self) -> Codec {
         self.codec
@@ -168,8 +188,11 @@ impl Dataset {
         progress: &dyn Fn(usize, usize),
     ) -> Result<(), DatasetError> {
         let missing = self.missing(indices)?;
-        let Dataset { name, source, codec, samples, loaded, .. } = self;
-        let encode = |encoder: &mut Encoder, index: usize| encode(name, source.as_ref(), *codec, encoder, index);
+        let Dataset { name, source, codec, kserve, samples, loaded, .. } = self;
+        let encode = |encoder: &mut Encoder, index: usize| match &*kserve {
+            Some(kserve) => request(name, source.as_ref(), kserve, index),
+            None => encode(name, source.as_ref(), *codec, encoder, index),
+        };
         let mut done = 0;
         parallel::each(
             &missing,
@@ -281,6 +304,16 @@ fn encode(
     let payload = encoder.encode(&raw, Layout::Sample);
     let payload = payload.map_err(|source| DatasetError::Codec { dataset: name.to_owned(), index, source })?;
     Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
+}
+
+fn request(name: &str, source: &dyn Source, kserve: &Request, index: usize) -> Result<Encoded, DatasetError> {
+    let dataset = || name.to_owned();
+    let tensors = source.tensors(index);
+    let tensors = tensors.map_err(|source| DatasetError::Sample { dataset: dataset(), index, source })?;
+    let tensor_bytes = tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
+    let payload = kserve.body(tensors);
+    let payload = payload.map_err(|source| DatasetError::Request { dataset: dataset(), index, source })?;
+    Ok(Encoded { payload, tensor_bytes })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use lon_qsl::benchmark::Benchmark;
 use qdl::{Host, NodeDescription, NodeReport, SutName};
 
 use super::args::RunArgs;
+use super::baseline::Baseline;
 use super::exit::Exit;
 use super::network::NetworkFacts;
 use super::saturation::Saturation;
@@ -42,6 +43,8 @@ pub(crate) struct Finished<'a> {
     pub(crate) accuracy: Option<Result<Score, ScoreError>>,
     pub(crate) saturation: Saturation,
     pub(crate) network: NetworkFacts,
+    /// What `--baseline` names.
+    pub(crate) baseline: Option<Baseline>,
     pub(crate) started: SystemTime,
 }
 

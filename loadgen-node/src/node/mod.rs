@@ -4,8 +4,9 @@
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
 //! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
+//! - `kserve`: nodes that are no SUT nodes;
 //! - `division`: what the division that a run is for demands of it;
-//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown;
+//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown; `tokens`: the same of token runs;
 //! - `network`: what crossed, and what it means for a fabric; `system_desc`: what it crossed between;
 //! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
 //! - `conf`, `conf_view`: settings with their origins, and what a run will take;
@@ -15,6 +16,7 @@
 mod accuracy;
 mod advice;
 mod args;
+mod baseline;
 mod carries;
 mod conf;
 mod conf_view;
@@ -27,6 +29,7 @@ mod finished;
 mod folder;
 mod help;
 mod inbox;
+mod kserve;
 mod logs;
 mod net_world;
 mod network;
@@ -44,6 +47,7 @@ mod signals;
 mod system_desc;
 mod tally;
 mod targets;
+mod tokens;
 mod vectors;
 
 use std::io::{IsTerminal as _, Write as _};

@@ -11,6 +11,7 @@ use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
 
 use super::args::{Compression, ProbeLimits, RunArgs};
+use super::baseline::Baseline;
 use super::dial::dial;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::finished::Finished;
@@ -26,14 +27,16 @@ use super::progress::{self, Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
-use super::{advice, division, network, peak, probe, result, screen, system_desc};
+use super::{advice, division, kserve, network, peak, probe, result, screen, system_desc};
 use crate::plan::Plan;
 use crate::run::RunOptions;
 use crate::settings::Scenario;
 
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let setup = setup::prepare(args)?;
+    let mut setup = setup::prepare(args)?;
+    let baseline =
+        args.baseline.as_deref().map(Baseline::read).transpose().context("--baseline").or_exit(Exit::Usage)?;
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let Compression::Codec(_) = args.codecs.compression else {
@@ -42,13 +45,23 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let verified = setup.dataset.verify(&progress::steps("verifying files")).or_exit(Exit::Usage)?;
     tracing::debug!("{verified} files are as their list of sums says");
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = dial(&args.dial)?;
-    for node in qdl.nodes() {
+    let qdl = dial(&args.dial, &args.kserve)?;
+    if kserve::is_on(&args.dial) {
+        kserve::fit(&mut setup.dataset, qdl.nodes(), &args.kserve.inputs).or_exit(Exit::Usage)?;
+    }
+    for node in qdl.nodes().iter().filter(|_| !kserve::is_on(&args.dial)) {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-        setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+        // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
+        if setup.codec != Codec::Original {
+            setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+        }
+    }
+    if let Some(baseline) = &baseline {
+        baseline.fits(qdl.nodes()).context("--baseline").or_exit(Exit::Usage)?;
     }
     let fabric = args.probe.then(|| probe_first(args, &qdl, &signals)).transpose()?;
-    let (finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
+    let (mut finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
+    finished.baseline = baseline;
     let written = written.and_then(|()| write(&finished, &folder));
     // Whatever became of the files, what was measured is shown.
     screen::show(&finished, folder.path()).or_exit(Exit::Bug)?;
@@ -146,6 +159,7 @@ fn drive<'a>(
         accuracy,
         saturation,
         network,
+        baseline: None,
         started,
     };
     result::add_reasons(&mut finished);

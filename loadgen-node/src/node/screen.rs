@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::finished::Finished;
 use super::network::lines;
-use super::result;
+use super::{result, tokens};
 use crate::run::End;
 use crate::settings::Scenario;
 
@@ -43,6 +43,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         let unanswered = outcome.counts().failed + outcome.counts().lost;
         let note = if unanswered > 0 { " (failed samples count as slower than all others)" } else { "" };
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
+        lines.extend(tokens::lines(summary, finished.plan.effective()));
     }
     if let Some(search) = &outcome.find_peak {
         let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
@@ -61,6 +62,14 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Accuracy", super::accuracy::line(*score, target)));
     }
     lines.push(("Samples", samples(finished)));
+    let nan = result::nan(&finished.reports);
+    if nan > 0 {
+        lines
+            .push(("NaN", format!("in the outputs behind {nan} answers: the model or what it was given is not right")));
+    }
+    if let Some(baseline) = &finished.baseline {
+        lines.push(("Fabric", baseline.tax(finished).text(human)));
+    }
     lines.extend(lines::lines(finished));
     for mark in &finished.marks {
         lines.push(("Mark", mark.clone()));

@@ -12,6 +12,7 @@ use super::args::{Compression, ConfFiles, RunArgs, TestArgs};
 use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
+use super::kserve;
 use super::system_desc::Stated;
 use crate::conf::keys::Owner;
 use crate::conf::origin::{File, Origin, Sourced, Strictness};
@@ -53,7 +54,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         codec,
         response_codec: args.codecs.response_compression,
         round: rules.round.name,
-        kserve: false,
+        kserve: kserve::is_on(&args.dial),
     };
     let marks = division::check(args.division, &facts).context("--division network").or_exit(Exit::Usage)?;
     for warning in sourced.warnings() {
@@ -62,6 +63,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     check_labels(&plan, benchmark, &dataset)?;
+    kserve::check(args, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
     let stated = args.system_desc.as_deref().map(Stated::read).transpose();
     let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));

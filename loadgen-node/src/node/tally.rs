@@ -6,13 +6,14 @@ use hdrhistogram::Histogram;
 use qdl::{Failure, Stages};
 
 /// Stages of a round trip, in their order: what is left of it outside, the SUT's own, and this end's.
-pub(crate) const STAGES: [&str; 7] = ["outside_sut", "decode", "queue", "batch", "inference", "encode", "inflate"];
+pub(crate) const STAGES: [&str; 9] =
+    ["outside_sut", "decode", "preprocess", "queue", "batch", "inference", "postprocess", "encode", "inflate"];
 
 /// Filled reply by reply, in fixed memory.
 pub(crate) struct Tally {
     /// Of what is not zero.
-    stages: [Histogram<u64>; 7],
-    zeros: [u64; 7],
+    stages: [Histogram<u64>; STAGES.len()],
+    zeros: [u64; STAGES.len()],
     failures: BTreeMap<String, u64>,
     refused: u64,
 }
@@ -22,17 +23,31 @@ const MAX_KINDS: usize = 32;
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { stages: std::array::from_fn(|_| histogram()), zeros: [0; 7], failures: BTreeMap::new(), refused: 0 }
+        Tally {
+            stages: std::array::from_fn(|_| histogram()),
+            zeros: [0; STAGES.len()],
+            failures: BTreeMap::new(),
+            refused: 0,
+        }
     }
 }
 
 impl Tally {
     pub(crate) fn answered(&mut self, stages: &Stages, round_trip_ns: Option<u64>) {
-        let Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns } = *stages;
-        let known = [decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns];
+        let Stages {
+            decode_ns,
+            preprocess_ns,
+            queue_ns,
+            batch_ns,
+            inference_ns,
+            postprocess_ns,
+            encode_ns,
+            inflate_ns,
+        } = *stages;
+        let known = [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
         let known_ns = known.iter().fold(0, |a: u64, b| a.saturating_add(*b));
         let outside = round_trip_ns.map_or(0, |whole| whole.saturating_sub(known_ns));
-        let values = [outside, decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, inflate_ns];
+        let values = std::iter::once(outside).chain(known);
         for ((histogram, zeros), value) in self.stages.iter_mut().zip(&mut self.zeros).zip(values) {
             // Most stages of most backends take no time: a count is cheaper than a histogram's record.
             match value {

@@ -246,6 +246,12 @@ pub struct Stages {
     pub inference_ns: u64,
     #[prost(uint64, tag = "5")]
     pub encode_ns: u64,
+    /// Between decode and queue: from pixels to the model's input.
+    #[prost(uint64, tag = "6")]
+    pub preprocess_ns: u64,
+    /// Between inference and encode: from the model's outputs to the answer.
+    #[prost(uint64, tag = "7")]
+    pub postprocess_ns: u64,
 }
 /// How a stream ended, for transports that have no status of their own; nothing follows it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -308,6 +314,9 @@ pub struct EndRunResponse {
     /// The interface that the run came through; absent on loopback.
     #[prost(message, optional, tag = "14")]
     pub nic: ::core::option::Option<NicTraffic>,
+    /// Answers whose model outputs held a NaN.
+    #[prost(uint64, tag = "15")]
+    pub samples_nan: u64,
 }
 /// What an interface carried from StartRun to EndRun, whoever it was for.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,26 +1,33 @@
-//! What answers the samples: one contract, three backends, and their construction from the text of `--backend`.
+//! What answers the samples: two contracts, four backends, and their construction from the text of `--backend`.
 //!
 //! - [`null`]: answers at once, to measure everything but inference;
-//! - [`synthetic`]: takes as long as it is told, to measure queueing and batching without a model;
-//! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract.
+//! - [`synthetic`]: takes as long as it is told, to measure queueing, batching and token streams without a model;
+//! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract;
+//! - [`openai`]: asks a server that streams chat completions.
 //!
 //! A backend knows nothing of the network: bytes and [`crate::tensor`] in, bytes out.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::pipeline::post::Postprocess;
 use crate::tensor::{Mismatch, Signature, Tensor};
 
 mod duration;
 pub mod null;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+pub mod openai;
+mod provider;
 pub mod stream;
 pub mod synthetic;
 
 pub use duration::{DurationError, parse_duration};
+pub use provider::{Provider, UnknownProvider};
+pub use stream::Streamer;
 
 /// One model, or what stands in for one, shared by all workers of a node.
 ///
@@ -41,12 +48,44 @@ pub trait Backend: Send + Sync + 'static {
         1
     }
 
+    /// Samples that one [`Streamer`] of this backend holds at one time; `None` for a backend that answers batches.
+    fn slots(&self) -> Option<NonZeroUsize> {
+        None
+    }
+
     /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
     /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
     ///
     /// # Errors
     /// The backend cannot run here; see [`BackendError`].
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError>;
+    fn worker(&self) -> Result<Half, BackendError>;
+}
+
+/// One thread's half of a [`Backend`]: always of the same kind for one backend, and a stream's only where
+/// [`Backend::execution`] is [`Execution::Workers`] and [`Backend::slots`] says so.
+pub enum Half {
+    /// Takes batches and gives them back whole.
+    Batch(Box<dyn Worker>),
+    /// Holds several samples and answers each token by token.
+    Stream(Box<dyn Streamer>),
+}
+
+impl Half {
+    /// The half of a backend that answers batches.
+    pub fn batch(self) -> Option<Box<dyn Worker>> {
+        match self {
+            Half::Batch(worker) => Some(worker),
+            Half::Stream(_) => None,
+        }
+    }
+
+    /// The half of a backend that streams.
+    pub fn stream(self) -> Option<Box<dyn Streamer>> {
+        match self {
+            Half::Stream(streamer) => Some(streamer),
+            Half::Batch(_) => None,
+        }
+    }
 }
 
 /// One thread's half of a [`Backend`].
@@ -56,6 +95,21 @@ pub trait Worker: Send {
     ///
     /// `batch` has 1 to [`BackendOptions::max_batch`] samples. (More still work, only not warmed up.)
     fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
+
+    /// What there is to say of the last [`Worker::infer`] besides its answers.
+    fn aside(&self) -> &Aside {
+        static NOTHING: Aside = Aside { postprocess: Duration::ZERO, nan: Vec::new() };
+        &NOTHING
+    }
+}
+
+/// What a worker says of a batch besides its answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// How much of the time was no inference, but spent on what came out.
+    pub postprocess: Duration,
+    /// The samples, by their place in the batch, whose outputs hold a NaN. They are answered all the same.
+    pub nan: Vec<usize>,
 }
 
 /// Where inference may run.
@@ -101,7 +155,7 @@ pub struct BackendInfo {
 }
 
 /// How a backend is to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BackendOptions {
     /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
     /// (more workers use more cores) and a warning says so.
@@ -110,11 +164,51 @@ pub struct BackendOptions {
     pub max_batch: NonZeroUsize,
     /// What runs ONNX models.
     pub engine: OnnxEngine,
+    /// How a server of `openai:URL` is asked.
+    pub openai: openai::OpenAiOptions,
+    /// What ONNX Runtime computes on; its CPU provider unless given.
+    pub provider: Option<Provider>,
+    /// What is made of a model's outputs.
+    pub postprocess: Postprocess,
+    /// The model's inputs by name, in the order in which samples have them; empty: in the model's own order.
+    pub inputs: Vec<String>,
+    /// How answers are streamed, by backends that stream.
+    pub tokens: TokenOptions,
+}
+
+/// How answers are streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenOptions {
+    /// Samples that a worker answers at one time.
+    pub slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    pub max_tokens: NonZeroUsize,
+    /// The token that ends an answer, itself among its tokens; none: every answer has all tokens that it may.
+    pub eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most, which bounds the memory that a slot needs.
+    pub max_context: NonZeroUsize,
 }
 
 impl Default for BackendOptions {
     fn default() -> BackendOptions {
-        BackendOptions { threads: NonZeroUsize::MIN, max_batch: NonZeroUsize::MIN, engine: OnnxEngine::Auto }
+        let (threads, max_batch) = (NonZeroUsize::MIN, NonZeroUsize::MIN);
+        BackendOptions {
+            threads,
+            max_batch,
+            engine: OnnxEngine::Auto,
+            provider: None,
+            postprocess: Postprocess::None,
+            inputs: Vec::new(),
+            openai: openai::OpenAiOptions::default(),
+            tokens: TokenOptions::default(),
+        }
+    }
+}
+
+impl Default for TokenOptions {
+    fn default() -> TokenOptions {
+        let number = |n: usize| NonZeroUsize::MIN.saturating_add(n - 1);
+        TokenOptions { slots: number(8), max_tokens: number(128), eos: None, max_context: number(2048) }
     }
 }
 
@@ -135,7 +229,8 @@ pub enum OnnxEngine {
 pub enum BackendError {
     /// The text of `--backend` names no backend.
     #[error(
-        "'{0}' is not a backend: give onnx:MODEL.onnx, null, or synthetic:SPEC (for example synthetic:constant=2ms)"
+        "'{0}' is not a backend: give onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (for \
+         example synthetic:constant=2ms)"
     )]
     Unknown(String),
     /// `onnx:` in a build without it.
@@ -144,10 +239,16 @@ pub enum BackendError {
     /// The SPEC of `synthetic:SPEC`.
     #[error(transparent)]
     Spec(#[from] synthetic::SpecError),
+    /// A backend that streams was to run where samples are read.
+    #[error("{0} answers token by token, which needs worker threads")]
+    NotInline(String),
     /// The model or what runs it.
     #[cfg(feature = "onnx")]
     #[error(transparent)]
     Onnx(#[from] onnx::OnnxError),
+    /// The server of `openai:URL`.
+    #[error(transparent)]
+    OpenAi(#[from] openai::OpenAiError),
 }
 
 /// Why one sample has no answer.
@@ -156,6 +257,12 @@ pub enum InferError {
     /// The sample's tensors are not what the model takes.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The sample is not a prompt.
+    #[error(transparent)]
+    Prompt(#[from] openai::PromptError),
+    /// The server behind the node gave no answer.
+    #[error(transparent)]
+    Server(#[from] openai::Failure),
     /// The engine failed on the batch this sample was in.
     #[error("{engine} failed on a batch of {batch}: {reason}")]
     Engine {
@@ -164,6 +271,14 @@ pub enum InferError {
         /// Samples in the batch.
         batch: usize,
         /// In the engine's words.
+        reason: String,
+    },
+    /// This sample alone cannot be answered, or its answer broke off.
+    #[error("{engine}: {reason}")]
+    Failed {
+        /// What should have answered it.
+        engine: String,
+        /// In its words.
         reason: String,
     },
 }
@@ -176,8 +291,9 @@ pub fn open(text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, Ba
     let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
     match (kind, rest) {
         ("null", None) => Ok(Arc::new(null::Null::new())),
-        ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?))),
+        ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
         ("onnx", Some(path)) if !path.is_empty() => open_onnx(path, options),
+        ("openai", Some(url)) if !url.is_empty() => Ok(Arc::new(openai::OpenAi::open(url, options)?)),
         _ => Err(BackendError::Unknown(text.to_owned())),
     }
 }
@@ -201,7 +317,7 @@ mod tests {
         let engine = |text: &str| open(text, &BackendOptions::default()).map(|b| b.info().engine.clone());
         assert_eq!(engine("null").unwrap(), "null");
         assert_eq!(engine("synthetic:constant=2ms").unwrap(), "synthetic:constant=2ms");
-        for bad in ["", "nul", "null:", "null:x", "synthetic", "onnx", "onnx:", "tensorrt:x"] {
+        for bad in ["", "nul", "null:", "null:x", "synthetic", "onnx", "onnx:", "openai", "openai:", "tensorrt:x"] {
             let error = engine(bad).unwrap_err().to_string();
             assert!(error.contains(&format!("'{bad}'")) && error.contains("onnx:MODEL.onnx"), "{error}");
         }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Backend, BackendError, BackendInfo, Execution, InferError, Input, Sample, Worker};
+use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
 use crate::tensor::Signature;
 
 /// The answer to everything.
@@ -52,8 +52,8 @@ impl Backend for Null {
         0
     }
 
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
-        Ok(Box::new(NullWorker))
+    fn worker(&self) -> Result<Half, BackendError> {
+        Ok(Half::Batch(Box::new(NullWorker)))
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_sample_gets_eight_bytes() {
-        let mut worker = Null::new().worker().unwrap();
+        let mut worker = Null::new().worker().unwrap().batch().unwrap();
         assert_eq!(worker.infer(&vec![Sample::default(); 3]), vec![Ok(ANSWER); 3]);
         assert_eq!(worker.infer(&[]), []);
     }

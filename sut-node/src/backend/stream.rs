@@ -2,6 +2,11 @@
 //!
 //! The other contract, [`super::Worker`], takes a batch and gives it back whole. Here samples come and go in slots
 //! while others go on, which is what a decoder with a cache does, and a request to another server too.
+//!
+//! Who only waits for moments that it knows says so ([`Streamer::idle_until`]): its thread then waits where new samples
+//! wake it, so that waiting for one sample delays no other.
+
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -25,7 +30,14 @@ pub trait Streamer: Send {
     /// sample frees its slot.
     fn step(&mut self, events: &mut Vec<Event>);
 
-    /// Nobody waits for the sample in this slot any more; the slot is free.
+    /// Until when nothing will happen to what is held, if that is known: its thread then waits for new samples rather than
+    /// in [`Streamer::step`], and begins them as they come.
+    fn idle_until(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Nobody waits for the sample in this slot any more; the slot is free. After a panic in any of these calls it is
+    /// called for each slot that was held, or was to be.
     fn cancel(&mut self, slot: usize);
 }
 

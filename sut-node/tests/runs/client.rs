@@ -13,13 +13,14 @@ use lon_net::quic::{self, Link, QuicSource, Trust};
 use lon_net::tcp::StreamSource;
 use lon_net::tls::{Protocol, TlsFiles, Unverified};
 use lon_proto::assembly::{Part, Parts};
+use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{
     DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest, Open, ProbeRequest, Stages,
     StartRunRequest, StartRunResponse,
 };
 use lon_proto::{WIRE_VERSION, limits};
-use sut_node::backend::{self, BackendOptions};
+use sut_node::backend::{self, Backend, BackendOptions};
 use sut_node::{ServeConfig, Sockets, serve};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::oneshot;
@@ -38,9 +39,24 @@ pub(crate) fn with_node(
     with_node_and_after(backend, configure, conversation, async |()| {});
 }
 
+/// The same with a backend of one's own.
+pub(crate) fn with_backend(backend: Arc<dyn Backend>, conversation: impl AsyncFnOnce(String)) {
+    serving(backend, |_| {}, conversation, async |()| {});
+}
+
 /// The same, with something to do once the node has ended.
 pub(crate) fn with_node_and_after<T>(
     backend: &str,
+    configure: impl FnOnce(&mut ServeConfig),
+    conversation: impl AsyncFnOnce(String) -> T,
+    after: impl AsyncFnOnce(T),
+) {
+    let backend = backend::open(backend, &BackendOptions::default()).unwrap();
+    serving(backend, configure, conversation, after);
+}
+
+fn serving<T>(
+    backend: Arc<dyn Backend>,
     configure: impl FnOnce(&mut ServeConfig),
     conversation: impl AsyncFnOnce(String) -> T,
     after: impl AsyncFnOnce(T),
@@ -49,12 +65,11 @@ pub(crate) fn with_node_and_after<T>(
     let whole = async {
         let sockets = Sockets::bind("127.0.0.1:0").unwrap();
         let address = sockets.address().to_string();
-        let options = BackendOptions::default();
         let mut config = ServeConfig::new("n1".parse().unwrap());
         configure(&mut config);
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
-        let serving = serve(sockets, config, backend::open(backend, &options).unwrap(), shutdown, || {});
+        let serving = serve(sockets, config, backend, shutdown, || {});
         let talking = async {
             let left = conversation(address).await;
             drop(stop);
@@ -151,6 +166,9 @@ pub(crate) struct Answer {
     pub(crate) id: u64,
     pub(crate) result: Result<Bytes, String>,
     pub(crate) stages: Stages,
+    /// A first token, and no answer yet.
+    pub(crate) is_first: bool,
+    pub(crate) n_tokens: u64,
 }
 
 /// One Dispatch stream without HTTP.
@@ -216,7 +234,7 @@ impl Stream {
         }
     }
 
-    /// The next answer, heartbeats left out.
+    /// The next answer or first token, heartbeats left out.
     pub(crate) async fn answer(&mut self) -> Answer {
         let mut whole = Vec::new();
         loop {
@@ -228,10 +246,12 @@ impl Stream {
             self.got.payload_bytes += message.data.len() as u64;
             whole.extend_from_slice(&message.data);
             if message.last {
-                self.got.samples += 1;
+                let (is_first, n_tokens) = (message.kind() == Kind::First, message.n_tokens);
+                self.got.samples += u64::from(!is_first);
                 let error = message.error;
                 let result = if error.is_empty() { Ok(Bytes::from(whole)) } else { Err(error) };
-                return Answer { id: message.id, result, stages: message.stages.unwrap_or_default() };
+                let (id, stages) = (message.id, message.stages.unwrap_or_default());
+                return Answer { id, result, stages, is_first, n_tokens };
             }
         }
     }

@@ -5,4 +5,5 @@ mod client;
 mod codecs;
 mod counters;
 mod probe;
+mod streaming;
 mod threads;

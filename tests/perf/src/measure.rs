@@ -14,7 +14,7 @@ use crate::process::{Place, Starter};
 use crate::product::{self, Programs, Run, Spec};
 use crate::reference::{iperf, tls};
 use crate::report::show;
-use crate::row::{Cpu, Figure, LARGE, Ours, Outcome, Reference, Row, SMALL, Transport};
+use crate::row::{Cpu, Figure, LARGE, Model, Ours, Outcome, Reference, Row, SMALL, Transport};
 use crate::search::Search;
 
 mod soak;
@@ -31,6 +31,12 @@ const FIRST_GUESS: f64 = 1_000.0;
 const FIRST_RATE: f64 = 50e3;
 const COARSE: f64 = 2.0;
 const FINE: f64 = 1.15;
+/// A model's figures need longer: an inference of a large one takes tens of milliseconds.
+const MODEL_SECONDS: u64 = 10;
+const FIRST_GUESS_OF_MODELS: f64 = 64.0;
+/// What batches of one can do, nearly, and the p99 that all batches must hold.
+const FIRST_BATCHING_RATE: f64 = 600.0;
+const BATCHING_LATENCY_MS: u32 = 20;
 /// Limits of a rate that holds, ns.
 const LARGEST_LAG_NS: f64 = 1e6;
 const LARGEST_LATENCY_MS: u32 = 10;
@@ -128,6 +134,11 @@ fn reference(context: &Context, reference: Reference, known: &mut Known) -> Resu
         }
         Reference::Iperf => iperf::goodput(&context.starter, SECONDS, PATIENCE),
         Reference::OneNode => Ok(nodes(context, 1, known)?.value),
+        Reference::Bench(model) => {
+            let (programs, folder) = (&context.programs, context.folder.path());
+            product::bench(&context.starter, programs, folder, &model_spec(model)?, MODEL_SECONDS)
+        }
+        Reference::BatchOne => Ok(batching(context, 1, &mut None)?.value),
         Reference::FirstTenth => bail!("the soak measures its own reference"),
     }
 }
@@ -169,6 +180,8 @@ fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
         }
         Ours::Lag { rate } => lag(context, rate),
         Ours::Nodes(count) => nodes(context, count, known),
+        Ours::Model(model) => offline_for(context, &model_spec(model)?, known, MODEL_SECONDS as f64),
+        Ours::Batching(most) => batching(context, most, &mut known.server_rate),
         Ours::Soak => bail!("the soak has no rounds"),
     }
 }
@@ -195,9 +208,55 @@ fn server(rate: f64) -> Spec {
     Spec::new("Server", SMALL, set)
 }
 
+/// The largest rate whose p99 holds, of a backend that takes 1 ms for a batch and 50 us for each sample in it.
+fn batching(context: &Context, max_batch: u32, known: &mut Option<f64>) -> Result<Figure> {
+    let spec = |rate: f64| Spec {
+        backend: "synthetic:base=1ms,per_sample=50us".to_owned(),
+        max_batch,
+        set: format!(
+            "target_qps={rate:.0},target_latency={BATCHING_LATENCY_MS},min_query_count=1,min_duration={:.0}",
+            SECONDS * 1e3
+        ),
+        ..Spec::new("Server", SMALL, String::new())
+    };
+    let first_rate = FIRST_BATCHING_RATE * f64::from(max_batch.min(4));
+    let holds = |run: &Run| {
+        let is_in_time = run.number("/latency_ns/p99")? <= f64::from(BATCHING_LATENCY_MS) * 1e6;
+        Ok(is_in_time && run.number("/counts/issued")? == run.number("/counts/completed")?)
+    };
+    largest_rate(context, known, first_rate, &spec, &holds)
+}
+
+/// A node that runs the model, and samples for it.
+fn model_spec(model: Model) -> Result<Spec> {
+    let (path, dataset) = match model {
+        Model::Digits => {
+            let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+            (repository.join("loadgen-node/qsl/digits/digits.onnx"), "synthetic:u8[1,8,8]x64")
+        }
+        Model::Resnet50 => {
+            let folder = std::env::var_os("LON_TEST_MODELS");
+            let folder = folder.context("set LON_TEST_MODELS to the folder that tests/models/make.py wrote")?;
+            (PathBuf::from(folder).join("resnet50.onnx"), "synthetic:f32[3,224,224]x64")
+        }
+    };
+    let backend = format!("onnx:{}", path.display());
+    Ok(Spec { backend, dataset: Some(dataset), ..Spec::new("Offline", SMALL, String::new()) })
+}
+
 fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
-    let mut search = match known.server_rate {
-        None => Search::new(FIRST_RATE, COARSE),
+    largest_rate(context, &mut known.server_rate, FIRST_RATE, &server, &holds)
+}
+
+fn largest_rate(
+    context: &Context,
+    known: &mut Option<f64>,
+    first_rate: f64,
+    spec: &dyn Fn(f64) -> Spec,
+    holds: &dyn Fn(&Run) -> Result<bool>,
+) -> Result<Figure> {
+    let mut search = match *known {
+        None => Search::new(first_rate, COARSE),
         Some(rate) => Search::new(rate, FINE),
     };
     let (mut cpu, mut reasons) = (Cpu::default(), String::new());
@@ -205,7 +264,7 @@ fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
         // A second chance: what another program did to one run says nothing of the rate.
         let mut held = None;
         for _ in 0..2 {
-            let run = context.run(&server(rate))?;
+            let run = context.run(&spec(rate))?;
             if holds(&run)? {
                 held = Some(run.cpu);
                 break;
@@ -217,7 +276,7 @@ fn server_rate(context: &Context, known: &mut Known) -> Result<Figure> {
         search.record(rate, held.is_some());
     }
     let rate = search.best().with_context(|| format!("no rate holds: {reasons}"))?;
-    known.server_rate = Some(rate);
+    *known = Some(rate);
     Ok(Figure { value: rate, cpu })
 }
 
@@ -229,6 +288,13 @@ fn holds(run: &Run) -> Result<bool> {
 
 /// Samples per second.
 fn offline(context: &Context, spec: &Spec, known: &mut Known) -> Result<Figure> {
+    offline_for(context, spec, known, SECONDS)
+}
+
+/// Samples per second, over about so many seconds.
+fn offline_for(context: &Context, spec: &Spec, known: &mut Known, seconds: f64) -> Result<Figure> {
+    // A model may take seconds for what costs others nothing.
+    let first_guess = if spec.dataset.is_some() { FIRST_GUESS_OF_MODELS } else { FIRST_GUESS };
     let expected = known.offline.iter().find(|(nodes, _)| *nodes == spec.nodes).map(|&(_, rate)| rate);
     let run = |samples: f64| -> Result<Figure> {
         let set = format!("target_qps={samples:.0},min_duration=1000,min_query_count=1");
@@ -238,9 +304,9 @@ fn offline(context: &Context, spec: &Spec, known: &mut Known) -> Result<Figure> 
     let expected = match expected {
         Some(rate) => rate,
         // Twice: the first run is short, and so says little.
-        None => run((run(FIRST_GUESS)?.value * SECONDS / 5.0).max(FIRST_GUESS))?.value,
+        None => run((run(first_guess)?.value * seconds / 5.0).max(first_guess))?.value,
     };
-    let figure = run(expected * SECONDS)?;
+    let figure = run(expected * seconds)?;
     known.offline.retain(|(nodes, _)| *nodes != spec.nodes);
     known.offline.push((spec.nodes, figure.value));
     Ok(figure)
@@ -249,7 +315,7 @@ fn offline(context: &Context, spec: &Spec, known: &mut Known) -> Result<Figure> 
 fn nodes(context: &Context, count: usize, known: &mut Known) -> Result<Figure> {
     let spec = Spec {
         nodes: count,
-        backend: "synthetic:constant=2ms",
+        backend: "synthetic:constant=2ms".to_owned(),
         workers: 8,
         ..Spec::new("Offline", SMALL, String::new())
     };

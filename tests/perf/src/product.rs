@@ -50,8 +50,12 @@ pub(crate) struct Spec {
     pub(crate) busy_poll: bool,
     /// Nodes, and what they run.
     pub(crate) nodes: usize,
-    pub(crate) backend: &'static str,
+    pub(crate) backend: String,
     pub(crate) workers: u32,
+    /// Samples in an inference at most.
+    pub(crate) max_batch: u32,
+    /// Another dataset than bytes of that size.
+    pub(crate) dataset: Option<&'static str>,
     /// Whether the processes are held on separate cores.
     pub(crate) is_pinned: bool,
 }
@@ -67,8 +71,10 @@ impl Spec {
             tls: false,
             busy_poll: false,
             nodes: 1,
-            backend: "null",
+            backend: "null".to_owned(),
             workers: 1,
+            max_batch: 8,
+            dataset: None,
             is_pinned: false,
         }
     }
@@ -109,6 +115,19 @@ impl Run {
     }
 }
 
+/// Samples/s of a backend in process, as `sut-node bench` measures it.
+pub(crate) fn bench(starter: &Starter, programs: &Programs, folder: &Path, spec: &Spec, seconds: u64) -> Result<f64> {
+    let file = folder.join("bench.json");
+    let mut command = Command::new(&programs.sut_node);
+    command.args(["bench", "--backend", &spec.backend]).arg("--json").arg(&file);
+    command.args([format!("--max-batch={}", spec.max_batch), format!("--workers={}", spec.workers)]);
+    command.arg(format!("--seconds={seconds}"));
+    starter.start(&mut command, Place::Anywhere)?.wait(PATIENCE)?.expect_code(&[0])?;
+    let result: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+    let rate = result.pointer("/throughput/samples_per_s").and_then(Value::as_f64);
+    rate.context("sut-node bench gave no rate")
+}
+
 /// SUT nodes that serve and the LoadGen node that drives them.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -129,8 +148,9 @@ pub(crate) fn start(
     let mut addresses = Vec::new();
     for number in 1..=spec.nodes {
         let mut command = Command::new(&programs.sut_node);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--backend", spec.backend]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--backend", &spec.backend]);
         command.args([format!("--node=N{number}"), format!("--workers={}", spec.workers)]);
+        command.args([format!("--max-batch={}", spec.max_batch)]);
         if spec.tls {
             command.arg("--tls-cert").arg(&tls.certificate).arg("--tls-key").arg(&tls.key);
         }
@@ -147,7 +167,8 @@ pub(crate) fn start(
     let mut command = Command::new(&programs.loadgen_node);
     command.args(["run", "--benchmark", "synthetic", "--scenario", spec.scenario, "--set", &spec.set]);
     command.args(["--sut", &addresses.join(","), "--transport", spec.transport.name()]);
-    command.arg("--dataset").arg(format!("synthetic:u8[{}]x64", spec.size)).arg("--out").arg(&out);
+    let dataset = spec.dataset.map_or_else(|| format!("synthetic:u8[{}]x64", spec.size), str::to_owned);
+    command.arg("--dataset").arg(dataset).arg("--out").arg(&out);
     if spec.tls {
         command.arg("--tls-ca").arg(&tls.authority);
     }

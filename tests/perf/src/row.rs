@@ -63,6 +63,10 @@ pub(crate) enum Reference {
     Iperf,
     /// Ours with a single node.
     OneNode,
+    /// The same backend in process, without a network: `sut-node bench`.
+    Bench(Model),
+    /// Ours with batches of one.
+    BatchOne,
     /// The beginning of the very same run.
     FirstTenth,
 }
@@ -80,8 +84,21 @@ pub(crate) enum Ours {
     Lag { rate: u32 },
     /// Offline against several nodes that take their time.
     Nodes(usize),
+    /// Offline on a model.
+    Model(Model),
+    /// Server: the largest rate that holds its p99 with batches of so many.
+    Batching(u32),
     /// Server, for long.
     Soak,
+}
+
+/// A model, and how nodes run it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Model {
+    /// The one in the repository.
+    Digits,
+    /// The shape of ResNet50, as tests/models/make.py writes it; LON_TEST_MODELS names the folder.
+    Resnet50,
 }
 
 /// How queries travel.

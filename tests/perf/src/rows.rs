@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::args::Kind;
-use crate::row::{Goal, IMAGE, LARGE, Ours, Reference, Row, SMALL, Transport, Unit};
+use crate::row::{Goal, IMAGE, LARGE, Model, Ours, Reference, Row, SMALL, Transport, Unit};
 
 /// All rows that are measured unless others are asked for, and the soak last.
 pub(crate) fn all() -> Vec<Row> {
@@ -62,6 +62,33 @@ pub(crate) fn all() -> Vec<Row> {
             reference: Reference::OneNode,
             ours: Ours::Nodes(4),
             goal: AtLeast(3.8),
+        },
+        Row {
+            name: "resnet50-bench",
+            what: "Offline rate of a network of ResNet50's shape (LON_TEST_MODELS), gRPC, batches of 8; against the same \
+                   backend in process (sut-node bench)",
+            unit: Unit::Rate,
+            reference: Reference::Bench(Model::Resnet50),
+            ours: Ours::Model(Model::Resnet50),
+            goal: AtLeast(0.97),
+        },
+        Row {
+            name: "digits-bench",
+            what: "Offline rate of the digits model, gRPC, batches of 8; against the same backend in process (sut-node \
+                   bench); no goal",
+            unit: Unit::Rate,
+            reference: Reference::Bench(Model::Digits),
+            ours: Ours::Model(Model::Digits),
+            goal: AtLeast(0.0),
+        },
+        Row {
+            name: "batching",
+            what: "largest Server rate with a p99 of 20 ms at most (synthetic:base=1ms,per_sample=50us, batches up to 32); \
+                   against batches of 1",
+            unit: Unit::Rate,
+            reference: Reference::BatchOne,
+            ours: Ours::Batching(32),
+            goal: AtLeast(3.0),
         },
         Row {
             name: "soak",

@@ -5,7 +5,7 @@ const FINE_ENOUGH: f64 = 1.05;
 /// Steps outwards grow to this factor.
 const LARGEST_STEP: f64 = 2.0;
 /// Rates that nothing here can be so slow or so fast as to need.
-const SLOWEST: f64 = 1_000.0;
+const SLOWEST: f64 = 100.0;
 const FASTEST: f64 = 50e6;
 
 /// A search, told of each trial.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lon_proto::codec::{EncodeError, InflateError};
 use lon_proto::sample::Mismatch;
 
+use crate::kserve::RequestError;
 use crate::source::ReadError;
 use crate::sums::SumError;
 use crate::synthetic::SyntheticError;
@@ -95,6 +96,16 @@ pub enum DatasetError {
         index: usize,
         /// Why not.
         source: InflateError,
+    },
+    /// A sample that cannot be made into a request to a server.
+    #[error("sample {index} of {dataset}: {source}")]
+    Request {
+        /// The dataset.
+        dataset: String,
+        /// Which sample.
+        index: usize,
+        /// Why not.
+        source: RequestError,
     },
     /// An index beyond the end.
     #[error("{dataset} has {count} samples, there is no sample {index}")]

@@ -3,11 +3,14 @@
 //! The samples of a batch that have the same shape run together, as one tensor per input. Samples differ in shape only
 //! where the model leaves a size free; those run in groups. Nothing is padded.
 
-use bytes::{Bytes, BytesMut};
+use std::time::{Duration, Instant};
 
-use super::super::{InferError, Sample, Worker};
-use super::engine::{BatchInput, BatchOutput, Session};
-use super::model::Model;
+use bytes::Bytes;
+
+use super::super::{Aside, InferError, Sample, Worker};
+use super::engine::{BatchInput, Session};
+use super::model::{InputOrder, Model};
+use crate::pipeline::post::{self, Postprocess};
 use crate::tensor::{Dims, Tensor, TensorSpec};
 
 /// A sample larger than any node accepts is not worth inventing, whatever a model file says.
@@ -15,13 +18,23 @@ const MAX_ZEROS_BYTES: u64 = 1 << 30;
 
 pub(super) struct OnnxWorker {
     model: Model,
+    /// The order of a sample's tensors.
+    order: InputOrder,
     session: Box<dyn Session>,
     engine: String,
+    postprocess: Postprocess,
+    aside: Aside,
 }
 
 impl OnnxWorker {
-    pub(super) fn new(model: Model, session: Box<dyn Session>, engine: &str) -> OnnxWorker {
-        OnnxWorker { model, session, engine: engine.to_owned() }
+    pub(super) fn new(
+        model: Model,
+        order: InputOrder,
+        session: Box<dyn Session>,
+        engine: &str,
+        postprocess: Postprocess,
+    ) -> OnnxWorker {
+        OnnxWorker { model, order, session, engine: engine.to_owned(), postprocess, aside: Aside::default() }
     }
 
     /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
@@ -42,23 +55,28 @@ impl OnnxWorker {
             let len = elements.checked_mul(spec.dtype.size() as u64).filter(|&len| len <= MAX_ZEROS_BYTES)?;
             Tensor::new(spec.dtype, &dims, vec![0; len as usize].into()).ok()
         };
-        let tensors = self.model.inputs.iter().map(tensor).collect::<Option<_>>()?;
+        let tensors = self.order.signature.iter().map(tensor).collect::<Option<_>>()?;
         Some(Sample { bytes: Bytes::new(), tensors })
     }
 
-    /// One run of samples that all fit and have the same shape.
-    fn run(&mut self, batch: &[&Sample]) -> Result<Vec<Bytes>, String> {
+    /// One run of samples that all fit and have the same shape: their answers, and which of them hold a NaN.
+    fn run(&mut self, batch: &[&Sample]) -> Result<(Vec<Bytes>, Vec<bool>), String> {
         let inputs: Vec<BatchInput<'_>> = (0..self.model.inputs.len()).map(|input| self.gather(input, batch)).collect();
         let outputs = self.session.run(&inputs)?;
         if outputs.len() != self.model.outputs.len() {
             return Err(format!("{} outputs came, {} were due", outputs.len(), self.model.outputs.len()));
         }
-        split(outputs, batch.len())
+        let began = Instant::now();
+        let mut nan = vec![false; batch.len()];
+        outputs.iter().for_each(|output| post::mark_nan(output, &mut nan));
+        let answers = self.postprocess.answers(outputs, &self.model.outputs, batch.len())?;
+        self.aside.postprocess += began.elapsed();
+        Ok((answers, nan))
     }
 
     fn gather<'s>(&self, input: usize, batch: &[&'s Sample]) -> BatchInput<'s> {
         let spec = &self.model.inputs[input];
-        let tensors = batch.iter().filter_map(|sample| sample.tensors.get(input));
+        let tensors = batch.iter().filter_map(|sample| sample.tensors.get(self.order.places[input]));
         let own = tensors.clone().next().and_then(|tensor| spec.sample_dims(tensor)).unwrap_or_default();
         let leading = spec.has_batch_dim().then_some(batch.len());
         let dims = leading.into_iter().chain(own.iter().map(|&dim| dim as usize)).collect();
@@ -68,7 +86,7 @@ impl OnnxWorker {
     /// Whether two samples that fit can be in one run.
     fn same_shape(&self, one: &Sample, other: &Sample) -> bool {
         let dims = |sample: &Sample| {
-            let pairs = self.model.inputs.iter().zip(&sample.tensors);
+            let pairs = self.order.signature.iter().zip(&sample.tensors);
             pairs.map(|(spec, tensor)| spec.sample_dims(tensor).map(<[u32]>::to_vec)).collect::<Vec<_>>()
         };
         !self.model.has_free_dims() || dims(one) == dims(other)
@@ -80,7 +98,10 @@ impl OnnxWorker {
             let (now, later) = group.split_at(self.session.sizes().largest(group.len()));
             let samples: Vec<&Sample> = now.iter().map(|&number| &batch[number]).collect();
             match self.run(&samples) {
-                Ok(results) => now.iter().zip(results).for_each(|(&number, bytes)| answers[number] = Some(Ok(bytes))),
+                Ok((results, nan)) => {
+                    now.iter().zip(results).for_each(|(&number, bytes)| answers[number] = Some(Ok(bytes)));
+                    self.aside.nan.extend(now.iter().zip(nan).filter_map(|(&number, nan)| nan.then_some(number)));
+                }
                 // Values can make a run fail too (an index out of range): only the sample that has them shall fail.
                 Err(_) if now.len() > 1 => now.iter().for_each(|&number| self.run_group(batch, &[number], answers)),
                 Err(reason) => {
@@ -97,10 +118,12 @@ type Answer = Result<Bytes, InferError>;
 
 impl Worker for OnnxWorker {
     fn infer(&mut self, batch: &[Sample]) -> Vec<Answer> {
+        self.aside.postprocess = Duration::ZERO;
+        self.aside.nan.clear();
         let mut answers: Vec<Option<Answer>> = vec![None; batch.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, sample) in batch.iter().enumerate() {
-            if let Err(mismatch) = self.model.inputs.accepts(&sample.tensors) {
+            if let Err(mismatch) = self.order.signature.accepts(&sample.tensors) {
                 answers[number] = Some(Err(mismatch.into()));
                 continue;
             }
@@ -115,45 +138,8 @@ impl Worker for OnnxWorker {
         // Every sample was either refused or in a group.
         answers.into_iter().flatten().collect()
     }
-}
 
-/// Cuts the outputs of a batch along their leading dimension and joins, per sample, what belongs to it.
-fn split(outputs: Vec<BatchOutput>, batch: usize) -> Result<Vec<Bytes>, String> {
-    let uneven = |output: &&BatchOutput| batch > 1 && output.dims.first() != Some(&batch);
-    if let Some(output) = outputs.iter().find(uneven) {
-        let dims = &output.dims;
-        return Err(format!("an output of shape {dims:?} cannot be cut into {batch} answers (run with --max-batch 1)"));
-    }
-    let mut whole: Vec<Bytes> = outputs.into_iter().map(|output| output.data.into()).collect();
-    let lens: Vec<usize> = whole.iter().map(|data| data.len() / batch).collect();
-    let mut answer = |_| match &mut whole[..] {
-        [only] => only.split_to(lens[0]),
-        several => {
-            let mut joined = BytesMut::with_capacity(lens.iter().sum());
-            several.iter_mut().zip(&lens).for_each(|(data, &len)| joined.extend_from_slice(&data.split_to(len)));
-            joined.freeze()
-        }
-    };
-    Ok((0..batch).map(&mut answer).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn output(dims: &[usize], data: &'static [u8]) -> BatchOutput {
-        BatchOutput { dims: dims.to_vec(), data: data.to_vec() }
-    }
-
-    #[test]
-    fn outputs_are_cut_and_joined_per_sample() {
-        let one = split(vec![output(&[3, 2], b"aabbcc")], 3).unwrap();
-        assert_eq!(one, [&b"aa"[..], b"bb", b"cc"]);
-        let two = split(vec![output(&[2], b"xy"), output(&[2, 2], b"1122")], 2).unwrap();
-        assert_eq!(two, [&b"x11"[..], b"y22"]);
-        // Alone, a sample owns everything, whatever its shape.
-        assert_eq!(split(vec![output(&[5], b"abcde"), output(&[], b"f")], 1).unwrap(), [&b"abcdef"[..]]);
-        let error = split(vec![output(&[4, 2], b"aabbccdd")], 2).unwrap_err();
-        assert!(error.contains("[4, 2]") && error.contains("--max-batch 1"), "{error}");
+    fn aside(&self) -> &Aside {
+        &self.aside
     }
 }

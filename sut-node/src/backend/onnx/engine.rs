@@ -71,11 +71,7 @@ pub(super) struct BatchInput<'s> {
     pub(super) parts: Vec<&'s [u8]>,
 }
 
-/// One output of a batch, little-endian.
-pub(super) struct BatchOutput {
-    pub(super) dims: Vec<usize>,
-    pub(super) data: Vec<u8>,
-}
+pub(super) use crate::pipeline::post::Output as BatchOutput;
 
 #[cfg(test)]
 mod tests {

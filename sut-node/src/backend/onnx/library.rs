@@ -18,6 +18,11 @@ impl Library {
     pub(super) fn unusable(&self, reason: impl Into<String>) -> OnnxError {
         OnnxError::Library { path: self.path.clone(), origin: self.origin, reason: reason.into() }
     }
+
+    /// It works, but not for what is asked of it.
+    pub(super) fn unusable_for(&self, reason: impl Into<String>) -> OnnxError {
+        OnnxError::Provider { path: self.path.clone(), reason: reason.into() }
+    }
 }
 
 /// The library to use; `None`: the embedded engine is to be used instead.

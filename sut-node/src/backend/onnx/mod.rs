@@ -6,22 +6,30 @@
 //! engine  ── what both engines are to the rest: tensors of a batch in, tensors of a batch out
 //! ort, tract
 //! batch   ── samples -> one batch -> answers (the Worker)
+//! decoder ── samples -> tokens, with a cache (the Streamer), for models that have one
 //! ```
 //!
 //! The signature is read from the model file itself, so it is the same whatever runs the model, and known before
 //! anything has run.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use self::batch::OnnxWorker;
+use self::decoder::{Decoder, Layout};
 use self::engine::Engine;
-use self::model::Model;
-use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Input, OnnxEngine, Worker};
+use self::model::{InputOrder, Model};
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, OnnxEngine, TokenOptions};
+use crate::pipeline::post::{Postprocess, PostprocessError};
+use crate::tensor::{DType, Signature, TensorSpec};
 
 mod batch;
+mod decoder;
 mod engine;
+mod ep;
 mod library;
 mod model;
 mod ort;
@@ -32,6 +40,10 @@ pub struct Onnx {
     info: BackendInfo,
     model: Model,
     engine: Box<dyn Engine>,
+    order: InputOrder,
+    postprocess: Postprocess,
+    /// Of a model that decodes token by token.
+    decoder: Option<(Arc<Layout>, TokenOptions)>,
 }
 
 impl Onnx {
@@ -57,20 +69,56 @@ impl Onnx {
         let sha256 = model::sha256(&bytes);
         let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: sha256.clone(), reason };
         let (model, proto) = Model::parse(&bytes).map_err(unusable)?;
+        let layout = Layout::of(&model).transpose().map_err(unusable)?;
         let engine: Box<dyn Engine> = match library::locate(options.engine)? {
             Some(library) => Box::new(ort::OnnxRuntime::new(&library, &model, bytes, options)?),
+            None if options.provider.is_some() => return Err(OnnxError::ProviderOfTract),
             None => Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?),
         };
-        model.warn_about_batches(name, options.max_batch);
+        if layout.is_none() {
+            model.warn_about_batches(name, options.max_batch);
+        }
+        let decoder = layout.map(|layout| (Arc::new(layout), options.tokens));
+        if decoder.is_some() && options.postprocess != Postprocess::None {
+            return Err(OnnxError::PostprocessOfTokens(options.postprocess));
+        }
+        if decoder.is_some() && !options.inputs.is_empty() {
+            return Err(OnnxError::InputsOfTokens);
+        }
+        let order = InputOrder::new(&model.inputs, &options.inputs).map_err(|reason| OnnxError::Inputs {
+            model: name.to_owned(),
+            inputs: model.inputs.to_string(),
+            reason,
+        })?;
+        let outputs = options.postprocess.outputs(&model.outputs)?;
         let info = BackendInfo {
             engine: engine.name().to_owned(),
             model: name.to_owned(),
             model_sha256: Some(sha256),
-            inputs: model.inputs.clone(),
-            outputs: model.outputs.clone(),
+            inputs: order.signature.clone(),
+            outputs,
         };
-        Ok(Onnx { info, model, engine })
+        let info = match &decoder {
+            Some((layout, tokens)) => decodes(info, layout, tokens),
+            None => info,
+        };
+        Ok(Onnx { info, model, engine, order, postprocess: options.postprocess, decoder })
     }
+}
+
+/// What is said of a model that decodes: tokens in, tokens out. What a sample holds is not told, since a signature has no
+/// word for a tensor that may be left out; samples that do not fit fail with the reason.
+fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> BackendInfo {
+    let (slots, context, bytes) = (tokens.slots, tokens.max_context, layout.bytes_per_token());
+    tracing::info!(
+        "{} decodes {slots} samples at one time for each worker, {}; their caches take up to {} MB ({context} tokens \
+         of {bytes} bytes each)",
+        info.model,
+        if layout.is_batched() { "all in one run" } else { "one by one" },
+        (slots.get() * context.get()).saturating_mul(bytes) / 1_000_000,
+    );
+    let answer = TensorSpec { name: "tokens".to_owned(), dtype: DType::I64, dims: vec![None, None] };
+    BackendInfo { inputs: Signature::default(), outputs: Signature::new(vec![answer]), ..info }
 }
 
 impl Backend for Onnx {
@@ -90,7 +138,11 @@ impl Backend for Onnx {
         self.engine.threads()
     }
 
-    fn worker(&self) -> Result<Box<dyn Worker>, BackendError> {
+    fn slots(&self) -> Option<NonZeroUsize> {
+        self.decoder.as_ref().map(|(_, tokens)| tokens.slots)
+    }
+
+    fn worker(&self) -> Result<Half, BackendError> {
         let cannot_run = |batch, reason| OnnxError::CannotRun {
             engine: self.info.engine.clone(),
             model: self.info.model.clone(),
@@ -100,9 +152,15 @@ impl Backend for Onnx {
             hint: self.engine.hint(),
         };
         let session = self.engine.session().map_err(|reason| cannot_run(1, reason))?;
-        let mut worker = OnnxWorker::new(self.model.clone(), session, &self.info.engine);
+        if let Some((layout, tokens)) = &self.decoder {
+            let mut decoder = Decoder::new(Arc::clone(layout), session, &self.info.engine, *tokens);
+            decoder.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
+            return Ok(Half::Stream(Box::new(decoder)));
+        }
+        let mut worker =
+            OnnxWorker::new(self.model.clone(), self.order.clone(), session, &self.info.engine, self.postprocess);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
-        Ok(Box::new(worker))
+        Ok(Half::Batch(Box::new(worker)))
     }
 }
 
@@ -115,6 +173,25 @@ impl std::fmt::Debug for Onnx {
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OnnxError {
+    /// The inputs that are named are not the model's.
+    #[error("--inputs does not fit {model}: {reason} (its inputs are {inputs})")]
+    Inputs {
+        /// The model.
+        model: String,
+        /// What it takes.
+        inputs: String,
+        /// Which name is wrong.
+        reason: String,
+    },
+    /// The inputs of a decoder are not the sample's tensors.
+    #[error("--inputs is not for a model that answers token by token")]
+    InputsOfTokens,
+    /// Tokens are answered as they are.
+    #[error("--postprocess {0} is not for a model that answers token by token")]
+    PostprocessOfTokens(Postprocess),
+    /// Its outputs do not allow the post-processing.
+    #[error(transparent)]
+    Postprocess(#[from] PostprocessError),
     /// The model, or the list of sums beside it, cannot be read.
     #[error("cannot read {path}: {cause}")]
     Read {
@@ -177,6 +254,20 @@ pub enum OnnxError {
         /// What is wrong.
         reason: String,
     },
+    /// ONNX Runtime's library does not have the execution provider that was asked for.
+    #[error("ONNX Runtime's library {path} will not do: {reason}")]
+    Provider {
+        /// Which file.
+        path: PathBuf,
+        /// What it has not, and what it has.
+        reason: String,
+    },
+    /// An execution provider was asked for, and the embedded engine would run the model.
+    #[error(
+        "execution providers (--ep) are ONNX Runtime's, and the embedded tract would run this model: set \
+         ORT_DYLIB_PATH to the path of libonnxruntime.so, or leave --ep out"
+    )]
+    ProviderOfTract,
     /// ONNX Runtime was asked for and is not there.
     #[error(
         "ONNX Runtime's library was not found: set ORT_DYLIB_PATH to the path of libonnxruntime.so, or put it beside \

@@ -103,6 +103,38 @@ impl Model {
     }
 }
 
+/// The order in which samples have the inputs.
+#[derive(Clone, Debug)]
+pub(super) struct InputOrder {
+    /// The inputs in that order.
+    pub(super) signature: Signature,
+    /// For each input of the model, its place in a sample.
+    pub(super) places: Vec<usize>,
+}
+
+impl InputOrder {
+    /// The order that is named; that of the model when no names are given. The error is a clause that says which name
+    /// is wrong.
+    pub(super) fn new(inputs: &Signature, names: &[String]) -> Result<InputOrder, String> {
+        if names.is_empty() {
+            return Ok(InputOrder { signature: inputs.clone(), places: (0..inputs.len()).collect() });
+        }
+        let find = |name: &String| {
+            inputs.iter().find(|spec| spec.name == *name).cloned().ok_or_else(|| format!("it has no input '{name}'"))
+        };
+        let signature = Signature::new(names.iter().map(find).collect::<Result<_, _>>()?);
+        let place = |spec: &TensorSpec| {
+            let mut places = (0..names.len()).filter(|&place| names[place] == spec.name);
+            match (places.next(), places.next()) {
+                (Some(place), None) => Ok(place),
+                (None, _) => Err(format!("its input '{}' is not named", spec.name)),
+                (Some(_), Some(_)) => Err(format!("its input '{}' is named twice", spec.name)),
+            }
+        };
+        Ok(InputOrder { signature, places: inputs.iter().map(place).collect::<Result<_, _>>()? })
+    }
+}
+
 /// An input or output with the names of its free dimensions.
 struct Port {
     spec: TensorSpec,
@@ -190,6 +222,20 @@ mod tests {
         let error = batching(&[port("x", &[(1, ""), (4, "")])], &[free("y", "N")]).unwrap_err();
         assert_eq!(error, "'x f32[1,4]' has no free leading dimension");
         assert!(batching(&[port("x", &[])], &[free("y", "N")]).is_err());
+    }
+
+    #[test]
+    fn inputs_are_put_in_the_order_of_their_names() {
+        let inputs = Signature::new(["a", "b", "c"].map(|name| port(name, &[(-1, ""), (4, "")]).spec).to_vec());
+        let order = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            InputOrder::new(&inputs, &names).map(|order| (order.signature[0].name.clone(), order.places))
+        };
+        assert_eq!(order(&[]), Ok(("a".to_owned(), vec![0, 1, 2])));
+        assert_eq!(order(&["c", "a", "b"]), Ok(("c".to_owned(), vec![1, 2, 0])));
+        assert_eq!(order(&["a", "b", "mask"]), Err("it has no input 'mask'".to_owned()));
+        assert_eq!(order(&["a", "b"]), Err("its input 'c' is not named".to_owned()));
+        assert_eq!(order(&["a", "b", "c", "b"]), Err("its input 'b' is named twice".to_owned()));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tract_onnx::prelude::f16;
 use super::super::BackendOptions;
 use super::OnnxError;
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
+use super::ep;
 use super::library::{self, Library};
 use super::model::Model;
 use crate::tensor::DType;
@@ -41,12 +42,18 @@ impl OnnxRuntime {
     ) -> Result<OnnxRuntime, OnnxError> {
         let environment = environment(&library.path).map_err(|reason| library.unusable(reason))?;
         let version = library::version(&library.path).unwrap_or_else(|| "of unknown version".to_owned());
-        let name = format!("onnxruntime {version}");
-        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: *options })
+        let mut name = format!("onnxruntime {version}");
+        if let Some(provider) = options.provider {
+            ep::check(provider).map_err(|reason| library.unusable_for(reason))?;
+            name = format!("{name} on {provider}");
+        }
+        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: options.clone() })
     }
 
     fn open(&self) -> ort::Result<OrtSession> {
+        let provider = ep::dispatch(self.options.provider);
         OrtSession::builder(&self.environment)?
+            .with_execution_providers(provider.as_slice())?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
             .with_intra_threads(self.options.threads.get())?
             // Idle threads that spin gain nothing measurable here and take cores from the network threads.
@@ -174,17 +181,17 @@ fn typed_input<T: Element<N>, const N: usize>(dims: &[usize], parts: &[&[u8]]) -
 }
 
 fn output(dtype: DType, value: &DynValue) -> ort::Result<BatchOutput> {
-    with_type!(dtype, typed_output(value))
+    with_type!(dtype, typed_output(dtype, value))
 }
 
-fn typed_output<T: Element<N>, const N: usize>(value: &DynValue) -> ort::Result<BatchOutput> {
+fn typed_output<T: Element<N>, const N: usize>(dtype: DType, value: &DynValue) -> ort::Result<BatchOutput> {
     let (shape, elements) = value.try_extract_tensor::<T>()?;
     let mut data = vec![0; elements.len() * N];
     for (bytes, &element) in data.as_chunks_mut().0.iter_mut().zip(elements) {
         *bytes = element.write();
     }
     // Sizes of what lies in memory are not negative.
-    Ok(BatchOutput { dims: shape.iter().map(|&dim| dim as usize).collect(), data })
+    Ok(BatchOutput { dtype, dims: shape.iter().map(|&dim| dim as usize).collect(), data })
 }
 
 /// An element type and its `N` little-endian bytes.

@@ -11,6 +11,9 @@ use super::super::{InferError, Sample};
 use super::*;
 use crate::tensor::{DType, Tensor};
 
+mod around;
+mod generated;
+
 fn digits_file(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../loadgen-node/qsl/digits")).join(name)
 }
@@ -43,7 +46,7 @@ impl Digits {
         let backend = Onnx::open(&digits_file("digits.onnx"), &options(engine, max_batch)).unwrap();
         assert_eq!(backend.info().inputs.to_string(), "image u8[N,1,8,8]");
         assert_eq!(backend.info().outputs.to_string(), "logits f32[N,10]");
-        let mut worker = backend.worker().unwrap();
+        let mut worker = backend.worker().unwrap().batch().unwrap();
         let answers = self.samples.chunks(max_batch).flat_map(|batch| worker.infer(batch));
         let predictions: Vec<usize> = answers.map(|answer| largest(&answer.unwrap())).collect();
         let right = predictions.iter().zip(&self.labels).filter(|(got, label)| **got as i64 == **label).count();
@@ -86,7 +89,7 @@ fn onnx_runtime_reads_digits_as_tract_does() {
 #[test]
 fn a_sample_that_does_not_fit_fails_alone() {
     let backend = Onnx::open(&digits_file("digits.onnx"), &options(OnnxEngine::Tract, 4)).unwrap();
-    let mut worker = backend.worker().unwrap();
+    let mut worker = backend.worker().unwrap().batch().unwrap();
     let good = Digits::load().samples.remove(0);
     let with_batch_dim = sample(&[(DType::U8, &[1, 1, 8, 8], &good.tensors[0].data()[..])]);
     let bad = sample(&[(DType::F32, &[2], &[0; 8])]);
@@ -101,7 +104,7 @@ fn a_sample_that_does_not_fit_fails_alone() {
 #[test]
 fn more_samples_than_asked_for_still_run() {
     let backend = Onnx::open(&digits_file("digits.onnx"), &options(OnnxEngine::Tract, 2)).unwrap();
-    let answers = backend.worker().unwrap().infer(&Digits::load().samples[..7]);
+    let answers = backend.worker().unwrap().batch().unwrap().infer(&Digits::load().samples[..7]);
     assert!(answers.len() == 7 && answers.iter().all(Result::is_ok));
 }
 
@@ -188,7 +191,7 @@ fn identity(dtype: DType, dims: &[&str]) -> Vec<u8> {
 
 fn infer(model: Vec<u8>, engine: OnnxEngine, max_batch: usize, batch: &[Sample]) -> Vec<Vec<u8>> {
     let backend = Onnx::from_bytes("test.onnx", model, &options(engine, max_batch)).unwrap();
-    let answers = backend.worker().unwrap().infer(batch);
+    let answers = backend.worker().unwrap().batch().unwrap().infer(batch);
     answers.into_iter().map(|answer| answer.unwrap().to_vec()).collect()
 }
 
@@ -261,12 +264,13 @@ fn an_operator_nobody_has_is_named(engine: OnnxEngine) {
         vec![value("y", DType::F32, &["N"])],
         vec![node("Frobnicate", &["x"], "y")],
     );
+    let engine_name = if engine == OnnxEngine::Tract { "tract" } else { "onnxruntime" };
     let outcome = |bytes: Vec<u8>| {
         let backend = Onnx::from_bytes("odd.onnx", bytes, &options(engine, 1)).map_err(BackendError::from);
         backend.and_then(|backend| backend.worker()).err().unwrap().to_string()
     };
     let error = outcome(odd.clone());
-    assert!(error.contains("odd.onnx") && error.contains("Frobnicate"), "{error}");
+    assert!(error.contains("odd.onnx") && error.contains("Frobnicate") && error.contains(engine_name), "{error}");
     // An edge from nowhere.
     odd = model(
         vec![value("x", DType::F32, &["N"])],
@@ -281,7 +285,7 @@ fn a_value_that_breaks_a_run_fails_alone(engine: OnnxEngine) {
     gather.ir_version = 8;
     let index = |i: i64| sample(&[(DType::I64, &[], &i.to_le_bytes())]);
     let backend = Onnx::from_bytes("test.onnx", gather.encode_to_vec(), &options(engine, 4)).unwrap();
-    let answers = backend.worker().unwrap().infer(&[index(1), index(99), index(0)]);
+    let answers = backend.worker().unwrap().batch().unwrap().infer(&[index(1), index(99), index(0)]);
     assert_eq!(answers[0].as_deref(), Ok(&b"b"[..]));
     assert!(matches!(&answers[1], Err(InferError::Engine { batch: 1, .. })), "{:?}", answers[1]);
     assert_eq!(answers[2].as_deref(), Ok(&b"a"[..]));

@@ -118,10 +118,19 @@ impl Shared {
             (_, 0) => "batch_of_samples".to_owned(),
             // Plain names only; an expression is a size of its own.
             (Some(name), _) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => name.clone(),
+            // A sum of such names, as caches have it: the past and what is new.
+            (Some(sum), _) if is_sum(sum) => {
+                return sum.split('+').map(|name| TDim::from(model.symbols.sym(name.trim()))).sum();
+            }
             _ => format!("free_{input}_{dim}"),
         };
         TDim::from(model.symbols.sym(&symbol))
     }
+}
+
+fn is_sum(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.contains('+') && text.split('+').all(|name| is_name(name.trim()))
 }
 
 /// tract answers some malformed models, and some values (an index out of range), with a panic. Nothing that a panic
@@ -176,7 +185,7 @@ fn tensor(input: &BatchInput<'_>) -> TractResult<TValue> {
 fn output(dtype: DType, value: &TValue) -> TractResult<BatchOutput> {
     // tract computes with sizes in a type of its own and hands that out where a model returns a shape.
     let tensor = value.cast_to_dt(datum_type(dtype))?;
-    Ok(BatchOutput { dims: tensor.shape().to_vec(), data: tensor.as_bytes().to_vec() })
+    Ok(BatchOutput { dtype, dims: tensor.shape().to_vec(), data: tensor.as_bytes().to_vec() })
 }
 
 fn datum_type(dtype: DType) -> DatumType {

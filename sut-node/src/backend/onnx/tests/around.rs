@@ -1,0 +1,114 @@
+//! What stands around a run: providers, what is made of outputs, and what is found in them.
+
+use super::*;
+
+fn open_error(bytes: Vec<u8>, options: &BackendOptions) -> String {
+    let backend = Onnx::from_bytes("test.onnx", bytes, options).map_err(BackendError::from);
+    backend.and_then(|backend| backend.worker()).err().unwrap().to_string()
+}
+
+fn with_provider(engine: OnnxEngine, name: &str) -> BackendOptions {
+    BackendOptions { provider: Some(name.parse().unwrap()), ..options(engine, 1) }
+}
+
+#[test]
+fn tract_has_no_providers() {
+    let error = open_error(identity(DType::F32, &["N", "2"]), &with_provider(OnnxEngine::Tract, "CPU"));
+    assert!(error.contains("--ep") && error.contains("tract") && error.contains("ORT_DYLIB_PATH"), "{error}");
+}
+
+#[test]
+#[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+fn a_provider_is_used_or_those_that_are_there_are_named() {
+    let bytes = identity(DType::F32, &["N", "2"]);
+    let cpu = with_provider(OnnxEngine::OnnxRuntime, "CPU");
+    let backend = Onnx::from_bytes("test.onnx", bytes.clone(), &cpu).unwrap();
+    assert!(backend.info().engine.ends_with(" on CPU"), "{}", backend.info().engine);
+    let one = sample(&[(DType::F32, &[2], &[0; 8])]);
+    assert!(backend.worker().unwrap().batch().unwrap().infer(&[one])[0].is_ok());
+    // The library from PyPI is built for the CPU.
+    let error = open_error(bytes, &with_provider(OnnxEngine::OnnxRuntime, "CUDA"));
+    assert!(error.contains("without the execution provider CUDA (--ep); it has ") && error.contains("CPU"), "{error}");
+}
+
+#[test]
+fn outputs_are_post_processed_and_the_signature_says_so() {
+    let model = identity(DType::F32, &["N", "3"]);
+    let top2 = BackendOptions { postprocess: "top-k=2".parse().unwrap(), ..options(OnnxEngine::Tract, 2) };
+    let backend = Onnx::from_bytes("test.onnx", model, &top2).unwrap();
+    assert_eq!(backend.info().outputs.to_string(), "y i64[N,2]");
+    let row = |values: [f32; 3]| sample(&[(DType::F32, &[3], &values.map(f32::to_le_bytes).concat())]);
+    let mut worker = backend.worker().unwrap().batch().unwrap();
+    let answers = worker.infer(&[row([0., 2., 1.]), row([5., 4., 3.])]);
+    let expected = |places: [i64; 2]| Ok(Bytes::from(places.map(i64::to_le_bytes).concat()));
+    assert_eq!(answers, [expected([1, 2]), expected([0, 1])]);
+    let argmax = BackendOptions { postprocess: "argmax".parse().unwrap(), ..options(OnnxEngine::Tract, 1) };
+    let error = open_error(identity(DType::I64, &["N", "3"]), &argmax);
+    assert!(error.contains("--postprocess argmax") && error.contains("'y i64[N,3]'"), "{error}");
+}
+
+#[test]
+fn a_nan_is_told_of_the_sample_that_has_it() {
+    let model = identity(DType::F32, &["N", "L"]);
+    let backend = Onnx::from_bytes("test.onnx", model, &options(OnnxEngine::Tract, 8)).unwrap();
+    let row = |values: &[f32]| {
+        let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        sample(&[(DType::F32, &[values.len() as u32], &data)])
+    };
+    let mut worker = backend.worker().unwrap().batch().unwrap();
+    let answers = worker.infer(&[row(&[1.0]), row(&[2.0, f32::NAN]), row(&[f32::NAN]), row(&[3.0, 4.0])]);
+    assert!(answers.iter().all(Result::is_ok));
+    let mut nan = worker.aside().nan.clone();
+    nan.sort_unstable();
+    assert_eq!(nan, [1, 2]);
+    worker.infer(&[row(&[1.0])]);
+    assert!(worker.aside().nan.is_empty());
+}
+
+#[test]
+fn inputs_can_be_given_by_name_and_must_be_the_models() {
+    let two = model(
+        vec![value("a", DType::U8, &["N", "1"]), value("b", DType::U8, &["N", "2"])],
+        vec![value("y", DType::U8, &["N", "1"]), value("z", DType::U8, &["N", "2"])],
+        vec![node("Identity", &["a"], "y"), node("Identity", &["b"], "z")],
+    );
+    let named = |names: &[&str]| {
+        let inputs = names.iter().map(ToString::to_string).collect();
+        BackendOptions { inputs, ..options(OnnxEngine::Tract, 2) }
+    };
+    let backend = Onnx::from_bytes("test.onnx", two.clone(), &named(&["b", "a"])).unwrap();
+    assert_eq!(backend.info().inputs.to_string(), "b u8[N,2], a u8[N,1]");
+    let one = |b: &[u8], a: &[u8]| sample(&[(DType::U8, &[2], b), (DType::U8, &[1], a)]);
+    let answers = backend.worker().unwrap().batch().unwrap().infer(&[one(b"bc", b"a"), one(b"yz", b"x")]);
+    assert_eq!(answers, [Ok(Bytes::from_static(b"abc")), Ok(Bytes::from_static(b"xyz"))]);
+    let error = open_error(two, &named(&["input_ids", "a"]));
+    for part in ["--inputs does not fit test.onnx", "no input 'input_ids'", "a u8[N,1], b u8[N,2]"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// Models give their inputs names; samples have them in the model's order. What lacks one is told both.
+#[test]
+fn a_sample_without_one_of_the_inputs_or_of_another_rank_is_told_what_is_wanted() {
+    let model = model(
+        vec![value("ids", DType::I64, &["N", "4"]), value("mask", DType::I64, &["N", "4"])],
+        vec![value("y", DType::I64, &["N", "4"])],
+        vec![node("Add", &["ids", "mask"], "y")],
+    );
+    let backend = Onnx::from_bytes("test.onnx", model, &options(OnnxEngine::Tract, 4)).unwrap();
+    let mut worker = backend.worker().unwrap().batch().unwrap();
+    let (data, i64s) = ([0; 32], DType::I64);
+    let samples = [
+        sample(&[(i64s, &[4], &data)]),
+        sample(&[(i64s, &[4], &data), (i64s, &[2, 2], &data)]),
+        sample(&[(i64s, &[4], &data), (DType::I32, &[8], &data)]),
+        sample(&[(i64s, &[4], &data), (i64s, &[4], &data)]),
+    ];
+    let answers = worker.infer(&samples);
+    for (answer, got) in answers.iter().zip(["i64[4]", "i64[4], i64[2,2]", "i64[4], i32[8]"]) {
+        let error = answer.as_ref().unwrap_err().to_string();
+        let wanted = format!("the sample is {got}, the model takes ids i64[N,4], mask i64[N,4]");
+        assert!(error.contains(&wanted), "{error}");
+    }
+    assert!(answers[3].is_ok());
+}

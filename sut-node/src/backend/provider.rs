@@ -1,0 +1,73 @@
+//! Names of ONNX Runtime's execution providers, as `--ep` takes them. Which of them are there is the library's to say.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What ONNX Runtime can compute on: one of the providers that this program knows how to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Provider(&'static str);
+
+impl Provider {
+    /// All that can be asked for, by ONNX Runtime's names without their common ending (`ExecutionProvider`).
+    pub const NAMES: [&str; 15] = [
+        "ACL",
+        "Azure",
+        "CANN",
+        "CPU",
+        "CUDA",
+        "Dnnl",
+        "MIGraphX",
+        "NvTensorRTRTX",
+        "OpenVINO",
+        "QNN",
+        "ROCM",
+        "Tensorrt",
+        "VitisAI",
+        "WebGpu",
+        "Xnnpack",
+    ];
+
+    /// `CUDA`, `Tensorrt`, ...
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// A text that names no provider.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not an execution provider (known: {known})", known = Provider::NAMES.join(", "))]
+pub struct UnknownProvider(String);
+
+/// Capitals do not matter, and the full name (`CUDAExecutionProvider`) will do.
+impl FromStr for Provider {
+    type Err = UnknownProvider;
+
+    fn from_str(text: &str) -> Result<Provider, UnknownProvider> {
+        let lower = text.to_ascii_lowercase();
+        let short = lower.strip_suffix("executionprovider").unwrap_or(&lower);
+        let known = Provider::NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(short));
+        known.map(Provider).ok_or_else(|| UnknownProvider(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_known_in_any_capitals_or_not_at_all() {
+        for text in ["cuda", "CUDA", "CUDAExecutionProvider"] {
+            assert_eq!(text.parse::<Provider>().unwrap().name(), "CUDA");
+        }
+        for text in ["", "gpu", "ExecutionProvider"] {
+            let error = text.parse::<Provider>().unwrap_err().to_string();
+            assert!(error.contains(&format!("'{text}'")) && error.contains("CPU, CUDA"), "{error}");
+        }
+    }
+}

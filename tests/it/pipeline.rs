@@ -1,0 +1,199 @@
+//! What stands around inference at a SUT node, over the network: pre- and post-processing as stages of their own, batches
+//! of one shape, NaN in the results; and `sut-node bench`, which is the same without a network.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use jpeg_encoder::{ColorType, Encoder};
+use lon_tests::process::{SutNode, binary, repository};
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+use serde_json::Value;
+
+fn digits() -> String {
+    format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display())
+}
+
+fn arg(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A run in which every sample was answered and both ends counted the same, whatever its timing.
+fn answered(test: TestRun) -> RunFolder {
+    let (finished, folder) = test.finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let result = folder.result();
+    assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{finished:?}");
+    let reasons = result["reasons"].to_string();
+    assert!(!reasons.contains("bytes") && !reasons.contains("failed"), "{reasons}");
+    folder
+}
+
+/// The p99 of a stage, ns.
+fn stage(result: &Value, name: &str) -> u64 {
+    result["network"]["latency_split_ns"][name]["p99"].as_u64().unwrap_or_else(|| panic!("no stage {name}: {result}"))
+}
+
+const SHORT: &str = "min_duration=0,min_query_count=40,target_qps=400";
+
+/// What a node that does not come up says.
+fn refusal(args: &[&str]) -> String {
+    let output = Command::new(binary("sut-node")).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_is_made_of_outputs_is_a_stage_and_leaves_the_node_instead_of_them() {
+    let node = SutNode::start("a", &digits(), &["--postprocess", "top-k=3"]);
+    let folder = answered(TestRun::digits("Server").on(&node.address).set(SHORT));
+    let result = folder.result();
+    assert!(stage(&result, "postprocess") > 0 && stage(&result, "inference") > 0);
+    assert_eq!(stage(&result, "preprocess"), 0);
+    let samples = result["counts"]["issued"].as_u64().unwrap();
+    // Three places of eight bytes, instead of ten logits of four.
+    assert_eq!(folder.network_report().count("/total/tensor_bytes/egress"), 24 * samples);
+    let said = refusal(&["describe", "--backend", &digits(), "--postprocess", "top-k=11"]);
+    assert!(said.contains("--postprocess top-k=11") && said.contains("logits f32[N,10]"), "{said}");
+    let said = refusal(&["describe", "--backend", "null", "--postprocess", "argmax"]);
+    assert!(said.contains("--postprocess is for onnx:MODEL.onnx"), "{said}");
+}
+
+#[test]
+fn images_are_pre_processed_as_pixels_in_any_codec_or_as_the_files_they_are() {
+    let node = SutNode::start("a", "null", &["--preprocess", "resize=20,crop=16,dtype=f32"]);
+    let pixels = || TestRun::new("Server").dataset("synthetic:image-u8[40,48,3]x16").on(&node.address).set(SHORT);
+    for codec in ["none", "delta-zstd"] {
+        let folder = answered(pixels().args(&["--compression", codec]));
+        assert!(stage(&folder.result(), "preprocess") > 0, "{codec}");
+    }
+    let images = tempfile::tempdir().unwrap();
+    let mut map = String::new();
+    for number in 0..6u16 {
+        let (width, height) = (40 + 7 * number, 90 - 5 * number);
+        let data: Vec<u8> = (0..u32::from(width) * u32::from(height) * 3).map(|byte| (byte / 7) as u8).collect();
+        let mut file = Vec::new();
+        Encoder::new(&mut file, 90).encode(&data, width, height, ColorType::Rgb).unwrap();
+        fs::write(images.path().join(format!("{number}.jpg")), file).unwrap();
+        map += &format!("{number}.jpg {number}\n");
+    }
+    fs::write(images.path().join("val_map.txt"), map).unwrap();
+    let files = |address: &str| {
+        let test = TestRun::of("synthetic", "Server").on(address).set(SHORT);
+        test.args(&["--dataset", arg(images.path()), "--compression", "original"])
+    };
+    let result = answered(files(&node.address)).result();
+    assert!(stage(&result, "preprocess") > 0 && stage(&result, "decode") > 0);
+    assert_eq!(result["network"]["codec"], "original");
+    // A node that makes nothing of files takes none.
+    let plain = SutNode::start("b", "null", &[]);
+    let (finished, _) = files(&plain.address).finish();
+    assert!(matches!(finished.code, Some(2 | 4)), "{finished:?}");
+    assert!(finished.stderr.contains("original"), "{finished:?}");
+    // What is no image fails alone, with its reason.
+    let (finished, folder) = TestRun::new("Server").on(&node.address).set(SHORT).finish();
+    let told = format!("{}{}", finished.stderr, finished.stdout);
+    assert!(finished.code != Some(0) && told.contains("u8["), "{finished:?}");
+    drop(folder);
+}
+
+#[test]
+fn a_pre_processing_that_the_model_does_not_take_is_refused_at_the_start() {
+    let preprocess = ["--preprocess", "resize=8,crop=8,dtype=f32"];
+    let said = refusal(&[&["serve", "--listen", "127.0.0.1:0", "--backend", &digits()], &preprocess[..]].concat());
+    assert!(said.contains("gives f32[3,8,8], the model takes image u8[N,1,8,8]"), "{said}");
+}
+
+/// A field of a protocol buffer that has bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
+}
+
+/// An ONNX model: `y = x`, both f32 with a batch dimension and a free one.
+fn identity() -> Vec<u8> {
+    let dims = [field(1, &field(2, b"N")), field(1, &field(2, b"L"))].concat();
+    let tensor = [&[1 << 3, 1][..], &field(2, &dims)].concat();
+    let value = |name: &[u8]| [field(1, name), field(2, &field(1, &tensor))].concat();
+    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Identity")].concat();
+    let graph = [field(1, &node), field(2, b"g"), field(11, &value(b"x")), field(12, &value(b"y"))].concat();
+    [&[1 << 3, 8][..], &field(7, &graph), &field(8, &[2 << 3, 17])].concat()
+}
+
+/// An array of f32 in numpy's format.
+fn npy(rows: usize, columns: usize, values: &[f32]) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let header = format!("{header:<117}\n");
+    let mut file = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat();
+    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    file
+}
+
+#[test]
+fn nan_in_the_outputs_is_counted_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, data) = (folder.path().join("identity.onnx"), folder.path().join("data.npy"));
+    fs::write(&model, identity()).unwrap();
+    fs::write(&data, npy(4, 2, &[1., 2., 3., f32::NAN, 5., 6., 7., 8.])).unwrap();
+    let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
+    let test = TestRun::of("synthetic", "Offline").on(&node.address).args(&["--dataset", arg(&data)]);
+    let (finished, folder) = test.set("min_duration=0,min_query_count=1,target_qps=40").finish();
+    let counts = &folder.result()["counts"];
+    let (nan, completed) = (counts["nan"].as_u64().unwrap(), counts["completed"].as_u64().unwrap());
+    // One sample of four, drawn as often as any other, give or take.
+    assert!(nan > 0 && nan < completed, "{counts}");
+    assert!(finished.stdout.contains(&format!("in the outputs behind {nan} answers")), "{finished:?}");
+}
+
+fn bench(backend: &str, more: &[&str]) -> Output {
+    let args = [&["bench", "--backend", backend, "--seconds", "1"], more].concat();
+    Command::new(binary("sut-node")).args(args).output().unwrap()
+}
+
+#[test]
+fn a_bench_is_the_baseline_of_a_run_on_the_same_backend_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bench.json");
+    let output = bench(&digits(), &["--json", arg(&file)]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("Throughput") && text.contains("Latency"), "{text}");
+    let measured: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert!(measured["throughput"]["samples_per_s"].as_f64().unwrap() > 0.0, "{measured}");
+    assert_eq!(measured["throughput"]["failed"], 0, "{measured}");
+
+    let node = SutNode::start("a", &digits(), &[]);
+    let with = |scenario: &str, sut: &str| {
+        TestRun::digits(scenario).on(sut).set("min_duration=200,min_query_count=1").args(&["--baseline", arg(&file)])
+    };
+    let result = answered(with("Offline", &node.address)).result();
+    let baseline = &result["baseline"];
+    assert_eq!(baseline["samples_per_s"]["baseline"], measured["throughput"]["samples_per_s"], "{baseline}");
+    assert!(baseline["throughput_ratio"].as_f64().unwrap() > 0.0 && baseline["added_latency_ns"].is_null());
+    let result = answered(with("SingleStream", &node.address)).result();
+    let (run, added) = (&result["latency_ns"]["p50"], &result["baseline"]["added_latency_ns"]["p50"]);
+    let alone = measured["latency_ns"]["p50"].as_i64().unwrap();
+    assert_eq!(run.as_i64().unwrap() - alone, added.as_i64().unwrap(), "{result}");
+
+    let other = SutNode::start("b", "null", &[]);
+    let (finished, _) = TestRun::new("Offline").on(&other.address).args(&["--baseline", arg(&file)]).finish();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.contains("digits.onnx") && finished.stderr.contains("node b runs null"), "{finished:?}");
+}
+
+#[test]
+fn a_bench_that_cannot_be_is_told_why() {
+    let told = |output: Output| {
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("identity.onnx");
+    fs::write(&model, identity()).unwrap();
+    let backend = format!("onnx:{}", model.display());
+    assert!(told(bench(&backend, &[])).contains("--free-size"));
+    assert!(bench(&backend, &["--free-size", "3"]).status.success());
+    assert!(told(bench("null", &["--samples", arg(folder.path())])).contains("--preprocess"));
+    let preprocess = ["--preprocess", "resize=8,crop=8", "--samples", arg(folder.path())];
+    assert!(told(bench("null", &preprocess)).contains("no .jpg or .jpeg files"));
+}
