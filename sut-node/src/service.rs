@@ -29,6 +29,7 @@ use crate::config::{Limits, ServeConfig};
 use crate::crew::{self, Work};
 use crate::describe::describe;
 use crate::lane::{Lane, LaneOutput};
+use crate::pipeline::varies;
 use crate::probe;
 use crate::reader::{self, Reader, Target};
 use crate::run::{Purpose, Run};
@@ -44,6 +45,9 @@ const MAX_CLIENT_CHARS: usize = 200;
 
 /// Answers of an inline backend cost less than the wire; this many keep the wire busy.
 const INLINE_BUSY_SAMPLES: u64 = 256;
+
+/// Shapes that are expected to come mixed, where samples differ in shape.
+const SHAPES: u64 = 4;
 
 pub(crate) struct Service {
     config: ServeConfig,
@@ -169,7 +173,9 @@ pub(crate) fn busy_samples(config: &ServeConfig, backend: &dyn Backend) -> u64 {
     match backend.execution() {
         Execution::Workers => {
             let at_work = config.workers.get().saturating_mul(backend.slots().unwrap_or(config.max_batch).get());
-            (at_work as u64).saturating_mul(2)
+            // Batches of one shape fill from what there is of all shapes.
+            let shapes = if backend.slots().is_none() && varies(&backend.info().inputs) { SHAPES } else { 1 };
+            (at_work as u64).saturating_mul(2 * shapes)
         }
         Execution::Inline => INLINE_BUSY_SAMPLES,
     }

@@ -137,8 +137,8 @@ fn nan_in_the_outputs_is_counted_and_told() {
     fs::write(&model, identity()).unwrap();
     fs::write(&data, npy(4, 2, &[1., 2., 3., f32::NAN, 5., 6., 7., 8.])).unwrap();
     let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
-    let test = TestRun::of("synthetic", "Offline").on(&node.address).args(&["--dataset", arg(&data)]);
-    let (finished, folder) = test.set("min_duration=0,min_query_count=1,target_qps=40").finish();
+    let test = TestRun::of("synthetic", "Server").on(&node.address).args(&["--dataset", arg(&data)]);
+    let (finished, folder) = test.set(SHORT).finish();
     let counts = &folder.result()["counts"];
     let (nan, completed) = (counts["nan"].as_u64().unwrap(), counts["completed"].as_u64().unwrap());
     // One sample of four, drawn as often as any other, give or take.
@@ -164,7 +164,7 @@ fn a_bench_is_the_baseline_of_a_run_on_the_same_backend_only() {
 
     let node = SutNode::start("a", &digits(), &[]);
     let with = |scenario: &str, sut: &str| {
-        TestRun::digits(scenario).on(sut).set("min_duration=200,min_query_count=1").args(&["--baseline", arg(&file)])
+        TestRun::digits(scenario).on(sut).set("min_duration=200,min_query_count=1,target_qps=2000").args(&["--baseline", arg(&file)])
     };
     let result = answered(with("Offline", &node.address)).result();
     let baseline = &result["baseline"];

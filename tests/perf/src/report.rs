@@ -33,7 +33,8 @@ fn scaled(unit: Unit, value: f64, scale: f64) -> (String, &'static str) {
         Unit::Time => (1e3, "us"),
         Unit::Goodput => (1e9, "GB/s"),
         Unit::Rate if scale >= 1e6 => (1e6, "M/s"),
-        Unit::Rate => (1e3, "k/s"),
+        Unit::Rate if scale >= 1e3 => (1e3, "k/s"),
+        Unit::Rate => (1.0, "/s"),
     };
     let value = value / divisor;
     (if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }, name)
