@@ -10,10 +10,11 @@
 //! | `lz4` | LZ4: less gain, for less work | padded token ids on fast links |
 //! | `shuffle-zstd[:level]` | first bytes of all elements, then second bytes, ...; then zstd | integers, random floats |
 //! | `delta-zstd[:level]` | difference to the pixel before, per channel; then zstd | u8 images |
+//! | `original` | nothing: the sample's one tensor, `u8[bytes]`, is a file of the dataset as it is (a JPEG), and who uses it decodes it | photographs |
 //!
 //! # Bytes
 //!
-//! All integers are little-endian. `none` has no frame: the bytes are what they are. The others:
+//! All integers are little-endian. `none` and `original` have no frame: the bytes are what they are. The others:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -59,6 +60,8 @@ pub enum Codec {
     ShuffleZstd(ZstdLevel),
     /// u8 tensors as differences to the pixel before, then zstd.
     DeltaZstd(ZstdLevel),
+    /// The dataset's own compression: a sample's one tensor is the file's bytes. For samples only, never for answers.
+    Original,
 }
 
 /// How hard zstd tries: 1 to 19.
@@ -106,7 +109,7 @@ pub enum Layout {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// Nobody knows it.
-    #[error("'{0}' is not a codec (known: {known})", known = Codec::NAMES.join(", "))]
+    #[error("'{0}' is not a codec (known: {known}, original)", known = Codec::NAMES.join(", "))]
     Unknown(String),
     /// The codec has levels, and this is none of them.
     #[error(
@@ -152,7 +155,8 @@ pub struct InflateError {
 }
 
 impl Codec {
-    /// Every codec's name, without levels.
+    /// The name of every codec that any end can undo, without levels. [`Codec::Original`] is not among them: only who
+    /// has a decoder and a preprocessing takes it.
     pub const NAMES: [&'static str; 5] = ["none", "zstd", "lz4", "shuffle-zstd", "delta-zstd"];
 
     /// Its name without the level: what `Describe` and `StartRun` call it.
@@ -163,13 +167,14 @@ impl Codec {
             Codec::Lz4 => "lz4",
             Codec::ShuffleZstd(_) => "shuffle-zstd",
             Codec::DeltaZstd(_) => "delta-zstd",
+            Codec::Original => "original",
         }
     }
 
     /// The level, where it has one.
     pub fn level(self) -> Option<i32> {
         match self {
-            Codec::None | Codec::Lz4 => None,
+            Codec::None | Codec::Lz4 | Codec::Original => None,
             Codec::Zstd(level) | Codec::ShuffleZstd(level) | Codec::DeltaZstd(level) => Some(level.get()),
         }
     }
@@ -178,19 +183,24 @@ impl Codec {
     /// them. 0 when they are too short to say.
     pub fn declared_bytes(self, encoded: &[u8]) -> u64 {
         match self {
-            Codec::None => encoded.len() as u64,
+            Codec::None | Codec::Original => encoded.len() as u64,
             _ => encoded.first_chunk().map_or(0, |raw_len| u64::from_le_bytes(*raw_len)),
         }
     }
 
-    /// The bytes stay as they are.
+    /// The bytes stay as they are, and nobody has to do anything to use them.
     pub fn is_none(self) -> bool {
         self == Codec::None
     }
 
+    /// The bytes stay as they are on this level.
+    fn has_no_frame(self) -> bool {
+        matches!(self, Codec::None | Codec::Original)
+    }
+
     fn filter(self) -> Option<Filter> {
         match self {
-            Codec::None | Codec::Zstd(_) | Codec::Lz4 => None,
+            Codec::None | Codec::Original | Codec::Zstd(_) | Codec::Lz4 => None,
             Codec::ShuffleZstd(_) => Some(Filter::Shuffle),
             Codec::DeltaZstd(_) => Some(Filter::Delta),
         }
@@ -216,6 +226,7 @@ impl FromStr for Codec {
             "lz4" => without_level(Codec::Lz4, level),
             "shuffle-zstd" => with_level(Codec::ShuffleZstd, level),
             "delta-zstd" => with_level(Codec::DeltaZstd, level),
+            "original" => without_level(Codec::Original, level),
             _ => Err(CodecError::Unknown(text.to_owned())),
         }
     }
@@ -256,12 +267,12 @@ impl Encoder {
         Encoder { codec, packer: Packer::default(), filtered: Vec::new(), frame: Vec::new() }
     }
 
-    /// The encoded bytes; `raw` itself, not copied, with [`Codec::None`].
+    /// The encoded bytes; `raw` itself, not copied, with [`Codec::None`] and [`Codec::Original`].
     ///
     /// # Errors
     /// See [`EncodeError`].
     pub fn encode(&mut self, raw: &Bytes, layout: Layout) -> Result<Bytes, EncodeError> {
-        if self.codec.is_none() {
+        if self.codec.has_no_frame() {
             return Ok(raw.clone());
         }
         self.frame(raw, layout).map_err(|reason| EncodeError { codec: self.codec, reason })
@@ -309,7 +320,7 @@ impl Inflater {
     /// See [`InflateError`].
     pub fn inflate(&mut self, encoded: Bytes) -> Result<Bytes, InflateError> {
         let inflated = match self.codec {
-            Codec::None => self.within_limit(encoded.len() as u64).map(|_| encoded),
+            Codec::None | Codec::Original => self.within_limit(encoded.len() as u64).map(|_| encoded),
             _ => self.raw(&encoded).map(Bytes::from),
         };
         inflated.map_err(|reason| InflateError { codec: self.codec, reason })

@@ -319,3 +319,16 @@ fn the_frame_is_the_documented_one() {
     let lz4 = encode(codec("lz4"), &Bytes::from_static(&[5, 6, 8, 7]), Layout::Elements { element_bytes: 1 });
     assert_eq!((&lz4[..8], &lz4[12..]), (&4u64.to_le_bytes()[..], &[0x40, 5, 6, 8, 7][..]));
 }
+
+#[test]
+fn original_leaves_the_file_as_it_is() {
+    let codec: Codec = "original".parse().unwrap();
+    assert_eq!((codec, codec.to_string().as_str(), codec.level()), (Codec::Original, "original", None));
+    assert!(!codec.is_none() && !Codec::NAMES.contains(&codec.name()));
+    assert!("original:1".parse::<Codec>().is_err());
+    let raw = Bytes::from_static(&[1, 2, 1, 3, 0, 0, 0, 0, 7, 8, 9]);
+    let encoded = Encoder::new(codec).encode(&raw, Layout::Sample).unwrap();
+    assert_eq!((&encoded, codec.declared_bytes(&encoded)), (&raw, 11));
+    assert_eq!(Inflater::new(codec, 11).inflate(encoded.clone()).unwrap(), raw);
+    assert!(Inflater::new(codec, 10).inflate(encoded).is_err());
+}

@@ -2,6 +2,7 @@
 //!
 //! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
+//! - `datasets`: folders and files of users, from the disk to the score
 //! - `demo`: the one command that needs nothing
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `input`: flags, settings, files and models that do not fit
@@ -21,6 +22,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod bandwidth;
+mod datasets;
 mod demo;
 mod fabric;
 mod input;

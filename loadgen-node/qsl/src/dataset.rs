@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use lon_proto::codec::{Codec, EncodeError, Encoder, InflateError, Layout};
-use lon_proto::sample::{self, DType, Mismatch, SampleError, Signature, Tensor};
+use lon_proto::sample::{self, DType, Mismatch, Signature, Tensor};
 
+use crate::accuracy::{Metric, Truth};
 use crate::parallel;
+use crate::source::{ReadError, Source};
 use crate::sums::SumError;
 use crate::synthetic::SyntheticError;
 
@@ -15,19 +17,13 @@ use crate::synthetic::SyntheticError;
 pub struct Dataset {
     name: String,
     source: Box<dyn Source>,
-    labels: Option<Vec<i64>>,
+    /// What is right, by sample index; none at all, or some.
+    truths: Option<Vec<Option<Truth>>>,
+    performance_count: Option<usize>,
     codec: Codec,
     /// By sample index; empty where not loaded.
     samples: Vec<Encoded>,
     loaded: Loaded,
-}
-
-/// Where the tensors of a dataset come from. Several threads ask it at once.
-pub(crate) trait Source: std::fmt::Debug + Send + Sync {
-    /// How many samples there are.
-    fn count(&self) -> usize;
-    /// The tensors of one sample; `index` is below [`Source::count`].
-    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, SampleError>;
 }
 
 /// One sample as it is sent.
@@ -64,13 +60,44 @@ impl Loaded {
 pub enum DatasetError {
     /// The benchmark has no dataset of its own.
     #[error("benchmark {0} needs a dataset: give for example --dataset {1}")]
-    Needed(&'static str, &'static str),
-    /// The benchmark's own data cannot be read yet.
+    Needed(&'static str, String),
+    /// It is no form of dataset that is known, or none for this benchmark.
+    #[error("{path}: {reason}")]
+    Form {
+        /// What was given.
+        path: PathBuf,
+        /// Why not, and what can be.
+        reason: String,
+    },
+    /// Samples that cannot be this benchmark's.
+    #[error("the samples of {dataset} are {got}, benchmark {benchmark} takes {wanted} (without N): {fix}")]
+    Unfit {
+        /// The dataset.
+        dataset: String,
+        /// What its first sample is.
+        got: String,
+        /// Whose.
+        benchmark: &'static str,
+        /// Its inputs.
+        wanted: String,
+        /// What can be done.
+        fix: &'static str,
+    },
+    /// Samples that are no files of their own.
     #[error(
-        "the dataset of {0} has to be given with --dataset; so far synthetic:DTYPE[DIMS]xCOUNT (any shape), \
-         for example {1}"
+        "--compression original: the samples of {0} are not files with a compression of their own (a folder of JPEGs is)"
     )]
-    NotYet(&'static str, &'static str),
+    NoOriginal(String),
+    /// Accuracy was asked for, and nobody knows what is right.
+    #[error("sample {index} of {dataset} has no label for {metric}: accuracy needs one for every sample")]
+    Label {
+        /// The dataset.
+        dataset: String,
+        /// The first without.
+        index: usize,
+        /// By what it would be scored.
+        metric: &'static str,
+    },
     /// A file is missing, truncated or altered.
     #[error(transparent)]
     Sum(#[from] SumError),
@@ -85,7 +112,7 @@ pub enum DatasetError {
     /// The text after `synthetic:`.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
-    /// A sample that cannot be encoded.
+    /// A sample that cannot be read, decoded or laid out.
     #[error("sample {index} of {dataset}: {source}")]
     Sample {
         /// The dataset.
@@ -93,7 +120,7 @@ pub enum DatasetError {
         /// Which sample.
         index: usize,
         /// Why not.
-        source: SampleError,
+        source: ReadError,
     },
     /// A sample that the codec does not take.
     #[error("sample {index} of {dataset}: {source}")]
@@ -128,9 +155,9 @@ pub enum DatasetError {
 }
 
 impl Dataset {
-    pub(crate) fn new(name: String, source: Box<dyn Source>, labels: Option<Vec<i64>>) -> Dataset {
+    pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Vec<Option<Truth>>>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
-        Dataset { name, source, labels, codec, samples, loaded }
+        Dataset { name, source, truths, performance_count: None, codec, samples, loaded }
     }
 
     /// What it is called in results.
@@ -143,14 +170,70 @@ impl Dataset {
         self.source.count()
     }
 
-    /// Samples guaranteed to fit into memory together (LoadGen's performance sample count). All of them, so far.
+    /// Samples guaranteed to fit into memory together (LoadGen's performance sample count): all of them, unless
+    /// [`Dataset::limit_performance_count`] said otherwise.
     pub fn performance_count(&self) -> usize {
-        self.source.count()
+        self.performance_count.unwrap_or(usize::MAX).min(self.total_count())
     }
 
-    /// What is right, by sample index.
-    pub fn labels(&self) -> Option<&[i64]> {
-        self.labels.as_deref()
+    /// Has at most so many samples (at least one) in memory together.
+    pub fn limit_performance_count(&mut self, count: usize) {
+        self.performance_count = Some(count.max(1).min(self.performance_count()));
+    }
+
+    /// Whether samples are read from files, so that a set can be in memory without the others.
+    pub fn is_read_when_needed(&self) -> bool {
+        self.source.is_read_when_needed()
+    }
+
+    /// What is right, by sample index; none: the dataset says nothing of it.
+    pub fn truths(&self) -> Option<&[Option<Truth>]> {
+        self.truths.as_deref()
+    }
+
+    /// Whether every sample has a label that the metric can use; a dataset without any labels is fine.
+    ///
+    /// # Errors
+    /// Names the first sample without.
+    pub fn check_labels(&self, metric: Metric) -> Result<(), DatasetError> {
+        let Some(truths) = &self.truths else { return Ok(()) };
+        let fits = |truth: &Option<Truth>| truth.as_ref().is_some_and(|truth| metric.takes(truth));
+        match truths.iter().position(|truth| !fits(truth)) {
+            None => Ok(()),
+            Some(index) => Err(DatasetError::Label { dataset: self.name.clone(), index, metric: metric.name() }),
+        }
+    }
+
+    /// Whether samples can be encoded with it at all.
+    ///
+    /// # Errors
+    /// `original`, of a dataset that has no such thing.
+    pub fn check_codec(&self, codec: Codec) -> Result<(), DatasetError> {
+        match codec == Codec::Original && !self.source.has_originals() {
+            true => Err(DatasetError::NoOriginal(self.name.clone())),
+            false => Ok(()),
+        }
+    }
+
+    /// Compares the dataset's files with their list of SHA-256 sums, if there is one. Tells how many of how many are
+    /// done, now and then, on the calling thread. Returns how many were compared.
+    ///
+    /// # Errors
+    /// A file that is not what it was.
+    pub fn verify(&self, progress: &dyn Fn(usize, usize)) -> Result<usize, DatasetError> {
+        let files: Vec<usize> = (0..self.source.listed_files()).collect();
+        let verify = |(): &mut (), file: usize| self.source.verify(file);
+        let mut done = 0;
+        parallel::each(
+            &files,
+            || (),
+            verify,
+            |some: Vec<(usize, ())>| {
+                done += some.len();
+                progress(done, files.len());
+            },
+        )?;
+        Ok(files.len())
     }
 
     /// What samples are encoded with from now on. Lets go of what was loaded with another codec.
@@ -185,7 +268,7 @@ impl Dataset {
     ) -> Result<(), DatasetError> {
         let missing = self.missing(indices)?;
         let Dataset { name, source, codec, samples, loaded, .. } = self;
-        let encode = |encoder: &mut Encoder, index: usize| encode(name, source.as_ref(), encoder, index);
+        let encode = |encoder: &mut Encoder, index: usize| encode(name, source.as_ref(), *codec, encoder, index);
         let mut done = 0;
         parallel::each(
             &missing,
@@ -247,13 +330,18 @@ impl Dataset {
     /// # Errors
     /// The first sample cannot be read, or the codec does not take it.
     pub fn sample_bytes(&self) -> Result<u64, DatasetError> {
-        let first = encode(&self.name, self.source.as_ref(), &mut Encoder::new(self.codec), 0)?;
+        let first = encode(&self.name, self.source.as_ref(), self.codec, &mut Encoder::new(self.codec), 0)?;
         Ok(first.payload.len() as u64)
     }
 
     /// One sample before the codec, loaded or not.
     pub(crate) fn raw(&self, index: usize) -> Result<Bytes, DatasetError> {
-        raw(&self.name, self.source.as_ref(), index)
+        raw(&self.name, self.source.as_ref(), self.codec, index)
+    }
+
+    /// The tensors of the first sample as they are sent, before any codec but `original`.
+    pub(crate) fn first(&self) -> Result<Vec<Tensor>, ReadError> {
+        tensors(self.source.as_ref(), self.codec, 0)
     }
 
     /// Whether a model of this signature takes the samples, judged by the first.
@@ -261,18 +349,34 @@ impl Dataset {
     /// # Errors
     /// It does not; both signatures are shown.
     pub fn fits(&self, model: &Signature) -> Result<(), FitError> {
-        let first = self.source.tensors(0)?;
-        Ok(model.accepts(&first)?)
+        Ok(model.accepts(&self.first()?)?)
     }
 }
 
-fn raw(dataset: &str, source: &dyn Source, index: usize) -> Result<Bytes, DatasetError> {
-    let raw = source.tensors(index).and_then(|tensors| sample::encode(&tensors));
+fn tensors(source: &dyn Source, codec: Codec, index: usize) -> Result<Vec<Tensor>, ReadError> {
+    match codec {
+        Codec::Original => {
+            let file = source.original(index)?;
+            let bytes = u32::try_from(file.len()).unwrap_or(u32::MAX);
+            Ok(vec![Tensor::new(DType::U8, &[bytes], file)?])
+        }
+        _ => source.tensors(index),
+    }
+}
+
+fn raw(dataset: &str, source: &dyn Source, codec: Codec, index: usize) -> Result<Bytes, DatasetError> {
+    let raw = tensors(source, codec, index).and_then(|tensors| Ok(sample::encode(&tensors)?));
     raw.map_err(|source| DatasetError::Sample { dataset: dataset.to_owned(), index, source })
 }
 
-fn encode(name: &str, source: &dyn Source, encoder: &mut Encoder, index: usize) -> Result<Encoded, DatasetError> {
-    let raw = raw(name, source, index)?;
+fn encode(
+    name: &str,
+    source: &dyn Source,
+    codec: Codec,
+    encoder: &mut Encoder,
+    index: usize,
+) -> Result<Encoded, DatasetError> {
+    let raw = raw(name, source, codec, index)?;
     let payload = encoder.encode(&raw, Layout::Sample);
     let payload = payload.map_err(|source| DatasetError::Codec { dataset: name.to_owned(), index, source })?;
     Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
@@ -286,28 +390,7 @@ pub enum FitError {
     Mismatch(#[from] Mismatch),
     /// The first sample cannot be read.
     #[error(transparent)]
-    Sample(#[from] SampleError),
-}
-
-/// Equal tensors in one block of memory, one after the other.
-#[derive(Debug)]
-pub(crate) struct Array {
-    pub(crate) dtype: DType,
-    /// Of one sample.
-    pub(crate) dims: Vec<u32>,
-    pub(crate) count: usize,
-    pub(crate) data: Bytes,
-}
-
-impl Source for Array {
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, SampleError> {
-        let len = self.data.len() / self.count.max(1);
-        Ok(vec![Tensor::new(self.dtype, &self.dims, self.data.slice(index * len..(index + 1) * len))?])
-    }
+    Read(#[from] ReadError),
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::accuracy::Truth;
 use crate::dataset::{Dataset, DatasetError};
 use crate::{npy, sums};
 
@@ -49,6 +50,11 @@ pub fn from_folder(folder: &Path) -> Result<Dataset, DatasetError> {
     build(folder, &images, &labels)
 }
 
+/// Whether a folder has these files.
+pub(crate) fn is_folder(folder: &Path) -> bool {
+    folder.join(IMAGES).exists() && folder.join(LABELS).exists()
+}
+
 fn check_embedded(name: &str, content: &[u8]) -> Result<(), DatasetError> {
     let inside = Path::new("digits (embedded)");
     Ok(sums::check(&inside.join(name), name, content, &inside.join(sums::SUMS_FILE), SUMS)?)
@@ -62,7 +68,11 @@ fn build(folder: &Path, images: &[u8], labels: &[u8]) -> Result<Dataset, Dataset
         let reason = format!("{} labels for {} images", labels.len(), images.count);
         return Err(content(LABELS, reason));
     }
-    Ok(Dataset::new("digits".to_owned(), Box::new(images), Some(labels)))
+    Ok(Dataset::new(
+        "digits".to_owned(),
+        Box::new(images),
+        Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect()),
+    ))
 }
 
 #[cfg(test)]
@@ -74,8 +84,9 @@ mod tests {
     fn the_embedded_files_are_whole_and_every_digit_is_there() {
         let mut digits = embedded().unwrap();
         assert_eq!((digits.total_count(), digits.performance_count()), (450, 450));
-        let labels = digits.labels().unwrap().to_vec();
-        assert!((0..10).all(|digit| labels.iter().filter(|&&label| label == digit).count() >= 40));
+        let labels = digits.truths().unwrap().to_vec();
+        let count = |digit| labels.iter().filter(|label| **label == Some(Truth::Class(digit))).count();
+        assert!((0..10).all(|digit| count(digit) >= 40));
         assert!(!model().unwrap().is_empty());
         assert!(digits.payload(449).is_empty());
         digits.load([449].into_iter()).unwrap();

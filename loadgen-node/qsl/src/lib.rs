@@ -5,6 +5,7 @@
 //! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
 //! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
 //! - [`synthetic`]: samples of any shape, for measuring fabrics;
+//! - [`source`]: files and folders of users: images, arrays, token ids, prompts, raw tensors;
 //! - [`advice`]: what each codec would gain on a dataset;
 //! - [`accuracy`]: answers against labels.
 //!
@@ -18,9 +19,11 @@ pub mod dataset;
 pub mod digits;
 mod npy;
 mod parallel;
+pub mod source;
 mod sums;
 pub mod synthetic;
 
+pub use lon_image::{Preprocess, SpecError};
 pub use lon_proto::codec::{Codec, CodecError};
 pub use lon_proto::limits::PART_BYTES;
 pub use sums::SumError;

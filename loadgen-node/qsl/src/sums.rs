@@ -1,5 +1,7 @@
 //! SHA-256 sums: a file is what it was when the sums were written, or it is not used.
 
+use std::collections::HashMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -51,15 +53,78 @@ pub(crate) fn read(folder: &Path, name: &str) -> Result<Vec<u8>, SumError> {
     Ok(content)
 }
 
+/// The list of a folder, when it has one.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    folder: PathBuf,
+    by_name: HashMap<String, String>,
+}
+
+impl Sums {
+    /// None: the folder has no list.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
+        let list = folder.join(SUMS_FILE);
+        let text = match fs::read(&list) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(SumError::Read { file: list, source }),
+        };
+        let by_name = text.lines().filter_map(entry).map(|(name, sum)| (name.to_owned(), sum)).collect();
+        Ok(Some(Sums { folder: folder.to_owned(), by_name }))
+    }
+
+    /// Whether the file is what it was; read in pieces, however large it is.
+    ///
+    /// # Errors
+    /// It is not, or is not in the list, or cannot be read.
+    pub(crate) fn verify(&self, name: &str) -> Result<(), SumError> {
+        let file = self.folder.join(name);
+        let list = || self.folder.join(SUMS_FILE);
+        let expected = self.by_name.get(name);
+        let expected = expected.ok_or_else(|| SumError::NotListed { list: list(), name: name.to_owned() })?;
+        let (got, bytes) = sum(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+        match got == *expected {
+            true => Ok(()),
+            false => Err(SumError::Mismatch { file, got, bytes: bytes as usize, expected: expected.clone() }),
+        }
+    }
+}
+
+/// The sum of a file, and its bytes.
+pub(crate) fn sum(file: &Path) -> io::Result<(String, u64)> {
+    let mut reader = fs::File::open(file)?;
+    let (mut hasher, mut buffer, mut bytes) = (Sha256::new(), vec![0; 1 << 18], 0);
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return Ok((hex(&hasher.finalize()), bytes)),
+            read => {
+                hasher.update(&buffer[..read]);
+                bytes += read as u64;
+            }
+        }
+    }
+}
+
+fn hex(sum: &[u8]) -> String {
+    sum.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Name and sum of one line.
+fn entry(line: &str) -> Option<(&str, String)> {
+    let (sum, name) = line.split_once(char::is_whitespace)?;
+    let name = name.trim().trim_start_matches('*');
+    Some((name.strip_prefix("./").unwrap_or(name), sum.to_ascii_lowercase()))
+}
+
 /// Checks content against a list of sums.
 pub(crate) fn check(file: &Path, name: &str, content: &[u8], list: &Path, sums: &str) -> Result<(), SumError> {
-    let entry = |line: &str| {
-        let (sum, listed) = line.split_once(char::is_whitespace)?;
-        (listed.trim_start().trim_start_matches('*') == name).then(|| sum.to_ascii_lowercase())
-    };
-    let expected = sums.lines().find_map(entry);
+    let mut listed = sums.lines().filter_map(entry).filter(|(listed, _)| *listed == name);
+    let expected = listed.next().map(|(_, sum)| sum);
     let expected = expected.ok_or_else(|| SumError::NotListed { list: list.to_owned(), name: name.to_owned() })?;
-    let got: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let got = hex(&Sha256::digest(content));
     if got != expected {
         return Err(SumError::Mismatch { file: file.to_owned(), got, bytes: content.len(), expected });
     }
@@ -85,5 +150,11 @@ mod tests {
         fs::write(path.join("a.npy"), "y").unwrap();
         let error = read(path, "a.npy").unwrap_err().to_string();
         assert!(error.contains("a.npy") && error.contains(sum), "{error}");
+        let sums = Sums::beside(path).unwrap().unwrap();
+        assert_eq!(sums.verify("a.npy").unwrap_err().to_string(), error);
+        assert!(matches!(sums.verify("b.npy"), Err(SumError::NotListed { .. })));
+        fs::write(path.join("a.npy"), "x").unwrap();
+        sums.verify("a.npy").unwrap();
+        assert!(Sums::beside(&path.join("none")).unwrap().is_none());
     }
 }

@@ -9,9 +9,10 @@
 //! Samples differ from each other and are the same in every run, on every machine.
 
 use bytes::Bytes;
-use lon_proto::sample::{DType, Dims, SampleError, Tensor};
+use lon_proto::sample::{DType, Dims, Tensor};
 
-use crate::dataset::{Dataset, DatasetError, Source};
+use crate::dataset::{Dataset, DatasetError};
+use crate::source::{ReadError, Source};
 use image::Image;
 use random::Random;
 use tokens::Tokens;
@@ -93,7 +94,7 @@ impl Source for Synthetic {
         self.count
     }
 
-    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, SampleError> {
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
         let mut data = vec![0; self.bytes];
         let mut random = Random::new(index as u64);
         match &self.content {

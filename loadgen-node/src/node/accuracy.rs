@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use lon_qsl::accuracy::Score;
 use lon_qsl::benchmark::{Benchmark, Target};
+use lon_qsl::source::OpenOptions;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -40,23 +41,25 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let benchmark = Benchmark::find(&made.benchmark).or_exit(Exit::Usage)?;
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;
-    let dataset = benchmark.open(args.dataset.as_deref()).or_exit(Exit::Usage)?;
-    let labels = dataset.labels().ok_or_else(|| anyhow!("dataset {} has no labels", made.dataset));
-    let labels = labels.or_exit(Exit::Usage)?;
+    // Labels are wanted, not images.
+    let options = OpenOptions { original: true, ..OpenOptions::default() };
+    let dataset = benchmark.open_with(args.dataset.as_deref(), &options).or_exit(Exit::Usage)?;
+    let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", made.dataset));
+    let truths = truths.or_exit(Exit::Usage)?;
     let answers: anyhow::Result<Vec<(usize, Vec<u8>)>> = entries.iter().map(decode).collect();
     let answers = answers.or_exit(Exit::Usage)?;
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
-    let score = target.metric.score(answers, labels).context("the accuracy log cannot be scored");
+    let score = target.score(answers, truths).context("the accuracy log cannot be scored");
     let score = score.or_exit(Exit::Usage)?;
     let text = if args.json { json(score, target).to_string() } else { line(score, target) };
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
-    Ok(if score.value >= target.value { Exit::Ok } else { Exit::Invalid })
+    Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
 }
 
 /// The score for people.
 pub(crate) fn line(score: Score, target: Target) -> String {
     let (name, unit) = (target.metric.name(), target.metric.unit());
-    let verdict = if score.value >= target.value { "passed" } else { "missed" };
+    let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
     let (value, samples, wanted) = (score.value, score.samples, target.value);
     format!("{name} {value:.3} {unit} on {samples} samples (target {wanted} {unit}: {verdict})")
 }
@@ -69,7 +72,7 @@ pub(crate) fn json(score: Score, target: Target) -> Value {
         "value": score.value,
         "unit": target.metric.unit(),
         "target": target.value,
-        "passed": score.value >= target.value,
+        "passed": target.is_reached_by(score),
         "samples": score.samples,
     })
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lon_qsl::{Codec, CodecError};
+use lon_qsl::{Codec, CodecError, Preprocess};
 
 use super::division::Division;
 use super::pace::Spin;
@@ -142,7 +142,7 @@ pub(crate) struct DialArgs {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
     /// Codec of the samples, applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
-    /// delta-zstd[:LEVEL]. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
+    /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
     /// of them wins.
     #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION")]
     pub(crate) compression: Compression,
@@ -242,10 +242,15 @@ pub(crate) struct TestArgs {
           help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
                   or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// Dataset folder, or synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or
+    /// Dataset: a folder of JPEGs with val_map.txt, .npy, .npz, JSON lines with token ids or prompts (.jsonl), a manifest
+    /// of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or
     /// tokens-i64; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
+    /// What is done to images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such as
+    /// resize=256,crop=224,layout=nchw,dtype=u8; the benchmark's own unless given.
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
+    pub(crate) preprocess: Option<Preprocess>,
     /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,

@@ -1,6 +1,7 @@
 //! The command `conf`: what config files and flags come to, without a SUT.
 
 use anyhow::{Context as _, anyhow};
+use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
@@ -70,8 +71,8 @@ impl View {
         let dataset = match (&benchmark, args.test.dataset.as_deref()) {
             // Its settings can be looked at without its data.
             (Ok(benchmark), None) if rules.knows(benchmark.name) && !benchmark.has_dataset() => None,
-            (Ok(benchmark), dataset) => Some(benchmark.open(dataset).or_exit(Exit::Usage)?),
-            (Err(_), Some(dataset)) => Some(any_dataset(dataset)?),
+            (Ok(benchmark), _) => Some(setup::open(benchmark, &args.test, Codec::None)?),
+            (Err(_), Some(_)) => Some(any_dataset(&args.test)?),
             (Err(_), None) => None,
         };
         let has_samples = dataset.is_some();
@@ -123,6 +124,6 @@ impl Samples {
 }
 
 /// For a benchmark without a dataset of its own: whatever dataset was given.
-fn any_dataset(text: &str) -> Outcome<Dataset> {
-    Benchmark::find("synthetic").or_exit(Exit::Bug)?.open(Some(text)).or_exit(Exit::Usage)
+fn any_dataset(args: &TestArgs) -> Outcome<Dataset> {
+    setup::open(Benchmark::find("synthetic").or_exit(Exit::Bug)?, args, Codec::None)
 }

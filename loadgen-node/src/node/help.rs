@@ -17,9 +17,11 @@ pub(crate) const RUN: &str = "Examples:
 Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
 Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.
 
-Datasets are folders, or made up: synthetic:DTYPE[DIMS]xCOUNT is noise, and for ratios that
-mean something synthetic:image-u8[224,224,3]xCOUNT is images, synthetic:tokens-i64[384]xCOUNT
-is text as token ids.
+Datasets are files and folders: JPEGs with a val_map.txt, numpy's .npy and .npz, token ids or
+prompts as JSON lines (.jsonl), raw tensors with a manifest (.toml); labels lie beside them. Or
+they are made up: synthetic:DTYPE[DIMS]xCOUNT is noise, and for ratios that mean something
+synthetic:image-u8[224,224,3]xCOUNT is images, synthetic:tokens-i64[384]xCOUNT is text as token
+ids.
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lon_qsl::dataset::Dataset;
+use indicatif::DecimalBytes;
+use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
 use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use super::inbox::{Inbox, REPLIES};
 use super::pace::{Pace, Pacing};
-use super::progress::Counts;
+use super::progress::{self, Counts};
 use super::tally::Tally;
 use crate::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
 
@@ -142,6 +143,25 @@ impl NetWorld {
     }
 }
 
+/// Loads a set, and says so: on the display while it takes, in the log when it is done.
+fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(), DatasetError> {
+    let begun = Instant::now();
+    let told = |done: usize, of: usize| {
+        counts.loaded.store(done as u64, Relaxed);
+        counts.loading.store(of as u64, Relaxed);
+    };
+    let ended = dataset.load_with(set.iter().map(|index| index.0 as usize), &told);
+    counts.loading.store(0, Relaxed);
+    let Loaded { samples, encoded_bytes, .. } = dataset.loaded();
+    let ram = DecimalBytes(progress::resident_bytes());
+    tracing::info!(
+        "{samples} samples loaded in {:.1?}: {}, the process has {ram} of RAM",
+        begun.elapsed(),
+        DecimalBytes(encoded_bytes)
+    );
+    ended
+}
+
 impl World for NetWorld {
     type Data = Bytes;
 
@@ -151,9 +171,8 @@ impl World for NetWorld {
     }
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
-        let (inline, run, dataset) = (self.is_inline(), &self.run, &mut self.dataset);
-        let mut load =
-            move || dataset.load(set.iter().map(|index| index.0 as usize)).map_err(|error| error.to_string());
+        let (inline, run, dataset, counts) = (self.is_inline(), &self.run, &mut self.dataset, &*self.counts);
+        let mut load = move || load(dataset, set, counts).map_err(|error| error.to_string());
         if !inline {
             return load();
         }

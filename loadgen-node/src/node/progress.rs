@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
 /// Counted by the world, read by the display.
 #[derive(Debug, Default)]
@@ -19,6 +19,10 @@ pub(crate) struct Counts {
     pub(crate) planned: AtomicU64,
     /// How long the phase will take at least, if that is known; else 0.
     pub(crate) planned_ns: AtomicU64,
+    /// Samples of the set that is being loaded; 0 when none is,
+    pub(crate) loading: AtomicU64,
+    /// of which so many are ready.
+    pub(crate) loaded: AtomicU64,
     /// Which phase it is, counted from 1; the display starts its clock anew with each.
     pub(crate) phase: AtomicU64,
 }
@@ -56,6 +60,32 @@ impl Drop for Progress {
     }
 }
 
+/// A line that says how many of how many are done, if anybody can see it.
+pub(crate) fn steps(what: &'static str) -> impl Fn(usize, usize) {
+    let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0).with_prefix(what));
+    if let Some(bar) = &bar {
+        let style = ProgressStyle::with_template("{prefix} [{elapsed_precise}] {wide_bar} {pos} of {len}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    }
+    move |done, of| {
+        if let Some(bar) = &bar {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+            if done == of {
+                bar.finish_and_clear();
+            }
+        }
+    }
+}
+
+/// What Linux says that this process has in memory; 0 elsewhere.
+pub(crate) fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or_default().saturating_mul(1024)
+}
+
 fn draw(counts: &Counts, what: String, stop: &AtomicBool) {
     let bar = ProgressBar::new(0);
     let template = "{prefix} [{elapsed_precise}] {wide_bar} {msg}";
@@ -82,6 +112,13 @@ fn draw(counts: &Counts, what: String, stop: &AtomicBool) {
         bar.set_position(position);
         let outstanding = issued - ended;
         let left_s = left_s.clamp(0.0, 1e7);
+        let loading = counts.loading.load(Relaxed);
+        if loading > 0 {
+            let ram = DecimalBytes(resident_bytes());
+            bar.set_message(format!("loading {} of {loading} samples, {ram} of RAM", counts.loaded.load(Relaxed)));
+            std::thread::park_timeout(REDRAW);
+            continue;
+        }
         bar.set_message(format!("{ended} samples, {rate:.0}/s, {outstanding} outstanding, about {left_s:.0} s left"));
         std::thread::park_timeout(REDRAW);
     }

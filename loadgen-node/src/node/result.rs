@@ -87,7 +87,7 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally) {
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
         (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
-        (Some(Ok(score)), Some(target)) if score.value < target.value => {
+        (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
             let (metric, unit) = (target.metric.name(), target.metric.unit());
             let (value, wanted) = (score.value, target.value);
             verdict.add("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));

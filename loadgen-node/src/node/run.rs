@@ -22,7 +22,7 @@ use super::network::traffic::Sampler;
 use super::network::{Gathered, NetworkFacts, nics};
 use super::pace::{Circumstances, Pacing};
 use super::probe::Fabric;
-use super::progress::{Counts, Progress};
+use super::progress::{self, Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
@@ -39,6 +39,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let Compression::Codec(_) = args.codecs.compression else {
         return advice::advise(setup.benchmark, &setup.dataset, setup.rules.round.name);
     };
+    let verified = setup.dataset.verify(&progress::steps("verifying files")).or_exit(Exit::Usage)?;
+    tracing::debug!("{verified} files are as their list of sums says");
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
     let qdl = dial(&args.dial)?;
     for node in qdl.nodes() {
@@ -180,10 +182,10 @@ fn score(
     dataset: &Dataset,
     answers: &[(usize, Vec<u8>)],
 ) -> Option<Result<Score, ScoreError>> {
-    let (target, labels) = (benchmark.accuracy?, dataset.labels()?);
+    let (target, truths) = (benchmark.accuracy?, dataset.truths()?);
     if !plan.effective().mode.has_accuracy() {
         return None;
     }
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
-    Some(target.metric.score(answers, labels))
+    Some(target.score(answers, truths))
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
+use lon_qsl::source::OpenOptions;
 use lon_qsl::{Codec, PART_BYTES};
 
-use super::args::{Compression, ConfFiles, RunArgs};
+use super::args::{Compression, ConfFiles, RunArgs, TestArgs};
 use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
@@ -36,12 +37,18 @@ pub(crate) struct Setup {
 /// Checks benchmark, dataset and settings, and works out the plan.
 pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let benchmark = Benchmark::find(&args.benchmark).or_exit(Exit::Usage)?;
-    let mut dataset = benchmark.open(args.test.dataset.as_deref()).or_exit(Exit::Usage)?;
     let codec = match args.codecs.compression {
         Compression::Codec(codec) => codec,
         Compression::Auto => Codec::None,
     };
+    if args.codecs.response_compression == Codec::Original {
+        return Err(anyhow!("--response-compression original: answers have no files of their own"))
+            .or_exit(Exit::Usage);
+    }
+    let mut dataset = open(benchmark, &args.test, codec)?;
+    dataset.check_codec(codec).or_exit(Exit::Usage)?;
     dataset.set_codec(codec);
+    limit(&mut dataset, benchmark)?;
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
     let Wanted { sourced, rules } = settings(&Sources {
         model: benchmark.name,
@@ -67,6 +74,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     let stated = args.system_desc.as_deref().map(Stated::read).transpose();
     let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
+    check_labels(&plan, benchmark, &dataset)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
     // Found here, before any node is bothered; made once they have all agreed to the run.
     if out.exists() {
@@ -74,6 +82,42 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     }
     check_memory(&plan, &dataset)?;
     Ok(Setup { benchmark, dataset, codec, plan, rules, marks, stated, out })
+}
+
+/// The dataset that is asked for.
+pub(crate) fn open(benchmark: &Benchmark, args: &TestArgs, codec: Codec) -> Outcome<Dataset> {
+    let options = OpenOptions { preprocess: args.preprocess.clone(), original: codec == Codec::Original };
+    benchmark.open_with(args.dataset.as_deref(), &options).or_exit(Exit::Usage)
+}
+
+/// Samples in memory together at most: what the official library has, and what fits.
+fn limit(dataset: &mut Dataset, benchmark: &Benchmark) -> Outcome<()> {
+    // Other datasets may stand in for the official one, of whatever size.
+    let is_official = benchmark.library.total_samples == Some(dataset.total_count());
+    if let Some(official) = benchmark.library.performance_samples.filter(|_| is_official) {
+        dataset.limit_performance_count(official);
+    }
+    let sample_bytes = sample_size(dataset)?.memory_bytes.max(1);
+    let Some(available_bytes) = available_memory_bytes() else { return Ok(()) };
+    let (wanted, fit) = (dataset.performance_count(), available_bytes / 4 * 3 / sample_bytes);
+    if fit < wanted as u64 && dataset.is_read_when_needed() {
+        dataset.limit_performance_count(fit as usize);
+        let count = dataset.performance_count();
+        tracing::warn!(
+            "{wanted} samples do not fit into memory together, {count} do: a performance run draws from so many, \
+             an accuracy run loads so many at a time"
+        );
+    }
+    Ok(())
+}
+
+/// An accuracy run whose score would fail at its end fails here.
+fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcome<()> {
+    let Some(target) = benchmark.accuracy.filter(|_| plan.effective().mode.has_accuracy()) else { return Ok(()) };
+    if dataset.truths().is_none() {
+        tracing::warn!("{} has no labels: answers are logged, but not scored", dataset.name());
+    }
+    dataset.check_labels(target.metric).or_exit(Exit::Usage)
 }
 
 /// A run that cannot fit is refused here, not killed in the middle.

@@ -35,7 +35,7 @@ impl Packer {
     /// Bytes of a body at most.
     pub(super) fn bound(codec: Codec, content: usize) -> usize {
         match codec {
-            Codec::None => content,
+            Codec::None | Codec::Original => content,
             Codec::Lz4 => lz4::get_maximum_output_size(content),
             Codec::Zstd(_) | Codec::ShuffleZstd(_) | Codec::DeltaZstd(_) => zstd_safe::compress_bound(content),
         }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use lon_image::{Preprocess, SpecError};
 use serde::{Deserialize, Deserializer};
 
 use super::network::Compression;
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
-use super::{Benchmark, Kind, NetworkRules, ROUNDS, Target};
+use super::{Benchmark, Form, Inputs, Kind, Library, NetworkRules, ROUNDS, Target};
 use crate::accuracy::Metric;
 use crate::bandwidth::Formula;
 
@@ -49,6 +50,16 @@ struct DatasetLine {
     kind: KindName,
     /// Synthetic samples of the same shape.
     example: Option<Text>,
+    /// What the model takes: `NAME DTYPE[DIMS]` each.
+    inputs: Option<Vec<String>>,
+    /// What is done to images, as a SPEC.
+    preprocess: Option<String>,
+    /// Of the official dataset,
+    total_samples: Option<usize>,
+    /// of which a performance run draws from so many,
+    performance_samples: Option<usize>,
+    /// as it says there.
+    source: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -77,14 +88,12 @@ struct SuiteLine {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accuracy {
-    metric: MetricName,
+    metric: String,
     target: f64,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum MetricName {
-    Top1,
+    classes: Option<usize>,
+    /// Where the target is written.
+    #[serde(default, rename = "source")]
+    _source: String,
 }
 
 /// What lives as long as the program, as the text does that it is from.
@@ -156,7 +165,10 @@ impl File {
             aliases: texts(&self.aliases),
             about: self.about.0,
             settings: texts(&self.settings),
-            accuracy: self.accuracy.as_ref().map(Accuracy::target),
+            accuracy: self.accuracy.as_ref().map(Accuracy::target).transpose()?,
+            library: self.dataset.library()?,
+            inputs: self.dataset.inputs.as_deref().map(Inputs::parse).transpose()?,
+            preprocess: self.dataset.preprocess()?,
             dataset: self.dataset.kind()?,
             suites: entries(self.suites)?,
             network: rules(self.name.0, self.network)?,
@@ -166,26 +178,48 @@ impl File {
 }
 
 impl DatasetLine {
-    fn kind(self) -> Result<Kind, String> {
-        match (self.kind, self.example) {
-            (KindName::Digits, None) => Ok(Kind::Digits),
-            (KindName::Synthetic, Some(Text(example))) => Ok(Kind::Synthetic { example }),
-            (KindName::Digits, Some(_)) => Err("digits need no example".to_owned()),
-            (_, None) => Err("this kind of dataset needs an example of synthetic samples".to_owned()),
-            (
-                KindName::ImageFolder | KindName::NodeIds | KindName::Prompts | KindName::Tensors | KindName::TokenIds,
-                Some(Text(example)),
-            ) => Ok(Kind::NotYet { example }),
+    fn kind(&self) -> Result<Kind, String> {
+        let form = match self.kind {
+            KindName::Digits | KindName::Synthetic => None,
+            KindName::ImageFolder => Some(Form::Images),
+            KindName::Prompts => Some(Form::Prompts),
+            KindName::TokenIds => Some(Form::Tokens),
+            KindName::NodeIds | KindName::Tensors => Some(Form::Tensors),
+        };
+        match (self.kind, form, self.example) {
+            (KindName::Digits, _, None) => Ok(Kind::Digits),
+            (KindName::Digits, _, Some(_)) => Err("digits need no example".to_owned()),
+            (_, None, Some(Text(example))) => Ok(Kind::Synthetic { example }),
+            (_, Some(form), Some(Text(example))) => Ok(Kind::Files { example, form }),
+            (_, _, None) => Err("this kind of dataset needs an example of synthetic samples".to_owned()),
+        }
+    }
+
+    fn library(&self) -> Result<Library, String> {
+        let DatasetLine { total_samples, performance_samples, .. } = *self;
+        match (total_samples.or(performance_samples), &self.source) {
+            (Some(_), None) => Err("numbers of samples need a source".to_owned()),
+            _ => Ok(Library { total_samples, performance_samples }),
+        }
+    }
+
+    fn preprocess(&self) -> Result<Option<Preprocess>, String> {
+        match &self.preprocess {
+            Some(_) if self.kind != KindName::ImageFolder => Err("only images are preprocessed".to_owned()),
+            Some(spec) => spec.parse().map(Some).map_err(|error: SpecError| format!("preprocess: {error}")),
+            None => Ok(None),
         }
     }
 }
 
 impl Accuracy {
-    fn target(&self) -> Target {
-        let metric = match self.metric {
-            MetricName::Top1 => Metric::Top1,
-        };
-        Target { metric, value: self.target }
+    fn target(&self) -> Result<Target, String> {
+        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == self.metric);
+        let metric = metric.ok_or_else(|| {
+            let known = Metric::ALL.map(Metric::name).join(", ");
+            format!("'{}' is not a metric (known: {known})", self.metric)
+        })?;
+        Ok(Target { metric, value: self.target, classes: self.classes })
     }
 }
 

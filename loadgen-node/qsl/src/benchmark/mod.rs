@@ -3,24 +3,30 @@
 //! - [`network`]: which codecs the Network division allows, by direction and round;
 //! - [`suite`]: which scenarios a benchmark has in which suite and round;
 //! - [`crate::bandwidth`]: what a rate takes of a fabric;
+//! - [`Inputs`]: what its model takes;
 //! - `file`: what a file may say.
 //!
 //! Adding a benchmark is adding a file, and its name to `FILES`. Settings that the official rounds prescribe are not
 //! here: names are those of official config files, by which whoever reads those finds them.
 
 mod file;
+mod inputs;
 pub mod network;
 pub mod suite;
 
 use std::path::Path;
 use std::sync::LazyLock;
 
+pub use inputs::Inputs;
+pub(crate) use inputs::{Role, TokenInput};
+use lon_image::Preprocess;
 pub use network::NetworkRules;
 pub use suite::{Membership, Suite};
 
-use crate::accuracy::Metric;
+pub use crate::accuracy::Target;
 use crate::bandwidth::Formula;
 use crate::dataset::{Dataset, DatasetError};
+use crate::source::{self, OpenOptions};
 use crate::{digits, synthetic};
 
 /// The rounds whose rules the files speak of, oldest first.
@@ -39,19 +45,15 @@ pub struct Benchmark {
     pub settings: Vec<&'static str>,
     /// How answers are scored; none: there is nothing to score, or no way here to do it.
     pub accuracy: Option<Target>,
+    /// How many samples the official dataset has.
+    pub library: Library,
     dataset: Kind,
+    inputs: Option<Inputs>,
+    /// What is done to images before the model sees them.
+    preprocess: Option<Preprocess>,
     suites: Vec<suite::Entry>,
     network: Option<NetworkRules>,
     bandwidth: Option<Formula>,
-}
-
-/// An accuracy metric and what it must reach.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Target {
-    /// The metric.
-    pub metric: Metric,
-    /// In the metric's unit.
-    pub value: f64,
 }
 
 /// Where samples come from.
@@ -64,11 +66,47 @@ enum Kind {
         /// For messages.
         example: &'static str,
     },
-    /// Real data that cannot be read yet.
-    NotYet {
+    /// Data of the user's.
+    Files {
         /// Samples of the same shape.
         example: &'static str,
+        /// What can be given.
+        form: Form,
     },
+}
+
+/// What a benchmark's data are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Images,
+    Tokens,
+    Prompts,
+    Tensors,
+}
+
+impl Form {
+    /// What can be given, for messages.
+    fn accepted(self) -> &'static str {
+        match self {
+            Form::Images => "a folder of JPEGs with val_map.txt, .npy, .npz, or a manifest of raw tensors (.toml)",
+            Form::Tokens => {
+                "JSON lines with input_ids or prompts (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"
+            }
+            Form::Prompts => {
+                "JSON lines with prompts or input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"
+            }
+            Form::Tensors => ".npy, .npz, or a manifest of raw tensors (.toml)",
+        }
+    }
+}
+
+/// The official library of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// Samples in all, where that is known.
+    pub total_samples: Option<usize>,
+    /// Samples that a performance run draws from.
+    pub performance_samples: Option<usize>,
 }
 
 /// Names and texts of the files in `benchmarks/`.
@@ -157,20 +195,82 @@ impl Benchmark {
         self.dataset == Kind::Digits
     }
 
+    /// What its model takes, where that is known.
+    pub fn inputs(&self) -> Option<&Inputs> {
+        self.inputs.as_ref()
+    }
+
+    /// What is done to images unless something else is asked for.
+    pub fn preprocess(&self) -> Option<&Preprocess> {
+        self.preprocess.as_ref()
+    }
+
     /// Opens its dataset, or the one given with `--dataset`.
     ///
     /// # Errors
-    /// The dataset is missing, altered, or not what this benchmark takes.
+    /// As [`Benchmark::open_with`].
     pub fn open(&self, dataset: Option<&str>) -> Result<Dataset, DatasetError> {
+        self.open_with(dataset, &OpenOptions::default())
+    }
+
+    /// Opens its dataset, or the one given with `--dataset`, in another way than usual.
+    ///
+    /// # Errors
+    /// The dataset is missing, altered, or not what this benchmark takes.
+    pub fn open_with(&self, dataset: Option<&str>, options: &OpenOptions) -> Result<Dataset, DatasetError> {
         match (self.dataset, dataset) {
             // Any shape for any benchmark: fabrics do not care, and a model that does says so.
             (_, Some(text)) if text.starts_with(synthetic::PREFIX) => synthetic::open(text),
             (Kind::Digits, None) => digits::embedded(),
-            (Kind::Synthetic { example }, None) => Err(DatasetError::Needed(self.name, example)),
-            // Any dataset on any backend: digits are the only folder kind there is so far.
-            (Kind::Digits | Kind::Synthetic { .. }, Some(folder)) => digits::from_folder(Path::new(folder)),
-            (Kind::NotYet { example }, _) => Err(DatasetError::NotYet(self.name, example)),
+            (Kind::Synthetic { example }, None) => Err(DatasetError::Needed(self.name, example.to_owned())),
+            (Kind::Files { example, form }, None) => {
+                Err(DatasetError::Needed(self.name, format!("PATH ({}) or --dataset {example}", form.accepted())))
+            }
+            (Kind::Digits, Some(folder)) => digits::from_folder(Path::new(folder)),
+            // The digits' own files are the one folder of arrays that is not one array a sample.
+            (Kind::Synthetic { .. }, Some(path)) if digits::is_folder(Path::new(path)) => {
+                digits::from_folder(Path::new(path))
+            }
+            (Kind::Synthetic { .. }, Some(path)) => source::open(Path::new(path), options, None),
+            (Kind::Files { form, .. }, Some(path)) => self.open_files(Path::new(path), form, options),
         }
+    }
+
+    fn open_files(&self, path: &Path, form: Form, options: &OpenOptions) -> Result<Dataset, DatasetError> {
+        let is_images = path.join("val_map.txt").exists();
+        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        let fits = match form {
+            Form::Images => !is_lines,
+            Form::Tokens | Form::Prompts => !is_images,
+            Form::Tensors => !is_images && !is_lines,
+        };
+        if !fits {
+            let reason = format!("this is no dataset of {}, which takes {}", self.name, form.accepted());
+            return Err(DatasetError::Form { path: path.to_owned(), reason });
+        }
+        let preprocess = options.preprocess.as_ref().or(self.preprocess.as_ref()).cloned();
+        let dataset = source::open(path, &OpenOptions { preprocess, ..options.clone() }, self.inputs())?;
+        // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
+        let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
+        match self.inputs() {
+            Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| dataset),
+            _ => Ok(dataset),
+        }
+    }
+
+    fn check(&self, dataset: &Dataset, inputs: &Inputs) -> Result<(), DatasetError> {
+        let told = |source| DatasetError::Sample { dataset: dataset.name().to_owned(), index: 0, source };
+        let first = dataset.first().map_err(told)?;
+        if inputs.accept(&first) {
+            return Ok(());
+        }
+        let got: Vec<String> = first.iter().map(ToString::to_string).collect();
+        let fix = match inputs.tokens() {
+            Ok(tokens) if tokens.len() > 1 => "JSON lines or a .npz have several inputs",
+            _ => "--benchmark synthetic takes samples of any shape",
+        };
+        let (dataset, wanted) = (dataset.name().to_owned(), inputs.to_string());
+        Err(DatasetError::Unfit { dataset, got: got.join(", "), benchmark: self.name, wanted, fix })
     }
 }
 
@@ -237,12 +337,27 @@ mod tests {
     }
 
     #[test]
-    fn data_that_cannot_be_read_yet_is_refused_with_what_can() {
+    fn data_that_are_not_given_or_not_there_are_asked_for() {
         let resnet50 = Benchmark::find("resnet50").unwrap();
-        for dataset in [None, Some("/data/imagenet")] {
-            let error = resnet50.open(dataset).unwrap_err().to_string();
-            assert!(error.contains("resnet50") && error.contains("so far synthetic:"), "{error}");
+        let error = resnet50.open(None).unwrap_err().to_string();
+        assert!(error.contains("resnet50") && error.contains("val_map.txt") && error.contains("synthetic:"), "{error}");
+        let error = resnet50.open(Some("/no/such/imagenet")).unwrap_err().to_string();
+        assert!(error.contains("/no/such/imagenet"), "{error}");
+    }
+
+    #[test]
+    fn official_numbers_of_samples_agree_with_the_examples() {
+        for benchmark in Benchmark::all() {
+            if let (Some(total), Some(used)) = (benchmark.library.total_samples, benchmark.library.performance_samples)
+            {
+                assert!(used <= total, "{}", benchmark.name);
+            }
         }
+        let resnet50 = Benchmark::find("resnet50").unwrap();
+        assert_eq!(resnet50.library, Library { total_samples: Some(50_000), performance_samples: Some(1_024) });
+        let (_, dims) = resnet50.preprocess().unwrap().output();
+        assert_eq!(resnet50.inputs().unwrap().to_string(), "image f32|f16|i8|u8[N,3,224,224]");
+        assert_eq!(dims, [3, 224, 224]);
     }
 
     #[test]

@@ -1,0 +1,93 @@
+//! Texts as SQuAD v1.1 compares them: without case, punctuation, articles and extra blanks.
+
+use std::collections::HashMap;
+
+/// The words that count: lower case, without ASCII punctuation (`don't` is `dont`) and without `a`, `an`, `the`.
+pub fn normalise(text: &str) -> String {
+    let plain: String = text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
+    without_articles(&plain).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An article counts as one where it stands between other characters than letters and digits: also in quotes.
+fn without_articles(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word_end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(word_end);
+        left.push_str(if matches!(word, "a" | "an" | "the") { " " } else { word });
+        let next = behind.find(char::is_alphanumeric).unwrap_or(behind.len());
+        left.push_str(&behind[..next]);
+        rest = &behind[next..];
+    }
+    left
+}
+
+/// Whether the text is one of those that are right.
+pub fn is_exact_match(text: &str, right: &[String]) -> bool {
+    let text = normalise(text);
+    right.iter().any(|right| normalise(right) == text)
+}
+
+/// Harmonic mean of precision and recall of words, 0 to 1; the best over those that are right.
+pub fn f1(text: &str, right: &[String]) -> f64 {
+    let text = normalise(text);
+    right.iter().map(|right| f1_of_two(&text, &normalise(right))).fold(0.0, f64::max)
+}
+
+fn f1_of_two(text: &str, right: &str) -> f64 {
+    let mut counts = HashMap::<&str, usize>::new();
+    for word in right.split_whitespace() {
+        *counts.entry(word).or_default() += 1;
+    }
+    let mut same = 0;
+    for word in text.split_whitespace() {
+        if let Some(count) = counts.get_mut(word).filter(|count| **count > 0) {
+            *count -= 1;
+            same += 1;
+        }
+    }
+    if same == 0 {
+        return 0.0;
+    }
+    let (given, wanted) = (text.split_whitespace().count() as f64, right.split_whitespace().count() as f64);
+    let (precision, recall) = (f64::from(same) / given, f64::from(same) / wanted);
+    2.0 * precision * recall / (precision + recall)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn case_punctuation_articles_and_blanks_do_not_count() {
+        for (text, left) in [
+            ("The  Denver Broncos!", "denver broncos"),
+            ("a man, a plan", "man plan"),
+            ("don't", "dont"),
+            ("theatre an anthem", "theatre anthem"),
+            ("U.S.A.", "usa"),
+            ("“the end”", "“ end”"),
+            ("the", ""),
+            ("Ünïcode\u{a0}x", "ünïcode x"),
+        ] {
+            assert_eq!(normalise(text), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn scores_by_hand() {
+        assert!(is_exact_match("the Santa Clara.", &texts(&["Levi's Stadium", "Santa Clara"])));
+        assert!(!is_exact_match("Santa Clara, California", &texts(&["Santa Clara"])));
+        // 2 of 3 words given are right, 2 of 2 were found: 2 * (2/3 * 1) / (2/3 + 1) = 0.8.
+        assert!((f1("Santa Clara California", &texts(&["x", "Santa Clara"])) - 0.8).abs() < 1e-12);
+        // A word counts as often as it is right: 1 of 2, and 1 of 3: 2 * (1/2 * 1/3) / (5/6) = 0.4.
+        assert!((f1("gold gold", &texts(&["gold and silver"])) - 0.4).abs() < 1e-12);
+        assert_eq!(f1("silver", &texts(&["gold"])), 0.0);
+        assert_eq!(f1("", &texts(&["gold"])), 0.0);
+    }
+}

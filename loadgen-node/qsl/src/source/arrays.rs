@@ -1,0 +1,206 @@
+//! Arrays of numpy: one of all samples, a file each, or several in a `.npz`.
+//!
+//! Samples of `.npy` files are read from the disk when a set is loaded, so that an array may be larger than memory. A
+//! `.npz` is compressed, and stays in memory as a whole.
+
+use std::fs::File;
+use std::io::{Cursor, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use lon_proto::sample::{DType, Tensor};
+use zip::ZipArchive;
+
+use super::{Array, ReadError, Source, content, labels, named, split};
+use crate::accuracy::Truth;
+use crate::benchmark::Inputs;
+use crate::dataset::{Dataset, DatasetError};
+use crate::npy::{self, Header};
+use crate::sums::{SumError, Sums};
+
+/// Equal tensors in a file, one after the other.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) dtype: DType,
+    /// Of one sample.
+    pub(super) dims: Vec<u32>,
+    pub(super) data_at: u64,
+    pub(super) sample_bytes: usize,
+}
+
+impl Stored {
+    pub(super) fn tensor(&self, index: usize) -> Result<Tensor, ReadError> {
+        let mut data = vec![0; self.sample_bytes];
+        let at = self.data_at + index as u64 * self.sample_bytes as u64;
+        let read = self.file.read_exact_at(&mut data, at);
+        read.map_err(|source| ReadError::File { file: self.path.clone(), source })?;
+        Ok(Tensor::new(self.dtype, &self.dims, Bytes::from(data))?)
+    }
+}
+
+/// One `.npy` of all samples.
+#[derive(Debug)]
+struct Npy {
+    stored: Stored,
+    count: usize,
+    sums: Option<Sums>,
+}
+
+pub(super) fn open_npy(path: &Path) -> Result<Dataset, DatasetError> {
+    let (folder, _) = split(path);
+    let told = |source| SumError::Read { file: path.to_owned(), source };
+    let mut file = File::open(path).map_err(told)?;
+    let file_bytes = file.metadata().map_err(told)?.len();
+    let mut start = Vec::new();
+    (&mut file).take(Header::WITHIN as u64).read_to_end(&mut start).map_err(told)?;
+    let header = Header::read(&start, file_bytes).map_err(|reason| content(path, reason))?;
+    let (count, dims) = header.samples().map_err(|reason| content(path, reason))?;
+    let sample_bytes = ((file_bytes - header.data_at) / count as u64) as usize;
+    let Header { dtype, data_at, .. } = header;
+    let stored = Stored { path: path.to_owned(), file, dtype, dims, data_at, sample_bytes };
+    let truths = labels::beside(&folder, count)?;
+    Ok(named(path, Npy { stored, count, sums: Sums::beside(&folder)? }, truths))
+}
+
+impl Source for Npy {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        Ok(vec![self.stored.tensor(index)?])
+    }
+
+    fn is_read_when_needed(&self) -> bool {
+        true
+    }
+
+    fn listed_files(&self) -> usize {
+        usize::from(self.sums.is_some())
+    }
+
+    fn verify(&self, _file: usize) -> Result<(), SumError> {
+        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&split(&self.stored.path).1))
+    }
+}
+
+/// A `.npy` for each sample.
+#[derive(Debug)]
+struct Folder {
+    folder: PathBuf,
+    names: Vec<String>,
+    sums: Option<Sums>,
+}
+
+/// Files of samples, in the order of their names.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> =
+        names.filter(|name| name.ends_with(".npy") && !labels::NAMES.contains(&name.as_str())).collect();
+    names.sort_unstable();
+    names
+}
+
+pub(super) fn is_folder(folder: &Path) -> bool {
+    !names(folder).is_empty()
+}
+
+pub(super) fn open_folder(folder: &Path) -> Result<Dataset, DatasetError> {
+    let names = names(folder);
+    let truths = labels::beside(folder, names.len())?;
+    Ok(named(folder, Folder { folder: folder.to_owned(), names, sums: Sums::beside(folder)? }, truths))
+}
+
+impl Source for Folder {
+    fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        let file = self.folder.join(&self.names[index]);
+        let bytes = std::fs::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
+        Ok(vec![npy::tensor(&bytes).map_err(|reason| ReadError::Content { file, reason })?])
+    }
+
+    fn is_read_when_needed(&self) -> bool {
+        true
+    }
+
+    fn listed_files(&self) -> usize {
+        if self.sums.is_some() { self.names.len() } else { 0 }
+    }
+
+    fn verify(&self, file: usize) -> Result<(), SumError> {
+        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&self.names[file]))
+    }
+}
+
+/// Several arrays: one for each input.
+#[derive(Debug)]
+struct Arrays(Vec<Array>);
+
+/// The array of a `.npz` that holds labels.
+const LABELS: &str = "labels";
+
+pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+    let (folder, name) = split(path);
+    if let Some(sums) = Sums::beside(&folder)? {
+        sums.verify(&name)?;
+    }
+    let bytes = std::fs::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let (mut arrays, own_labels) = unpack(bytes).map_err(|reason| content(path, reason))?;
+    if let Some(order) = inputs.and_then(|inputs| inputs.order(arrays.iter().map(|(name, _)| name.as_str()))) {
+        arrays.sort_by_key(|(name, _)| order.iter().position(|known| known == name));
+    }
+    let Some(((first, count), rest)) = arrays.split_first().map(|((name, first), rest)| ((name, first.count), rest))
+    else {
+        return Err(content(path, "it holds no arrays of samples"));
+    };
+    if let Some((other, array)) = rest.iter().find(|(_, array)| array.count != count) {
+        let reason = format!("{first} has {count} samples, {other} has {}", array.count);
+        return Err(content(path, reason));
+    }
+    let truths = match own_labels {
+        Some(labels) if labels.len() != count => {
+            return Err(content(path, format!("{} labels for {count} samples", labels.len())));
+        }
+        Some(labels) => Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect()),
+        None => labels::beside(&folder, count)?,
+    };
+    Ok(named(path, Arrays(arrays.into_iter().map(|(_, array)| array).collect()), truths))
+}
+
+type Unpacked = (Vec<(String, Array)>, Option<Vec<i64>>);
+
+/// The arrays in the order of the file, and labels.
+fn unpack(bytes: Vec<u8>) -> Result<Unpacked, String> {
+    let told = |error: zip::result::ZipError| format!("not a .npz file: {error}");
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(told)?;
+    let (mut arrays, mut labels) = (Vec::new(), None);
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index).map_err(told)?;
+        let name = entry.name().map_err(told)?.trim_end_matches(".npy").to_owned();
+        let mut file = Vec::new();
+        entry.read_to_end(&mut file).map_err(|error| format!("{name}: {error}"))?;
+        let told = |reason: String| format!("{name}: {reason}");
+        match name == LABELS {
+            true => labels = Some(npy::labels(&file).map_err(told)?),
+            false => arrays.push((name.clone(), npy::samples(&file).map_err(told)?)),
+        }
+    }
+    Ok((arrays, labels))
+}
+
+impl Source for Arrays {
+    fn count(&self) -> usize {
+        self.0.first().map_or(0, |array| array.count)
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        self.0.iter().map(|array| Ok(array.tensor(index)?)).collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! Labels in a file of their own.
+
+use std::path::Path;
+
+use super::content;
+use crate::accuracy::Truth;
+use crate::dataset::DatasetError;
+use crate::npy;
+use crate::sums::{SumError, Sums};
+
+/// By sample index; none: nobody says anything.
+pub(super) type Truths = Option<Vec<Option<Truth>>>;
+
+/// Names that are looked for beside samples.
+pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
+
+/// The labels that lie in the samples' folder, if any do.
+pub(super) fn beside(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
+    match NAMES.into_iter().find(|name| folder.join(name).exists()) {
+        Some(name) => read(folder, name, count).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The labels of a file, as many as there are samples.
+pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Vec<Option<Truth>>, DatasetError> {
+    let file = folder.join(name);
+    if let Some(sums) = Sums::beside(folder)? {
+        sums.verify(name)?;
+    }
+    let bytes = std::fs::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    let labels = match name.ends_with(".npy") {
+        true => npy::labels(&bytes).map_err(|reason| content(&file, reason))?,
+        false => lines(&String::from_utf8_lossy(&bytes)).map_err(|reason| content(&file, reason))?,
+    };
+    if labels.len() > count {
+        return Err(content(&file, format!("{} labels for {count} samples", labels.len())));
+    }
+    let mut truths: Vec<Option<Truth>> = labels.into_iter().map(|label| Some(Truth::Class(label))).collect();
+    truths.resize(count, None);
+    Ok(truths)
+}
+
+fn lines(text: &str) -> Result<Vec<i64>, String> {
+    let label = |(number, line): (usize, &str)| {
+        line.trim().parse().map_err(|_| format!("line {}: '{line}' is not a whole number", number + 1))
+    };
+    text.trim_end().lines().enumerate().map(label).collect()
+}

@@ -1,0 +1,203 @@
+//! JSON lines: token ids or prompts, with what is right beside them.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use lon_proto::sample::{DType, Tensor};
+use serde::Deserialize;
+
+use super::{ReadError, Source, content, named, split};
+use crate::accuracy::Truth;
+use crate::benchmark::{Inputs, Role, TokenInput};
+use crate::dataset::{Dataset, DatasetError};
+use crate::sums::{SumError, Sums};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    prompt: Option<String>,
+    input_ids: Option<Vec<i64>>,
+    attention_mask: Option<Vec<i64>>,
+    token_type_ids: Option<Vec<i64>>,
+    max_tokens: Option<i32>,
+    label: Option<i64>,
+    answers: Option<Vec<String>>,
+}
+
+/// The text of all lines, and where each is: parsed once to find what is wrong, and again when a sample is loaded.
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    text: String,
+    lines: Vec<(usize, Range<usize>)>,
+    /// What token ids become; empty: as they are.
+    inputs: Vec<TokenInput>,
+}
+
+pub(super) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+    let (folder, name) = split(path);
+    if let Some(sums) = Sums::beside(&folder)? {
+        sums.verify(&name)?;
+    }
+    let bytes = std::fs::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+        content(path, format!("line {}: not UTF-8", line + 1))
+    })?;
+    let inputs = inputs.map(Inputs::tokens).transpose().map_err(|reason| content(path, reason))?.unwrap_or_default();
+    let mut all = Lines { path: path.to_owned(), text, lines: Vec::new(), inputs };
+    all.lines = spans(&all.text);
+    let (mut truths, mut first_is_prompt) = (Vec::new(), None);
+    for index in 0..all.lines.len() {
+        let number = all.lines[index].0;
+        let told = |reason: String| content(path, format!("line {number}: {reason}"));
+        let mut line = all.line(index).map_err(told)?;
+        if *first_is_prompt.get_or_insert(line.prompt.is_some()) != line.prompt.is_some() {
+            return Err(told("prompts and token ids in one file".to_owned()));
+        }
+        all.check(&line).map_err(told)?;
+        truths.push(line.truth().map_err(told)?);
+    }
+    if truths.is_empty() {
+        return Err(content(path, "it has no lines"));
+    }
+    let truths = truths.iter().any(Option::is_some).then_some(truths);
+    Ok(named(path, all, truths))
+}
+
+/// Lines with anything in them, with their numbers counted from 1.
+fn spans(text: &str) -> Vec<(usize, Range<usize>)> {
+    let mut spans = Vec::new();
+    let mut at = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let span = at..at + line.trim_end().len();
+        if !span.is_empty() {
+            spans.push((number + 1, span));
+        }
+        at += line.len();
+    }
+    spans
+}
+
+impl Lines {
+    fn line(&self, index: usize) -> Result<Line, String> {
+        let text = &self.text[self.lines[index].1.clone()];
+        serde_json::from_str(text).map_err(|error| {
+            // The parser's own line number is always 1.
+            let (text, column) = (error.to_string(), error.column());
+            format!("{} (column {column})", text.split(" at line ").next().unwrap_or(&text))
+        })
+    }
+
+    /// What can be wrong with a line that is JSON of the right keys.
+    fn check(&self, line: &Line) -> Result<(), String> {
+        if line.max_tokens.is_some_and(|max_tokens| max_tokens <= 0) {
+            return Err("max_tokens is 1 or more".to_owned());
+        }
+        match (&line.prompt, &line.input_ids) {
+            (Some(prompt), None) if prompt.is_empty() => Err("the prompt is empty".to_owned()),
+            (Some(_), None) if line.attention_mask.is_some() || line.token_type_ids.is_some() => {
+                Err("attention_mask and token_type_ids go with input_ids".to_owned())
+            }
+            (Some(_), None) => Ok(()),
+            (None, Some(ids)) if ids.is_empty() => Err("input_ids is empty".to_owned()),
+            (None, Some(ids)) => self.check_ids(line, ids.len()),
+            _ => Err("a line has either prompt or input_ids".to_owned()),
+        }
+    }
+
+    fn check_ids(&self, line: &Line, len: usize) -> Result<(), String> {
+        for (key, values) in [("attention_mask", &line.attention_mask), ("token_type_ids", &line.token_type_ids)] {
+            if values.as_ref().is_some_and(|values| values.len() != len) {
+                return Err(format!("{key} is not as long as input_ids ({len})"));
+            }
+        }
+        if self.inputs.is_empty() && (line.attention_mask.is_some() || line.token_type_ids.is_some()) {
+            return Err("this benchmark takes input_ids without attention_mask and token_type_ids".to_owned());
+        }
+        if !self.inputs.is_empty() && line.max_tokens.is_some() {
+            return Err("this benchmark's model generates nothing: max_tokens does not belong here".to_owned());
+        }
+        for input in &self.inputs {
+            if let Some(longest) = input.len.filter(|&longest| len > longest) {
+                return Err(format!("{len} token ids; {} takes {longest}", input.name));
+            }
+            let too_large = |id: &i64| input.dtype == DType::I32 && i32::try_from(*id).is_err();
+            if let Some(id) = line.input_ids.iter().flatten().find(|id| too_large(id)) {
+                return Err(format!("{id} is no i32, which {} takes", input.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    fn truth(&mut self) -> Result<Option<Truth>, String> {
+        match (self.label, self.answers.take()) {
+            (Some(_), Some(_)) => Err("a line has either label or answers".to_owned()),
+            (Some(label), None) => Ok(Some(Truth::Class(label))),
+            (None, Some(answers)) if answers.is_empty() => Err("answers is empty".to_owned()),
+            (None, Some(answers)) => Ok(Some(Truth::Texts(answers))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Tensors of a model that generates.
+    fn generating(self) -> Result<Vec<Tensor>, ReadError> {
+        let (dtype, len, data) = match (self.prompt, self.input_ids) {
+            (Some(prompt), _) => (DType::U8, prompt.len(), Bytes::from(prompt)),
+            (None, ids) => {
+                let ids = ids.unwrap_or_default();
+                (DType::I64, ids.len(), i64s(ids.into_iter()))
+            }
+        };
+        let mut tensors = vec![Tensor::new(dtype, &[len as u32], data)?];
+        if let Some(max_tokens) = self.max_tokens {
+            tensors.push(Tensor::new(DType::I32, &[], Bytes::copy_from_slice(&max_tokens.to_le_bytes()))?);
+        }
+        Ok(tensors)
+    }
+
+    /// One input of a model that reads.
+    fn reading(&self, input: &TokenInput) -> Result<Tensor, ReadError> {
+        let ids = self.input_ids.as_deref().unwrap_or_default();
+        let len = input.len.unwrap_or(ids.len());
+        let value = |place: usize| -> i64 {
+            if place >= ids.len() {
+                return 0;
+            }
+            match input.role {
+                Role::Ids => ids[place],
+                Role::Mask => self.attention_mask.as_ref().map_or(1, |mask| mask[place]),
+                Role::Types => self.token_type_ids.as_ref().map_or(0, |types| types[place]),
+                Role::Positions => place as i64,
+            }
+        };
+        let values = (0..len).map(value);
+        let data = match input.dtype {
+            DType::I32 => values.flat_map(|value| (value as i32).to_le_bytes()).collect::<Vec<u8>>().into(),
+            _ => i64s(values),
+        };
+        Ok(Tensor::new(input.dtype, &[len as u32], data)?)
+    }
+}
+
+fn i64s(values: impl Iterator<Item = i64>) -> Bytes {
+    values.flat_map(i64::to_le_bytes).collect::<Vec<u8>>().into()
+}
+
+impl Source for Lines {
+    fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        let told = |reason: String| ReadError::Content { file: self.path.clone(), reason };
+        let line = self.line(index).map_err(told)?;
+        if line.prompt.is_some() || self.inputs.is_empty() {
+            return line.generating();
+        }
+        self.inputs.iter().map(|input| line.reading(input)).collect()
+    }
+}

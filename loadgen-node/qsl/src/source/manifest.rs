@@ -1,0 +1,176 @@
+//! Raw tensors, and a small file that says what they are.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use lon_proto::sample::{DType, Dims, Tensor};
+use serde::Deserialize;
+
+use super::arrays::Stored;
+use super::{ReadError, Source, content, labels, named, split};
+use crate::dataset::{Dataset, DatasetError};
+use crate::sums::{self, SumError, Sums};
+
+/// The manifest of a folder.
+pub(super) const NAME: &str = "dataset.toml";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    schema: u32,
+    samples: usize,
+    labels: Option<String>,
+    tensors: Vec<Line>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    dtype: String,
+    dims: Vec<u32>,
+    file: Option<String>,
+    sha256: Option<String>,
+    files: Option<Vec<String>>,
+}
+
+/// One input of every sample.
+#[derive(Debug)]
+enum Input {
+    One { stored: Stored, name: String, sha256: Option<String> },
+    Each { dtype: DType, dims: Vec<u32>, sample_bytes: usize, names: Vec<String> },
+}
+
+#[derive(Debug)]
+struct Raw {
+    folder: PathBuf,
+    count: usize,
+    inputs: Vec<Input>,
+    sums: Option<Sums>,
+}
+
+pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
+    let (folder, _) = split(path);
+    let text = std::fs::read_to_string(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let manifest: Manifest = toml::from_str(&text).map_err(|error| content(path, error.to_string().trim_end()))?;
+    let Manifest { schema, samples: count, labels, tensors } = manifest;
+    if schema != 1 {
+        return Err(content(path, format!("schema {schema} is not known (known: 1)")));
+    }
+    if count == 0 || tensors.is_empty() {
+        return Err(content(path, "a dataset has at least one sample of one tensor"));
+    }
+    let truths = match labels {
+        Some(name) => Some(labels::read(&folder, &name, count)?),
+        None => labels::beside(&folder, count)?,
+    };
+    let input = |(number, line): (usize, Line)| {
+        let told = |reason: String| content(path, format!("tensor {number}: {reason}"));
+        input(&folder, count, line).map_err(|fault| match fault {
+            Fault::Line(reason) => told(reason),
+            Fault::File(error) => error,
+        })
+    };
+    let inputs = tensors.into_iter().enumerate().map(input).collect::<Result<_, _>>()?;
+    let sums = Sums::beside(&folder)?;
+    Ok(named(path, Raw { folder, count, inputs, sums }, truths))
+}
+
+enum Fault {
+    Line(String),
+    File(DatasetError),
+}
+
+fn input(folder: &Path, count: usize, line: Line) -> Result<Input, Fault> {
+    let Line { dtype, dims, file, sha256, files } = line;
+    let dtype: DType =
+        dtype.parse().map_err(|error: lon_proto::sample::UnknownDType| Fault::Line(error.to_string()))?;
+    let elements = Dims::new(&dims).and_then(|dims| dims.elements());
+    let sample_bytes = elements.and_then(|elements| elements.checked_mul(dtype.size() as u64));
+    let sample_bytes = sample_bytes.filter(|&bytes| bytes > 0 && bytes <= lon_proto::limits::MAX_SAMPLE_BYTES);
+    let sample_bytes = sample_bytes.ok_or_else(|| Fault::Line(format!("{dtype}{dims:?} is no size for a sample")))?;
+    match (file, files) {
+        (Some(name), None) => {
+            let path = folder.join(&name);
+            let told = |source| Fault::File(SumError::Read { file: path.clone(), source }.into());
+            let file = File::open(&path).map_err(told)?;
+            let (bytes, wanted) = (file.metadata().map_err(told)?.len(), sample_bytes.checked_mul(count as u64));
+            if wanted != Some(bytes) {
+                let reason = format!("{bytes} bytes, {count} samples of {dtype}{dims:?} have {wanted:?}");
+                return Err(Fault::File(content(&path, reason.replace("Some(", "").replace(')', ""))));
+            }
+            let sample_bytes = sample_bytes as usize;
+            let stored = Stored { path: path.clone(), file, dtype, dims, data_at: 0, sample_bytes };
+            Ok(Input::One { stored, name, sha256: sha256.map(|sum| sum.to_ascii_lowercase()) })
+        }
+        (None, Some(names)) if names.len() == count && sha256.is_none() => {
+            Ok(Input::Each { dtype, dims, sample_bytes: sample_bytes as usize, names })
+        }
+        (None, Some(names)) if sha256.is_none() => {
+            Err(Fault::Line(format!("{} files for {count} samples", names.len())))
+        }
+        (None, Some(_)) => Err(Fault::Line("sha256 is of one file; sums of several are in SHA256SUMS".to_owned())),
+        _ => Err(Fault::Line("either file or files says where it is".to_owned())),
+    }
+}
+
+impl Raw {
+    /// The file of this number, over all inputs, with the sum that the manifest gives it.
+    fn file(&self, number: usize) -> Option<(&str, Option<&str>)> {
+        let files = self.inputs.iter().flat_map(|input| -> Box<dyn Iterator<Item = (&str, Option<&str>)>> {
+            match input {
+                Input::One { name, sha256, .. } => Box::new(std::iter::once((name.as_str(), sha256.as_deref()))),
+                Input::Each { names, .. } => Box::new(names.iter().map(|name| (name.as_str(), None))),
+            }
+        });
+        files.into_iter().nth(number)
+    }
+}
+
+impl Source for Raw {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        let tensor = |input: &Input| match input {
+            Input::One { stored, .. } => stored.tensor(index),
+            Input::Each { dtype, dims, sample_bytes, names } => {
+                let file = self.folder.join(&names[index]);
+                let data = std::fs::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
+                if data.len() != *sample_bytes {
+                    let reason = format!("{} bytes, {dtype}{dims:?} has {sample_bytes}", data.len());
+                    return Err(ReadError::Content { file, reason });
+                }
+                Ok(Tensor::new(*dtype, dims, Bytes::from(data))?)
+            }
+        };
+        self.inputs.iter().map(tensor).collect()
+    }
+
+    fn is_read_when_needed(&self) -> bool {
+        true
+    }
+
+    fn listed_files(&self) -> usize {
+        let files = |input: &Input| match input {
+            Input::One { .. } => 1,
+            Input::Each { names, .. } => names.len(),
+        };
+        self.inputs.iter().map(files).sum()
+    }
+
+    fn verify(&self, number: usize) -> Result<(), SumError> {
+        let Some((name, sha256)) = self.file(number) else { return Ok(()) };
+        if let Some(expected) = sha256 {
+            let file = self.folder.join(name);
+            let told = |source| SumError::Read { file: file.clone(), source };
+            let (got, bytes) = sums::sum(&file).map_err(told)?;
+            if got != expected {
+                let (bytes, expected) = (bytes as usize, expected.to_owned());
+                return Err(SumError::Mismatch { file, got, bytes, expected });
+            }
+        }
+        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(name))
+    }
+}

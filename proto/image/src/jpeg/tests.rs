@@ -1,0 +1,117 @@
+use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+
+use super::*;
+
+fn encoded(data: &[u8], width: u16, height: u16, kind: ColorType, progressive: bool) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, 95);
+    encoder.set_sampling_factor(SamplingFactor::F_1_1);
+    encoder.set_progressive(progressive);
+    encoder.encode(data, width, height, kind).unwrap();
+    file
+}
+
+/// Left half one colour, right half another.
+fn halves(width: u16, height: u16, left: &[u8], right: &[u8]) -> Vec<u8> {
+    let row = (0..width).flat_map(|x| if x < width / 2 { left } else { right }).copied();
+    let row: Vec<u8> = row.collect();
+    row.repeat(usize::from(height))
+}
+
+fn rgb_at(pixels: &Pixels, x: u32, y: u32) -> [u8; 3] {
+    let at = 3 * (y * pixels.width() + x) as usize;
+    pixels.rgb()[at..at + 3].try_into().unwrap()
+}
+
+fn assert_near(got: [u8; 3], wanted: [u8; 3], what: &str) {
+    let far = got.iter().zip(wanted).any(|(got, wanted)| got.abs_diff(wanted) > 4);
+    assert!(!far, "{what}: {got:?}, not {wanted:?}");
+}
+
+#[test]
+fn every_kind_of_colour_becomes_rgb() {
+    let ink = |cyan: u8, magenta: u8, yellow: u8, black: u8| {
+        [cyan, magenta, yellow].map(|ink| (f64::from(255 - ink) * f64::from(255 - black) / 255.0).round() as u8)
+    };
+    let (one, other) = ([10, 200, 30, 0], [90, 20, 160, 100]);
+    let inks = [ink(one[0], one[1], one[2], one[3]), ink(other[0], other[1], other[2], other[3])];
+    let rgb: [&[u8]; 2] = [&[200, 30, 90], &[20, 180, 240]];
+    for progressive in [false, true] {
+        for (kind, left, right, wanted) in [
+            (ColorType::Rgb, rgb[0], rgb[1], [[200, 30, 90], [20, 180, 240]]),
+            (ColorType::Luma, &[40][..], &[220][..], [[40; 3], [220; 3]]),
+            (ColorType::Cmyk, &one[..], &other[..], inks),
+            (ColorType::CmykAsYcck, &one[..], &other[..], inks),
+        ] {
+            let file = encoded(&halves(64, 24, left, right), 64, 24, kind, progressive);
+            let pixels = decode_jpeg(&file).unwrap();
+            assert_eq!((pixels.width(), pixels.height(), pixels.rgb().len()), (64, 24, 64 * 24 * 3));
+            let what = format!("{kind:?} progressive={progressive}");
+            assert_near(rgb_at(&pixels, 3, 3), wanted[0], &what);
+            assert_near(rgb_at(&pixels, 60, 20), wanted[1], &what);
+        }
+    }
+}
+
+#[test]
+fn one_pixel_is_a_picture() {
+    let pixels = decode_jpeg(&encoded(&[250, 128, 3], 1, 1, ColorType::Rgb, false)).unwrap();
+    assert_eq!((pixels.width(), pixels.height()), (1, 1));
+    assert_near(rgb_at(&pixels, 0, 0), [250, 128, 3], "one pixel");
+}
+
+#[test]
+fn a_file_that_was_cut_off_anywhere_is_an_error() {
+    let noise: Vec<u8> = (0..48 * 48 * 3u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for progressive in [false, true] {
+        let file = encoded(&noise, 48, 48, ColorType::Rgb, progressive);
+        assert!(decode_jpeg(&file).is_ok());
+        for len in 0..file.len() {
+            let error = decode_jpeg(&file[..len]).expect_err("a truncated file");
+            assert!(!error.to_string().is_empty() && !error.to_string().contains('\n'), "{error}");
+        }
+        let error = decode_jpeg(&file[..file.len() - 2]).unwrap_err();
+        assert_eq!(error, ImageError::Truncated(file.len() - 2));
+        // Bytes behind the end are no harm.
+        assert!(decode_jpeg(&[file.as_slice(), &[0; 9]].concat()).is_ok());
+    }
+}
+
+#[test]
+fn damage_is_no_panic() {
+    let file = encoded(&halves(40, 40, &[9, 99, 199], &[77, 7, 177]), 40, 40, ColorType::Rgb, false);
+    let mut state = 1u64;
+    for _ in 0..4_000 {
+        let mut damaged = file.clone();
+        for _ in 0..3 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (state >> 33) as usize % damaged.len();
+            damaged[at] = (state >> 25) as u8;
+        }
+        let _ = decode_jpeg(&damaged);
+    }
+}
+
+#[test]
+fn what_is_no_jpeg_is_named() {
+    for (file, part) in [
+        (&b""[..], "empty"),
+        (b"\x89PNG\r\n\x1a\n", "a PNG"),
+        (b"GIF89a", "a GIF"),
+        (b"RIFFxxxxWEBP", "WebP"),
+        (b"hello", "FF D8 FF"),
+    ] {
+        let error = decode_jpeg(file).unwrap_err().to_string();
+        assert!(error.contains("not a JPEG") && error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn absurd_sizes_take_no_memory() {
+    let mut file = encoded(&[1, 2, 3], 1, 1, ColorType::Rgb, false);
+    let frame = file.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+    file[frame + 5..frame + 9].copy_from_slice(&[0xff, 0xff, 0xff, 0xff]);
+    let error = decode_jpeg(&file).unwrap_err();
+    assert_eq!(error, ImageError::Large { width: 65_535, height: 65_535 });
+    assert!(Pixels::new(2, 2, vec![0; 11]).is_err() && Pixels::new(0, 2, Vec::new()).is_err());
+}
