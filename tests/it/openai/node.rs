@@ -143,7 +143,6 @@ fn run_prompts(backend: &str) -> (serde_json::Value, RunFolder) {
 }
 
 #[test]
-#[ignore = "needs datasets of prompts (.jsonl)"]
 fn a_token_run_over_prompts_is_valid() {
     let server = ChatServer::start(|prompt| {
         vec![Act::Send(stream(&[ROLE, &text(prompt), &text(" So"), &text(" be it."), FINISH, &usage(4), DONE]))]
