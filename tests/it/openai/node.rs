@@ -10,6 +10,7 @@ use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunRequest};
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
 use lon_tests::process::SutNode;
 use lon_tests::run_folder::RunFolder;
+use lon_tests::servers::Outsider;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc;
@@ -154,11 +155,11 @@ fn a_token_run_over_prompts_is_valid() {
     assert!(asked[2..].iter().all(|asked| asked.body["max_tokens"] == 12 && asked.prompt().starts_with("Tell me")));
 }
 
-/// Against a real server: LON_TEST_OPENAI=http://HOST:PORT/MODEL, for example a llama.cpp.
+/// Against llama.cpp.
 #[test]
-#[ignore = "needs a chat server: LON_TEST_OPENAI=http://HOST:PORT/MODEL"]
+#[ignore = "needs LON_TEST_SERVERS"]
 fn a_real_server_answers_a_token_run() {
-    let url = std::env::var("LON_TEST_OPENAI").expect("LON_TEST_OPENAI=http://HOST:PORT/MODEL");
-    let (result, _) = run_prompts(&format!("openai:{url}"));
+    let llama = Outsider::llama(&[]);
+    let (result, _) = run_prompts(&format!("openai:http://{}/tiny", llama.address));
     assert_eq!(result["counts"]["failed"], 0, "{result}");
 }
