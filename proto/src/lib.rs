@@ -6,9 +6,12 @@
 //! - [`assembly`]: parts of at most [`limits::PART_BYTES`] and how they become whole again;
 //! - [`codec`]: what a whole sample or answer is wrapped in;
 //! - [`limits`]: sizes, windows and times that both ends hold to.
+//!
+//! [`kserve`] is apart: the protocol of servers that are no SUT nodes.
 
 pub mod assembly;
 pub mod codec;
+pub mod kserve;
 pub mod limits;
 pub mod sample;
 

@@ -1,4 +1,4 @@
-//! The checked-in code is what the .proto file generates today.
+//! The checked-in code is what the .proto files generate today.
 //!
 //! `LON_BLESS=1 cargo test -p lon-proto --test generated` writes it anew.
 
@@ -9,15 +9,17 @@ use protox::prost::Message as _;
 #[test]
 fn generated_code_is_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let out = tempfile::tempdir().unwrap();
-    let descriptors = protox::compile(["lon/v1/lon.proto"], [root]).unwrap();
-    assert!(!descriptors.encode_to_vec().is_empty());
-    tonic_prost_build::configure().bytes(".").out_dir(out.path()).compile_fds(descriptors).unwrap();
-    let fresh = std::fs::read_to_string(out.path().join("lon.v1.rs")).unwrap();
-    let kept = root.join("src/gen/lon.v1.rs");
-    if std::env::var_os("LON_BLESS").is_some() {
-        std::fs::write(&kept, &fresh).unwrap();
+    for (proto, name) in [("lon/v1/lon.proto", "lon.v1.rs"), ("kserve/inference.proto", "inference.rs")] {
+        let out = tempfile::tempdir().unwrap();
+        let descriptors = protox::compile([proto], [root]).unwrap();
+        assert!(!descriptors.encode_to_vec().is_empty());
+        tonic_prost_build::configure().bytes(".").out_dir(out.path()).compile_fds(descriptors).unwrap();
+        let fresh = std::fs::read_to_string(out.path().join(name)).unwrap();
+        let kept = root.join("src/gen").join(name);
+        if std::env::var_os("LON_BLESS").is_some() {
+            std::fs::write(&kept, &fresh).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(&kept).unwrap_or_default();
+        assert!(fresh == checked_in, "src/gen/{name} is stale: LON_BLESS=1 cargo test -p lon-proto --test generated");
     }
-    let checked_in = std::fs::read_to_string(&kept).unwrap_or_default();
-    assert!(fresh == checked_in, "src/gen/lon.v1.rs is stale: LON_BLESS=1 cargo test -p lon-proto --test generated");
 }

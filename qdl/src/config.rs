@@ -24,6 +24,17 @@ pub struct Config {
     /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, whoever answers is
     /// taken for the node; whether that is allowed is the caller's to decide.
     pub tls: Option<ClientTls>,
+    /// Nodes are servers that speak KServe's protocol: what is asked of them. Goes with [`Transport::Kserve`].
+    pub kserve: Option<KserveConfig>,
+}
+
+/// What a caller has to say of servers that say little of themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KserveConfig {
+    /// Their names, as many as nodes and in their order.
+    pub names: Vec<String>,
+    /// The model that is asked for, by the name that the servers know it by.
+    pub model: String,
 }
 
 impl Config {
@@ -36,6 +47,7 @@ impl Config {
             call_timeout: Duration::from_secs(5),
             transport: Transport::Grpc,
             tls: None,
+            kserve: None,
         }
     }
 }
@@ -49,13 +61,15 @@ pub enum Transport {
     Tcp,
     /// Several streams to a connection, so that a large sample does not hold up small ones.
     Quic,
+    /// Calls of the Open Inference Protocol, over gRPC: for servers that are no SUT nodes.
+    Kserve,
 }
 
 impl Transport {
     /// Lanes that share one connection.
     pub(crate) fn lanes(self) -> usize {
         match self {
-            Transport::Grpc | Transport::Tcp => 1,
+            Transport::Grpc | Transport::Tcp | Transport::Kserve => 1,
             Transport::Quic => 4,
         }
     }

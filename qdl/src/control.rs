@@ -25,7 +25,7 @@ use crate::text::printable;
 use crate::traffic::Sockets;
 
 /// Pause between attempts to reach a node that is not there yet.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A thread with a runtime on which control calls run, whatever the caller's thread is doing.
 pub(crate) struct ControlThread {
@@ -73,6 +73,27 @@ impl Drop for ControlThread {
     }
 }
 
+/// A connection for control calls, tried again until `deadline` when the node is not there yet; and what is counted of it.
+pub(crate) async fn connect(
+    address: &NodeAddress,
+    config: &Config,
+    deadline: Instant,
+) -> Result<(Channel, Arc<Sockets>), ConnectError> {
+    let remote = Remote { address: address.clone(), tls: config.tls.clone(), sockets: Arc::default() };
+    let unreachable = |reason| ConnectError::Unreachable { address: address.clone(), reason };
+    loop {
+        let channel = remote.channel(config.call_timeout, |io| io);
+        match tokio::time::timeout(config.call_timeout, channel).await {
+            Ok(Ok(channel)) => return Ok((channel, remote.sockets)),
+            Ok(Err(error)) if Instant::now() >= deadline => return Err(unreachable(explain(&error))),
+            Err(_) if Instant::now() >= deadline => {
+                return Err(unreachable(format!("no connection within {:?}", config.call_timeout)));
+            }
+            _ => tokio::time::sleep(RETRY_PAUSE).await,
+        }
+    }
+}
+
 /// The control connection to one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
@@ -111,28 +132,9 @@ impl NameTrip {
 impl Control {
     /// Connects, trying again until `wait_ready` has passed when the node is not there yet.
     pub(crate) async fn connect(address: NodeAddress, config: &Config) -> Result<Control, ConnectError> {
-        let deadline = Instant::now() + config.wait_ready;
-        let remote = Remote { address: address.clone(), tls: config.tls.clone(), sockets: Arc::default() };
-        loop {
-            let unreachable = |error: &tonic::transport::Error| ConnectError::Unreachable {
-                address: address.clone(),
-                reason: explain(error),
-            };
-            let channel = remote.channel(config.call_timeout, |io| io);
-            match tokio::time::timeout(config.call_timeout, channel).await {
-                Ok(Ok(channel)) => {
-                    let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
-                    let (timeout, tls) = (config.call_timeout, config.tls.is_some());
-                    return Ok(Control { address, client, timeout, tls, sockets: remote.sockets });
-                }
-                Ok(Err(error)) if Instant::now() >= deadline => return Err(unreachable(&error)),
-                Err(_) if Instant::now() >= deadline => {
-                    let reason = format!("no connection within {:?}", config.call_timeout);
-                    return Err(ConnectError::Unreachable { address, reason });
-                }
-                _ => tokio::time::sleep(RETRY_PAUSE).await,
-            }
-        }
+        let (channel, sockets) = connect(&address, config, Instant::now() + config.wait_ready).await?;
+        let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
+        Ok(Control { address, client, timeout: config.call_timeout, tls: config.tls.is_some(), sockets })
     }
 
     /// One timed round trip for the name, whatever comes of it.

@@ -50,7 +50,9 @@ pub enum ConnectError {
         address: NodeAddress,
     },
     /// Two nodes have one name.
-    #[error("two SUT nodes are named '{name}': {first} and {second}; names must be unique (sut-node serve --node)")]
+    #[error(
+        "two SUT nodes are named '{name}': {first} and {second}; names must be unique (sut-node serve --node, or NAME=host:port of a KServe server)"
+    )]
     DuplicateName {
         /// The name.
         name: String,
@@ -101,6 +103,35 @@ pub enum ConnectError {
         /// The node's own.
         known: String,
     },
+    /// A server that has no such model, or not yet.
+    #[error(
+        "server {name} ({address}): model '{model}' is not ready: {reason} (--model names another, --wait-ready waits for it)"
+    )]
+    NotReady {
+        /// Which node.
+        address: NodeAddress,
+        /// The caller's name for it.
+        name: String,
+        /// The model that was asked for.
+        model: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// What answers speaks gRPC, but not KServe's protocol.
+    #[error(
+        "{address} does not speak KServe's protocol (no call {call}: {reason}); SUT nodes are reached without --transport kserve"
+    )]
+    NotKserve {
+        /// Where it was asked.
+        address: NodeAddress,
+        /// The call that it does not know.
+        call: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// Servers of KServe's protocol without what the caller has to say of them, or the other way round.
+    #[error("transport kserve needs a name for each server and a model, and no other transport does")]
+    KserveConfig,
     /// A dispatch stream could not be opened.
     #[error("SUT node {name} ({address}): {failure}")]
     Stream {

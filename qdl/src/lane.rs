@@ -5,6 +5,8 @@
 //! ([`Departures`]) and settles them ([`Lane::accept`]). No lock is held across an await. Every sample that enters
 //! leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
 
+mod calls;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,7 @@ use crate::slots::{Ended, Slots, Stranger};
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
 use crate::warm;
+pub(crate) use calls::Taken;
 
 pub(crate) struct Lane {
     pub(crate) node: NodeIndex,

@@ -5,6 +5,7 @@
 //!  └ Run ── issue ─> which node ─> lane ─> writer ══ one stream ══> SUT node      shared, window, lane, stream
 //!       └─ Sink <─ each sample's end, once ─ slots <─ reader <══════════╝         slots, types
 //!               └─ inflate, when answers have a codec                             inflate
+//! Nodes that are no SUT nodes: a lane of calls instead of a stream                   contact, kserve
 //! ```
 //!
 //! It moves opaque bytes, and inflates answers that the SUT has compressed. It has no codec for requests, no batcher and no cache, it puts one part of one sample into
@@ -18,12 +19,14 @@
 mod address;
 mod alarm;
 mod config;
+mod contact;
 mod control;
 mod counters;
 mod describe;
 mod driver;
 mod error;
 mod inflate;
+mod kserve;
 mod lane;
 mod linger;
 mod name;
@@ -43,7 +46,7 @@ mod watch;
 mod window;
 
 pub use address::{AddressError, DEFAULT_PORT, NodeAddress};
-pub use config::{Config, Driver, Policy, RunConfig, Transport, Wait};
+pub use config::{Config, Driver, KserveConfig, Policy, RunConfig, Transport, Wait};
 pub use control::NameTrip;
 pub use counters::NodeCounts;
 pub use describe::NodeDescription;

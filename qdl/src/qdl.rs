@@ -10,8 +10,9 @@ use lon_proto::codec::Codec;
 use lon_proto::{limits, v1};
 use tokio::sync::Notify;
 
-use crate::config::{Config, Driver, RunConfig};
-use crate::control::{Control, ControlThread, Purpose};
+use crate::config::{Config, Driver, RunConfig, Transport};
+use crate::contact::Contact;
+use crate::control::{ControlThread, Purpose};
 use crate::describe::NodeDescription;
 use crate::driver::{Carrier, Opened, Wire};
 use crate::error::ConnectError;
@@ -31,7 +32,7 @@ use crate::window::PullWindow;
 pub struct Qdl {
     config: Config,
     control: Arc<ControlThread>,
-    controls: Vec<Control>,
+    controls: Vec<Contact>,
     descriptions: Vec<NodeDescription>,
 }
 
@@ -44,13 +45,14 @@ impl Qdl {
         if config.nodes.is_empty() {
             return Err(ConnectError::NoNodes);
         }
+        check_kserve(&config)?;
         let control = Arc::new(ControlThread::start()?);
         let ours = config.clone();
         let reached = control.wait(async move {
-            let controls = try_join_all(ours.nodes.iter().map(|node| Control::connect(node.clone(), &ours))).await?;
-            let names = try_join_all(controls.iter().map(Control::first_name)).await?;
+            let controls = Contact::connect_all(&ours).await?;
+            let names = try_join_all(controls.iter().map(Contact::first_name)).await?;
             check_names(&names, &ours)?;
-            let descriptions = try_join_all(controls.iter().map(Control::describe)).await?;
+            let descriptions = try_join_all(controls.iter().map(Contact::describe)).await?;
             Ok((controls, descriptions))
         });
         let gone = || Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() });
@@ -66,14 +68,14 @@ impl Qdl {
     /// The SUT's name, from a round trip to every node made by this very call.
     pub fn name(&self) -> SutName {
         let controls = self.controls.clone();
-        let trips = self.control.wait(async move { join_all(controls.iter().map(Control::name)).await });
+        let trips = self.control.wait(async move { join_all(controls.iter().map(Contact::name)).await });
         let expected: Vec<String> = self.descriptions.iter().map(|node| node.name.clone()).collect();
         SutName::from_trips(trips.unwrap_or_default(), &expected)
     }
 
     /// Bytes that have crossed each node's control connection until now, in and out; in the order given.
     pub fn control_traffic(&self) -> Vec<(u64, u64)> {
-        self.controls.iter().map(Control::traffic).collect()
+        self.controls.iter().map(Contact::traffic).collect()
     }
 
     /// Claims every node for one run and opens its streams.
@@ -95,6 +97,10 @@ impl Qdl {
     /// # Errors
     /// The first node that is busy or cannot be probed; the others are let go.
     pub fn probe(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
+        if let (Transport::Kserve, Some(node)) = (self.config.transport, self.descriptions.first()) {
+            let reason = "KServe's protocol has no such call".to_owned();
+            return Err(ConnectError::CannotProbe { address: node.address.clone(), reason });
+        }
         let config = RunConfig { codec: Codec::None, response_codec: Codec::None, ..config.clone() };
         self.begin(&config, sink, &Purpose::Probe)
     }
@@ -183,7 +189,7 @@ impl Qdl {
         let (controls, run_id, client) = (self.controls.clone(), run_id.clone(), self.config.client.clone());
         let purpose = purpose.clone();
         let claimed = self.control.wait(async move {
-            let claim = |control: &Control| {
+            let claim = |control: &Contact| {
                 let (control, run_id, client) = (control.clone(), run_id.clone(), client.clone());
                 let purpose = purpose.clone();
                 async move { control.claim(run_id, client, purpose, deadline).await }
@@ -256,6 +262,17 @@ fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
         }
     }
     Ok(())
+}
+
+/// What is asked of servers of KServe's protocol goes with that transport, and their names are known before they are.
+fn check_kserve(config: &Config) -> Result<(), ConnectError> {
+    match (&config.kserve, config.transport) {
+        (Some(kserve), Transport::Kserve) if kserve.names.len() == config.nodes.len() => {
+            check_names(&kserve.names, config)
+        }
+        (None, Transport::Grpc | Transport::Tcp | Transport::Quic) => Ok(()),
+        _ => Err(ConnectError::KserveConfig),
+    }
 }
 
 /// Every node must have the codec. All of them leave bytes as they are, whatever they list.

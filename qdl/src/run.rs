@@ -9,7 +9,8 @@ use futures_util::future::join_all;
 use tokio::sync::Notify;
 
 use crate::config::{Transport, Wait};
-use crate::control::{Control, ControlThread};
+use crate::contact::Contact;
+use crate::control::ControlThread;
 use crate::driver::{Carrier, Opened};
 use crate::inflate::Inflaters;
 use crate::report::{NodeReport, SutCounts};
@@ -24,7 +25,7 @@ pub struct Run {
     pub(crate) carrier: Option<Carrier>,
     pub(crate) inflaters: Option<Inflaters>,
     pub(crate) control: Arc<ControlThread>,
-    pub(crate) controls: Vec<Control>,
+    pub(crate) controls: Vec<Contact>,
     pub(crate) run_id: Bytes,
     pub(crate) transport: Transport,
 }
@@ -92,7 +93,7 @@ impl Run {
                 let _ = tokio::time::timeout(Duration::from_millis(50), shared.sent.notified()).await;
             }
             shared.flushing.store(false, SeqCst);
-            let flush = |(node, control): (&Node, Control)| {
+            let flush = |(node, control): (&Node, Contact)| {
                 let (sent, run_id) = (node.samples_sent(), run_id.clone());
                 async move {
                     if let Err(error) = control.flush(run_id, sent).await {
@@ -140,13 +141,13 @@ impl Run {
     fn ask_counters(&self) -> Vec<Result<SutCounts, String>> {
         // A node may end its streams with the run, which from here on is no loss.
         self.shared.lanes().for_each(crate::lane::Lane::expect_end);
-        let ask = |(node, control): (&Node, &Control)| {
+        let ask = |(node, control): (&Node, &Contact)| {
             let lost = node.lost.get().map(ToString::to_string);
             let (control, run_id) = (control.clone(), self.run_id.clone());
             async move {
                 match lost {
                     Some(reason) => Err(reason),
-                    None => control.end_run(run_id).await.map(SutCounts::from).map_err(|error| error.to_string()),
+                    None => control.end_run(run_id).await,
                 }
             }
         };

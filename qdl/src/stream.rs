@@ -1,5 +1,5 @@
 //! The network's side of a lane: one Dispatch stream, written and read until either end is done. What carries it is in
-//! the files below; here is what they have in common.
+//! the files below; here is what they have in common. Lanes of calls have no stream: see [`kserve`].
 
 mod grpc;
 mod quic;
@@ -23,6 +23,7 @@ use tonic::Status;
 use crate::config::{Policy, Transport};
 use crate::driver::Wire;
 use crate::error::failure_of;
+use crate::kserve;
 use crate::lane::{Accepted, Lane};
 use crate::remote::Remote;
 use crate::shared::{Node, Shared};
@@ -39,6 +40,7 @@ pub(crate) enum Way {
     Grpc(Remote),
     Tcp(Remote),
     Quic(SharedLink),
+    Kserve(Remote),
 }
 
 impl Way {
@@ -48,6 +50,7 @@ impl Way {
             Transport::Grpc => Way::Grpc(remote),
             Transport::Tcp => Way::Tcp(remote),
             Transport::Quic => Way::Quic(SharedLink::new(remote, timeout)?),
+            Transport::Kserve => Way::Kserve(remote),
         })
     }
 }
@@ -55,6 +58,11 @@ impl Way {
 /// Opens the stream, reports on `opened`, then carries the lane until it ends. A failure loses the lane's node.
 pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Sender<Result<(), NodeFailure>>) {
     let Wire { lane, way, run_id, timeout, .. } = wire;
+    let way = match way {
+        // No stream to open, and nothing like one to carry.
+        Way::Kserve(remote) => return kserve::carry(shared, lane, remote, timeout, opened).await,
+        way => way,
+    };
     let opening = Opening { timeout, opened };
     let outgoing = Outgoing { shared: Arc::clone(&shared), lane: Arc::clone(&lane), open: None };
     match way {
@@ -84,6 +92,7 @@ pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Send
             }
             link.leave().await;
         }
+        Way::Kserve(_) => {}
     }
 }
 
@@ -208,7 +217,8 @@ async fn read(shared: &Shared, lane: &Lane, mut source: impl Source, mut inbound
     }
 }
 
-fn deliver(shared: &Shared, lane: &Lane, node: &Node, replies: &mut Vec<Reply>) {
+/// Gives the replies to the sink; what they make room for may be pulled.
+pub(crate) fn deliver(shared: &Shared, lane: &Lane, node: &Node, replies: &mut Vec<Reply>) {
     if replies.is_empty() {
         return;
     }

@@ -88,6 +88,9 @@ pub enum Failure {
     /// The node said so.
     #[error("refused by the node: {0}")]
     Refused(String),
+    /// What came is no answer: cut off, empty, or not what it says it is.
+    #[error("no usable answer: {0}")]
+    Unusable(String),
     /// No answer within the response timeout.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),

@@ -15,6 +15,7 @@ use lon_image::Preprocess;
 use lon_net::tls::{ServerTls, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::backend::openai::OpenAiOptions;
 use crate::backend::{self, Backend, BackendOptions, Provider, TokenOptions};
 use crate::bench::{self, report::Report, samples::Samples};
 use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
@@ -53,6 +54,11 @@ enum Command {
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
   sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms
   sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 --slots 16
+  sut-node serve --node N5 --backend onnx:decoder.onnx --slots 8 --max-tokens 64 --eos 2
+  sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8002
+
+A model with a cache (input_ids and past_key_values.*, as Hugging Face Optimum exports decoders) is
+decoded token by token; a sample is token ids and, if it likes, how many tokens to answer at most.
 
 SPEC of synthetic is KEY=VALUE[,KEY=VALUE...], with one shape of service time:
   constant=DURATION                          a batch takes so long, whatever its size
@@ -83,7 +89,8 @@ and with any of these beside it:
 
 #[derive(Args, Debug)]
 struct BackendArgs {
-    /// What answers: onnx:MODEL.onnx, null, or synthetic:SPEC (constant=2ms; the whole grammar is below).
+    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
+    /// grammar is below).
     #[arg(long, env = "LON_BACKEND")]
     backend: String,
     /// Threads inside one inference.
@@ -91,6 +98,8 @@ struct BackendArgs {
     threads: NonZeroUsize,
     #[command(flatten)]
     tokens: TokenArgs,
+    #[command(flatten)]
+    openai: OpenAiArgs,
     #[command(flatten)]
     pipeline: PipelineArgs,
 }
@@ -129,6 +138,17 @@ struct TokenArgs {
     max_context: NonZeroUsize,
 }
 
+/// For servers of openai:URL.
+#[derive(Args, Clone, Debug)]
+struct OpenAiArgs {
+    /// openai: a sample fails when the server sends nothing for this long while its answer is awaited.
+    #[arg(long, default_value = "60s", value_parser = some_time, env = "LON_SERVER_TIMEOUT")]
+    server_timeout: Duration,
+    /// openai: the file with the server's API key; without it OPENAI_API_KEY, if set. Never logged.
+    #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE")]
+    api_key_file: Option<PathBuf>,
+}
+
 #[derive(Args, Debug)]
 struct ServeArgs {
     /// Address and port to listen on: gRPC and plain TCP, and QUIC on the UDP port of the same number.
@@ -160,7 +180,7 @@ struct CrewArgs {
     /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
     #[arg(long, default_value = "0ms", value_parser = backend::parse_duration, env = "LON_MAX_DELAY")]
     max_delay: Duration,
-    /// Inferences at one time, each on a thread with its own copy of the session.
+    /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
     workers: NonZeroUsize,
     /// Threads that inflate and decode the samples of runs with a codec; all cores but one unless given.
@@ -249,6 +269,12 @@ struct BenchArgs {
 fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MAX);
     number.ok_or_else(|| format!("a number from 1 to {MAX}"))
+}
+
+/// A duration that is not 0.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let time = backend::parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("a time of 0 is over before it began".to_owned()) } else { Ok(time) }
 }
 
 /// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
@@ -391,6 +417,8 @@ fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
     let tokens = TokenOptions { slots, max_tokens, eos, max_context };
+    let OpenAiArgs { server_timeout, api_key_file } = args.openai.clone();
+    let openai = OpenAiOptions { server_timeout, api_key_file };
     let PipelineArgs { ep, postprocess, ref inputs, .. } = args.pipeline;
     let is_onnx = args.backend.starts_with("onnx:");
     for (flag, given) in
@@ -407,6 +435,7 @@ fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>,
         postprocess,
         inputs: inputs.clone(),
         tokens,
+        openai,
         ..BackendOptions::default()
     };
     backend::open(&args.backend, &options).map_err(usage)

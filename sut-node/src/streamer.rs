@@ -58,6 +58,7 @@ struct Held {
     id: u64,
     sample_bytes: u64,
     decode: Duration,
+    preprocess: Duration,
     queue: Duration,
     begun_at: Instant,
     has_first: bool,
@@ -86,10 +87,10 @@ impl Desk {
         let Some(slot) = self.held.iter().position(Option::is_none) else { return workers::give_up(&job) };
         let begun_at = Instant::now();
         let begun = catch_unwind(AssertUnwindSafe(|| self.streamer.begin(slot, &job.sample)));
-        let Job { lane, id, sample_bytes, waited, decode, queued_at, inflated, .. } = job;
+        let Job { lane, id, sample_bytes, waited, decode, preprocess, queued_at, inflated, .. } = job;
         let queue = waited + begun_at.saturating_duration_since(queued_at);
         let has_first = false;
-        let held = Held { lane, id, sample_bytes, decode, queue, begun_at, has_first, _inflated: inflated };
+        let held = Held { lane, id, sample_bytes, decode, preprocess, queue, begun_at, has_first, _inflated: inflated };
         match begun {
             Ok(Ok(())) => {
                 self.held[slot] = Some(held);
@@ -172,9 +173,9 @@ impl Desk {
 
 impl Held {
     fn end(self, coder: &mut Coder, result: Result<Output, String>) {
-        let Held { lane, id, sample_bytes, decode, queue, begun_at, .. } = self;
+        let Held { lane, id, sample_bytes, decode, preprocess, queue, begun_at, .. } = self;
         let done_at = Instant::now();
-        let mut stages = Stages { decode, queue, inference: done_at - begun_at, ..Stages::default() };
+        let mut stages = Stages { decode, preprocess, queue, inference: done_at - begun_at, ..Stages::default() };
         let (result, n_tokens): (Result<Bytes, String>, u64) = match result {
             Ok(output) => (Ok(output.bytes), output.n_tokens),
             Err(reason) => (Err(reason), 0),

@@ -25,6 +25,7 @@ fn what_is_not_known_is_an_error_that_names_it() {
         (&["serve", "--backend", "null", "--max-batch", "0"], "max-batch"),
         (&["serve", "--backend", "null", "--max-delay", "5"], "max-delay"),
         (&["serve", "--backend", "null", "--io-threads", "0"], "io-threads"),
+        (&["serve", "--backend", "null", "--server-timeout", "0s"], "server-timeout"),
         (&["serve", "--backend", "null", "--decode-threads", "x"], "decode-threads"),
         (&["serve", "--backend", "null", "--listen", "nowhere"], "nowhere"),
         (&["serve", "--listen", "127.0.0.1:0", "--backend", "nul"], "'nul'"),

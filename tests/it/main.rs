@@ -9,11 +9,14 @@
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `pipeline`: what stands around inference at a SUT node, and the same without a network
 //! - `peers`: nodes that misbehave while a run is under way (scripted)
+//! - `kserve`: servers that are no SUT nodes, scripted and real
 //! - `loss`: nodes that die or fall silent, runs that are interrupted
+//! - `openai`: a server that streams chat completions, behind a SUT node
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
 //! - `rest`: what is left when a run is over
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
+//! - `servers`: inference servers that nobody of ours wrote (needs LON_TEST_SERVERS: see tests/servers)
 //! - `seeds`: what the fuzz targets start from
 //! - `tokens`: answers token by token, from whole systems
 //! - `wire`: what crosses the network, and what never does
@@ -26,14 +29,17 @@ mod datasets;
 mod demo;
 mod fabric;
 mod input;
+mod kserve;
 mod loss;
 mod nodes;
+mod openai;
 mod overload;
 mod peers;
 mod pipeline;
 mod rest;
 mod security;
 mod seeds;
+mod servers;
 mod sut;
 mod system_desc;
 mod tidy;

@@ -171,11 +171,10 @@ fn a_backend_without_tokens_cannot_do_a_token_run() {
     assert!(folder.result()["reasons"].to_string().contains("had unusable token information"));
 }
 
-/// The model of `tests/models/make_decoder.py`.
+/// The decoder among the generated models.
 fn decoder() -> String {
-    let path =
-        std::env::var("LON_DECODER_MODEL").expect("LON_DECODER_MODEL: the model of tests/models/make_decoder.py");
-    format!("onnx:{path}")
+    let folder = std::env::var("LON_TEST_MODELS").expect("LON_TEST_MODELS names what tests/models/make.py wrote");
+    format!("onnx:{folder}/decoder.onnx")
 }
 
 const ANSWER_TOKENS: usize = 12;
@@ -210,7 +209,7 @@ fn in_process(prompts: &[Bytes]) -> Vec<Bytes> {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime (ORT_DYLIB_PATH) and the model of tests/models/make_decoder.py (LON_DECODER_MODEL)"]
+#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
 fn a_decoder_answers_over_the_wire_as_in_process() {
     let prompts: Vec<Bytes> = (0..6).map(prompt).collect();
     let expected = in_process(&prompts);
@@ -246,7 +245,7 @@ fn a_decoder_answers_over_the_wire_as_in_process() {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime (ORT_DYLIB_PATH) and the model of tests/models/make_decoder.py (LON_DECODER_MODEL)"]
+#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
 fn a_decoder_is_measured_by_its_tokens() {
     let node = SutNode::start("a", &decoder(), &["--slots", "8", "--max-tokens", "8"]);
     let test = token_run("Server").on(&node.address).args(&["--transport", "tcp", "--compression", "zstd"]);

@@ -11,30 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from decoder import decoder
+from graph import Graph, value
+from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-OPSET = 17
-IR_VERSION = 8
 
-
-class Graph:
-    """Collects nodes and weights; every method returns the name of what it computes."""
-
-    def __init__(self, seed):
-        self.random = np.random.default_rng(seed)
-        self.nodes = []
-        self.weights = []
-
-    def node(self, op, *inputs, name=None, **attributes):
-        name = name or f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def constant(self, values, dtype=np.float32):
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values, dtype), name))
-        return name
+class Net(Graph):
+    """Layers with weights that keep the size of what goes through them."""
 
     def weight(self, *shape, fan_in):
         """Normal, scaled so that what goes through keeps its size."""
@@ -59,25 +43,13 @@ class Graph:
         product = self.node("MatMul", x, self.weight(width_in, width_out, fan_in=width_in))
         return self.node("Add", product, self.constant(0.01 * self.random.standard_normal(width_out)), name=name)
 
-    def layer_norm(self, x, width):
-        return self.node("LayerNormalization", x, self.constant(np.ones(width)), self.constant(np.zeros(width)))
-
-    def model(self, name, inputs, outputs):
-        graph = helper.make_graph(self.nodes, name, inputs, outputs, initializer=self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
-        model.ir_version = IR_VERSION
-        onnx.checker.check_model(model)
-        return model
-
-
-def value(name, dtype, *shape):
-    return helper.make_tensor_value_info(name, dtype, list(shape))
-
 
 def resnet50():
     """ResNet50 v1.5: the stride of a stage is in the 3x3 convolution of its first block. 25.6 million weights."""
-    g = Graph(50)
-    x = g.node("Relu", g.batch_norm(g.conv("image", 3, 64, 7, stride=2), 64))
+    g = Net(50)
+    # Pixels less their mean are some tens; what follows likes values around one.
+    x = g.node("Mul", "image", g.constant(1 / 50))
+    x = g.node("Relu", g.batch_norm(g.conv(x, 3, 64, 7, stride=2), 64))
     x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     channels = 64
     for stage, blocks in enumerate([3, 4, 6, 3]):
@@ -111,15 +83,15 @@ def centre(model, bias_named):
 
 
 def pattern(number, side):
-    """An image of waves, another for every number, in f32[3,side,side]."""
+    """An image of waves, another for every number, in f32[3,side,side]: pixels less their mean."""
     y, x = np.mgrid[0:side, 0:side].astype(np.float32)
     waves = [np.sin(y * (0.02 * (number + 1) + 0.3 * c)) * np.cos(x * (0.05 * number + 0.1)) for c in range(3)]
-    return np.stack([2 * wave + 2 * (number % 3 == c) for c, wave in enumerate(waves)]).astype(np.float32)
+    return np.stack([100 * wave + 100 * (number % 3 == c) for c, wave in enumerate(waves)]).astype(np.float32)
 
 
 def bert():
     """A BERT of two layers that answers questions: three inputs of a free length, two outputs of the same length."""
-    g = Graph(2)
+    g = Net(2)
     vocabulary, positions, width, heads, inner = 1000, 512, 64, 4, 256
     ids = [value(name, TensorProto.INT64, "N", "S") for name in ("input_ids", "attention_mask", "token_type_ids")]
 
@@ -164,7 +136,7 @@ def bert():
 
 def detector():
     """One stage of a detector: boxes, scores and labels of 576 anchors of a small image. Several outputs and types."""
-    g = Graph(7)
+    g = Net(7)
     side, classes, anchors = 96, 12, 4
     x, channels = "image", 3
     for width in (16, 32, 64):
@@ -192,7 +164,7 @@ def detector():
     )
 
 
-MODELS = {"resnet50": resnet50, "bert": bert, "detector": detector}
+MODELS = {"resnet50": resnet50, "bert": bert, "detector": detector, "decoder": decoder}
 
 
 def main():

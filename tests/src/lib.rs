@@ -3,12 +3,15 @@
 // What goes wrong here is a failed test, and a panic says so best.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+pub mod chat;
 pub mod fabric;
 pub mod iperf;
 pub mod json;
+pub mod kserve;
 pub mod peer;
 pub mod process;
 pub mod run_folder;
+pub mod servers;
 pub mod stats;
 pub mod test_run;
 pub mod way;

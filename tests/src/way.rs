@@ -130,7 +130,7 @@ impl Certificates {
 
 impl Certificates {
     /// For a server in this process.
-    fn server(&self) -> ServerTls {
+    pub fn server(&self) -> ServerTls {
         // Without the CA, or clients would have to show a certificate, too.
         ServerTls::new(&TlsFiles { ca: None, ..self.files.clone() }).expect("files that were just written")
     }

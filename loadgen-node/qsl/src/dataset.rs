@@ -1,16 +1,17 @@
 //! Samples by index, as bytes that are ready to be sent.
 
-use std::path::PathBuf;
-
 use bytes::Bytes;
-use lon_proto::codec::{Codec, EncodeError, Encoder, InflateError, Layout};
-use lon_proto::sample::{self, DType, Mismatch, Signature, Tensor};
+use lon_proto::codec::{Codec, Encoder, Layout};
+use lon_proto::sample::{self, DType, Signature, Tensor};
 
 use crate::accuracy::{Metric, Truth};
+use crate::kserve::Request;
 use crate::parallel;
 use crate::source::{ReadError, Source};
-use crate::sums::SumError;
-use crate::synthetic::SyntheticError;
+
+mod error;
+
+pub use error::{DatasetError, FitError};
 
 /// A dataset, of which some samples are loaded: encoded and in memory.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Dataset {
     truths: Option<Vec<Option<Truth>>>,
     performance_count: Option<usize>,
     codec: Codec,
+    /// Samples are made into these instead; they have no codec.
+    kserve: Option<Request>,
     /// By sample index; empty where not loaded.
     samples: Vec<Encoded>,
     loaded: Loaded,
@@ -55,109 +58,10 @@ impl Loaded {
     }
 }
 
-/// Why a dataset cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DatasetError {
-    /// The benchmark has no dataset of its own.
-    #[error("benchmark {0} needs a dataset: give for example --dataset {1}")]
-    Needed(&'static str, String),
-    /// It is no form of dataset that is known, or none for this benchmark.
-    #[error("{path}: {reason}")]
-    Form {
-        /// What was given.
-        path: PathBuf,
-        /// Why not, and what can be.
-        reason: String,
-    },
-    /// Samples that cannot be this benchmark's.
-    #[error("the samples of {dataset} are {got}, benchmark {benchmark} takes {wanted} (without N): {fix}")]
-    Unfit {
-        /// The dataset.
-        dataset: String,
-        /// What its first sample is.
-        got: String,
-        /// Whose.
-        benchmark: &'static str,
-        /// Its inputs.
-        wanted: String,
-        /// What can be done.
-        fix: &'static str,
-    },
-    /// Samples that are no files of their own.
-    #[error(
-        "--compression original: the samples of {0} are not files with a compression of their own (a folder of JPEGs is)"
-    )]
-    NoOriginal(String),
-    /// Accuracy was asked for, and nobody knows what is right.
-    #[error("sample {index} of {dataset} has no label for {metric}: accuracy needs one for every sample")]
-    Label {
-        /// The dataset.
-        dataset: String,
-        /// The first without.
-        index: usize,
-        /// By what it would be scored.
-        metric: &'static str,
-    },
-    /// A file is missing, truncated or altered.
-    #[error(transparent)]
-    Sum(#[from] SumError),
-    /// A file does not hold what it should.
-    #[error("{file}: {reason}")]
-    Content {
-        /// Which file.
-        file: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The text after `synthetic:`.
-    #[error(transparent)]
-    Synthetic(#[from] SyntheticError),
-    /// A sample that cannot be read, decoded or laid out.
-    #[error("sample {index} of {dataset}: {source}")]
-    Sample {
-        /// The dataset.
-        dataset: String,
-        /// Which sample.
-        index: usize,
-        /// Why not.
-        source: ReadError,
-    },
-    /// A sample that the codec does not take.
-    #[error("sample {index} of {dataset}: {source}")]
-    Codec {
-        /// The dataset.
-        dataset: String,
-        /// Which sample.
-        index: usize,
-        /// Why not.
-        source: EncodeError,
-    },
-    /// What the codec made of a sample cannot be undone.
-    #[error("sample {index} of {dataset}: {source}")]
-    Inflate {
-        /// The dataset.
-        dataset: String,
-        /// Which sample.
-        index: usize,
-        /// Why not.
-        source: InflateError,
-    },
-    /// An index beyond the end.
-    #[error("{dataset} has {count} samples, there is no sample {index}")]
-    NoSample {
-        /// The dataset.
-        dataset: String,
-        /// The index asked for.
-        index: usize,
-        /// How many there are.
-        count: usize,
-    },
-}
-
 impl Dataset {
     pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Vec<Option<Truth>>>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
-        Dataset { name, source, truths, performance_count: None, codec, samples, loaded }
+        Dataset { name, source, truths, performance_count: None, kserve: None, codec, samples, loaded }
     }
 
     /// What it is called in results.
@@ -244,6 +148,23 @@ impl Dataset {
         }
     }
 
+    /// From now on samples are requests to servers of KServe's protocol, with model and inputs as given: [`Signature`] is
+    /// the model's own (empty: not known), `names` the inputs' names in the order of a sample's tensors (empty: that of
+    /// the model). Lets go of what was loaded. Codecs do not apply.
+    ///
+    /// # Errors
+    /// The first sample cannot be read, or does not fit the model.
+    pub fn set_kserve(&mut self, model: &str, inputs: &Signature, names: &[String]) -> Result<(), DatasetError> {
+        let first = self.source.tensors(0);
+        let first = first.map_err(|source| DatasetError::Sample { dataset: self.name.clone(), index: 0, source })?;
+        let request = Request::new(model, inputs, names, &first);
+        let request =
+            request.map_err(|source| DatasetError::Request { dataset: self.name.clone(), index: 0, source })?;
+        self.unload();
+        self.kserve = Some(request);
+        Ok(())
+    }
+
     /// What samples are encoded with.
     pub fn codec(&self) -> Codec {
         self.codec
@@ -267,8 +188,11 @@ impl Dataset {
         progress: &dyn Fn(usize, usize),
     ) -> Result<(), DatasetError> {
         let missing = self.missing(indices)?;
-        let Dataset { name, source, codec, samples, loaded, .. } = self;
-        let encode = |encoder: &mut Encoder, index: usize| encode(name, source.as_ref(), *codec, encoder, index);
+        let Dataset { name, source, codec, kserve, samples, loaded, .. } = self;
+        let encode = |encoder: &mut Encoder, index: usize| match &*kserve {
+            Some(kserve) => request(name, source.as_ref(), kserve, index),
+            None => encode(name, source.as_ref(), *codec, encoder, index),
+        };
         let mut done = 0;
         parallel::each(
             &missing,
@@ -382,15 +306,14 @@ fn encode(
     Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
 }
 
-/// Why a model and a dataset do not go together.
-#[derive(Debug, thiserror::Error)]
-pub enum FitError {
-    /// The signatures differ.
-    #[error(transparent)]
-    Mismatch(#[from] Mismatch),
-    /// The first sample cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+fn request(name: &str, source: &dyn Source, kserve: &Request, index: usize) -> Result<Encoded, DatasetError> {
+    let dataset = || name.to_owned();
+    let tensors = source.tensors(index);
+    let tensors = tensors.map_err(|source| DatasetError::Sample { dataset: dataset(), index, source })?;
+    let tensor_bytes = tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
+    let payload = kserve.body(tensors);
+    let payload = payload.map_err(|source| DatasetError::Request { dataset: dataset(), index, source })?;
+    Ok(Encoded { payload, tensor_bytes })
 }
 
 #[cfg(test)]

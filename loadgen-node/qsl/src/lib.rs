@@ -4,6 +4,7 @@
 //! - [`bandwidth`]: what a rate of a benchmark takes of a fabric, and what rate a fabric allows;
 //! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
 //! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
+//! - [`kserve`]: samples as requests to servers that are no SUT nodes;
 //! - [`synthetic`]: samples of any shape, for measuring fabrics;
 //! - [`source`]: files and folders of users: images, arrays, token ids, prompts, raw tensors;
 //! - [`advice`]: what each codec would gain on a dataset;
@@ -17,6 +18,7 @@ pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
 pub mod digits;
+pub mod kserve;
 mod npy;
 mod parallel;
 pub mod source;

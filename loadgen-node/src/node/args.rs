@@ -79,6 +79,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) test: TestArgs,
     #[command(flatten)]
+    pub(crate) kserve: KserveArgs,
+    #[command(flatten)]
     pub(crate) codecs: CodecArgs,
     /// Whose rules the run keeps: network refuses what MLPerf's Network division does not allow, open marks it.
     #[arg(long, value_enum, default_value_t = Division::Open, env = "LON_DIVISION")]
@@ -129,7 +131,8 @@ pub(crate) struct RunArgs {
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DialArgs {
-    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name. With
+    /// --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
     #[arg(long, alias = "sut-server", env = "LON_SUT")]
     pub(crate) sut: String,
     /// How queries travel.
@@ -140,6 +143,18 @@ pub(crate) struct DialArgs {
     /// How long to wait for nodes that are not there yet, or are busy.
     #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
     pub(crate) wait_ready: Duration,
+}
+
+/// What servers of KServe's protocol are asked for.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct KserveArgs {
+    /// --transport kserve: the model, by the name that the servers know it by.
+    #[arg(long, value_name = "NAME", env = "LON_MODEL")]
+    pub(crate) model: Option<String>,
+    /// --transport kserve: the names of the model's inputs in the order of a sample's tensors; needed when the server
+    /// does not say, or says it in another order.
+    #[arg(long = "kserve-inputs", value_name = "NAME", value_delimiter = ',', env = "LON_KSERVE_INPUTS")]
+    pub(crate) inputs: Vec<String>,
 }
 
 /// What samples and answers are wrapped in.
@@ -325,6 +340,8 @@ pub(crate) enum Transport {
     Quic,
     /// The same messages over plain TCP.
     Tcp,
+    /// The Open Inference Protocol (KServe V2, gRPC): servers such as Triton, with no SUT node installed.
+    Kserve,
 }
 
 impl Transport {
@@ -334,6 +351,7 @@ impl Transport {
             Transport::Grpc => "grpc",
             Transport::Quic => "quic",
             Transport::Tcp => "tcp",
+            Transport::Kserve => "kserve",
         }
     }
 
@@ -343,6 +361,7 @@ impl Transport {
             Transport::Grpc => "gRPC (HTTP/2) over TCP",
             Transport::Quic => "QUIC over UDP",
             Transport::Tcp => "TCP",
+            Transport::Kserve => "Open Inference Protocol (KServe V2), gRPC (HTTP/2) over TCP",
         }
     }
 }
@@ -353,6 +372,7 @@ impl From<Transport> for qdl::Transport {
             Transport::Grpc => qdl::Transport::Grpc,
             Transport::Quic => qdl::Transport::Quic,
             Transport::Tcp => qdl::Transport::Tcp,
+            Transport::Kserve => qdl::Transport::Kserve,
         }
     }
 }

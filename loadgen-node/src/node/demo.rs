@@ -14,7 +14,9 @@ use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
 use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
-use super::args::{CodecArgs, DemoArgs, DialArgs, FindPeakArgs, RunArgs, SecurityArgs, TestArgs, Transport};
+use super::args::{
+    CodecArgs, DemoArgs, DialArgs, FindPeakArgs, KserveArgs, RunArgs, SecurityArgs, TestArgs, Transport,
+};
 use super::division::Division;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::pace::Spin;
@@ -49,6 +51,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
         benchmark: benchmark.name.to_owned(),
         test: TestArgs { mode: Some(Mode::SubmissionRun), set, ..TestArgs::default() },
         out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
+        kserve: KserveArgs::default(),
         codecs: CodecArgs::default(),
         division: Division::Open,
         probe: false,

@@ -3,13 +3,13 @@
 use anyhow::Context as _;
 use qdl::{Config, Qdl};
 
-use super::args::DialArgs;
+use super::args::{DialArgs, KserveArgs};
 use super::exit::{Exit, OrExit as _, Outcome};
-use super::{security, targets};
+use super::{kserve, security};
 
 /// Reaches every node. What is wrong with the flags is found before anything is sent.
-pub(crate) fn dial(args: &DialArgs) -> Outcome<Qdl> {
-    let nodes = targets::parse(&args.sut).context("--sut").or_exit(Exit::Usage)?;
+pub(crate) fn dial(args: &DialArgs, kserve: &KserveArgs) -> Outcome<Qdl> {
+    let (nodes, kserve) = kserve::nodes(args, kserve).context("--sut").or_exit(Exit::Usage)?;
     let tls = security::tls(&args.security, args.transport, &nodes).or_exit(Exit::Usage)?;
     let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut config = Config::new(nodes);
@@ -17,6 +17,7 @@ pub(crate) fn dial(args: &DialArgs) -> Outcome<Qdl> {
     config.wait_ready = args.wait_ready;
     config.transport = args.transport.into();
     config.tls = tls;
+    config.kserve = kserve;
     if !args.wait_ready.is_zero() {
         tracing::info!("waiting for SUT nodes at {}, {:?} at most", args.sut, args.wait_ready);
     }

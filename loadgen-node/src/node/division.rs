@@ -10,6 +10,7 @@ use lon_qsl::benchmark::network::{Breach, NetworkRules};
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 use qdl::Host;
 
+use super::kserve;
 use crate::settings::Scenario;
 
 /// Whose rules a run is to keep.
@@ -99,6 +100,9 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     match facts.benchmark.network() {
         None => marks.push(format!("not a Network result: no benchmark of that division ({})", facts.benchmark.name)),
         Some(rules) => marks.extend(breaches(rules, facts).iter().map(mark)),
+    }
+    if facts.kserve {
+        marks.push(kserve::MARK.to_owned());
     }
     marks
 }
@@ -207,7 +211,9 @@ mod tests {
 
     #[test]
     fn kserve_is_refused() {
-        assert!(refusal(DivisionFacts { kserve: true, ..facts("bert") }).contains("KServe"));
+        let facts = DivisionFacts { kserve: true, ..facts("bert") };
+        assert!(refusal(facts).contains("KServe"));
+        assert_eq!(check(Division::Open, &facts), Ok(vec![kserve::MARK.to_owned()]));
     }
 
     /// Whatever codecs there are: `network` allows what the rules allow, and `open` marks what they do not.

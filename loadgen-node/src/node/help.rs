@@ -13,6 +13,11 @@ pub(crate) const RUN: &str = "Examples:
       --mode AccuracyOnly
   loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem --benchmark synthetic \\
       --dataset 'synthetic:u8[64]x1024' --scenario SingleStream --set min_duration=5000
+  loadgen-node run --transport kserve --sut triton1=10.0.0.2:8001,triton2=10.0.0.3:8001 \\
+      --model digits --insecure --benchmark digits --scenario Server --set target_qps=500
+
+Servers of KServe's protocol (Open Inference Protocol over gRPC: Triton, mlserver, ...) need no
+SUT node. They have no names, codecs, first tokens or counters, so such runs have none either.
 
 Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
 Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.

@@ -4,6 +4,7 @@
 //! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
 //! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
 //! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
+//! - `kserve`: nodes that are no SUT nodes;
 //! - `division`: what the division that a run is for demands of it;
 //! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown; `tokens`: the same of token runs;
 //! - `network`: what crossed, and what it means for a fabric; `system_desc`: what it crossed between;
@@ -28,6 +29,7 @@ mod finished;
 mod folder;
 mod help;
 mod inbox;
+mod kserve;
 mod logs;
 mod net_world;
 mod network;

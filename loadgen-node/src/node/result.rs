@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::NodeReport;
+use qdl::{NodeReport, Transport};
 use serde_json::{Value, json};
 
 use super::finished::Finished;
 use super::network::report;
 use super::tally::Tally;
 use super::tokens;
-use crate::plan::Plan;
+use crate::plan::{Effective, Plan};
 use crate::run::{End, LagStats};
 use crate::settings::Scenario;
 use crate::summary::{LatencyStats, Metric};
@@ -45,7 +45,7 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Du
     if effective.scenario != Scenario::Server || lag.count == 0 {
         return;
     }
-    let usual_ns = (effective.target_latency_ns / 100).max(1_000_000);
+    let usual_ns = usual_lag_ns(effective);
     let limit_ns = max_lag.map_or(usual_ns, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
     if lag.p99_ns > limit_ns {
         let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
@@ -56,11 +56,19 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Du
     }
 }
 
+/// A hundredth of the latency that a sample may have, in token runs of that to its first token; 1 ms at least.
+fn usual_lag_ns(effective: &Effective) -> u64 {
+    let target_ns = if effective.use_token_latencies { effective.ttft_latency_ns } else { effective.target_latency_ns };
+    (target_ns / 100).max(1_000_000)
+}
+
 fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
     for report in reports {
         let NodeReport { name, counts, sut, lost, .. } = report;
         match (lost, sut) {
             (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
+            // Servers of other protocols count nothing: that is said, and not held against the result.
+            (None, Err(_)) if report.transport == Transport::Kserve => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
             (None, Ok(_)) => {}
         }
@@ -223,4 +231,23 @@ fn network(finished: &Finished<'_>) -> Value {
         "latency_split_ns": report::split(finished),
         "bandwidth_gbit_s": finished.network.bandwidth.json(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Qsl, TestSettings};
+
+    #[test]
+    fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {
+        let usual_ns = |use_token_latencies, server_ttft_latency| {
+            let scenario = Scenario::Server;
+            let target = TestSettings { scenario, server_target_latency_ns: 500_000_000, ..TestSettings::default() };
+            let settings = TestSettings { use_token_latencies, server_ttft_latency, ..target };
+            usual_lag_ns(Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective())
+        };
+        assert_eq!(usual_ns(false, 2_000_000_000), 5_000_000);
+        assert_eq!(usual_ns(true, 2_000_000_000), 20_000_000);
+        assert_eq!(usual_ns(true, 50_000_000), 1_000_000);
+    }
 }

@@ -27,14 +27,14 @@ use super::progress::{self, Counts, Progress};
 use super::saturation::Watch;
 use super::setup::{self, Setup};
 use super::signals::Signals;
-use super::{advice, division, network, peak, probe, result, screen, system_desc};
+use super::{advice, division, kserve, network, peak, probe, result, screen, system_desc};
 use crate::plan::Plan;
 use crate::run::RunOptions;
 use crate::settings::Scenario;
 
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let setup = setup::prepare(args)?;
+    let mut setup = setup::prepare(args)?;
     let baseline =
         args.baseline.as_deref().map(Baseline::read).transpose().context("--baseline").or_exit(Exit::Usage)?;
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
@@ -45,8 +45,11 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let verified = setup.dataset.verify(&progress::steps("verifying files")).or_exit(Exit::Usage)?;
     tracing::debug!("{verified} files are as their list of sums says");
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = dial(&args.dial)?;
-    for node in qdl.nodes() {
+    let qdl = dial(&args.dial, &args.kserve)?;
+    if kserve::is_on(&args.dial) {
+        kserve::fit(&mut setup.dataset, qdl.nodes(), &args.kserve.inputs).or_exit(Exit::Usage)?;
+    }
+    for node in qdl.nodes().iter().filter(|_| !kserve::is_on(&args.dial)) {
         let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
         // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
         if setup.codec != Codec::Original {

@@ -28,7 +28,7 @@ pub(crate) fn tls(
 /// A name counts as its addresses do, all of them.
 fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
     let way = match transport {
-        Transport::Grpc | Transport::Tcp => "in plain text",
+        Transport::Grpc | Transport::Tcp | Transport::Kserve => "in plain text",
         Transport::Quic => "to whoever answers (and control calls go in plain text)",
     };
     let text = node.to_string();

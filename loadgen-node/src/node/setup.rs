@@ -12,6 +12,7 @@ use super::args::{Compression, ConfFiles, RunArgs, TestArgs};
 use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
+use super::kserve;
 use super::system_desc::Stated;
 use crate::conf::keys::Owner;
 use crate::conf::origin::{File, Origin, Sourced, Strictness};
@@ -37,18 +38,7 @@ pub(crate) struct Setup {
 /// Checks benchmark, dataset and settings, and works out the plan.
 pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let benchmark = Benchmark::find(&args.benchmark).or_exit(Exit::Usage)?;
-    let codec = match args.codecs.compression {
-        Compression::Codec(codec) => codec,
-        Compression::Auto => Codec::None,
-    };
-    if args.codecs.response_compression == Codec::Original {
-        return Err(anyhow!("--response-compression original: answers have no files of their own"))
-            .or_exit(Exit::Usage);
-    }
-    let mut dataset = open(benchmark, &args.test, codec)?;
-    dataset.check_codec(codec).or_exit(Exit::Usage)?;
-    dataset.set_codec(codec);
-    limit(&mut dataset, benchmark)?;
+    let (dataset, codec) = dataset(args, benchmark)?;
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
     let Wanted { sourced, rules } = settings(&Sources {
         model: benchmark.name,
@@ -64,7 +54,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         codec,
         response_codec: args.codecs.response_compression,
         round: rules.round.name,
-        kserve: false,
+        kserve: kserve::is_on(&args.dial),
     };
     let marks = division::check(args.division, &facts).context("--division network").or_exit(Exit::Usage)?;
     for warning in sourced.warnings() {
@@ -73,6 +63,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     check_labels(&plan, benchmark, &dataset)?;
+    kserve::check(args, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
     let stated = args.system_desc.as_deref().map(Stated::read).transpose();
     let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
@@ -84,7 +75,24 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     Ok(Setup { benchmark, dataset, codec, plan, rules, marks, stated, out })
 }
 
-/// The dataset that is asked for.
+/// What is asked, and what it is wrapped in.
+fn dataset(args: &RunArgs, benchmark: &Benchmark) -> Outcome<(Dataset, Codec)> {
+    let codec = match args.codecs.compression {
+        Compression::Codec(codec) => codec,
+        Compression::Auto => Codec::None,
+    };
+    if args.codecs.response_compression == Codec::Original {
+        return Err(anyhow!("--response-compression original: answers have no files of their own"))
+            .or_exit(Exit::Usage);
+    }
+    let mut dataset = open(benchmark, &args.test, codec)?;
+    dataset.check_codec(codec).or_exit(Exit::Usage)?;
+    dataset.set_codec(codec);
+    limit(&mut dataset, benchmark)?;
+    Ok((dataset, codec))
+}
+
+/// The dataset that is asked for, as it is.
 pub(crate) fn open(benchmark: &Benchmark, args: &TestArgs, codec: Codec) -> Outcome<Dataset> {
     let options = OpenOptions { preprocess: args.preprocess.clone(), original: codec == Codec::Original };
     benchmark.open_with(args.dataset.as_deref(), &options).or_exit(Exit::Usage)

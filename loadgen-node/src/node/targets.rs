@@ -23,13 +23,41 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<NodeAddress>> {
     Ok(nodes)
 }
 
+/// The nodes with names: `NAME=host:port[,NAME=host:port...]`, or `@FILE` with one a line.
+pub(crate) fn parse_named(text: &str) -> anyhow::Result<Vec<(String, NodeAddress)>> {
+    let named = |node: &str| {
+        let (name, address) = node.split_once('=').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
+            anyhow!(
+                "'{node}' has no name: servers of one kind cannot be told apart by what they say, write NAME=host:port"
+            )
+        })?;
+        anyhow::Ok((name.trim().to_owned(), address.trim().parse()?))
+    };
+    let nodes = match (text.strip_prefix('@'), text.strip_prefix("dns:")) {
+        (Some(file), _) => lines_of(file, named)?,
+        (None, Some(_)) => bail!("dns: gives addresses and no names; write NAME=host:port[,NAME=host:port...]"),
+        (None, None) => text.split(',').map(|node| named(node.trim())).collect::<anyhow::Result<Vec<_>>>()?,
+    };
+    for (position, (_, node)) in nodes.iter().enumerate() {
+        if nodes[..position].iter().any(|(_, other)| other == node) {
+            bail!("{node} is listed twice");
+        }
+    }
+    Ok(nodes)
+}
+
 fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
+    lines_of(file, |line| Ok(line.parse()?))
+}
+
+/// What is on the lines of a file, comments and empty ones aside.
+fn lines_of<T>(file: &str, read: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
     let lines =
         text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
-    let nodes: anyhow::Result<Vec<NodeAddress>> = lines
+    let nodes: anyhow::Result<Vec<T>> = lines
         .filter(|(_, line)| !line.is_empty())
-        .map(|(number, line)| line.parse().with_context(|| format!("{file}:{number}")))
+        .map(|(number, line)| read(line).with_context(|| format!("{file}:{number}")))
         .collect();
     let nodes = nodes?;
     if nodes.is_empty() {
@@ -81,5 +109,22 @@ mod tests {
         assert!(shown("@/no/such/file").contains("/no/such/file"));
         assert!(shown("dns:127.0.0.1:9000").contains("127.0.0.1:9000"));
         assert!(shown("dns:127.0.0.1:port").contains("'port'"));
+    }
+
+    #[test]
+    fn names_stand_before_their_nodes() {
+        let shown = |text: &str| match parse_named(text) {
+            Ok(nodes) => nodes.iter().map(|(name, node)| format!("{name}@{node}")).collect::<Vec<_>>().join(" "),
+            Err(error) => format!("{error:#}"),
+        };
+        assert_eq!(shown("a=h:1, b = i"), "a@h:1 b@i:8000");
+        assert!(shown("a=h:1,b=h:1").contains("h:1 is listed twice"));
+        for (bad, part) in [("h:1", "NAME=host:port"), ("=h:1", "NAME=host:port"), ("a=", "host"), ("dns:h:1", "NAME=")]
+        {
+            assert!(shown(bad).contains(part), "{bad}: {}", shown(bad));
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "# servers\na=h:1\n\nb=i:2 # second\n").unwrap();
+        assert_eq!(shown(&format!("@{}", file.path().display())), "a@h:1 b@i:2");
     }
 }

@@ -31,6 +31,10 @@ pub trait Departures: Send + Sync + 'static {
     /// last of them to the kernel began at `at`. With TLS it handed them to TLS, which holds back 64 KiB at most when the
     /// socket is full.
     fn departed(&self, total: u64, at: Instant);
+
+    /// The last byte of this stream of a connection's many has left, likewise. For connections over HTTP/2 that carry one
+    /// call to a stream; those that carry one stream for ever do not care.
+    fn stream_departed(&self, _stream: u32, _at: Instant) {}
 }
 
 /// Where the bytes of a stream come from.

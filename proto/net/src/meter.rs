@@ -2,7 +2,8 @@
 //!
 //! HTTP/2 takes a message long before it writes it when the pipe is full. This wrapper reads the frame headers that
 //! pass through it (nine bytes each; payloads are skipped, not looked at) and so knows which byte of the stream's DATA
-//! a write has reached. The connection must carry one stream only, as a lane's does.
+//! a write has reached. The count is for connections that carry one stream only, as a lane's does; where each call has a
+//! stream of its own, what is told is which streams have ended.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,6 +20,8 @@ const PREFACE_BYTES: usize = 24;
 const HEADER_BYTES: usize = 9;
 /// Frame type of DATA.
 const DATA: u8 = 0;
+/// Flag of a stream's last frame.
+const END_STREAM: u8 = 1;
 
 /// Follows the frames in what is written.
 #[derive(Debug)]
@@ -30,11 +33,23 @@ struct FrameMeter {
     header: [u8; HEADER_BYTES],
     header_len: usize,
     data_bytes: u64,
+    /// The stream whose last DATA is being skipped,
+    ending: Option<u32>,
+    /// and those whose last DATA has passed.
+    ended: Vec<u32>,
 }
 
 impl FrameMeter {
     fn new() -> FrameMeter {
-        FrameMeter { skip: PREFACE_BYTES, in_data: false, header: [0; HEADER_BYTES], header_len: 0, data_bytes: 0 }
+        let (header, ending, ended) = ([0; HEADER_BYTES], None, Vec::new());
+        FrameMeter { skip: PREFACE_BYTES, in_data: false, header, header_len: 0, data_bytes: 0, ending, ended }
+    }
+
+    /// The last DATA of a stream has passed, if nothing of it is left to skip.
+    fn look_for_end(&mut self) {
+        if self.skip == 0 {
+            self.ended.extend(self.ending.take());
+        }
     }
 
     fn pass(&mut self, mut bytes: &[u8]) {
@@ -43,15 +58,18 @@ impl FrameMeter {
             self.skip -= skipped;
             self.data_bytes += if self.in_data { skipped as u64 } else { 0 };
             bytes = &bytes[skipped..];
+            self.look_for_end();
             let wanted = (HEADER_BYTES - self.header_len).min(bytes.len());
             self.header[self.header_len..self.header_len + wanted].copy_from_slice(&bytes[..wanted]);
             self.header_len += wanted;
             bytes = &bytes[wanted..];
             if self.header_len == HEADER_BYTES {
-                let [a, b, c, kind, ..] = self.header;
+                let [a, b, c, kind, flags, stream @ ..] = self.header;
                 self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
                 self.in_data = kind == DATA;
+                self.ending = (self.in_data && flags & END_STREAM != 0).then_some(u32::from_be_bytes(stream));
                 self.header_len = 0;
+                self.look_for_end();
             }
         }
     }
@@ -83,6 +101,9 @@ impl<T, D: Departures> MeteredIo<T, D> {
         }
         if self.meter.data_bytes > before {
             self.departures.departed(self.meter.data_bytes, at);
+        }
+        for stream in self.meter.ended.drain(..) {
+            self.departures.stream_departed(stream, at);
         }
     }
 }
@@ -150,5 +171,26 @@ mod tests {
         let mut meter = FrameMeter::new();
         meter.pass(&bytes[..bytes.len() - 3]);
         assert_eq!(meter.data_bytes, 304);
+    }
+    /// A stream has left when its last DATA has, empty or not, whatever else lies between.
+    #[test]
+    fn streams_end_with_their_last_byte() {
+        let last = |stream: u8, len: usize| {
+            let mut frame = frame(DATA, len);
+            (frame[4], frame[8]) = (END_STREAM, stream);
+            frame
+        };
+        let mut bytes = vec![b'P'; PREFACE_BYTES];
+        for frame in [frame(1, 9), frame(DATA, 20), last(3, 5), last(1, 0), last(5, 30)] {
+            bytes.extend(frame);
+        }
+        for cut in [1, 7, 9, 40, bytes.len()] {
+            let mut meter = FrameMeter::new();
+            bytes.chunks(cut).for_each(|chunk| meter.pass(chunk));
+            assert_eq!(meter.ended, [3, 1, 5], "in pieces of {cut}");
+        }
+        let mut meter = FrameMeter::new();
+        meter.pass(&bytes[..bytes.len() - 1]);
+        assert_eq!(meter.ended, [3, 1]);
     }
 }

@@ -1,8 +1,9 @@
-//! What answers the samples: one contract, three backends, and their construction from the text of `--backend`.
+//! What answers the samples: two contracts, four backends, and their construction from the text of `--backend`.
 //!
 //! - [`null`]: answers at once, to measure everything but inference;
 //! - [`synthetic`]: takes as long as it is told, to measure queueing, batching and token streams without a model;
-//! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract.
+//! - [`onnx`]: runs a model, with ONNX Runtime when its library is there, else with the embedded tract;
+//! - [`openai`]: asks a server that streams chat completions.
 //!
 //! A backend knows nothing of the network: bytes and [`crate::tensor`] in, bytes out.
 
@@ -19,6 +20,7 @@ mod duration;
 pub mod null;
 #[cfg(feature = "onnx")]
 pub mod onnx;
+pub mod openai;
 mod provider;
 pub mod stream;
 pub mod synthetic;
@@ -162,6 +164,8 @@ pub struct BackendOptions {
     pub max_batch: NonZeroUsize,
     /// What runs ONNX models.
     pub engine: OnnxEngine,
+    /// How a server of `openai:URL` is asked.
+    pub openai: openai::OpenAiOptions,
     /// What ONNX Runtime computes on; its CPU provider unless given.
     pub provider: Option<Provider>,
     /// What is made of a model's outputs.
@@ -195,6 +199,7 @@ impl Default for BackendOptions {
             provider: None,
             postprocess: Postprocess::None,
             inputs: Vec::new(),
+            openai: openai::OpenAiOptions::default(),
             tokens: TokenOptions::default(),
         }
     }
@@ -224,7 +229,8 @@ pub enum OnnxEngine {
 pub enum BackendError {
     /// The text of `--backend` names no backend.
     #[error(
-        "'{0}' is not a backend: give onnx:MODEL.onnx, null, or synthetic:SPEC (for example synthetic:constant=2ms)"
+        "'{0}' is not a backend: give onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (for \
+         example synthetic:constant=2ms)"
     )]
     Unknown(String),
     /// `onnx:` in a build without it.
@@ -240,6 +246,9 @@ pub enum BackendError {
     #[cfg(feature = "onnx")]
     #[error(transparent)]
     Onnx(#[from] onnx::OnnxError),
+    /// The server of `openai:URL`.
+    #[error(transparent)]
+    OpenAi(#[from] openai::OpenAiError),
 }
 
 /// Why one sample has no answer.
@@ -248,6 +257,12 @@ pub enum InferError {
     /// The sample's tensors are not what the model takes.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The sample is not a prompt.
+    #[error(transparent)]
+    Prompt(#[from] openai::PromptError),
+    /// The server behind the node gave no answer.
+    #[error(transparent)]
+    Server(#[from] openai::Failure),
     /// The engine failed on the batch this sample was in.
     #[error("{engine} failed on a batch of {batch}: {reason}")]
     Engine {
@@ -278,6 +293,7 @@ pub fn open(text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, Ba
         ("null", None) => Ok(Arc::new(null::Null::new())),
         ("synthetic", Some(spec)) => Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
         ("onnx", Some(path)) if !path.is_empty() => open_onnx(path, options),
+        ("openai", Some(url)) if !url.is_empty() => Ok(Arc::new(openai::OpenAi::open(url, options)?)),
         _ => Err(BackendError::Unknown(text.to_owned())),
     }
 }
@@ -301,7 +317,7 @@ mod tests {
         let engine = |text: &str| open(text, &BackendOptions::default()).map(|b| b.info().engine.clone());
         assert_eq!(engine("null").unwrap(), "null");
         assert_eq!(engine("synthetic:constant=2ms").unwrap(), "synthetic:constant=2ms");
-        for bad in ["", "nul", "null:", "null:x", "synthetic", "onnx", "onnx:", "tensorrt:x"] {
+        for bad in ["", "nul", "null:", "null:x", "synthetic", "onnx", "onnx:", "openai", "openai:", "tensorrt:x"] {
             let error = engine(bad).unwrap_err().to_string();
             assert!(error.contains(&format!("'{bad}'")) && error.contains("onnx:MODEL.onnx"), "{error}");
         }

@@ -2,6 +2,9 @@
 //!
 //! The other contract, [`super::Worker`], takes a batch and gives it back whole. Here samples come and go in slots
 //! while others go on, which is what a decoder with a cache does, and a request to another server too.
+//!
+//! Who only waits for moments that it knows says so ([`Streamer::idle_until`]): its thread then waits where new samples
+//! wake it, so that waiting for one sample delays no other.
 
 use std::time::Instant;
 

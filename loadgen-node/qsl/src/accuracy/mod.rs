@@ -170,8 +170,12 @@ impl Target {
         let metric = self.metric;
         let text = || std::str::from_utf8(answer).map_err(|_| ScoreError::Text(index));
         match (metric, truth) {
-            (Metric::Top1, Some(Truth::Class(label))) => Ok(f64::from(self.classes(index, answer, 1)?.contains(label))),
-            (Metric::Top5, Some(Truth::Class(label))) => Ok(f64::from(self.classes(index, answer, 5)?.contains(label))),
+            (Metric::Top1, Some(Truth::Class(label))) => {
+                Ok(f64::from(self.likeliest(index, answer, 1)?.contains(label)))
+            }
+            (Metric::Top5, Some(Truth::Class(label))) => {
+                Ok(f64::from(self.likeliest(index, answer, 5)?.contains(label)))
+            }
             (Metric::F1, Some(Truth::Texts(texts))) => Ok(squad::f1(text()?, texts)),
             (Metric::ExactMatch, Some(Truth::Texts(texts))) => Ok(f64::from(squad::is_exact_match(text()?, texts))),
             _ => Err(ScoreError::Label { index, metric: metric.name() }),
@@ -179,7 +183,7 @@ impl Target {
     }
 
     /// The first `most` classes that an answer names, the likeliest first.
-    fn classes(&self, index: usize, answer: &[u8], most: usize) -> Result<Vec<i64>, ScoreError> {
+    fn likeliest(&self, index: usize, answer: &[u8], most: usize) -> Result<Vec<i64>, ScoreError> {
         let is_row = self.classes.is_none_or(|classes| answer.len() == 4 * classes);
         let ids = if is_row { largest(answer, most) } else { ids(answer, most) };
         ids.ok_or_else(|| {

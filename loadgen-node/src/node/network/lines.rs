@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::bandwidth::PerDirection;
 use super::report::ratio;
 use crate::node::finished::Finished;
+use crate::node::kserve;
 use crate::node::probe::rate;
 
 /// Title and text of each line.
@@ -68,6 +69,7 @@ fn ends(finished: &Finished<'_>) -> String {
     let asked = finished.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
     match (asked, differences) {
+        (0, _) if kserve::is_on(&finished.args.dial) => kserve::NO_COUNTERS.to_owned(),
         (0, _) => "no node gave its counters".to_owned(),
         (asked, 0) if asked == finished.reports.len() => "both ends counted the same bytes".to_owned(),
         (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.reports.len()),

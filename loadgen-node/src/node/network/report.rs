@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::nics::NicUse;
 use super::traffic::{self, Bytes};
 use crate::node::finished::Finished;
+use crate::node::kserve;
 
 /// The whole file.
 pub(crate) fn json(finished: &Finished<'_>) -> Value {
@@ -39,6 +40,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "response_codec": args.codecs.response_compression.to_string(),
         "ratio": ratio(reports, |counts| (counts.tensor_bytes_out, counts.payload_bytes_out)),
         "response_ratio": ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
+        "sut_counters": reports.iter().find_map(|report| report.sut.as_ref().err()),
         "name_round_trips": name_round_trips(finished),
         "nodes": nodes.collect::<Vec<_>>(),
         "total": layers(reports),
@@ -66,7 +68,9 @@ pub(crate) fn name_round_trips(finished: &Finished<'_>) -> Value {
     let trips = finished.names.iter().flat_map(|name| &name.trips).zip(finished.nodes.iter().cycle());
     let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
         let rtt_ns = trip.rtt.as_nanos() as u64;
-        json!({ "node": node.name, "rtt_ns": rtt_ns, "nonce_ok": trip.nonce_ok() })
+        // Servers of other protocols have no nonce to return.
+        let nonce_ok = (!kserve::is_on(&finished.args.dial)).then(|| trip.nonce_ok());
+        json!({ "node": node.name, "rtt_ns": rtt_ns, "nonce_ok": nonce_ok })
     };
     trips.map(trip).collect()
 }

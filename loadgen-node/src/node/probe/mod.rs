@@ -13,7 +13,7 @@ mod load;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
 
@@ -21,11 +21,12 @@ use self::fabric::Direction;
 pub(crate) use self::fabric::{Fabric, Goodput, NodeFabric, gbit_s, rate};
 use self::load::Load;
 pub(crate) use self::load::ProbeError;
-use super::args::{ProbeArgs, ProbeLimits};
+use super::args::{KserveArgs, ProbeArgs, ProbeLimits};
 use super::carries;
 use super::dial::dial;
 use super::exit::{Exit, Failure, OrExit as _, Outcome};
 use super::inbox::Inbox;
+use super::kserve;
 use super::signals::Signals;
 use super::vectors::print;
 use crate::conf::rules::Rules;
@@ -41,8 +42,11 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// `probe`: measures, prints, and says what the fabric would carry.
 pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
+    if kserve::is_on(&args.dial) {
+        return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
+    }
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = dial(&args.dial)?;
+    let qdl = dial(&args.dial, &KserveArgs::default())?;
     let (fabric, outcome) = measure(&qdl, args.dial.transport.name(), args.limits, &signals)?;
     let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
     let carries = carries::table(&fabric, Rules::newest().round.name);

@@ -24,6 +24,7 @@ pub(in super::super) struct Decoder {
 }
 
 struct Held {
+    /// Until it is read.
     prompt: Vec<i64>,
     answer: Vec<i64>,
     limit: usize,
@@ -98,7 +99,7 @@ impl Decoder {
     fn next(&mut self) -> (Vec<usize>, Vec<i64>) {
         let begun = |held: &Option<Held>| held.as_ref().is_some_and(|held| held.answer.is_empty());
         if let Some(slot) = self.held.iter().position(begun) {
-            let prompt = self.held[slot].as_ref().map(|held| held.prompt.clone());
+            let prompt = self.held[slot].as_mut().map(|held| std::mem::take(&mut held.prompt));
             return (vec![slot], prompt.unwrap_or_default());
         }
         let count = self.held.len();

@@ -46,11 +46,11 @@ fn waves(number: usize, side: usize) -> Sample {
     let n = number as f32;
     let mut pixels = Vec::with_capacity(12 * side * side);
     for c in 0..3 {
-        let lift = if number % 3 == c { 2.0 } else { 0.0 };
+        let lift = if number % 3 == c { 100.0 } else { 0.0 };
         for y in 0..side {
             for x in 0..side {
                 let (row, column) = (y as f32 * (0.02 * (n + 1.0) + 0.3 * c as f32), x as f32 * (0.05 * n + 0.1));
-                pixels.extend((2.0 * row.sin() * column.cos() + lift).to_le_bytes());
+                pixels.extend((100.0 * row.sin() * column.cos() + lift).to_le_bytes());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Greedy answers against a decoder without a cache, on the model that `tests/models/make_decoder.py` writes; and what
+//! Greedy answers against a decoder without a cache, on the model that `tests/models/make.py` writes; and what
 //! samples may be.
 
 use std::num::NonZeroUsize;
@@ -227,9 +227,10 @@ fn the_largest_logit_wins_and_the_first_of_equals() {
     assert_eq!(row(&[0.0, f32::NAN]), None);
 }
 
-/// The model of `make_decoder.py`.
+/// The decoder among the generated models.
 fn model() -> PathBuf {
-    std::env::var_os("LON_DECODER_MODEL").expect("LON_DECODER_MODEL: the model of tests/models/make_decoder.py").into()
+    let folder = std::env::var_os("LON_TEST_MODELS").expect("LON_TEST_MODELS names what tests/models/make.py wrote");
+    PathBuf::from(folder).join("decoder.onnx")
 }
 
 /// Greedy tokens without any cache: the whole text through the model for each of them.
@@ -295,19 +296,19 @@ fn greedy_is_as_without_cache(engine: OnnxEngine) {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime (ORT_DYLIB_PATH) and the model of tests/models/make_decoder.py (LON_DECODER_MODEL)"]
+#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
 fn onnx_runtime_decodes_as_without_a_cache() {
     greedy_is_as_without_cache(OnnxEngine::OnnxRuntime);
 }
 
 #[test]
-#[ignore = "needs the model of tests/models/make_decoder.py (LON_DECODER_MODEL)"]
+#[ignore = "needs generated models: set LON_TEST_MODELS"]
 fn tract_decodes_as_without_a_cache() {
     greedy_is_as_without_cache(OnnxEngine::Tract);
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime (ORT_DYLIB_PATH) and the model of tests/models/make_decoder.py (LON_DECODER_MODEL)"]
+#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
 fn slots_together_take_less_than_one_by_one() {
     let rate = |slots: usize| {
         let tokens = TokenOptions { max_context: NonZeroUsize::new(200).unwrap(), ..options(slots, 64, None) };

@@ -1,50 +1,25 @@
-"""Writes a small decoder-only language model with a cache of keys and values, with random weights: the inputs and outputs
-that Hugging Face Optimum gives such models, answers of no meaning.
-
-    python make_decoder.py FILE.onnx
-
-Needs numpy and onnx. The seed is fixed: the same versions of both write the same bytes. The file is never committed.
+"""A small decoder-only language model with a cache of keys and values, with random weights: the inputs and outputs that
+Hugging Face Optimum gives such models, answers of no meaning.
 
 Inputs: input_ids, position_ids i64[N,S], attention_mask i64[N,P+S], past_key_values.L.key and .value f32[N,H,P,D].
 Outputs: logits f32[N,S,V], present.L.key and .value f32[N,H,P+S,D]. P may be 0: no past.
 """
 
-import sys
-
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from graph import Graph, value
+from onnx import TensorProto
 
 # As many tokens as the texts have that loadgen-node makes up (synthetic:tokens-i64[DIMS]xCOUNT).
 VOCABULARY, WIDTH, HEADS, HEAD_WIDTH, LAYERS, HIDDEN = 30_522, 64, 4, 16, 3, 256
-OPSET = 17
-IR_VERSION = 8
 SEED = 6
 
 
-class Graph:
-    """Collects nodes and weights; every method returns the name of what it computes."""
-
-    def __init__(self):
-        self.random = np.random.default_rng(SEED)
-        self.nodes, self.weights = [], []
-
-    def node(self, op, *inputs, name=None, **attributes):
-        name = name or f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def constant(self, values, dtype=np.float32):
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(values, dtype), name))
-        return name
+class Decoder(Graph):
+    """Layers of a decoder."""
 
     def dense(self, x, width_in, width_out, scale=1.0, name=None):
         weight = self.random.standard_normal((width_in, width_out)) * scale / np.sqrt(width_in)
         return self.node("MatMul", x, self.constant(weight), name=name)
-
-    def norm(self, x):
-        return self.node("LayerNormalization", x, self.constant(np.ones(WIDTH)), self.constant(np.zeros(WIDTH)))
 
     def heads(self, x):
         """f32[N,S,WIDTH] -> f32[N,H,S,D]"""
@@ -101,20 +76,17 @@ def attention(g, x, layer, cos, sin, hide):
 
 
 def decoder():
-    g = Graph()
+    g = Decoder(SEED)
     embedding = g.constant(g.random.standard_normal((VOCABULARY, WIDTH)))
     x = g.node("Gather", embedding, "input_ids", axis=0)
     (cos, sin), hide = angles(g), bias(g)
     for layer in range(LAYERS):
-        x = g.node("Add", x, attention(g, g.norm(x), layer, cos, sin, hide))
-        hidden = g.node("Relu", g.dense(g.norm(x), WIDTH, HIDDEN, 1.4))
+        x = g.node("Add", x, attention(g, g.layer_norm(x, WIDTH), layer, cos, sin, hide))
+        hidden = g.node("Relu", g.dense(g.layer_norm(x, WIDTH), WIDTH, HIDDEN, 1.4))
         x = g.node("Add", x, g.dense(hidden, HIDDEN, WIDTH))
     # The same table both ways, its columns in another order: else every token would be followed by itself.
-    turned = g.node("Gather", g.norm(x), g.constant(g.random.permutation(WIDTH), np.int64), axis=2)
+    turned = g.node("Gather", g.layer_norm(x, WIDTH), g.constant(g.random.permutation(WIDTH), np.int64), axis=2)
     g.node("MatMul", turned, g.node("Transpose", embedding, perm=[1, 0]), name="logits")
-
-    def value(name, dtype, *shape):
-        return helper.make_tensor_value_info(name, dtype, list(shape))
 
     past, total = "past_sequence_length", "past_sequence_length + sequence_length"
     inputs = [value(name, TensorProto.INT64, "batch_size", "sequence_length") for name in ("input_ids", "position_ids")]
@@ -125,14 +97,4 @@ def decoder():
             shape = lambda length: ("batch_size", HEADS, length, HEAD_WIDTH)
             inputs.append(value(f"past_key_values.{layer}.{kind}", TensorProto.FLOAT, *shape(past)))
             outputs.append(value(f"present.{layer}.{kind}", TensorProto.FLOAT, *shape(total)))
-    graph = helper.make_graph(g.nodes, "decoder", inputs, outputs, initializer=g.weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
-    model.ir_version = IR_VERSION
-    onnx.checker.check_model(model, full_check=True)
-    return model
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    onnx.save(decoder(), sys.argv[1])
+    return g.model("decoder", inputs, outputs)

@@ -1,0 +1,63 @@
+//! The Open Inference Protocol (KServe V2): its messages, and its names for element types.
+//!
+//! For servers that are no SUT nodes of ours. Nothing here is part of `lon.v1`.
+
+use crate::sample::DType;
+
+/// Generated from `kserve/inference.proto`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::semicolon_if_nothing_returned)]
+pub mod v2 {
+    include!("gen/inference.rs");
+}
+
+/// The path of the call that carries samples.
+pub const INFER_PATH: &str = "/inference.GRPCInferenceService/ModelInfer";
+
+/// Texts or blobs: each element is its length (u32, little-endian) and its bytes.
+pub const BYTES: &str = "BYTES";
+
+/// The protocol's name for an element type.
+pub const fn datatype(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "FP32",
+        DType::U8 => "UINT8",
+        DType::I8 => "INT8",
+        DType::U16 => "UINT16",
+        DType::I16 => "INT16",
+        DType::I32 => "INT32",
+        DType::I64 => "INT64",
+        DType::Bool => "BOOL",
+        DType::F16 => "FP16",
+        DType::F64 => "FP64",
+        DType::U32 => "UINT32",
+        DType::U64 => "UINT64",
+    }
+}
+
+/// The element type of this name; none for [`BYTES`], `BF16` and what servers made up, which samples cannot have.
+pub fn dtype(name: &str) -> Option<DType> {
+    DType::ALL.iter().copied().find(|dtype| datatype(*dtype) == name)
+}
+
+/// Bytes of one element; none when they are not all of one size, or the name is not known.
+pub fn element_bytes(name: &str) -> Option<usize> {
+    match name {
+        "BF16" => Some(2),
+        name => dtype(name).map(DType::size),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_types_and_back() {
+        for &known in DType::ALL {
+            assert_eq!(dtype(datatype(known)), Some(known));
+            assert_eq!(element_bytes(datatype(known)), Some(known.size()));
+        }
+        assert_eq!((dtype(BYTES), dtype("BF16"), element_bytes("BF16")), (None, None, Some(2)));
+        assert_eq!((dtype("f32"), element_bytes(BYTES)), (None, None));
+    }
+}

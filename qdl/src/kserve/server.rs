@@ -1,0 +1,218 @@
+//! The control side of a server: is it there, what is it, does it have the model.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lon_net::host::Host;
+use lon_proto::kserve;
+use lon_proto::kserve::v2::grpc_inference_service_client::GrpcInferenceServiceClient;
+use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
+use lon_proto::kserve::v2::{
+    ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest, ServerLiveRequest, ServerMetadataRequest,
+    ServerMetadataResponse, ServerReadyRequest,
+};
+use lon_proto::sample::{Signature, TensorSpec};
+use tonic::transport::Channel;
+use tonic::{Code, Response, Status};
+
+use crate::address::NodeAddress;
+use crate::config::Config;
+use crate::control::{self, NameTrip, RETRY_PAUSE};
+use crate::describe::NodeDescription;
+use crate::error::{ConnectError, explain_status};
+use crate::text::printable;
+use crate::traffic::Sockets;
+
+/// The control connection to one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    address: NodeAddress,
+    /// What the caller calls it.
+    name: String,
+    model: String,
+    client: GrpcInferenceServiceClient<Channel>,
+    timeout: Duration,
+    sockets: Arc<Sockets>,
+}
+
+impl Server {
+    /// Connects, and waits until the server has its model ready; not longer than `wait_ready` says.
+    pub(crate) async fn connect(
+        address: NodeAddress,
+        name: String,
+        model: String,
+        config: &Config,
+    ) -> Result<Server, ConnectError> {
+        let deadline = Instant::now() + config.wait_ready;
+        let (channel, sockets) = control::connect(&address, config, deadline).await?;
+        let client = GrpcInferenceServiceClient::new(channel);
+        let server = Server { address, name, model, client, timeout: config.call_timeout, sockets };
+        loop {
+            match server.check().await {
+                Err(ConnectError::NotReady { .. }) if Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(server),
+            }
+        }
+    }
+
+    /// The server and the model are ready.
+    pub(crate) async fn check(&self) -> Result<(), ConnectError> {
+        let mut client = self.client.clone();
+        let is_live = self.call("ServerLive", client.server_live(ServerLiveRequest {})).await?.live;
+        if !is_live {
+            return Err(self.not_ready("the server is not live".to_owned()));
+        }
+        let model = ModelReadyRequest { name: self.model.clone(), version: String::new() };
+        match self.status("ModelReady", client.model_ready(model)).await? {
+            Ok(answer) if answer.ready => Ok(()),
+            Ok(_) => Err(self.not_ready(self.why_not().await)),
+            Err(status) if status.code() == Code::NotFound => Err(self.not_ready(printable(status.message()))),
+            Err(status) => Err(self.refused("ModelReady", &status)),
+        }
+    }
+
+    /// What can be found out about a model that is not ready.
+    async fn why_not(&self) -> String {
+        let mut client = self.client.clone();
+        if let Ok(Err(status)) = self.status("ModelMetadata", client.model_metadata(self.metadata_request())).await
+            && !status.message().is_empty()
+        {
+            return printable(status.message());
+        }
+        match self.call("ServerReady", client.server_ready(ServerReadyRequest {})).await {
+            Ok(server) if !server.ready => "the server is up and says that it is not ready".to_owned(),
+            _ => "the server is up and says that the model is not".to_owned(),
+        }
+    }
+
+    fn not_ready(&self, reason: String) -> ConnectError {
+        let (address, name, model) = (self.address.clone(), self.name.clone(), self.model.clone());
+        ConnectError::NotReady { address, name, model, reason }
+    }
+
+    /// One timed round trip. The name is the caller's: servers have none of their own.
+    pub(crate) async fn name(&self) -> NameTrip {
+        let started = Instant::now();
+        let answer = self.name_or_error().await;
+        let rtt = started.elapsed();
+        NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
+    }
+
+    pub(crate) async fn name_or_error(&self) -> Result<String, ConnectError> {
+        self.metadata().await.map(|_| self.name.clone())
+    }
+
+    async fn metadata(&self) -> Result<ServerMetadataResponse, ConnectError> {
+        let mut client = self.client.clone();
+        self.call("ServerMetadata", client.server_metadata(ServerMetadataRequest {})).await
+    }
+
+    fn metadata_request(&self) -> ModelMetadataRequest {
+        ModelMetadataRequest { name: self.model.clone(), version: String::new() }
+    }
+
+    pub(crate) async fn describe(&self) -> Result<NodeDescription, ConnectError> {
+        let server = self.metadata().await?;
+        let mut client = self.client.clone();
+        let model = self.call("ModelMetadata", client.model_metadata(self.metadata_request())).await?;
+        let ModelMetadataResponse { platform, inputs, outputs, .. } = model;
+        let (kind, platform) = (printable(&server.name), printable(&platform));
+        Ok(NodeDescription {
+            address: self.address.clone(),
+            name: self.name.clone(),
+            software: format!("{kind} {}", printable(&server.version)),
+            host: self.host().await,
+            engine: if platform.is_empty() { kind } else { format!("{kind}, {platform}") },
+            model: self.model.clone(),
+            model_sha256: String::new(),
+            inputs: self.signature(&inputs)?,
+            // What answers state of themselves is what they are held against; texts have no type here.
+            outputs: self.signature(&outputs).unwrap_or_default(),
+            codecs: Vec::new(),
+        })
+    }
+
+    fn signature(&self, tensors: &[TensorMetadata]) -> Result<Signature, ConnectError> {
+        let spec = |tensor: &TensorMetadata| {
+            let dims = tensor.shape.iter().map(|&dim| match dim {
+                -1 => Some(None),
+                dim => u32::try_from(dim).ok().map(Some),
+            });
+            let name = printable(&tensor.name);
+            let dtype = kserve::dtype(&tensor.datatype);
+            dtype.zip(dims.collect()).map(|(dtype, dims)| TensorSpec { name, dtype, dims })
+        };
+        let unreadable = |tensor: &TensorMetadata| ConnectError::Refused {
+            address: self.address.clone(),
+            call: "ModelMetadata",
+            reason: format!(
+                "tensor '{}' of model '{}' is {}{:?}, which samples cannot be",
+                printable(&tensor.name),
+                self.model,
+                printable(&tensor.datatype),
+                tensor.shape
+            ),
+        };
+        let specs = tensors.iter().map(|tensor| spec(tensor).ok_or_else(|| unreadable(tensor)));
+        specs.collect::<Result<_, _>>().map(Signature::new)
+    }
+
+    /// Nothing is said of the machine; only whether it is this one can be seen.
+    async fn host(&self) -> Host {
+        match self.sockets.local() {
+            Some(local) if self.is_here(local).await => Host::here(),
+            _ => Host::default(),
+        }
+    }
+
+    /// Whoever is reached from its own address is reached without leaving the machine.
+    async fn is_here(&self, local: IpAddr) -> bool {
+        let addresses = tokio::net::lookup_host(self.address.to_string()).await;
+        local.is_loopback() || addresses.is_ok_and(|mut all| all.any(|address| address.ip() == local))
+    }
+
+    /// Bytes in and out on this connection until now.
+    pub(crate) fn traffic(&self) -> (u64, u64) {
+        let counters = self.sockets.counters();
+        (counters.read(), counters.written())
+    }
+
+    async fn call<T>(
+        &self,
+        call: &'static str,
+        answer: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, ConnectError> {
+        self.status(call, answer).await?.map_err(|status| self.refused(call, &status))
+    }
+
+    /// The answer in time, whatever it is.
+    async fn status<T>(
+        &self,
+        call: &'static str,
+        answer: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<Result<T, Status>, ConnectError> {
+        match tokio::time::timeout(self.timeout, answer).await {
+            Ok(answer) => Ok(answer.map(Response::into_inner)),
+            Err(_) => Err(ConnectError::Timeout { address: self.address.clone(), call, timeout: self.timeout }),
+        }
+    }
+
+    fn refused(&self, call: &'static str, status: &Status) -> ConnectError {
+        let address = self.address.clone();
+        match status.code() {
+            Code::Unimplemented => ConnectError::NotKserve { address, call, reason: printable(status.message()) },
+            Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
+                let reason = explain_status(status);
+                ConnectError::Unreachable { address, reason: format!("{call}: {reason}; is that its port for gRPC?") }
+            }
+            code => {
+                ConnectError::Refused { address, call, reason: printable(&format!("{code:?}: {}", status.message())) }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What carries one lane: a connection on which calls begin, and those that the server has asked to be left, which still
+//! have answers to bring. One task, polled by hand, so that what one read brings is settled and delivered together.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use lon_proto::kserve::v2::ModelInferResponse;
+use lon_proto::limits::MAX_SAMPLE_BYTES;
+use prost::Message as _;
+use tonic::codegen::http::Request;
+
+use super::answer;
+use super::call::{End, Ended};
+use super::frame::{self, Frames, ID_BYTES};
+use super::link::{Dialler, Link, Readiness};
+use crate::lane::Taken;
+use crate::shared::Shared;
+use crate::stream::deliver;
+use crate::text::printable;
+use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
+
+/// Calls that begin before the connection gets its turn to write.
+const BURST_CALLS: usize = 64;
+
+/// Connections in a row that a server asks to be left before any call has come to an end.
+const MAX_FAREWELLS: u32 = 8;
+
+/// A new connection on its way.
+type Dialling = Pin<Box<dyn Future<Output = Result<Link, NodeFailure>> + Send>>;
+
+/// Carries one lane.
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    dialler: Dialler,
+    /// What each call begins with.
+    head: Request<()>,
+    frames: Frames,
+    link: Option<Link>,
+    leaving: Vec<Link>,
+    dialling: Option<Dialling>,
+    farewells: u32,
+    /// Calls that a server has not looked at before it asked to be left.
+    again: VecDeque<Taken>,
+    ended: Vec<Ended>,
+    replies: Vec<Reply>,
+}
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, dialler: Dialler, head: Request<()>, link: Link) -> Session {
+        Session {
+            shared,
+            dialler,
+            head,
+            frames: Frames::default(),
+            link: Some(link),
+            leaving: Vec::new(),
+            dialling: None,
+            farewells: 0,
+            again: VecDeque::new(),
+            ended: Vec::new(),
+            replies: Vec::new(),
+        }
+    }
+
+    /// Sends and settles until the lane closes.
+    ///
+    /// # Errors
+    /// The server is of no use any more.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), NodeFailure>> {
+        // Registered before looking, so that a sample pushed in between is not missed.
+        self.dialler.lane.register_writer(cx.waker());
+        if self.dialler.lane.is_closing() {
+            return self.poll_goodbye(cx).map(Ok);
+        }
+        loop {
+            self.poll_links(cx)?;
+            let moved = self.change_links(cx)?;
+            if !self.send(cx) && !moved {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Drops what is under way and waits until the connections have ended in good order.
+    fn poll_goodbye(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.dialling = None;
+        self.leaving.extend(self.link.take());
+        let mut forgotten = Vec::new();
+        self.leaving.retain_mut(|link| {
+            link.leave();
+            link.forget_calls();
+            link.poll(cx, &mut forgotten);
+            !link.is_over()
+        });
+        if self.leaving.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Gives every connection its turn, and settles and delivers what has ended.
+    fn poll_links(&mut self, cx: &mut Context<'_>) -> Result<(), NodeFailure> {
+        let mut cut = None;
+        for link in self.link.iter_mut().chain(&mut self.leaving) {
+            let before = self.ended.len();
+            link.poll(cx, &mut self.ended);
+            if self.ended[before..].iter().any(|ended| matches!(ended.end, End::Cut)) {
+                cut.get_or_insert_with(|| link.broken(None));
+            }
+        }
+        if !self.ended.is_empty() {
+            let now = Instant::now();
+            let mut ended = std::mem::take(&mut self.ended);
+            ended.drain(..).for_each(|ended| self.settle(ended, now));
+            self.ended = ended;
+            let lane = &self.dialler.lane;
+            deliver(&self.shared, lane, &self.shared.nodes[lane.node.0], &mut self.replies);
+        }
+        cut.map_or(Ok(()), Err)
+    }
+
+    fn settle(&mut self, ended: Ended, now: Instant) {
+        let Ended { wire_id, body, end, .. } = ended;
+        let (outcome, message_bytes) = match end {
+            End::Answer(message) => {
+                let bytes = message.len() as u64;
+                (outcome(message, wire_id), bytes)
+            }
+            End::Refused(reason) => (Outcome::Failed(Failure::Refused(reason)), 0),
+            End::Unusable(reason) => (Outcome::Failed(Failure::Unusable(reason)), 0),
+            End::Unseen => return self.again.push_back(Taken { wire_id, payload: body }),
+            // Its connection has ended, and the node with it.
+            End::Cut => return,
+        };
+        self.farewells = 0;
+        self.dialler.lane.answered_call(wire_id, now, outcome, message_bytes, &mut self.replies);
+    }
+
+    /// Leaves connections that are to be left and takes new ones; whether anything has changed.
+    fn change_links(&mut self, cx: &mut Context<'_>) -> Result<bool, NodeFailure> {
+        self.leaving.retain(|link| !link.is_over());
+        if let Some(mut link) = self.link.take() {
+            match link.readiness(cx) {
+                Readiness::Ready | Readiness::Full => self.link = Some(link),
+                Readiness::Broken(failure) => return Err(failure),
+                Readiness::Leaving => {
+                    self.farewells += 1;
+                    if self.farewells > MAX_FAREWELLS {
+                        let reason = "it asks for another connection again and again, and answers nothing";
+                        return Err(NodeFailure::Ended(reason.to_owned()));
+                    }
+                    tracing::debug!("a server asks for another connection");
+                    link.leave();
+                    self.leaving.push(link);
+                    self.dialling = Some(Box::pin(self.dialler.clone().dial()));
+                    return Ok(true);
+                }
+            }
+        }
+        if let Some(dialling) = &mut self.dialling
+            && let Poll::Ready(link) = dialling.as_mut().poll(cx)
+        {
+            self.dialling = None;
+            self.link = Some(link?);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Begins calls, as many as there are or a burst of them; whether there were any.
+    fn send(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut begun = 0;
+        while begun < BURST_CALLS {
+            match self.link.as_mut().map(|link| link.readiness(cx)) {
+                Some(Readiness::Ready) => {}
+                None | Some(Readiness::Full) => break,
+                // Seen to at once, in the next round.
+                Some(Readiness::Leaving | Readiness::Broken(_)) => return true,
+            }
+            let Some(taken) = self.next() else {
+                if self.shared.flushing.load(SeqCst) {
+                    self.shared.sent.notify_one();
+                }
+                break;
+            };
+            begun += 1;
+            if taken.payload.len() as u64 > MAX_SAMPLE_BYTES {
+                let end = End::Unusable(format!("its request is larger than {MAX_SAMPLE_BYTES} bytes"));
+                self.ended.push(Ended { wire_id: taken.wire_id, stream: 0, body: Bytes::new(), end });
+                continue;
+            }
+            if let Some(link) = &mut self.link
+                && let Err(back) = link.begin(&self.head, &mut self.frames, taken)
+            {
+                self.again.push_front(back);
+            }
+        }
+        begun > 0
+    }
+
+    /// The next sample, those first that were sent in vain.
+    fn next(&mut self) -> Option<Taken> {
+        let lane = &self.dialler.lane;
+        while let Some(taken) = self.again.pop_front() {
+            if lane.waits_for_call(taken.wire_id) {
+                lane.count_other((ID_BYTES + taken.payload.len()) as u64, 0);
+                return Some(taken);
+            }
+        }
+        loop {
+            let taken = lane.take_call(Instant::now(), ID_BYTES as u64);
+            if taken.is_some() || !self.shared.refill(lane) {
+                return taken;
+            }
+        }
+    }
+}
+
+/// What the message makes of its sample.
+fn outcome(message: Bytes, wire_id: u64) -> Outcome {
+    let unusable = |reason: String| Outcome::Failed(Failure::Unusable(printable(&reason)));
+    let response = match ModelInferResponse::decode(message) {
+        Ok(response) => response,
+        Err(error) => return unusable(format!("its answer cannot be read: {error}")),
+    };
+    // Some servers leave it out; the stream says which call is answered.
+    if !response.id.is_empty() && response.id.as_bytes() != frame::digits(wire_id) {
+        return unusable("its answer has the id of another call".to_owned());
+    }
+    match answer::outputs(response) {
+        Ok(data) => Outcome::Done(Answer { data, n_tokens: 0, stages: Stages::default() }),
+        Err(reason) => unusable(reason),
+    }
+}

@@ -1,0 +1,253 @@
+//! What a streamed chat completion says, chunk by chunk. Pure.
+//!
+//! Servers differ in all that is not text: see the tests for who sends what.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Failure;
+use super::sse::Event;
+use crate::backend::stream::Output;
+
+/// Bytes of an answer's text at most.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// An answer under way.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: Vec<u8>,
+    /// Chunks that brought text.
+    chunks: u64,
+    /// As the server counts; the last count is the one of the whole answer.
+    tokens: Option<u64>,
+    /// A chunk said why the answer ends.
+    has_reason: bool,
+    /// `[DONE]` came.
+    is_done: bool,
+}
+
+/// The whole answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Completion {
+    pub(super) output: Output,
+    /// The server did not count its tokens: chunks with text were counted instead.
+    pub(super) chunks_counted: bool,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Usage>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Delta>,
+    finish_reason: Option<Value>,
+}
+
+/// What a model thinks before it answers is text that it generated, too; some servers keep it apart.
+#[derive(Deserialize)]
+struct Delta {
+    reasoning_content: Option<String>,
+    content: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    completion_tokens: Option<u64>,
+}
+
+impl Answer {
+    /// Takes one event; the text that it brought when that is the first of the answer.
+    pub(super) fn event(&mut self, event: Event<'_>) -> Result<Option<Bytes>, Failure> {
+        if self.is_done {
+            return Ok(None);
+        }
+        if event.is_error {
+            return Err(Failure::Told(message_of(event.data)));
+        }
+        if event.data.trim_ascii() == b"[DONE]" {
+            self.is_done = true;
+            return Ok(None);
+        }
+        let chunk: Chunk = serde_json::from_slice(event.data)
+            .map_err(|error| Failure::NotAChunk { text: shorten(event.data), reason: error.to_string() })?;
+        if chunk.error.is_some_and(|error| !error.is_null()) {
+            return Err(Failure::Told(message_of(event.data)));
+        }
+        if let Some(tokens) = chunk.usage.and_then(|usage| usage.completion_tokens) {
+            self.tokens = Some(tokens);
+        }
+        // One answer was asked for, so there is one choice at most; usage alone has none.
+        let choice = chunk.choices.into_iter().flatten().next();
+        choice.map_or(Ok(None), |choice| self.choice(choice))
+    }
+
+    fn choice(&mut self, choice: Choice) -> Result<Option<Bytes>, Failure> {
+        self.has_reason |= choice.finish_reason.is_some_and(|reason| !reason.is_null());
+        let delta = choice.delta.map(|delta| [delta.reasoning_content, delta.content]);
+        let before = self.text.len();
+        for part in delta.into_iter().flatten().flatten() {
+            self.text.extend_from_slice(part.as_bytes());
+        }
+        if self.text.len() == before {
+            return Ok(None);
+        }
+        if self.text.len() > MAX_TEXT_BYTES {
+            return Err(Failure::TooLong(MAX_TEXT_BYTES));
+        }
+        self.chunks += 1;
+        Ok((before == 0).then(|| Bytes::copy_from_slice(&self.text)))
+    }
+
+    /// Whether nothing can follow.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Nothing follows: the answer, if it is one.
+    pub(super) fn finish(&mut self) -> Result<Completion, Failure> {
+        if !self.is_done && !self.has_reason {
+            return Err(Failure::Cut { chunks: self.chunks });
+        }
+        if self.text.is_empty() {
+            return Err(Failure::Empty);
+        }
+        // A count of none contradicts the text that came.
+        let tokens = self.tokens.filter(|tokens| *tokens > 0);
+        let output = Output { bytes: std::mem::take(&mut self.text).into(), n_tokens: tokens.unwrap_or(self.chunks) };
+        Ok(Completion { output, chunks_counted: tokens.is_none() })
+    }
+}
+
+/// Characters of a server's words that are passed on.
+const WORDS: usize = 300;
+
+/// What a server says is wrong: OpenAI's `{"error": {"message": ...}}`, its relatives, or the text itself. One line.
+pub(super) fn message_of(body: &[u8]) -> String {
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let at = |pointer: &str| json.pointer(pointer).and_then(Value::as_str);
+    let found = ["/error/message", "/error", "/message", "/detail"].into_iter().find_map(at);
+    found.map_or_else(|| shorten(body), |text| shorten(text.as_bytes()))
+}
+
+/// The beginning of a text that is nobody's to trust: a line of printable characters.
+pub(super) fn shorten(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "?");
+    if let Some((at, _)) = line.char_indices().nth(WORDS) {
+        line.truncate(at);
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// First text, whole text, tokens, whether these are chunks.
+    fn read(events: &[&str]) -> Result<(String, String, u64, bool), Failure> {
+        let (mut answer, mut first) = (Answer::default(), None);
+        for data in events {
+            let found = answer.event(Event { data: data.as_bytes(), is_error: false })?;
+            assert!(first.is_none() || found.is_none(), "two firsts");
+            first = first.or(found);
+        }
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let Completion { output, chunks_counted } = answer.finish()?;
+        Ok((text(&first.unwrap()), text(&output.bytes), output.n_tokens, chunks_counted))
+    }
+
+    fn expect(events: &[&str], first: &str, text: &str, tokens: u64, chunks_counted: bool) {
+        assert_eq!(read(events).unwrap(), (first.to_owned(), text.to_owned(), tokens, chunks_counted));
+    }
+
+    const ROLE: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}"#;
+    const A: &str = r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#;
+    const B: &str = r#"{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":null}]}"#;
+    const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    const DONE: &str = "[DONE]";
+
+    #[test]
+    fn llama_cpp_counts_in_a_chunk_without_choices() {
+        let usage = r#"{"choices":[],"usage":{"completion_tokens":7,"prompt_tokens":3,"total_tokens":10}}"#;
+        expect(&[ROLE, A, B, STOP, usage, DONE], "a", "ab", 7, false);
+    }
+
+    #[test]
+    fn llmsim_and_fakeai_count_in_the_chunk_that_finishes() {
+        let role = r#"{"choices":[{"delta":{"role":"assistant"}}]}"#;
+        let stop = r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}],"usage":{"completion_tokens":9}}"#;
+        expect(&[role, A, B, stop, DONE], "a", "ab", 9, false);
+    }
+
+    #[test]
+    fn litellm_begins_with_role_and_text_and_counts_beside_a_choice() {
+        let first = r#"{"choices":[{"delta":{"role":"assistant","content":"Hi"}}]}"#;
+        let usage = r#"{"choices":[{"index":0,"delta":{}}],"usage":{"completion_tokens":5}}"#;
+        expect(&[first, A, STOP, usage, DONE], "Hi", "Hia", 5, false);
+    }
+
+    #[test]
+    fn the_last_count_is_the_one_that_counts() {
+        let usage =
+            |n: u64| format!(r#"{{"choices":[{{"delta":{{"content":"x"}}}}],"usage":{{"completion_tokens":{n}}}}}"#);
+        expect(&[&usage(1), &usage(2), STOP, DONE], "x", "xx", 2, false);
+    }
+
+    #[test]
+    fn without_a_count_chunks_with_text_are_counted() {
+        expect(&[ROLE, A, A, B, STOP, DONE], "a", "aab", 3, true);
+        let none = r#"{"choices":[],"usage":null}"#;
+        expect(&[A, STOP, none, DONE], "a", "a", 1, true);
+        let zero = r#"{"choices":[],"usage":{"completion_tokens":0}}"#;
+        expect(&[A, STOP, zero, DONE], "a", "a", 1, true);
+    }
+
+    #[test]
+    fn a_reason_or_done_ends_an_answer() {
+        expect(&[A, DONE], "a", "a", 1, true);
+        expect(&[A, STOP], "a", "a", 1, true);
+        expect(&[A, DONE, B, "what follows is not read"], "a", "a", 1, true);
+        assert_eq!(read(&[ROLE, A]), Err(Failure::Cut { chunks: 1 }));
+        assert_eq!(read(&[]), Err(Failure::Cut { chunks: 0 }));
+    }
+
+    #[test]
+    fn thoughts_are_text() {
+        let thought = r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#;
+        expect(&[ROLE, thought, A, STOP, DONE], "hm", "hma", 2, true);
+    }
+
+    #[test]
+    fn no_text_is_no_answer() {
+        let usage = r#"{"choices":[],"usage":{"completion_tokens":7}}"#;
+        for events in [&[DONE][..], &[ROLE, STOP, DONE], &[ROLE, STOP, usage, DONE], &[r#"{"choices":null}"#, DONE]] {
+            assert_eq!(read(events), Err(Failure::Empty));
+        }
+    }
+
+    #[test]
+    fn errors_are_passed_on() {
+        let told = |text: &str| Err(Failure::Told(text.to_owned()));
+        assert_eq!(read(&[A, r#"{"error":{"code":500,"message":"out of\n slots"}}"#]), told("out of slots"));
+        assert_eq!(read(&[A, r#"{"error":"no"}"#]), told("no"));
+        let mut answer = Answer::default();
+        let outcome = answer.event(Event { data: br#"{"message":"bad"}"#, is_error: true });
+        assert_eq!(outcome, Err(Failure::Told("bad".to_owned())));
+        let error = read(&["<html>"]).unwrap_err().to_string();
+        assert!(error.contains("<html>"), "{error}");
+    }
+
+    #[test]
+    fn words_are_bounded() {
+        assert_eq!(message_of(br#"{"detail":"nothing here"}"#), "nothing here");
+        assert_eq!(message_of(b"plain\r\n\x1b[31mtext"), "plain ?[31mtext");
+        let long = shorten("é".repeat(5000).as_bytes());
+        assert_eq!(long.chars().count(), WORDS + 1);
+    }
+}

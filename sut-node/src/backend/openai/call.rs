@@ -1,0 +1,110 @@
+//! Prompts under way: one call for each, and the worker's half of the backend.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Failure;
+use super::prompt::Prompt;
+use super::reply::{Progress, Reply};
+use super::server::{Connection, Heard, READ_BYTES, Server};
+use crate::backend::stream::{Event, Streamer, What};
+use crate::backend::{InferError, Sample};
+
+/// A prompt that was sent and its reply under way.
+#[derive(Debug)]
+pub(super) struct Call {
+    connection: Connection,
+    reply: Reply,
+}
+
+impl Call {
+    /// Sends a prompt.
+    pub(super) fn start(server: &Server, model: &str, prompt: &Prompt<'_>) -> Result<Call, Failure> {
+        Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::default() })
+    }
+
+    /// Waits for more of the reply, but not for long.
+    pub(super) fn step(&mut self, buffer: &mut [u8]) -> Progress {
+        match self.connection.receive(buffer) {
+            Ok(Heard::Bytes(bytes)) => self.reply.feed(bytes),
+            Ok(Heard::NothingYet) => Progress::default(),
+            Ok(Heard::Closed) => self.reply.close(),
+            Err(failure) => Progress { first: None, end: Some(Err(failure)) },
+        }
+    }
+
+    /// Who answers, in its own words; empty when it does not say.
+    pub(super) fn server(&self) -> &str {
+        self.reply.server()
+    }
+}
+
+/// What all callers of a backend share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) server: Server,
+    pub(super) model: String,
+    /// Tokens of an answer at most, where the sample does not say.
+    pub(super) max_tokens: u32,
+    /// It was said that chunks are counted as tokens.
+    pub(super) has_warned: AtomicBool,
+}
+
+impl Shared {
+    /// Says, once, that the server does not count.
+    pub(super) fn warn_of_chunks(&self) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "{} does not say how many tokens its answers have: tokens counted as chunks",
+                self.server.authority
+            );
+        }
+    }
+}
+
+/// Holds one prompt at a time: more of them are more workers.
+pub(super) struct Caller {
+    shared: Arc<Shared>,
+    call: Option<Call>,
+    buffer: Vec<u8>,
+}
+
+impl Caller {
+    pub(super) fn new(shared: Arc<Shared>) -> Caller {
+        Caller { shared, call: None, buffer: vec![0; READ_BYTES] }
+    }
+}
+
+impl Streamer for Caller {
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn begin(&mut self, _slot: usize, sample: &Sample) -> Result<(), InferError> {
+        let prompt = Prompt::read(&sample.tensors, self.shared.max_tokens)?;
+        self.call = Some(Call::start(&self.shared.server, &self.shared.model, &prompt)?);
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Vec<Event>) {
+        let Some(call) = &mut self.call else { return };
+        let Progress { first, end } = call.step(&mut self.buffer);
+        let event = |what| Event { slot: 0, what };
+        events.extend(first.map(What::First).map(event));
+        let Some(end) = end else { return };
+        self.call = None;
+        events.push(event(match end {
+            Ok(completion) => {
+                if completion.chunks_counted {
+                    self.shared.warn_of_chunks();
+                }
+                What::Done(completion.output)
+            }
+            Err(failure) => What::Failed(failure.into()),
+        }));
+    }
+
+    fn cancel(&mut self, _slot: usize) {
+        self.call = None;
+    }
+}

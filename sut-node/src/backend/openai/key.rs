@@ -1,0 +1,80 @@
+//! The API key: read from a file or the environment, shown to the server, and to nobody else.
+
+use std::fmt;
+use std::path::Path;
+
+use super::OpenAiError;
+
+/// What a key may not be.
+const NOT_A_KEY: &str = "is not one line of printable characters without blanks";
+
+/// A key. Has no `Display`, and its `Debug` does not show it.
+#[derive(Clone)]
+pub(super) struct ApiKey(String);
+
+impl ApiKey {
+    /// From the file if there is one, else from the variable, else none. Blanks around it do not count.
+    pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Option<ApiKey>, OpenAiError> {
+        if let Some(path) = file {
+            let bad = |reason: String| OpenAiError::KeyFile { path: path.to_owned(), reason };
+            let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+            return ApiKey::new(&text).map(Some).ok_or_else(|| bad(format!("what it holds {NOT_A_KEY}")));
+        }
+        match variable.filter(|text| !text.is_empty()) {
+            Some(text) => ApiKey::new(&text).map(Some).ok_or(OpenAiError::KeyVariable(NOT_A_KEY)),
+            None => Ok(None),
+        }
+    }
+
+    fn new(text: &str) -> Option<ApiKey> {
+        let key = text.trim();
+        let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
+        is_key.then(|| ApiKey(key.to_owned()))
+    }
+
+    /// As the server wants to see it.
+    pub(super) fn header(&self) -> String {
+        format!("Authorization: Bearer {}\r\n", self.0)
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_goes_before_the_variable() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "sk-file\n").unwrap();
+        let header =
+            |file, variable: &str| ApiKey::find(file, Some(variable.to_owned())).map(|key| key.map(|key| key.header()));
+        assert_eq!(header(Some(&path), "sk-env").unwrap().unwrap(), "Authorization: Bearer sk-file\r\n");
+        assert_eq!(header(None, "sk-env").unwrap().unwrap(), "Authorization: Bearer sk-env\r\n");
+        assert_eq!(header(None, "").unwrap(), None);
+        assert!(ApiKey::find(None, None).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_and_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        for bad in ["", "\n", "sk-a\nX-Evil: 1", "sk a", "schlüssel"] {
+            std::fs::write(&path, bad).unwrap();
+            let error = ApiKey::find(Some(&path), None).unwrap_err().to_string();
+            assert!(error.contains("--api-key-file") && !error.contains("sk"), "{error}");
+        }
+        let error = ApiKey::find(Some(&folder.path().join("none")), None).unwrap_err().to_string();
+        assert!(error.contains("none"), "{error}");
+        let error = ApiKey::find(None, Some("sk a".to_owned())).unwrap_err().to_string();
+        assert!(error.contains("OPENAI_API_KEY") && !error.contains("sk a"), "{error}");
+        let key = ApiKey::new("sk-secret").unwrap();
+        assert!(!format!("{key:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,157 @@
+//! A sample as a prompt, and a prompt as the body of a request.
+
+use serde::Serialize;
+
+use crate::tensor::{DType, Tensor};
+
+/// What a sample asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prompt<'a> {
+    pub(super) text: &'a str,
+    /// Tokens of the answer at most.
+    pub(super) max_tokens: u32,
+}
+
+/// Why a sample is not a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// Other tensors.
+    #[error(
+        "the sample is {0}; a prompt is u8[LEN] (UTF-8 text), and where it limits its answer a second tensor i32[]"
+    )]
+    Tensors(String),
+    /// Text of no length.
+    #[error("the prompt is empty")]
+    Empty,
+    /// Not text.
+    #[error("the prompt is not UTF-8 from byte {0} on")]
+    Utf8(usize),
+    /// A limit below 1.
+    #[error("the sample allows its answer {0} tokens; at least 1")]
+    MaxTokens(i32),
+}
+
+impl<'a> Prompt<'a> {
+    /// Tensor 0 is the text, as `u8[LEN]`; tensor 1, if there is one, a scalar `i32[]`: the most tokens of the answer.
+    pub(super) fn read(tensors: &'a [Tensor], max_tokens: u32) -> Result<Prompt<'a>, PromptError> {
+        let (text, limit) = match tensors {
+            [text] if is_text(text) => (text, None),
+            [text, limit] if is_text(text) && limit.dtype() == DType::I32 => (text, limit.data().as_array()),
+            _ => return Err(PromptError::Tensors(shapes(tensors))),
+        };
+        let max_tokens = match (tensors.len(), limit.map(|bytes: &[u8; 4]| i32::from_le_bytes(*bytes))) {
+            (1, _) => max_tokens,
+            (_, None) => return Err(PromptError::Tensors(shapes(tensors))),
+            (_, Some(limit)) => {
+                u32::try_from(limit).ok().filter(|limit| *limit > 0).ok_or(PromptError::MaxTokens(limit))?
+            }
+        };
+        let text = std::str::from_utf8(text.data()).map_err(|error| PromptError::Utf8(error.valid_up_to()))?;
+        if text.is_empty() {
+            return Err(PromptError::Empty);
+        }
+        Ok(Prompt { text, max_tokens })
+    }
+
+    /// The body of the request that asks `model` for it: a stream, counted, and the same answer every time.
+    pub(super) fn body(&self, model: &str) -> Vec<u8> {
+        let body = Body {
+            model,
+            messages: [Message { role: "user", content: self.text }],
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            max_tokens: self.max_tokens,
+            temperature: 0,
+        };
+        // Texts and numbers always have a JSON form.
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+}
+
+/// One row of bytes, with or without a leading dimension of 1.
+fn is_text(tensor: &Tensor) -> bool {
+    tensor.dtype() == DType::U8 && matches!(&**tensor.dims(), [_] | [1, _])
+}
+
+fn shapes(tensors: &[Tensor]) -> String {
+    tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: [Message<'a>; 1],
+    stream: bool,
+    stream_options: StreamOptions,
+    max_tokens: u32,
+    temperature: u8,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'a str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn tensor(dtype: DType, dims: &[u32], data: &[u8]) -> Tensor {
+        Tensor::new(dtype, dims, Bytes::copy_from_slice(data)).unwrap()
+    }
+
+    fn text(data: &[u8]) -> Tensor {
+        tensor(DType::U8, &[data.len() as u32], data)
+    }
+
+    fn limit(tokens: i32) -> Tensor {
+        tensor(DType::I32, &[], &tokens.to_le_bytes())
+    }
+
+    #[test]
+    fn a_prompt_is_text_and_maybe_a_limit() {
+        let tensors = [text("où ?".as_bytes()), limit(7)];
+        assert_eq!(Prompt::read(&tensors[..1], 64), Ok(Prompt { text: "où ?", max_tokens: 64 }));
+        assert_eq!(Prompt::read(&tensors, 64), Ok(Prompt { text: "où ?", max_tokens: 7 }));
+        let row = [tensor(DType::U8, &[1, 2], b"hi"), tensor(DType::I32, &[1], &7i32.to_le_bytes())];
+        assert_eq!(Prompt::read(&row, 64), Ok(Prompt { text: "hi", max_tokens: 7 }));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let error = |tensors: &[Tensor]| Prompt::read(tensors, 64).unwrap_err();
+        assert_eq!(error(&[text(b"ok \xff\xfe")]), PromptError::Utf8(3));
+        assert_eq!(error(&[text(b"")]), PromptError::Empty);
+        assert_eq!(error(&[text(b"a"), limit(0)]), PromptError::MaxTokens(0));
+        assert_eq!(error(&[text(b"a"), limit(-3)]), PromptError::MaxTokens(-3));
+        for tensors in [
+            &[][..],
+            &[tensor(DType::I64, &[1], &[0; 8])],
+            &[tensor(DType::U8, &[2, 2], b"abcd")],
+            &[text(b"a"), text(b"b")],
+            &[text(b"a"), tensor(DType::I32, &[2], &[0; 8])],
+            &[text(b"a"), limit(1), limit(1)],
+        ] {
+            assert_eq!(error(tensors), PromptError::Tensors(shapes(tensors)));
+        }
+    }
+
+    #[test]
+    fn the_body_asks_for_a_counted_stream() {
+        let body = Prompt { text: "say \"é\"\n", max_tokens: 5 }.body("org/m");
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let expected = serde_json::json!({
+            "model": "org/m", "messages": [{"role": "user", "content": "say \"é\"\n"}], "stream": true,
+            "stream_options": {"include_usage": true}, "max_tokens": 5, "temperature": 0,
+        });
+        assert_eq!(body, expected);
+    }
+}

@@ -1,0 +1,164 @@
+//! Server-sent events out of bytes, as <https://html.spec.whatwg.org/multipage/server-sent-events.html> has them.
+//! Pure: no socket, no clock, and no idea of what the events say.
+
+/// Bytes of one event at most.
+const MAX_EVENT_BYTES: usize = 4 << 20;
+
+/// Events under way.
+#[derive(Debug, Default)]
+pub(super) struct SseParser {
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+    /// The data lines of the event that has not ended yet.
+    data: Vec<u8>,
+    has_data: bool,
+    is_error: bool,
+    /// A line ended with CR: a LF that follows belongs to it.
+    after_cr: bool,
+    /// The first line is over, and with it the place for a byte order mark.
+    begun: bool,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event<'a> {
+    /// Its data, lines joined.
+    pub(super) data: &'a [u8],
+    /// It is called `error`, or (as older servers of llama.cpp have it) its data stands in a field `error`.
+    pub(super) is_error: bool,
+}
+
+/// An event without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of more than {MAX_EVENT_BYTES} bytes")]
+pub struct EventTooLong;
+
+impl SseParser {
+    /// Takes bytes as they came and hands over each event that ends in them. Stops at the first error of `each`.
+    pub(super) fn feed<E: From<EventTooLong>>(
+        &mut self,
+        mut bytes: &[u8],
+        mut each: impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let [first, rest @ ..] = bytes {
+            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
+                bytes = rest;
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+            let part = &bytes[..end.unwrap_or(bytes.len())];
+            if self.line.len() + self.data.len() + part.len() > MAX_EVENT_BYTES {
+                return Err(EventTooLong.into());
+            }
+            self.line.extend_from_slice(part);
+            let Some(end) = end else { return Ok(()) };
+            self.after_cr = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            self.end_line(&mut each)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes are over. An event that lacks only its empty line is handed over, though the standard drops it:
+    /// what it says came whole, and not every server ends its last event well.
+    pub(super) fn end<E>(&mut self, mut each: impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+        if !self.line.is_empty() {
+            self.end_line(&mut each)?;
+        }
+        self.end_line(&mut each)
+    }
+
+    fn end_line<E>(&mut self, each: &mut impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut line = std::mem::take(&mut self.line);
+        let text = line.as_slice();
+        let text = if self.begun { text } else { text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text) };
+        self.begun = true;
+        if text.is_empty() {
+            let has_data = std::mem::take(&mut self.has_data);
+            let event = Event { data: &self.data, is_error: std::mem::take(&mut self.is_error) };
+            let outcome = if has_data { each(event) } else { Ok(()) };
+            self.data.clear();
+            outcome?;
+        } else {
+            self.field(text);
+        }
+        line.clear();
+        self.line = line;
+        Ok(())
+    }
+
+    fn field(&mut self, line: &[u8]) {
+        let colon = line.iter().position(|&byte| byte == b':');
+        let (name, value) = colon.map_or((line, &b""[..]), |at| (&line[..at], &line[at + 1..]));
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" | b"error" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+                self.is_error |= name == b"error";
+            }
+            b"event" => self.is_error |= value == b"error",
+            // Comments have no name; ids and times to wait mean nothing here.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of bytes, the same however the bytes are cut; those of errors begin with "!".
+    fn events(bytes: &[u8]) -> Vec<String> {
+        let read_in = |step: usize| {
+            let (mut parser, mut found) = (SseParser::default(), Vec::new());
+            let mut each = |event: Event<'_>| {
+                let mark = if event.is_error { "!" } else { "" };
+                found.push(format!("{mark}{}", String::from_utf8_lossy(event.data)));
+                Ok::<(), EventTooLong>(())
+            };
+            for part in bytes.chunks(step) {
+                parser.feed(part, &mut each).unwrap();
+            }
+            parser.end(&mut each).unwrap();
+            found
+        };
+        let whole = read_in(bytes.len());
+        for step in 1..8 {
+            assert_eq!(read_in(step), whole, "in pieces of {step}");
+        }
+        whole
+    }
+
+    #[test]
+    fn events_end_with_an_empty_line() {
+        assert_eq!(events(b"data: a\n\ndata: b\n\n"), ["a", "b"]);
+        assert_eq!(events(b"data: a\r\n\r\ndata: b\r\n\r\n"), ["a", "b"]);
+        assert_eq!(events(b"data: a\r\rdata:b\r\r"), ["a", "b"]);
+        assert_eq!(events("\u{feff}data: é\n\n".as_bytes()), ["é"]);
+        assert_eq!(events(b"data: a\ndata:  b\ndata\n\n"), ["a\n b\n"]);
+        assert_eq!(events(b"data:\n\n"), [""]);
+    }
+
+    #[test]
+    fn what_is_no_data_is_passed_over() {
+        assert_eq!(events(b": ping\n\nevent: x\nid: 7\nretry: 3\n\n: \ndata: a\n\n"), ["a"]);
+        assert_eq!(events(b"data: a\n\nevent: error\ndata: b\n\ndata: c\n\nerror: d\n\n"), ["a", "!b", "c", "!d"]);
+    }
+
+    #[test]
+    fn the_last_event_may_lack_its_end() {
+        assert_eq!(events(b"data: a\n\ndata: [DONE]\n"), ["a", "[DONE]"]);
+        assert_eq!(events(b"data: a\n\ndata: [DONE]"), ["a", "[DONE]"]);
+    }
+
+    #[test]
+    fn an_event_without_end_is_an_error() {
+        let mut parser = SseParser::default();
+        let line = [&b"data: "[..], &vec![b'x'; 1 << 20], b"\n"].concat();
+        let outcome = (0..5).try_for_each(|_| parser.feed(&line, |_| Ok::<(), EventTooLong>(())));
+        assert_eq!(outcome, Err(EventTooLong));
+    }
+}

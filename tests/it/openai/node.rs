@@ -1,0 +1,165 @@
+//! A SUT node in front of a chat server, as the other end of the wire sees it, and whole runs.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lon_proto::sample;
+use lon_proto::v1::dispatch_response::Kind;
+use lon_proto::v1::sut_node_client::SutNodeClient;
+use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunRequest};
+use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
+use lon_tests::process::SutNode;
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+use nix::sys::signal::Signal;
+use tokio::sync::mpsc;
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+use super::prompt;
+use crate::sut;
+
+/// A run of one's own on a node: prompts in, messages out.
+struct Talk {
+    client: SutNodeClient<Channel>,
+    run_id: Bytes,
+    sender: mpsc::Sender<DispatchRequest>,
+    answers: Streaming<DispatchResponse>,
+}
+
+impl Talk {
+    async fn start(mut client: SutNodeClient<Channel>) -> Talk {
+        let run_id = sut::start(&mut client, 1).await.unwrap();
+        let (sender, answers) = sut::open(&mut client, &run_id).await.unwrap();
+        Talk { client, run_id, sender, answers }
+    }
+
+    async fn ask(&mut self, id: u64, text: &str) {
+        let data = sample::encode(&prompt(text, None)).unwrap();
+        let total_len = data.len() as u64;
+        self.sender.send(DispatchRequest { id, last: true, total_len, data, ..Default::default() }).await.unwrap();
+    }
+
+    /// The next message that says anything.
+    async fn hear(&mut self) -> DispatchResponse {
+        loop {
+            let message = self.answers.message().await.unwrap().expect("a message");
+            if message.heartbeat.is_none() {
+                return message;
+            }
+        }
+    }
+}
+
+fn talk(node: &SutNode, conversation: impl AsyncFnOnce(Talk)) {
+    sut::talk(node, async |client| conversation(Talk::start(client).await).await);
+}
+
+#[test]
+fn the_wire_has_first_and_whole_answer_and_failures_with_their_reason() {
+    let server = ChatServer::start(|prompt| {
+        vec![Act::Send(match prompt {
+            "fail" => whole("500 Internal Server Error", "text/plain", "no memory"),
+            "cut" => cut_stream(&[ROLE, &text("a")]),
+            _ => stream(&[ROLE, &text("fir"), &text("st"), FINISH, &usage(5), DONE]),
+        })]
+    });
+    let node = SutNode::start("a", &server.backend("tiny"), &[]);
+    talk(&node, async |mut talk| {
+        talk.ask(1, "good").await;
+        let first = talk.hear().await;
+        assert_eq!((first.id, first.kind(), &*first.data), (1, Kind::First, &b"fir"[..]));
+        let last = talk.hear().await;
+        assert_eq!((last.id, last.kind(), &*last.data, last.n_tokens), (1, Kind::Final, &b"first"[..], 5));
+        talk.ask(2, "fail").await;
+        let failed = talk.hear().await;
+        assert_eq!((failed.id, failed.error.as_str()), (2, "HTTP 500: no memory"));
+        talk.ask(3, "cut").await;
+        assert_eq!(talk.hear().await.kind(), Kind::First);
+        let cut = talk.hear().await;
+        assert!(cut.id == 3 && cut.error.contains("closed mid-stream"), "{cut:?}");
+        talk.ask(4, "good").await;
+        assert_eq!(talk.hear().await.kind(), Kind::First);
+        assert_eq!(talk.hear().await.n_tokens, 5);
+    });
+}
+
+#[test]
+fn the_end_of_a_run_leaves_a_server_that_hangs() {
+    let server = ChatServer::start(|_| vec![Act::Send(cut_stream(&[ROLE, &text("a")])), Act::Hang]);
+    let node = SutNode::start("a", &server.backend("tiny"), &["--workers", "2"]);
+    talk(&node, async |mut talk| {
+        talk.ask(1, "one").await;
+        talk.ask(2, "two").await;
+        assert_eq!(talk.hear().await.kind(), Kind::First);
+        assert_eq!(talk.hear().await.kind(), Kind::First);
+        talk.client.end_run(EndRunRequest { run_id: talk.run_id.clone() }).await.unwrap();
+        while server.left() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    node.signal(Signal::SIGTERM);
+    assert_eq!(node.wait(), Some(0));
+}
+
+#[test]
+fn samples_that_are_no_text_fail_with_a_reason() {
+    let server = ChatServer::start(|_| vec![Act::Send(stream(&[&text("a"), FINISH, &usage(1), DONE]))]);
+    let node = SutNode::start("a", &server.backend("tiny"), &[]);
+    let run = TestRun::new("SingleStream").set("min_query_count=16,max_query_count=16,min_duration=0");
+    let (finished, folder) = run.on(&node.address).finish();
+    assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+    assert!((finished.stdout + &finished.stderr).contains("not UTF-8"));
+    folder.assert_complete();
+}
+
+/// Prompts in a file, each another, since servers remember what they were asked.
+fn prompts(folder: &RunFolder, count: usize) -> String {
+    let line = |n: usize| format!("{{\"prompt\":\"Tell me story number {n}, please.\",\"max_tokens\":12}}\n");
+    let path = folder.path.with_file_name("prompts.jsonl");
+    std::fs::write(&path, (0..count).map(line).collect::<String>()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A Server run over prompts on a node whose backend is this; checks what every such run has.
+fn run_prompts(backend: &str) -> (serde_json::Value, RunFolder) {
+    let node = SutNode::start("llm", backend, &["--workers", "4"]);
+    let data = RunFolder::new();
+    // Limits that a busy machine keeps.
+    let settings = "target_qps=50,min_duration=0,min_query_count=100,use_token_latencies=1,\
+                    ttft_latency=60000,tpot_latency=60000,target_latency_percentile=50";
+    let run = TestRun::of("synthetic", "Server").args(&["--dataset", &prompts(&data, 64), "--max-lag", "60s"]);
+    let run = run.set(settings);
+    let (finished, folder) = run.on(&node.address).finish();
+    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    folder.assert_complete();
+    let result = folder.result();
+    assert_eq!(result["result"], "VALID", "{result}");
+    let (ttft, latency) = (&result["ttft_ns"]["p50"], &result["latency_ns"]["p50"]);
+    assert!(ttft.as_f64().unwrap() > 0.0 && ttft.as_f64() <= latency.as_f64(), "{ttft} {latency}");
+    assert!(result["tpot_ns"]["p50"].as_f64().is_some() && result["tokens_per_s"].as_f64().unwrap() > 0.0, "{result}");
+    assert!(finished.stdout.contains("openai (http://"), "{}", finished.stdout);
+    (result, folder)
+}
+
+#[test]
+#[ignore = "needs datasets of prompts (.jsonl)"]
+fn a_token_run_over_prompts_is_valid() {
+    let server = ChatServer::start(|prompt| {
+        vec![Act::Send(stream(&[ROLE, &text(prompt), &text(" So"), &text(" be it."), FINISH, &usage(4), DONE]))]
+    });
+    let (result, _) = run_prompts(&server.backend("tiny"));
+    let asked = server.asked();
+    let answered = result["counts"]["completed"].as_u64().unwrap();
+    assert_eq!(asked.len() as u64, answered + 2, "one request for each sample");
+    assert!(asked[2..].iter().all(|asked| asked.body["max_tokens"] == 12 && asked.prompt().starts_with("Tell me")));
+}
+
+/// Against a real server: LON_TEST_OPENAI=http://HOST:PORT/MODEL, for example a llama.cpp.
+#[test]
+#[ignore = "needs a chat server: LON_TEST_OPENAI=http://HOST:PORT/MODEL"]
+fn a_real_server_answers_a_token_run() {
+    let url = std::env::var("LON_TEST_OPENAI").expect("LON_TEST_OPENAI=http://HOST:PORT/MODEL");
+    let (result, _) = run_prompts(&format!("openai:{url}"));
+    assert_eq!(result["counts"]["failed"], 0, "{result}");
+}

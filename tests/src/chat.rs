@@ -1,0 +1,191 @@
+//! A scripted chat server: speaks OpenAI's protocol, as badly as it is told.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// How long a server that hangs does so, unless the client leaves first.
+const HANG: Duration = Duration::from_secs(30);
+
+/// What a server does next on a connection; behind the last it closes.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Sends this.
+    Send(String),
+    /// Sends this, each byte by itself.
+    Trickle(String),
+    /// Sends nothing until the client leaves.
+    Hang,
+}
+
+/// What a client asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Request line and headers.
+    pub head: String,
+    /// The body; null when there was none.
+    pub body: Value,
+}
+
+impl Asked {
+    /// The prompt of a chat completion, empty when this is none.
+    pub fn prompt(&self) -> &str {
+        self.body.pointer("/messages/0/content").and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// The server. It ends when dropped.
+pub struct ChatServer {
+    /// Where it listens.
+    pub address: String,
+    state: Arc<State>,
+    listener: Option<JoinHandle<()>>,
+}
+
+/// What a server does for a request.
+type Script = Box<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>;
+
+struct State {
+    script: Script,
+    asked: Mutex<Vec<Asked>>,
+    left: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl ChatServer {
+    /// A server with a model `tiny` that does as the script says for each prompt. The first prompt of a node, `Hello`, is
+    /// answered well.
+    pub fn start(script: impl Fn(&str) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
+        ChatServer::raw(move |asked| match (asked.head.starts_with("GET /v1/models "), asked.prompt()) {
+            (true, _) => vec![Act::Send(models(&["tiny"]))],
+            (false, "Hello") => vec![Act::Send(stream(&[&text("Hi"), FINISH, &usage(1), DONE]))],
+            (false, prompt) => script(prompt),
+        })
+    }
+
+    /// A server that does as the script says for each request.
+    pub fn raw(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let (asked, left) = (Mutex::default(), AtomicUsize::new(0));
+        let state = Arc::new(State { script: Box::new(script), asked, left, stop: AtomicBool::new(false) });
+        let shared = Arc::clone(&state);
+        let listener = std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if shared.stop.load(SeqCst) {
+                    return;
+                }
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || serve(&shared, &stream));
+            }
+        });
+        ChatServer { address, state, listener: Some(listener) }
+    }
+
+    /// As `--backend` has it, with this model.
+    pub fn backend(&self, model: &str) -> String {
+        format!("openai:http://{}/{model}", self.address)
+    }
+
+    /// All requests so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.state.asked.lock().expect("no test panicked here").clone()
+    }
+
+    /// Clients that left while the server hung.
+    pub fn left(&self) -> usize {
+        self.state.left.load(SeqCst)
+    }
+}
+
+impl Drop for ChatServer {
+    fn drop(&mut self) {
+        self.state.stop.store(true, SeqCst);
+        // Wakes it up.
+        let _ = TcpStream::connect(&self.address);
+        let _ = self.listener.take().map(JoinHandle::join);
+    }
+}
+
+/// One request and its answer; a client that leaves ends it.
+fn serve(state: &State, mut stream: &TcpStream) {
+    let _ = stream.set_read_timeout(Some(HANG));
+    let _ = stream.set_nodelay(true);
+    let Some(asked) = read(stream) else { return };
+    state.asked.lock().expect("no test panicked here").push(asked.clone());
+    for act in (state.script)(&asked) {
+        let done = match act {
+            Act::Send(text) => stream.write_all(text.as_bytes()),
+            Act::Trickle(text) => text.bytes().try_for_each(|byte| stream.write_all(&[byte])),
+            Act::Hang => {
+                let left = matches!(stream.read(&mut [0]), Ok(0));
+                state.left.fetch_add(usize::from(left), SeqCst);
+                return;
+            }
+        };
+        if done.is_err() {
+            return;
+        }
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Asked> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    Some(Asked { head, body: serde_json::from_slice(&body).unwrap_or_default() })
+}
+
+/// The end of a stream.
+pub const DONE: &str = "[DONE]";
+/// A chunk with nothing but the role.
+pub const ROLE: &str = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}"#;
+/// A chunk with nothing but the reason for the end.
+pub const FINISH: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#;
+
+/// A chunk with text.
+pub fn text(text: &str) -> String {
+    json!({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]}).to_string()
+}
+
+/// A chunk of its own with the count of tokens.
+pub fn usage(completion_tokens: u64) -> String {
+    json!({"choices": [], "usage": {"completion_tokens": completion_tokens, "prompt_tokens": 1}}).to_string()
+}
+
+/// Events as the body of an answer that promises to keep the connection and does not.
+pub fn stream(events: &[&str]) -> String {
+    cut_stream(events) + "0\r\n\r\n"
+}
+
+/// The same without the end of the body.
+pub fn cut_stream(events: &[&str]) -> String {
+    let chunk = |event: &&str| format!("{:x}\r\ndata: {event}\n\n\r\n", event.len() + 8);
+    let head = "HTTP/1.1 200 OK\r\nServer: scripted\r\nContent-Type: text/event-stream\r\nConnection: keep-alive\r\n\
+                Keep-Alive: timeout=5\r\nTransfer-Encoding: chunked\r\n\r\n";
+    head.to_owned() + &events.iter().map(chunk).collect::<String>()
+}
+
+/// An answer as a whole.
+pub fn whole(status: &str, content_type: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+/// A list of models.
+pub fn models(ids: &[&str]) -> String {
+    let data: Vec<Value> = ids.iter().map(|id| json!({"id": id, "object": "model"})).collect();
+    whole("200 OK", "application/json", &json!({"object": "list", "data": data}).to_string())
+}

@@ -1,0 +1,90 @@
+//! Inference servers that nobody of ours wrote, as child processes: what `tests/servers/install.sh` has installed.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::process::repository;
+
+/// How long a server gets to end by itself.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Where the servers were installed.
+///
+/// # Panics
+/// `LON_TEST_SERVERS` does not say so.
+pub fn installed() -> PathBuf {
+    let folder =
+        std::env::var_os("LON_TEST_SERVERS").expect("LON_TEST_SERVERS is what tests/servers/install.sh prints");
+    let folder = PathBuf::from(folder);
+    assert!(folder.join("installed").exists(), "{} is not what tests/servers/install.sh left", folder.display());
+    folder
+}
+
+/// A server that runs. Told to stop when dropped.
+pub struct Outsider {
+    child: Child,
+    /// Where it listens.
+    pub address: String,
+}
+
+impl Outsider {
+    /// Triton with the digits as its model `digits`. It says nothing when it is ready: that is for its clients to ask.
+    pub fn triton(more: &[&str]) -> Outsider {
+        let onnx = repository("loadgen-node/qsl/digits/digits.onnx");
+        let args = [&["--onnx", onnx.to_str().expect("a path in UTF-8")], more].concat();
+        Outsider::start("triton.py", &args, Stdio::null())
+    }
+
+    /// Triton whose model answers OK and not one byte of data: numpy 2 with a backend that was built for numpy 1.
+    pub fn silent_triton() -> Outsider {
+        let numpy = installed().join("numpy2");
+        Outsider::triton(&["--numpy", numpy.to_str().expect("a path in UTF-8")])
+    }
+
+    /// llama.cpp with a language model of random weights, `tiny`, which is ready.
+    pub fn llama(more: &[&str]) -> Outsider {
+        let mut server = Outsider::start("llama.py", more, Stdio::piped());
+        let mut line = String::new();
+        BufReader::new(server.child.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
+        assert!(line.starts_with("ready on"), "llama.py said '{line}'");
+        server
+    }
+
+    fn start(script: &str, args: &[&str], stdout: Stdio) -> Outsider {
+        // Free now, and most likely in a moment too: these servers cannot be told to take any.
+        let address = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
+        let mut command = Command::new(installed().join("venv/bin/python"));
+        command.arg(repository("tests/servers").join(script)).args(["--port", &address.port().to_string()]).args(args);
+        command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
+        Outsider { child: command.spawn().expect("python starts"), address: address.to_string() }
+    }
+
+    /// As `--sut` has it for servers of KServe's protocol.
+    pub fn named(&self, name: &str) -> String {
+        format!("{name}={}", self.address)
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+    }
+}
+
+impl Drop for Outsider {
+    fn drop(&mut self) {
+        // Politely at first, so that it ends its own children.
+        self.signal(Signal::SIGTERM);
+        let deadline = Instant::now() + FAREWELL;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
