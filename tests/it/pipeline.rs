@@ -164,7 +164,10 @@ fn a_bench_is_the_baseline_of_a_run_on_the_same_backend_only() {
 
     let node = SutNode::start("a", &digits(), &[]);
     let with = |scenario: &str, sut: &str| {
-        TestRun::digits(scenario).on(sut).set("min_duration=200,min_query_count=1,Offline.target_qps=2000").args(&["--baseline", arg(&file)])
+        TestRun::digits(scenario)
+            .on(sut)
+            .set("min_duration=200,min_query_count=1,Offline.target_qps=2000")
+            .args(&["--baseline", arg(&file)])
     };
     let result = answered(with("Offline", &node.address)).result();
     let baseline = &result["baseline"];
