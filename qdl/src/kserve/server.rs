@@ -34,6 +34,7 @@ pub(crate) struct Server {
     model: String,
     client: GrpcInferenceServiceClient<Channel>,
     timeout: Duration,
+    tls: bool,
     sockets: Arc<Sockets>,
 }
 
@@ -48,7 +49,8 @@ impl Server {
         let deadline = Instant::now() + config.wait_ready;
         let (channel, sockets) = control::connect(&address, config, deadline).await?;
         let client = GrpcInferenceServiceClient::new(channel);
-        let server = Server { address, name, model, client, timeout: config.call_timeout, sockets };
+        let (timeout, tls) = (config.call_timeout, config.tls.is_some());
+        let server = Server { address, name, model, client, timeout, tls, sockets };
         loop {
             match server.check().await {
                 Err(ConnectError::NotReady { .. }) if Instant::now() < deadline => {
@@ -208,7 +210,12 @@ impl Server {
             Code::Unimplemented => ConnectError::NotKserve { address, call, reason: printable(status.message()) },
             Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
                 let reason = explain_status(status);
-                ConnectError::Unreachable { address, reason: format!("{call}: {reason}; is that its port for gRPC?") }
+                let perhaps = match self.tls {
+                    true => "perhaps it asks clients for a certificate (--tls-cert and --tls-key)",
+                    false => "perhaps it speaks TLS (--tls-ca)",
+                };
+                let reason = format!("{call}: {reason}; is that its port for gRPC? If it is, {perhaps}");
+                ConnectError::Unreachable { address, reason }
             }
             code => {
                 ConnectError::Refused { address, call, reason: printable(&format!("{code:?}: {}", status.message())) }
