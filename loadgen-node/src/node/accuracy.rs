@@ -25,6 +25,8 @@ struct Entry {
 #[derive(Deserialize)]
 struct Made {
     benchmark: String,
+    /// Of the user's, if it was one.
+    benchmark_file: Option<String>,
     dataset: String,
     mode: String,
 }
@@ -38,7 +40,7 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
         let told = anyhow!("the run was {mode}: it logged no answers to score; run with --mode AccuracyOnly");
         return Err(told).or_exit(Exit::Usage);
     }
-    let benchmark = Benchmark::find(&made.benchmark).or_exit(Exit::Usage)?;
+    let benchmark = Benchmark::named(made.benchmark_file.as_ref().unwrap_or(&made.benchmark)).or_exit(Exit::Usage)?;
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.

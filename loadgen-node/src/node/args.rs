@@ -73,7 +73,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
-    /// What is asked: digits, synthetic, or a benchmark of MLPerf by its name in config files (resnet50, bert, ...).
+    /// What is asked: digits, synthetic, a benchmark of MLPerf by its name in config files (resnet50, bert, ...), or a
+    /// benchmark file of your own, NAME.toml.
     #[arg(long, env = "LON_BENCHMARK")]
     pub(crate) benchmark: String,
     #[command(flatten)]

@@ -58,7 +58,7 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
 impl View {
     fn new(args: &ConfArgs, name: &str, scenario: Scenario) -> Outcome<View> {
         let rules = args.test.files.rules.unwrap_or_else(Rules::newest);
-        let benchmark = Benchmark::find(name);
+        let benchmark = Benchmark::named(name);
         if benchmark.is_err() && !rules.knows(name) {
             let models = rules.models().join(", ");
             let also = || format!("benchmarks of MLPerf are known to `conf` by settings: {models}");

@@ -45,6 +45,8 @@ pub(crate) enum DivisionError {
     Scenario(Scenario),
     #[error("the Network division has no rules for benchmark {benchmark} (it knows {known}): --division open runs it")]
     Benchmark { benchmark: &'static str, known: String },
+    #[error("the Network division's rules are those that are built in, not those of {0}: --division open runs it")]
+    BenchmarkFile(String),
     #[error("{0}: --division open runs it")]
     Codec(#[from] Breach),
     #[error(
@@ -82,6 +84,9 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
     if !matches!(facts.scenario, Scenario::Server | Scenario::Offline) {
         return Err(DivisionError::Scenario(facts.scenario));
     }
+    if let Some(file) = &facts.benchmark.file {
+        return Err(DivisionError::BenchmarkFile(file.display().to_string()));
+    }
     let unknown = || DivisionError::Benchmark { benchmark: facts.benchmark.name, known: known() };
     let rules = facts.benchmark.network().ok_or_else(unknown)?;
     if let Some(breach) = breaches(rules, facts).into_iter().next() {
@@ -96,6 +101,9 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     if !matches!(facts.scenario, Scenario::Server | Scenario::Offline) {
         marks
             .push(format!("not a Network result: its scenarios are Server and Offline, not {}", facts.scenario.name()));
+    }
+    if let Some(file) = &facts.benchmark.file {
+        marks.push(format!("not a Network result: the benchmark is that of {}", file.display()));
     }
     match facts.benchmark.network() {
         None => marks.push(format!("not a Network result: no benchmark of that division ({})", facts.benchmark.name)),

@@ -122,6 +122,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "marks": finished.marks,
         "rules": finished.rules.round.name,
         "benchmark": benchmark.name,
+        "benchmark_file": benchmark.file,
         "dataset": finished.dataset_name,
         "scenario": args.scenario.name(),
         "mode": plan.requested().mode.name(),

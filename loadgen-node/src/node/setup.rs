@@ -37,7 +37,7 @@ pub(crate) struct Setup {
 
 /// Checks benchmark, dataset and settings, and works out the plan.
 pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
-    let benchmark = Benchmark::find(&args.benchmark).or_exit(Exit::Usage)?;
+    let benchmark = Benchmark::named(&args.benchmark).or_exit(Exit::Usage)?;
     let (dataset, codec) = dataset(args, benchmark)?;
     let qsl = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
     let Wanted { sourced, rules } = settings(&Sources {

@@ -167,6 +167,7 @@ impl File {
             settings: texts(&self.settings),
             accuracy: self.accuracy.as_ref().map(Accuracy::target).transpose()?,
             library: self.dataset.library()?,
+            file: None,
             inputs: self.dataset.inputs.as_deref().map(Inputs::parse).transpose()?,
             preprocess: self.dataset.preprocess()?,
             dataset: self.dataset.kind()?,

@@ -6,7 +6,8 @@
 //! - [`Inputs`]: what its model takes;
 //! - `file`: what a file may say.
 //!
-//! Adding a benchmark is adding a file, and its name to `FILES`. Settings that the official rounds prescribe are not
+//! A file of the user's takes the place of one of these, or adds one for a run ([`Benchmark::named`]); for good,
+//! adding a benchmark is adding a file, and its name to `FILES`. Settings that the official rounds prescribe are not
 //! here: names are those of official config files, by which whoever reads those finds them.
 
 mod file;
@@ -14,7 +15,7 @@ mod inputs;
 pub mod network;
 pub mod suite;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 pub use inputs::Inputs;
@@ -47,6 +48,8 @@ pub struct Benchmark {
     pub accuracy: Option<Target>,
     /// How many samples the official dataset has.
     pub library: Library,
+    /// Where it was read, when it is not built in: then nobody vouches for its rules.
+    pub file: Option<PathBuf>,
     dataset: Kind,
     inputs: Option<Inputs>,
     /// What is done to images before the model sees them.
@@ -151,10 +154,21 @@ static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
     FILES.iter().flat_map(read).collect()
 });
 
-/// A name that is no benchmark.
+/// Why there is no such benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a benchmark (known: {known})", known = known())]
-pub struct UnknownBenchmark(pub String);
+pub enum BenchmarkError {
+    /// A name that is no benchmark.
+    #[error("'{0}' is not a benchmark (known: {known}; or a file, NAME.toml)", known = known())]
+    Unknown(String),
+    /// A file that describes none.
+    #[error("benchmark file {path}: {reason}", path = path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
 
 fn known() -> String {
     Benchmark::all().iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
@@ -170,9 +184,27 @@ impl Benchmark {
     ///
     /// # Errors
     /// There is none; the error lists those there are.
-    pub fn find(name: &str) -> Result<&'static Benchmark, UnknownBenchmark> {
+    pub fn find(name: &str) -> Result<&'static Benchmark, BenchmarkError> {
         let named = |benchmark: &&Benchmark| benchmark.name == name || benchmark.aliases.contains(&name);
-        Benchmark::all().iter().find(named).ok_or_else(|| UnknownBenchmark(name.to_owned()))
+        Benchmark::all().iter().find(named).ok_or_else(|| BenchmarkError::Unknown(name.to_owned()))
+    }
+
+    /// The benchmark that `text` names: a file of this form when it ends in `.toml` (kept for as long as the program
+    /// lives), else as [`Benchmark::find`].
+    ///
+    /// # Errors
+    /// See [`BenchmarkError`].
+    pub fn named(text: &str) -> Result<&'static Benchmark, BenchmarkError> {
+        if !text.ends_with(".toml") {
+            return Benchmark::find(text);
+        }
+        let path = Path::new(text);
+        let wrong = |reason: String| BenchmarkError::File { path: path.to_owned(), reason };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let content = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let benchmarks = file::read(&name, &content).map_err(wrong)?;
+        let first = benchmarks.into_iter().next().ok_or_else(|| wrong("it has no benchmark".to_owned()))?;
+        Ok(Box::leak(Box::new(Benchmark { file: Some(path.to_owned()), ..first })))
     }
 
     /// What the Network division allows; none: it does not know this benchmark.
@@ -310,6 +342,29 @@ mod tests {
     fn unknown_names_list_the_known() {
         let error = Benchmark::find("resnet").unwrap_err().to_string();
         assert!(error.contains("'resnet'") && error.contains("digits") && error.contains("resnet50"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_the_users_is_a_benchmark() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        let open = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Benchmark::named(path.to_str().unwrap()).map_err(|error| error.to_string())
+        };
+        let dataset = "dataset = { kind = \"synthetic\", example = \"synthetic:u8[4]x2\" }";
+        let mine = open(&format!("name = \"mine\"\nabout = \"ours\"\n{dataset}\n")).unwrap();
+        assert_eq!((mine.name, mine.file.as_deref()), ("mine", Some(path.as_path())));
+        for (text, said) in [
+            (format!("name = \"other\"\nabout = \"ours\"\n{dataset}\n"), "the name in it is other"),
+            (format!("name = \"mine\"\nabuot = \"ours\"\n{dataset}\n"), "abuot"),
+        ] {
+            let error = open(&text).unwrap_err();
+            assert!(error.contains("mine.toml") && error.contains(said), "{error}");
+        }
+        let error = Benchmark::named("/no/such.toml").unwrap_err().to_string();
+        assert!(error.contains("/no/such.toml: cannot be read"), "{error}");
+        assert_eq!(Benchmark::named("digits").unwrap().file, None);
     }
 
     #[test]

@@ -306,28 +306,3 @@ fn onnx_runtime_decodes_as_without_a_cache() {
 fn tract_decodes_as_without_a_cache() {
     greedy_is_as_without_cache(OnnxEngine::Tract);
 }
-
-#[test]
-#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
-fn slots_together_take_less_than_one_by_one() {
-    let rate = |slots: usize| {
-        let tokens = TokenOptions { max_context: NonZeroUsize::new(200).unwrap(), ..options(slots, 64, None) };
-        let options = BackendOptions { engine: OnnxEngine::OnnxRuntime, tokens, ..BackendOptions::default() };
-        let mut streamer = Onnx::open(&model(), &options).unwrap().worker().unwrap().stream().unwrap();
-        let start = std::time::Instant::now();
-        let (mut done, mut events) = (0, Vec::new());
-        for _ in 0..3 {
-            (0..slots).for_each(|slot| streamer.begin(slot, &sample(&[5; 16])).unwrap());
-            let target = done + slots;
-            while done < target {
-                streamer.step(&mut events);
-                done += events.drain(..).filter(|event| matches!(event.what, What::Done(_))).count();
-            }
-        }
-        (done * 64) as f64 / start.elapsed().as_secs_f64()
-    };
-    // Printed, not judged: a busy machine tells nothing.
-    for slots in [1, 2, 4, 8] {
-        println!("{slots} slots: {:.0} tokens/s", rate(slots));
-    }
-}
