@@ -1,0 +1,205 @@
+//! What can be typed. Checked as far as a value can be by itself.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use lon_image::Preprocess;
+use lon_net::tls::{ServerTls, TlsFiles};
+
+use crate::backend::{self, Provider};
+use crate::pipeline::post::Postprocess;
+use crate::{NodeName, ServeConfig};
+
+#[derive(Args, Debug)]
+pub(super) struct BackendArgs {
+    /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
+    /// grammar is below).
+    #[arg(long, env = "LON_BACKEND")]
+    pub(super) backend: String,
+    /// Threads inside one inference.
+    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
+    pub(super) threads: NonZeroUsize,
+    #[command(flatten)]
+    pub(super) tokens: TokenArgs,
+    #[command(flatten)]
+    pub(super) openai: OpenAiArgs,
+    #[command(flatten)]
+    pub(super) pipeline: PipelineArgs,
+}
+
+/// What models run on, and what is done around them.
+#[derive(Args, Debug)]
+pub(super) struct PipelineArgs {
+    /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU unless given.
+    #[arg(long, value_name = "NAME", env = "LON_EP")]
+    pub(super) ep: Option<Provider>,
+    /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS")]
+    pub(super) inputs: Vec<String>,
+    /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
+    pub(super) preprocess: Option<Preprocess>,
+    /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5.
+    #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS")]
+    pub(super) postprocess: Postprocess,
+}
+
+/// For backends that answer token by token.
+#[derive(Args, Debug)]
+pub(super) struct TokenArgs {
+    /// Samples that a worker answers at one time, token by token.
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS")]
+    pub(super) slots: NonZeroUsize,
+    /// Tokens of an answer at most; a sample may ask for fewer.
+    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS")]
+    pub(super) max_tokens: NonZeroUsize,
+    /// The token that ends an answer; without it every answer has --max-tokens of them.
+    #[arg(long, value_name = "ID", env = "LON_EOS")]
+    pub(super) eos: Option<i64>,
+    /// Tokens of a sample and its answer together at most: what each slot has memory for.
+    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT")]
+    pub(super) max_context: NonZeroUsize,
+}
+
+/// For servers of openai:URL.
+#[derive(Args, Clone, Debug)]
+pub(super) struct OpenAiArgs {
+    /// openai: a sample fails when the server sends nothing for this long while its answer is awaited.
+    #[arg(long, default_value = "60s", value_parser = some_time, env = "LON_SERVER_TIMEOUT")]
+    pub(super) server_timeout: Duration,
+    /// openai: the file with the server's API key; without it OPENAI_API_KEY, if set. Never logged.
+    #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE")]
+    pub(super) api_key_file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ServeArgs {
+    /// Address and port to listen on: gRPC and plain TCP, and QUIC on the UDP port of the same number.
+    #[arg(long, default_value = "0.0.0.0:8000", env = "LON_LISTEN")]
+    pub(super) listen: String,
+    /// This node's name, unique in the cluster; the host name unless given.
+    #[arg(long, env = "LON_NODE")]
+    pub(super) node: Option<NodeName>,
+    #[command(flatten)]
+    pub(super) security: SecurityArgs,
+    #[command(flatten)]
+    pub(super) backend: BackendArgs,
+    #[command(flatten)]
+    pub(super) crew: CrewArgs,
+    /// Threads that serve gRPC and plain TCP, each its share of the connections. QUIC stays on the first.
+    #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS")]
+    pub(super) io_threads: NonZeroUsize,
+    /// Never sleep while a run has the node: lowest latency, one core burnt for each I/O thread. The LoadGen node has the same flag.
+    #[arg(long, env = "LON_BUSY_POLL")]
+    pub(super) busy_poll: bool,
+}
+
+/// The threads that compute, and the batches that they take.
+#[derive(Args, Debug)]
+pub(super) struct CrewArgs {
+    /// Samples in one inference at most.
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_MAX_BATCH")]
+    pub(super) max_batch: NonZeroUsize,
+    /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
+    #[arg(long, default_value = "0ms", value_parser = backend::parse_duration, env = "LON_MAX_DELAY")]
+    pub(super) max_delay: Duration,
+    /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
+    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
+    pub(super) workers: NonZeroUsize,
+    /// Threads that inflate and decode the samples of runs with a codec; all cores but one unless given.
+    #[arg(long, value_parser = up_to::<1024>, env = "LON_DECODE_THREADS")]
+    pub(super) decode_threads: Option<NonZeroUsize>,
+}
+
+impl CrewArgs {
+    /// What a node of this name does with `pipeline` around inference.
+    pub(super) fn config(&self, node: NodeName, pipeline: &PipelineArgs) -> ServeConfig {
+        let mut config = ServeConfig::new(node);
+        config.max_batch = self.max_batch;
+        config.max_delay = self.max_delay;
+        config.workers = self.workers;
+        config.decode_threads = self.decode_threads.unwrap_or(config.decode_threads);
+        config.preprocess = pipeline.preprocess.clone().map(Arc::new);
+        config
+    }
+}
+
+/// Who may read along, and who may ask.
+#[derive(Args, Debug)]
+pub(super) struct SecurityArgs {
+    /// TLS for every transport: this node's certificate (PEM), the node's own first in a chain.
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM).
+    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// Serve only clients that show a certificate of this CA (PEM).
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CA")]
+    pub(super) tls_ca: Option<PathBuf>,
+    /// Serve without TLS on an address that is not loopback: for networks that you trust.
+    #[arg(long, env = "LON_INSECURE")]
+    pub(super) insecure: bool,
+}
+
+impl SecurityArgs {
+    /// What to serve on `address` with; none is plain text, where that is allowed.
+    pub(super) fn tls(&self, address: SocketAddr) -> anyhow::Result<Option<ServerTls>> {
+        let (ca, cert, key) = (self.tls_ca.clone(), self.tls_cert.clone(), self.tls_key.clone());
+        let files = TlsFiles { ca, cert, key };
+        if !files.is_empty() {
+            return Ok(Some(ServerTls::new(&files)?));
+        }
+        if self.insecure || address.ip().to_canonical().is_loopback() {
+            return Ok(None);
+        }
+        anyhow::bail!(
+            "{address} (--listen) can be reached from other hosts, and there is no TLS: give --tls-cert and --tls-key, \
+             or --insecure for plain text on a network that you trust"
+        )
+    }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DescribeArgs {
+    /// The name to show; the host name unless given.
+    #[arg(long, env = "LON_NODE")]
+    pub(super) node: Option<NodeName>,
+    #[command(flatten)]
+    pub(super) backend: BackendArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct BenchArgs {
+    #[command(flatten)]
+    pub(super) backend: BackendArgs,
+    #[command(flatten)]
+    pub(super) crew: CrewArgs,
+    /// Length of each of the two phases: as many samples in flight as keep the workers busy, then one at a time.
+    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u64).range(1..=86_400), env = "LON_SECONDS")]
+    pub(super) seconds: u64,
+    /// A folder of JPEGs to ask with, where --preprocess makes something of them; else random samples are made for the model.
+    #[arg(long, value_name = "FOLDER", env = "LON_SAMPLES")]
+    pub(super) samples: Option<PathBuf>,
+    /// The size that random samples have where the model leaves it open.
+    #[arg(long, value_name = "SIZE", env = "LON_FREE_SIZE")]
+    pub(super) free_size: Option<u32>,
+    /// Also write the result to this file, for `loadgen-node run --baseline`.
+    #[arg(long, value_name = "FILE", env = "LON_JSON")]
+    pub(super) json: Option<PathBuf>,
+}
+
+/// A number from 1 to `MAX`.
+pub(super) fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MAX);
+    number.ok_or_else(|| format!("a number from 1 to {MAX}"))
+}
+
+/// A duration that is not 0.
+pub(super) fn some_time(text: &str) -> Result<Duration, String> {
+    let time = backend::parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("a time of 0 is over before it began".to_owned()) } else { Ok(time) }
+}
