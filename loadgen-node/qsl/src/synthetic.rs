@@ -2,7 +2,8 @@
 //! `synthetic:KIND-DTYPE[DIMS]xCOUNT` for content with the statistics of real data.
 //!
 //! - Without a kind the content is a fixed pseudo-random stream over the sample's index, so that no part of the path can
-//!   profit from repetition, a codec least of all.
+//!   profit from repetition, a codec least of all. Floating-point numbers lie between 1 and 2: of bits alone some would be
+//!   NaN or subnormal, on which models are slow and say nothing.
 //! - `image-u8`: photographs, roughly (see `image`); what codecs and filters for images gain on them means something.
 //! - `tokens-i32`, `tokens-i64`: padded texts (see `tokens`).
 //!
@@ -98,11 +99,36 @@ impl Source for Synthetic {
         let mut data = vec![0; self.bytes];
         let mut random = Random::new(index as u64);
         match &self.content {
-            Content::Random => random.fill(&mut data),
+            Content::Random => {
+                random.fill(&mut data);
+                from_one_to_two(self.dtype, &mut data);
+            }
             Content::Image(image) => image.draw(&mut random, &mut data),
             Content::Tokens(tokens) => tokens.write(&mut random, &mut data),
         }
         Ok(vec![Tensor::new(self.dtype, &self.dims, Bytes::from(data))?])
+    }
+}
+
+/// Gives random floating-point numbers the sign and exponent of 1; their other bits stay as they are.
+fn from_one_to_two(dtype: DType, data: &mut [u8]) {
+    match dtype {
+        DType::F16 => {
+            for bytes in data.as_chunks_mut().0 {
+                *bytes = (u16::from_le_bytes(*bytes) & 0x03ff | 0x3c00).to_le_bytes();
+            }
+        }
+        DType::F32 => {
+            for bytes in data.as_chunks_mut().0 {
+                *bytes = (u32::from_le_bytes(*bytes) & 0x007f_ffff | 0x3f80_0000).to_le_bytes();
+            }
+        }
+        DType::F64 => {
+            for bytes in data.as_chunks_mut().0 {
+                *bytes = (u64::from_le_bytes(*bytes) & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000).to_le_bytes();
+            }
+        }
+        _ => {}
     }
 }
 
@@ -111,6 +137,20 @@ mod tests {
     use lon_proto::codec::Codec;
 
     use super::*;
+
+    #[test]
+    fn floating_point_noise_is_ordinary_numbers() {
+        let tensor = |text: &str| parse(text).unwrap().tensors(3).unwrap().remove(0).data().clone();
+        let f32s = tensor("synthetic:f32[999]x4");
+        let values: Vec<f32> = f32s.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        assert!(values.iter().all(|value| (1.0..2.0).contains(value)), "{values:?}");
+        let mean = values.iter().sum::<f32>() / values.len() as f32;
+        assert!((1.45..1.55).contains(&mean), "{mean}");
+        let f64s = tensor("synthetic:f64[99]x4");
+        assert!(f64s.as_chunks().0.iter().all(|bytes| (1.0..2.0).contains(&f64::from_le_bytes(*bytes))));
+        let f16s = tensor("synthetic:f16[99]x4");
+        assert!(f16s.as_chunks().0.iter().all(|bytes| u16::from_le_bytes(*bytes) >> 10 == 15));
+    }
 
     /// Small ones of every kind.
     const KINDS: [&str; 6] = [
