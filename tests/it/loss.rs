@@ -74,6 +74,8 @@ fn an_interrupted_run_writes_what_it_has_and_exits_5() {
     {
         let node = SutNode::start("a", "synthetic:constant=2ms", &[]);
         let (run, folder) = long_run(&node.address, scenario);
+        // Twice at once, as `timeout` does: that is one wish.
+        run.signal(signal);
         run.signal(signal);
         let finished = run.finish();
         assert_eq!(finished.code, Some(5), "{scenario}: {finished:?}");

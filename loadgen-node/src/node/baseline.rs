@@ -72,12 +72,13 @@ struct Samples {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the rate is what is compared, the rest is for people")]
 struct Throughput {
     samples_per_s: f64,
     samples: u64,
     failed: u64,
+    #[expect(dead_code, reason = "for people")]
     duration_ns: u64,
+    #[expect(dead_code, reason = "for people")]
     in_flight: u64,
 }
 
@@ -100,6 +101,25 @@ struct Latency {
     max: u64,
 }
 
+/// What no machine reaches; a rate or a time beyond it was not measured.
+const MOST_SAMPLES_PER_S: f64 = 1e12;
+const LONGEST_NS: u64 = 86_400_000_000_000;
+
+impl File {
+    /// What is compared must have been measured.
+    fn check(&self) -> Result<(), &'static str> {
+        let File { throughput, latency_ns: alone, .. } = self;
+        let times = [alone.p50, alone.p90, alone.p95, alone.p97, alone.p99, alone.p99_9];
+        let rate = throughput.samples_per_s;
+        match () {
+            () if throughput.failed > 0 || throughput.samples == 0 => Err("samples failed, or there were none"),
+            () if !(1e-6..=MOST_SAMPLES_PER_S).contains(&rate) => Err("its rate is none"),
+            () if !times.is_sorted() || alone.p99_9 > LONGEST_NS => Err("its latencies are none"),
+            () => Ok(()),
+        }
+    }
+}
+
 /// Why a file is no baseline, or not that of these nodes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BaselineError {
@@ -107,6 +127,8 @@ pub(crate) enum BaselineError {
     Read(PathBuf, std::io::Error),
     #[error("{0} is not a result of sut-node bench --json: {1}")]
     Format(PathBuf, serde_json::Error),
+    #[error("{0} measured nothing: {1}; measure again with sut-node bench")]
+    Nothing(PathBuf, &'static str),
     #[error("{0} has version {1} of the format, this program reads version {SCHEMA}: measure again with its sut-node")]
     Schema(PathBuf, u64),
     #[error("{path} measured {measured}, node {node} runs {runs}: measure the node's own backend (sut-node bench)")]
@@ -128,7 +150,9 @@ impl Baseline {
             Some(schema) if schema != u64::from(SCHEMA) => return Err(BaselineError::Schema(place(), schema)),
             _ => {}
         }
-        Ok(Baseline { path: place(), file: File::deserialize(value).map_err(format)? })
+        let file = File::deserialize(value).map_err(format)?;
+        file.check().map_err(|what| BaselineError::Nothing(place(), what))?;
+        Ok(Baseline { path: place(), file })
     }
 
     /// Whether every node runs what was measured.
@@ -302,5 +326,18 @@ mod tests {
         let error = read(&odd).unwrap_err().to_string();
         assert!(error.contains("bench.json is not a result of sut-node bench") && error.contains("typo"), "{error}");
         assert!(read(&json!([])).unwrap_err().to_string().contains("is not a result"));
+        for (part, key, value) in [
+            ("throughput", "samples_per_s", json!(5e-324)),
+            ("throughput", "samples_per_s", json!(1e308)),
+            ("throughput", "samples_per_s", json!(-1.0)),
+            ("throughput", "failed", json!(3)),
+            ("latency_ns", "p99_9", json!(u64::MAX)),
+            ("latency_ns", "p50", json!(1_000)),
+        ] {
+            let mut absurd = text();
+            absurd[part][key] = value;
+            let error = read(&absurd).unwrap_err().to_string();
+            assert!(error.contains("bench.json measured nothing"), "{key}: {error}");
+        }
     }
 }

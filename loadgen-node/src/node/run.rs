@@ -102,6 +102,7 @@ fn drive<'a>(
     tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
     let pacing = pacing(args, &host, qdl.nodes());
     tracing::debug!("{pacing:?}");
+    let stop = signals.run_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
     let inbox = Arc::new(Inbox::new());
     let counters = nics::Counters::now();
     let run = qdl.start(&run_config(args, codec, pacing), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
@@ -119,7 +120,7 @@ fn drive<'a>(
     let mut log =
         AccuracyLog::create(&folder, &plan, Arc::clone(&counts), benchmark.accuracy.is_some()).or_exit(Exit::Bug)?;
     let dataset_name = dataset.name().to_owned();
-    let mut world = NetWorld::new(run, inbox, dataset, pacing, signals.run_begins(), counts);
+    let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts);
     let started = SystemTime::now();
     tracing::info!("run started: {} {}", args.scenario.name(), plan.requested().mode.name());
     let watch = Watch::begin();

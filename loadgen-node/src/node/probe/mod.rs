@@ -75,6 +75,7 @@ pub(crate) fn measure(
     // One more, so that round trips under load have one of their own.
     config.connections = limits.connections.saturating_add(1);
     config.response_timeout = RESPONSE_TIMEOUT;
+    let stop = signals.run_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
     let inbox = Arc::new(Inbox::new());
     let run = qdl.probe(&config, Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let names: Vec<String> = qdl.nodes().iter().map(|node| node.name.clone()).collect();
@@ -85,7 +86,7 @@ pub(crate) fn measure(
     });
     let mut fabric = Fabric { transport, nodes: nodes.collect(), ..Fabric::default() };
     let steps = Steps::new(qdl.nodes().len());
-    let mut load = Load::new(run, inbox, signals.run_begins(), names);
+    let mut load = Load::new(run, inbox, stop, names);
     let outcome = all(&mut load, &mut fabric, limits, &steps);
     fabric.socket_bytes = load.end();
     Ok((fabric, outcome))
