@@ -12,7 +12,7 @@ pub(crate) const RUN: &str = "Examples:
   loadgen-node run --sut @nodes.txt --tls-ca ca.pem --benchmark digits --scenario Offline \\
       --mode AccuracyOnly
   loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem --benchmark synthetic \\
-      --dataset 'synthetic:u8[64]x1024' --scenario SingleStream --set min_duration=5000
+      --dataset 'synthetic:u8[64]x1024' --scenario SingleStream --set target_latency=0.05,min_duration=5000
   loadgen-node run --transport kserve --sut triton1=10.0.0.2:8001,triton2=10.0.0.3:8001 \\
       --model digits --insecure --benchmark digits --scenario Server --set target_qps=500
 

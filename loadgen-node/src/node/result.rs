@@ -26,8 +26,11 @@ pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
         add_lag(verdict, lag, plan, args.max_lag);
     }
     add_nodes(verdict, reports);
-    for difference in &network.differences {
-        verdict.add("bytes", difference.clone());
+    // What was under way when a run was broken off is in one end's books and not in the other's.
+    if outcome.end == End::Completed {
+        for difference in &network.differences {
+            verdict.add("bytes", difference.clone());
+        }
     }
     // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
     if !searched {

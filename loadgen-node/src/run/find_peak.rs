@@ -4,7 +4,8 @@
 //! all of the halving. Ids and the choice of logged samples go on over all trials. A trial passes when it meets the
 //! latency target, whatever else is wrong with it; what is reported is the run at the peak, judged by all rules.
 
-use super::{End, Observer, PhaseOutcome, Run, Stop, verdict_of};
+use super::reasons::verdict_of;
+use super::{End, Observer, PhaseOutcome, Run, Stop};
 use crate::find_peak::{Bracket, Search, SearchEnd, Step, Trial};
 use crate::plan::Plan;
 use crate::report::Value;
@@ -230,7 +231,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
 fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
     let effective = plan.effective();
     let summary = phase.timeline.as_ref().map(|timeline| results::judge(effective, timeline.measured(effective)));
-    let verdict = verdict_of(summary.as_ref(), &phase.counts);
+    let verdict = verdict_of(effective, summary.as_ref(), &phase.counts);
     let mut reasons: Vec<String> = verdict.reasons.into_iter().map(|reason| reason.text).collect();
     if let Stop::GivenUp { late } = phase.stop {
         reasons.push(format!("given up after {late} late samples"));

@@ -8,6 +8,7 @@ mod find_peak;
 mod give_up;
 mod observer;
 mod phase;
+mod reasons;
 
 pub use find_peak::{FindPeakOutcome, TrialStart};
 pub use observer::{AccuracyEntry, Observer, Progress};
@@ -29,6 +30,7 @@ use crate::verdict::Verdict;
 use crate::world::{SampleIndex, TimeNs, World};
 use find_peak::Hunt;
 use phase::PhaseRun;
+use reasons::verdict_of;
 
 /// What may vary between runs of one plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -241,7 +243,7 @@ fn judge(plan: &Plan, outcome: &mut RunOutcome) {
     if let Some(search) = &outcome.find_peak {
         add_search_reasons(&mut verdict, search);
     }
-    let of_phase = verdict_of(summary.as_ref(), &counts);
+    let of_phase = verdict_of(effective, summary.as_ref(), &counts);
     verdict.official = of_phase.official;
     verdict.reasons.extend(of_phase.reasons);
     (outcome.summary, outcome.verdict) = (summary, verdict);
@@ -258,38 +260,6 @@ fn add_search_reasons(verdict: &mut Verdict, search: &FindPeakOutcome) {
         SearchEnd::OutOfReach(why) => {
             verdict.add("find_peak_limit", format!("the peak is beyond what this tool can generate: {why}"));
         }
-    }
-}
-
-/// The strict verdict on one or several phases.
-fn verdict_of(summary: Option<&Summary>, counts: &Counts) -> Verdict {
-    let mut verdict = Verdict::default();
-    if let Some(summary) = summary {
-        add_official_reasons(&mut verdict, summary);
-    }
-    verdict.add_samples("failed_samples", counts.failed, "failed");
-    verdict.add_samples("lost_samples", counts.lost, "got no answer");
-    verdict.add_samples("duplicate_samples", counts.duplicate, "were answered again");
-    verdict.add_samples("late_samples", counts.late, "were answered after they had been given up");
-    verdict.add_samples("unknown_samples", counts.unknown, "were answered that had not been issued");
-    verdict.add_samples("token_faults", counts.token_faults, "had unusable token information");
-    verdict
-}
-
-fn add_official_reasons(verdict: &mut Verdict, summary: &Summary) {
-    let checks = summary.checks;
-    verdict.official = Some(summary.is_valid());
-    if checks.performance_constraints == Some(false) {
-        verdict.add("performance_constraints", "the judged latency percentile exceeds its limit");
-    }
-    if !checks.min_duration {
-        verdict.add("min_duration", "the run was shorter than min_duration");
-    }
-    if !checks.min_queries {
-        verdict.add("min_queries", "fewer queries or samples than required were issued");
-    }
-    if !checks.early_stopping {
-        verdict.add("early_stopping", "too few queries for the share of them above the latency limit");
     }
 }
 

@@ -8,6 +8,7 @@ use super::report::ratio;
 use crate::node::finished::Finished;
 use crate::node::kserve;
 use crate::node::probe::rate;
+use crate::run::End;
 
 /// Title and text of each line.
 pub(crate) fn lines(finished: &Finished<'_>) -> Vec<(&'static str, String)> {
@@ -73,6 +74,9 @@ fn ends(finished: &Finished<'_>) -> String {
         (0, _) => "no node gave its counters".to_owned(),
         (asked, 0) if asked == finished.reports.len() => "both ends counted the same bytes".to_owned(),
         (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.reports.len()),
+        (_, count) if finished.outcome.end != End::Completed => {
+            format!("the ends differ in {count} counters: the run was broken off while samples were under way")
+        }
         (_, count) => format!("the ends differ in {count} counters, see above"),
     }
 }
