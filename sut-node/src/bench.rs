@@ -39,6 +39,8 @@ pub(crate) struct Measured {
     pub(crate) latency_ns: Histogram<u64>,
     /// Answers whose model outputs held a NaN, of both phases.
     pub(crate) nan: u64,
+    /// Samples of the second phase that failed.
+    pub(crate) failed_alone: u64,
     /// Why samples failed: the first reason there was.
     pub(crate) failure: Option<String>,
 }
@@ -49,6 +51,8 @@ pub(crate) struct Saturation {
     /// Answered; failed ones are not among them.
     pub(crate) samples: u64,
     pub(crate) failed: u64,
+    /// Of the answers, by backends that answer token by token.
+    pub(crate) tokens: u64,
     /// Until the last answer.
     pub(crate) duration: Duration,
     /// At most.
@@ -69,10 +73,10 @@ pub(crate) fn run(
     let in_flight = busy_samples(config, backend).saturating_mul(2);
     let mut client = Client::new(config, backend, &crew, samples)?;
     let saturation = client.saturate(phase, in_flight);
-    let latency_ns = client.one_at_a_time(phase);
+    let (latency_ns, failed_alone) = client.one_at_a_time(phase);
     let (nan, failure) = (client.lane.run.report().samples_nan, client.failure);
     crew.finish();
-    Ok(Measured { saturation, latency_ns, nan, failure })
+    Ok(Measured { saturation, latency_ns, nan, failed_alone, failure })
 }
 
 /// Who asks and is answered, in place of a connection.
@@ -128,7 +132,7 @@ impl<'a> Client<'a> {
                 // What is there may go, full batch or not.
                 self.crew.work.queue.flush();
             }
-            self.wait(&mut answers);
+            result.tokens += self.wait(&mut answers);
             outstanding -= answers.len() as u64;
             for answer in answers.drain(..) {
                 let is_answered = self.is_answered(answer);
@@ -142,12 +146,13 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn one_at_a_time(&mut self, phase: Duration) -> Histogram<u64> {
+    /// How long they took, and how many failed.
+    fn one_at_a_time(&mut self, phase: Duration) -> (Histogram<u64>, u64) {
         let began = Instant::now();
         // 1 ns to an hour with three significant digits.
         let latency_ns = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
         let mut latency_ns = latency_ns.unwrap_or_else(|_| unreachable!("the bounds are constants"));
-        let mut answers = Vec::new();
+        let (mut answers, mut failed) = (Vec::new(), 0);
         while began.elapsed() < phase {
             let sent = Instant::now();
             self.submit(1, &mut answers);
@@ -155,9 +160,11 @@ impl<'a> Client<'a> {
             let took = sent.elapsed();
             if answers.drain(..).all(|answer| self.is_answered(answer)) {
                 latency_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+            } else {
+                failed += 1;
             }
         }
-        latency_ns
+        (latency_ns, failed)
     }
 
     fn is_answered(&mut self, answer: Answer) -> bool {
@@ -216,12 +223,12 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Returns with one answer at least.
-    fn wait(&self, answers: &mut Vec<Answer>) {
+    /// Returns with one answer at least, and says how many tokens came with them.
+    fn wait(&self, answers: &mut Vec<Answer>) -> u64 {
         loop {
-            self.lane.take_answers(&self.waker, answers);
+            let tokens = self.lane.take_answers(&self.waker, answers);
             if !answers.is_empty() {
-                return;
+                return tokens;
             }
             std::thread::park();
         }
@@ -257,14 +264,15 @@ mod tests {
         let backend = open(text, &BackendOptions { max_batch, ..BackendOptions::default() }).unwrap();
         let mut config = ServeConfig::new("n1".parse().unwrap());
         config.max_batch = max_batch;
-        let samples = Samples::synthetic(&backend.info().inputs, free).unwrap();
+        let samples = Samples::for_backend(backend.as_ref(), free).unwrap();
         run(&config, backend.as_ref(), &samples, Duration::from_millis(200)).unwrap()
     }
 
     #[test]
     fn every_sample_is_answered_and_no_latency_is_shorter_than_the_service() {
-        let Measured { saturation, latency_ns, nan, failure } = measured("synthetic:constant=5ms", 4, None);
-        assert_eq!((saturation.failed, saturation.in_flight, nan, failure), (0, 16, 0, None));
+        let Measured { saturation, latency_ns, nan, failed_alone, failure } =
+            measured("synthetic:constant=5ms", 4, None);
+        assert_eq!((saturation.failed, saturation.in_flight, nan, failed_alone, failure), (0, 16, 0, 0, None));
         assert!(saturation.samples >= 16 && saturation.duration >= Duration::from_millis(200), "{saturation:?}");
         assert!(latency_ns.min() >= 5_000_000 && latency_ns.len() <= 40, "{}", latency_ns.min());
     }
@@ -273,6 +281,22 @@ mod tests {
     fn a_backend_without_workers_is_measured_too() {
         let measured = measured("null", 1, None);
         assert!(measured.saturation.samples > 256 && measured.latency_ns.len() > 1);
+    }
+
+    #[test]
+    fn tokens_are_counted() {
+        let saturation = measured("synthetic:ttft=1ms,tpot=0ms,tokens=5", 1, None).saturation;
+        assert!(saturation.samples > 0 && saturation.tokens == 5 * saturation.samples, "{saturation:?}");
+    }
+
+    #[cfg(feature = "onnx")]
+    #[test]
+    #[ignore = "needs generated models: set LON_TEST_MODELS"]
+    fn a_decoder_runs_on_token_ids() {
+        let folder = std::env::var("LON_TEST_MODELS").expect("LON_TEST_MODELS names what tests/models/make.py wrote");
+        let measured = measured(&format!("onnx:{folder}/decoder.onnx"), 1, None);
+        assert_eq!((measured.saturation.failed, measured.failure), (0, None));
+        assert_eq!(measured.saturation.tokens, 128 * measured.saturation.samples);
     }
 
     #[cfg(feature = "onnx")]

@@ -149,13 +149,18 @@ impl Lane {
     }
 
     /// For whoever asks from inside this process: moves the answers that are ready into `answers`, and has later ones wake
-    /// `waker`. First tokens are passed over.
-    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<Answer>) {
+    /// `waker`. First tokens are passed over. Returns how many tokens these answers have.
+    pub(crate) fn take_answers(&self, waker: &Waker, answers: &mut Vec<Answer>) -> u64 {
         self.waker.register(waker);
+        let mut tokens = 0;
         answers.extend(self.lock().ready.drain(..).filter_map(|outgoing| match outgoing {
             Outgoing::First { .. } => None,
-            Outgoing::Final { answer, .. } => Some(answer),
+            Outgoing::Final { answer, n_tokens } => {
+                tokens += n_tokens;
+                Some(answer)
+            }
         }));
+        tokens
     }
 
     /// Nothing more is read. The stream ends with `how` after the last answer (an error does not wait for answers).

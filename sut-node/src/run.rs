@@ -289,6 +289,18 @@ impl Run {
     }
 }
 
+/// What the log says of a run at its end.
+pub(crate) fn in_words(report: &v1::EndRunResponse) -> String {
+    let v1::EndRunResponse { samples_received, samples_answered, samples_failed, samples_nan, .. } = report;
+    let nan = if *samples_nan > 0 { format!(", {samples_nan} with a NaN") } else { String::new() };
+    let retransmits = report.retransmits.map_or_else(String::new, |count| format!(", {count} retransmits"));
+    format!(
+        "{samples_received} samples received, {samples_answered} answered ({samples_failed} of them failed{nan}); \
+         {} bytes of samples in, {} bytes of answers out; {} and {} bytes on the sockets{retransmits}",
+        report.payload_bytes_in, report.payload_bytes_out, report.socket_bytes_in, report.socket_bytes_out,
+    )
+}
+
 /// Counts a waiter for as long as it waits, however that ends.
 struct Waiting<'a>(&'a AtomicUsize);
 
@@ -302,5 +314,28 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_run_is_told_in_words() {
+        let report = v1::EndRunResponse {
+            samples_received: 7,
+            samples_answered: 6,
+            samples_failed: 2,
+            payload_bytes_in: 700,
+            ..v1::EndRunResponse::default()
+        };
+        let words = in_words(&report);
+        assert!(
+            words.starts_with("7 samples received, 6 answered (2 of them failed); 700 bytes of samples in,"),
+            "{words}"
+        );
+        let words = in_words(&v1::EndRunResponse { samples_nan: 3, ..report });
+        assert!(words.contains("failed, 3 with a NaN)"), "{words}");
     }
 }

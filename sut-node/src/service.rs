@@ -243,7 +243,7 @@ impl SutNode for Service {
         // Another call may have ended it since.
         self.claim().take_if(|current| Arc::ptr_eq(current, &run));
         self.work.let_go(&run);
-        tracing::info!("{} ended: {report:?}", run.title());
+        tracing::info!("{} ended: {}", run.title(), crate::run::in_words(&report));
         Ok(Response::new(report))
     }
 }

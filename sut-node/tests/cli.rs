@@ -38,6 +38,26 @@ fn what_is_not_known_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let (nowhere, old) = (folder.path().join("no/b.json"), folder.path().join("old.json"));
+    std::fs::write(&old, "as it was").unwrap();
+    // Longer than any test may take.
+    let bench = |file: &std::path::Path, backend: &str| {
+        let output = sut_node(&["bench", "--backend", backend, "--seconds", "3600", "--json", file.to_str().unwrap()]);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for file in [nowhere.as_path(), folder.path()] {
+        let (code, stderr) = bench(file, "null");
+        assert!(code == Some(2) && stderr.contains(file.to_str().unwrap()) && stderr.contains("--json"), "{stderr}");
+    }
+    assert_eq!(bench(&old, "nul").0, Some(2));
+    assert_eq!(bench(&folder.path().join("new.json"), "nul").0, Some(2));
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "as it was");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+#[test]
 fn a_port_in_use_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -53,6 +53,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Whether a sample is token ids, `i64[LENGTH]`, which [`BackendInfo::inputs`] has no word for.
+    fn takes_token_ids(&self) -> bool {
+        false
+    }
+
     /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
     /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
     ///

@@ -75,15 +75,18 @@ impl Report<'_> {
         let saturation = &measured.saturation;
         let at = |quantile| Duration::from_nanos(measured.latency_ns.value_at_quantile(quantile));
         let model = if info.model.is_empty() { String::new() } else { format!(", {}", info.model) };
-        let failed = match (&measured.failure, saturation.failed) {
-            (Some(reason), failed) => format!("Failed      {failed} samples in the first phase: {reason}\n"),
-            (None, _) => String::new(),
-        };
+        let failed = measured.failure.as_ref().map_or_else(String::new, |reason| {
+            let (first, second) = (saturation.failed, measured.failed_alone);
+            format!("Failed      {first} samples in the first phase, {second} one at a time: {reason}\n")
+        });
+        let tokens_per_s = saturation.tokens as f64 / saturation.duration.as_secs_f64();
+        let tokens =
+            if saturation.tokens > 0 { format!("Tokens      {tokens_per_s:.2} tokens/s\n") } else { String::new() };
         let nan = if measured.nan > 0 { format!("NaN         in {} answers\n", measured.nan) } else { String::new() };
         format!(
             "Backend     {}{model}\n\
              Samples     {} ({} different ones of {} bytes)\n\
-             Throughput  {:.2} samples/s ({} in {:.1?}, {} in flight)\n\
+             Throughput  {:.2} samples/s ({} in {:.1?}, {} in flight)\n{tokens}\
              Latency     p50 {:.1?}, p90 {:.1?}, p99 {:.1?}, max {:.1?} (one at a time, {} samples)\n{failed}{nan}",
             info.engine,
             samples.what,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use crate::backend::Backend;
 use crate::pipeline::images;
 use crate::tensor::{self, DType, SampleError, Signature, Tensor, TensorSpec};
 
@@ -31,12 +32,21 @@ pub(crate) enum SamplesError {
     NoFiles(PathBuf),
 }
 
+/// Tokens of a sample that is token ids.
+const TOKENS: u32 = 16;
 /// Different samples at most, so that caches are not asked for one and the same again and again,
 const MOST: usize = 64;
 /// but no more than so many bytes of them.
 const MOST_BYTES: usize = 256 << 20;
 
 impl Samples {
+    /// Random samples for a backend: token ids, or what its signature says.
+    pub(crate) fn for_backend(backend: &dyn Backend, free: Option<u32>) -> Result<Samples, SamplesError> {
+        let ids = || TensorSpec { name: "ids".to_owned(), dtype: DType::I64, dims: vec![None, Some(TOKENS)] };
+        let ids = backend.takes_token_ids().then(|| Signature::new(vec![ids()]));
+        Samples::synthetic(ids.as_ref().unwrap_or(&backend.info().inputs), free)
+    }
+
     /// Random samples for a model of these inputs, always the same: floats from 0 to 1, bytes that are printable, other
     /// whole numbers 0 or 1, which are valid token ids, masks and places in any table. A model that takes anything gets
     /// 1 KiB. Open sizes are `free`.

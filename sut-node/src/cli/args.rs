@@ -178,9 +178,9 @@ pub(super) struct BenchArgs {
     pub(super) backend: BackendArgs,
     #[command(flatten)]
     pub(super) crew: CrewArgs,
-    /// Length of each of the two phases: as many samples in flight as keep the workers busy, then one at a time.
-    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u64).range(1..=86_400), env = "LON_SECONDS")]
-    pub(super) seconds: u64,
+    /// Length of each of the two phases (for example 10, 500ms, 2min; a number alone is seconds): as many samples in flight as keep the workers busy, then one at a time.
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, env = "LON_SECONDS")]
+    pub(super) seconds: Duration,
     /// A folder of JPEGs to ask with, where --preprocess makes something of them; else random samples are made for the model.
     #[arg(long, value_name = "FOLDER", env = "LON_SAMPLES")]
     pub(super) samples: Option<PathBuf>,
@@ -198,8 +198,31 @@ pub(super) fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String
     number.ok_or_else(|| format!("a number from 1 to {MAX}"))
 }
 
+/// A day at most, as whole seconds or as a duration with its unit.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wanted = || format!("'{text}' is not a time up to a day: give whole seconds, or a unit (10, 500ms, 2min)");
+    let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let time = if bare { text.parse().map(Duration::from_secs).ok() } else { backend::parse_duration(text).ok() };
+    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400)).ok_or_else(wanted)
+}
+
 /// A duration that is not 0.
 pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     let time = backend::parse_duration(text).map_err(|error| error.to_string())?;
     if time.is_zero() { Err("a time of 0 is over before it began".to_owned()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_may_have_a_unit() {
+        for (text, ms) in [("1", 1000), ("10", 10_000), ("2s", 2000), ("500ms", 500), ("1min", 60_000)] {
+            assert_eq!(seconds(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for bad in ["", "0", "0s", "-1", "1.5", "86401", "1441min", "2h", "99999999999999999999"] {
+            assert!(seconds(bad).unwrap_err().starts_with(&format!("'{bad}'")), "{bad}");
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! What the commands do.
 
-use std::io::Write as _;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
@@ -67,14 +68,18 @@ pub(super) fn run_bench(args: &BenchArgs) -> Result<(), Failure> {
             "--samples are JPEGs, of which --preprocess has to make what the model takes"
         )));
     }
+    let cannot_write = |file: &Path| format!("cannot write {} (--json)", file.display());
+    if let Some(file) = &args.json {
+        check_writable(file).with_context(|| cannot_write(file)).map_err(usage)?;
+    }
     let backend = load(&args.backend, args.crew.max_batch)?;
-    let made_for = if config.preprocess.is_some() { images::inputs() } else { backend.info().inputs.clone() };
     let samples = match &args.samples {
         Some(folder) => Samples::jpegs(folder),
-        None => Samples::synthetic(&made_for, args.free_size),
+        None if config.preprocess.is_some() => Samples::synthetic(&images::inputs(), args.free_size),
+        None => Samples::for_backend(backend.as_ref(), args.free_size),
     };
     let samples = samples.map_err(usage)?;
-    let phase = Duration::from_secs(args.seconds);
+    let phase = args.seconds;
     let measured = bench::run(&config, backend.as_ref(), &samples, phase).map_err(|error| match error {
         crate::ServeError::Os { .. } => bug(error),
         error => usage(error),
@@ -93,9 +98,16 @@ pub(super) fn run_bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     write!(std::io::stdout(), "{}", report.text()).map_err(bug)?;
     let Some(file) = &args.json else { return Ok(()) };
-    std::fs::write(file, format!("{:#}\n", report.json()))
-        .with_context(|| format!("cannot write {}", file.display()))
-        .map_err(usage)
+    std::fs::write(file, format!("{:#}\n", report.json())).with_context(|| cannot_write(file)).map_err(usage)
+}
+
+/// Found out before anything is measured. Leaves no trace.
+fn check_writable(file: &Path) -> std::io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(_) => std::fs::remove_file(file),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => OpenOptions::new().write(true).open(file).map(|_| ()),
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {

@@ -42,9 +42,28 @@ impl OnnxWorker {
     pub(super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
         let Some(sample) = self.zeros() else { return Ok(()) };
         for batch in self.session.sizes().to_warm() {
-            self.run(&vec![&sample; batch]).map_err(|reason| (batch, reason))?;
+            let (answers, _) = self.run(&vec![&sample; batch]).map_err(|reason| (batch, reason))?;
+            // Where outputs lead with what was found, and not with the batch, nothing may be found in zeros.
+            match answers.iter().any(|answer| self.is_nothing(answer)) {
+                true if self.model.batching.is_ok() => return Err((batch, self.nothing())),
+                true => tracing::warn!("on an input of zeros, {}", self.nothing()),
+                false => {}
+            }
         }
         Ok(())
+    }
+
+    /// Whether this is no answer. Of rows above a threshold there may be none.
+    fn is_nothing(&self, answer: &Bytes) -> bool {
+        answer.is_empty() && !matches!(self.postprocess, Postprocess::Threshold(_))
+    }
+
+    fn nothing(&self) -> String {
+        let names: Vec<String> = self.model.outputs.iter().map(|spec| format!("'{spec}'")).collect();
+        match &names[..] {
+            [one] => format!("the output {one} has no elements: the answer is empty"),
+            all => format!("the outputs {} have no elements: the answer is empty", all.join(", ")),
+        }
     }
 
     fn zeros(&self) -> Option<Sample> {
@@ -99,7 +118,14 @@ impl OnnxWorker {
             let samples: Vec<&Sample> = now.iter().map(|&number| &batch[number]).collect();
             match self.run(&samples) {
                 Ok((results, nan)) => {
-                    now.iter().zip(results).for_each(|(&number, bytes)| answers[number] = Some(Ok(bytes)));
+                    for (&number, bytes) in now.iter().zip(results) {
+                        answers[number] = Some(if self.is_nothing(&bytes) {
+                            let (engine, reason) = (self.engine.clone(), self.nothing());
+                            Err(InferError::Failed { engine, reason })
+                        } else {
+                            Ok(bytes)
+                        });
+                    }
                     self.aside.nan.extend(now.iter().zip(nan).filter_map(|(&number, nan)| nan.then_some(number)));
                 }
                 // Values can make a run fail too (an index out of range): only the sample that has them shall fail.

@@ -142,6 +142,10 @@ impl Backend for Onnx {
         self.decoder.as_ref().map(|(_, tokens)| tokens.slots)
     }
 
+    fn takes_token_ids(&self) -> bool {
+        self.decoder.is_some()
+    }
+
     fn worker(&self) -> Result<Half, BackendError> {
         let cannot_run = |batch, reason| OnnxError::CannotRun {
             engine: self.info.engine.clone(),

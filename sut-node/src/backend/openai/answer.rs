@@ -14,8 +14,10 @@ use crate::backend::stream::Output;
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// An answer under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Answer {
+    /// Tokens that were asked for at most.
+    max_tokens: u32,
     text: Vec<u8>,
     /// Chunks that brought text.
     chunks: u64,
@@ -61,6 +63,11 @@ struct Usage {
 }
 
 impl Answer {
+    /// An answer that may have so many tokens.
+    pub(super) fn new(max_tokens: u32) -> Answer {
+        Answer { max_tokens, text: Vec::new(), chunks: 0, tokens: None, has_reason: false, is_done: false }
+    }
+
     /// Takes one event; the text that it brought when that is the first of the answer.
     pub(super) fn event(&mut self, event: Event<'_>) -> Result<Option<Bytes>, Failure> {
         if self.is_done {
@@ -87,7 +94,14 @@ impl Answer {
     }
 
     fn choice(&mut self, choice: Choice) -> Result<Option<Bytes>, Failure> {
-        self.has_reason |= choice.finish_reason.is_some_and(|reason| !reason.is_null());
+        match choice.finish_reason {
+            None | Some(Value::Null) => {}
+            // Some say with every chunk that there is no reason yet.
+            Some(Value::String(reason)) if reason.is_empty() => {}
+            Some(Value::String(reason)) if matches!(reason.as_str(), "stop" | "length") => self.has_reason = true,
+            Some(Value::String(reason)) => return Err(Failure::Stopped(shorten(reason.as_bytes()))),
+            Some(other) => return Err(Failure::Stopped(shorten(other.to_string().as_bytes()))),
+        }
         let delta = choice.delta.map(|delta| [delta.reasoning_content, delta.content]);
         let before = self.text.len();
         for part in delta.into_iter().flatten().flatten() {
@@ -116,10 +130,17 @@ impl Answer {
         if self.text.is_empty() {
             return Err(Failure::Empty);
         }
-        // A count of none contradicts the text that came.
-        let tokens = self.tokens.filter(|tokens| *tokens > 0);
-        let output = Output { bytes: std::mem::take(&mut self.text).into(), n_tokens: tokens.unwrap_or(self.chunks) };
-        Ok(Completion { output, chunks_counted: tokens.is_none() })
+        // Tokens are what is measured: a count that cannot be true is not passed on.
+        match self.tokens {
+            Some(0) => return Err(Failure::NoTokens),
+            Some(tokens) if tokens > u64::from(self.max_tokens) => {
+                return Err(Failure::TooManyTokens { tokens, asked: self.max_tokens });
+            }
+            _ => {}
+        }
+        let n_tokens = self.tokens.unwrap_or(self.chunks);
+        let output = Output { bytes: std::mem::take(&mut self.text).into(), n_tokens };
+        Ok(Completion { output, chunks_counted: self.tokens.is_none() })
     }
 }
 
@@ -149,9 +170,11 @@ pub(super) fn shorten(text: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    const ASKED: u32 = 64;
+
     /// First text, whole text, tokens, whether these are chunks.
     fn read(events: &[&str]) -> Result<(String, String, u64, bool), Failure> {
-        let (mut answer, mut first) = (Answer::default(), None);
+        let (mut answer, mut first) = (Answer::new(ASKED), None);
         for data in events {
             let found = answer.event(Event { data: data.as_bytes(), is_error: false })?;
             assert!(first.is_none() || found.is_none(), "two firsts");
@@ -204,8 +227,29 @@ mod tests {
         expect(&[ROLE, A, A, B, STOP, DONE], "a", "aab", 3, true);
         let none = r#"{"choices":[],"usage":null}"#;
         expect(&[A, STOP, none, DONE], "a", "a", 1, true);
-        let zero = r#"{"choices":[],"usage":{"completion_tokens":0}}"#;
-        expect(&[A, STOP, zero, DONE], "a", "a", 1, true);
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_true_is_a_failure() {
+        let usage = |n: u64| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{n}}}}}"#);
+        let outcome = |n| read(&[A, STOP, &usage(n), DONE]);
+        assert_eq!(outcome(u64::from(ASKED)).unwrap().2, u64::from(ASKED));
+        assert_eq!(outcome(0), Err(Failure::NoTokens));
+        for tokens in [u64::from(ASKED) + 1, 1_000_000, u64::MAX] {
+            assert_eq!(outcome(tokens), Err(Failure::TooManyTokens { tokens, asked: ASKED }));
+        }
+        let error = outcome(1_000_000).unwrap_err().to_string();
+        assert!(error.contains("counts 1000000 tokens, 64 were asked for at most"), "{error}");
+    }
+
+    #[test]
+    fn an_end_that_is_neither_stop_nor_length_is_a_failure() {
+        for (reason, named) in [(r#""abort""#, "abort"), (r#""content_filter""#, "content_filter"), ("7", "7")] {
+            let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
+            assert_eq!(read(&[A, &end, DONE]), Err(Failure::Stopped(named.to_owned())));
+        }
+        let not_yet = r#"{"choices":[{"delta":{"content":"a"},"finish_reason":""}]}"#;
+        assert_eq!(read(&[not_yet]), Err(Failure::Cut { chunks: 1 }));
     }
 
     #[test]
@@ -236,7 +280,7 @@ mod tests {
         let told = |text: &str| Err(Failure::Told(text.to_owned()));
         assert_eq!(read(&[A, r#"{"error":{"code":500,"message":"out of\n slots"}}"#]), told("out of slots"));
         assert_eq!(read(&[A, r#"{"error":"no"}"#]), told("no"));
-        let mut answer = Answer::default();
+        let mut answer = Answer::new(ASKED);
         let outcome = answer.event(Event { data: br#"{"message":"bad"}"#, is_error: true });
         assert_eq!(outcome, Err(Failure::Told("bad".to_owned())));
         let error = read(&["<html>"]).unwrap_err().to_string();

@@ -20,7 +20,7 @@ pub(super) struct Call {
 impl Call {
     /// Sends a prompt.
     pub(super) fn start(server: &Server, model: &str, prompt: &Prompt<'_>) -> Result<Call, Failure> {
-        Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::default() })
+        Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::new(prompt.max_tokens) })
     }
 
     /// Waits for more of the reply, but not for long.
@@ -31,6 +31,11 @@ impl Call {
             Ok(Heard::Closed) => self.reply.close(),
             Err(failure) => Progress { first: None, end: Some(Err(failure)) },
         }
+    }
+
+    /// Whether the server has begun to answer.
+    pub(super) fn has_head(&self) -> bool {
+        self.reply.has_head()
     }
 
     /// Who answers, in its own words; empty when it does not say.

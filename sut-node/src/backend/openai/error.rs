@@ -98,6 +98,12 @@ pub enum Failure {
     /// The request was not taken.
     #[error("the request could not be sent: {0}")]
     Send(String),
+    /// The server does not read.
+    #[error("the request could not be sent: the server took nothing for {0:?} (--server-timeout)")]
+    Stuck(Duration),
+    /// The server sends something now and then, but no answer.
+    #[error("the server did not answer within {0:?}")]
+    Late(Duration),
     /// The connection broke.
     #[error("the connection to the server broke: {0}")]
     Receive(String),
@@ -143,6 +149,20 @@ pub enum Failure {
     /// The server gave up in the middle, and says so.
     #[error("the server says: {0}")]
     Told(String),
+    /// The server ended the answer for a reason of its own.
+    #[error("the server ended its answer with finish_reason '{0}', not with stop or length")]
+    Stopped(String),
+    /// A count that is no count of this answer.
+    #[error("the server counts {tokens} tokens, {asked} were asked for at most")]
+    TooManyTokens {
+        /// What it says (`usage.completion_tokens`).
+        tokens: u64,
+        /// What was asked for (`max_tokens`).
+        asked: u32,
+    },
+    /// The same, where there was text.
+    #[error("the server counts 0 tokens in an answer with text")]
+    NoTokens,
     /// The stream ended in the middle.
     #[error("the server closed mid-stream, after {chunks} chunks with text and without a finish_reason or [DONE]")]
     Cut {

@@ -9,6 +9,8 @@ use httparse::{EMPTY_HEADER, Response, Status, parse_chunk_size};
 const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Headers at most.
 const MAX_HEADERS: usize = 128;
+/// Interim answers (1xx) before the one proper at most.
+const MAX_INTERIM: usize = 16;
 /// Bytes of a line between chunks at most.
 const MAX_LINE_BYTES: usize = 4 << 10;
 
@@ -17,6 +19,8 @@ const MAX_LINE_BYTES: usize = 4 << 10;
 pub(super) struct HttpAnswer {
     state: State,
     head: Option<Head>,
+    /// Interim answers so far.
+    interim: usize,
     /// What came and could not be used yet.
     pending: Vec<u8>,
 }
@@ -57,7 +61,8 @@ enum Chunks {
     Data(u64),
     /// The line break behind a chunk's data.
     Gap,
-    Trailers,
+    /// All of them came. Trailers may follow, which nobody here wants to know or waits for.
+    End,
 }
 
 /// Bytes that are not HTTP, or HTTP that is not understood.
@@ -69,6 +74,9 @@ pub enum HttpError {
     /// A head or a line without end.
     #[error("not an HTTP/1.1 answer: more than {0} bytes without an end of line")]
     TooLong(usize),
+    /// Interim answers without end.
+    #[error("not an HTTP/1.1 answer: more than {0} interim ones (1xx)")]
+    Interim(usize),
     /// A transfer or content encoding that was not asked for.
     #[error("an answer in the encoding '{0}', which was not asked for")]
     Encoding(String),
@@ -115,22 +123,20 @@ impl HttpAnswer {
             State::Head => {
                 let Some((len, head)) = read_head(input)? else { return Ok(None) };
                 // 1xx: the answer proper follows.
-                if head.status >= 200 {
+                if head.status < 200 {
+                    self.interim += 1;
+                    if self.interim > MAX_INTERIM {
+                        return Err(HttpError::Interim(MAX_INTERIM));
+                    }
+                } else {
                     self.state = if head.is_empty() { State::Over } else { State::Body(head.framing) };
                     self.head = Some(head);
                 }
                 Ok(Some(len))
             }
-            State::Body(Framing::Chunks(Chunks::Trailers)) => {
-                let Some(len) = line(input)? else { return Ok(None) };
-                if matches!(&input[..len], b"\n" | b"\r\n") {
-                    self.state = State::Over;
-                }
-                Ok(Some(len))
-            }
             State::Body(framing) => {
                 let taken = framing.take(input, body)?;
-                if matches!(framing, Framing::Length(0)) {
+                if matches!(framing, Framing::Length(0) | Framing::Chunks(Chunks::End)) {
                     self.state = State::Over;
                 }
                 Ok(taken)
@@ -175,7 +181,7 @@ impl Framing {
             },
             Framing::Chunks(next @ Chunks::Size) => match parse_chunk_size(input).map_err(|_| HttpError::Chunk)? {
                 Status::Complete((len, 0)) => {
-                    *next = Chunks::Trailers;
+                    *next = Chunks::End;
                     Ok(Some(len))
                 }
                 Status::Complete((len, size)) => {
@@ -185,7 +191,7 @@ impl Framing {
                 Status::Partial => bounded(input, MAX_LINE_BYTES),
             },
             // Its end is an end of the whole, which the caller knows.
-            Framing::Chunks(Chunks::Trailers) => Ok(None),
+            Framing::Chunks(Chunks::End) => Ok(None),
         }
     }
 }
@@ -216,14 +222,6 @@ fn read_head(input: &[u8]) -> Result<Option<(usize, Head)>, HttpError> {
         }
     }
     Ok(Some((len, head)))
-}
-
-/// The length of the first line with its end, if the end is there.
-fn line(input: &[u8]) -> Result<Option<usize>, HttpError> {
-    match input.iter().position(|&byte| byte == b'\n') {
-        Some(at) => Ok(Some(at + 1)),
-        None => bounded(input, MAX_LINE_BYTES),
-    }
 }
 
 /// More has to come, unless there is too much already.
@@ -291,5 +289,16 @@ mod tests {
         let endless = [&b"HTTP/1.1 200 OK\r\nX: "[..], &vec![b'x'; MAX_HEAD_BYTES]].concat();
         let error = HttpAnswer::default().feed(&endless, &mut Vec::new()).unwrap_err();
         assert_eq!(error, HttpError::TooLong(MAX_HEAD_BYTES));
+    }
+
+    #[test]
+    fn neither_interim_answers_nor_trailers_go_on_for_ever() {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let some = interim.repeat(MAX_INTERIM) + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
+        assert!(read(some.as_bytes()).unwrap().2);
+        assert_eq!(read(interim.repeat(MAX_INTERIM + 1).as_bytes()), Err(HttpError::Interim(MAX_INTERIM)));
+        let trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n";
+        let (_, body, over) = read(trailers.as_bytes()).unwrap();
+        assert_eq!((body.as_str(), over), ("a", true), "the body is over before its trailers are");
     }
 }

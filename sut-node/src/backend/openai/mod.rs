@@ -53,8 +53,9 @@ pub use prompt::PromptError;
 pub use sse::EventTooLong;
 pub use target::TargetError;
 
-/// How long the first prompt may take before its connection is closed.
-const WARM_UP_LIMIT: Duration = Duration::from_secs(60);
+/// How long the list of models and the first prompt may take together, unless --server-timeout is longer. A prompt whose
+/// answer has begun by then is left where it is.
+const START_LIMIT: Duration = Duration::from_secs(60);
 /// Tokens that the first prompt asks for.
 const WARM_UP_TOKENS: u32 = 8;
 /// Models that an error names.
@@ -96,15 +97,20 @@ impl OpenAi {
     /// # Errors
     /// See [`OpenAiError`].
     pub fn open(text: &str, options: &BackendOptions) -> Result<OpenAi, OpenAiError> {
+        OpenAi::open_within(text, options, START_LIMIT.max(options.openai.server_timeout))
+    }
+
+    fn open_within(text: &str, options: &BackendOptions, limit: Duration) -> Result<OpenAi, OpenAiError> {
+        let start = Instant::now();
         let target: Target = text.parse()?;
         let variable = std::env::var_os("OPENAI_API_KEY").map(|text| text.to_string_lossy().into_owned());
         let key = ApiKey::find(options.openai.api_key_file.as_deref(), variable)?;
         let server = Server::find(&target, key, options.openai.server_timeout)?;
-        check_model(&server, &target.model)?;
+        check_model(&server, &target.model, limit)?;
         let max_tokens = u32::try_from(options.tokens.max_tokens.get()).unwrap_or(u32::MAX);
         let has_warned = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned });
-        let warm_up = warm_up(&shared)?;
+        let warm_up = warm_up(&shared, start, limit)?;
         let info =
             BackendInfo { model: target.model, ..BackendInfo::without_model(engine(&target.authority, &warm_up)) };
         Ok(OpenAi { info, shared })
@@ -156,9 +162,9 @@ struct Model {
 }
 
 /// Asks the server which models it has. One without such a list is taken at its word.
-fn check_model(server: &Server, model: &str) -> Result<(), OpenAiError> {
+fn check_model(server: &Server, model: &str, limit: Duration) -> Result<(), OpenAiError> {
     let authority = || server.authority.clone();
-    let answer = server.get("/v1/models");
+    let answer = server.get("/v1/models", limit);
     let (head, body) = answer.map_err(|cause| OpenAiError::Unreachable { authority: authority(), cause })?;
     let Head { status, .. } = head;
     match status {
@@ -195,17 +201,20 @@ fn name_some(ids: &[&str]) -> String {
 
 /// A first small prompt: what is loaded late is loaded now, and a server that lists models and cannot chat is found
 /// out before anybody measures it.
-fn warm_up(shared: &Shared) -> Result<WarmUp, OpenAiError> {
+fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Result<WarmUp, OpenAiError> {
     let failed = |cause| OpenAiError::WarmUp { authority: shared.server.authority.clone(), cause };
     let prompt = Prompt { text: "Hello", max_tokens: WARM_UP_TOKENS.min(shared.max_tokens) };
     let mut call = Call::start(&shared.server, &shared.model, &prompt).map_err(failed)?;
-    let (start, mut buffer) = (Instant::now(), vec![0; READ_BYTES]);
+    let mut buffer = vec![0; READ_BYTES];
     let end = loop {
         if let Some(end) = call.step(&mut buffer).end {
             break end;
         }
-        if start.elapsed() > WARM_UP_LIMIT {
-            tracing::warn!("{} answers {prompt:?} for more than {WARM_UP_LIMIT:?}", shared.server.authority);
+        if start.elapsed() > limit {
+            if !call.has_head() {
+                return Err(failed(Failure::Late(limit)));
+            }
+            tracing::warn!("{} answers {prompt:?} for more than {limit:?}", shared.server.authority);
             return Ok(WarmUp { server: call.server().to_owned(), chunks_counted: false });
         }
     };
@@ -239,6 +248,26 @@ mod tests {
         assert_eq!(name("", false), "openai (http://h:1)");
         assert_eq!(name("llama.cpp", false), "openai (http://h:1, llama.cpp)");
         assert_eq!(name("uvicorn", true), "openai (http://h:1, uvicorn, tokens counted as chunks)");
+    }
+
+    #[test]
+    fn a_server_that_never_comes_to_its_answer_is_told() {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/m", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut list, _) = listener.accept().unwrap();
+            let _ = list.read(&mut [0; 4096]);
+            let _ = list.write_all(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n");
+            let (mut prompt, _) = listener.accept().unwrap();
+            let _ = prompt.write_all(b"HTTP/1.1 200 OK\r\nX: ");
+            while prompt.write_all(b"y").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let limit = Duration::from_millis(300);
+        let error = OpenAi::open_within(&url, &BackendOptions::default(), limit).unwrap_err();
+        assert!(matches!(error, OpenAiError::WarmUp { cause: Failure::Late(_), .. }), "{error}");
     }
 
     #[test]

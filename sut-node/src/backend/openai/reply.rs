@@ -11,7 +11,7 @@ use super::sse::SseParser;
 const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// A reply under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Reply {
     http: HttpAnswer,
     sse: SseParser,
@@ -30,6 +30,17 @@ pub(super) struct Progress {
 }
 
 impl Reply {
+    /// The reply to a prompt whose answer may have so many tokens.
+    pub(super) fn new(max_tokens: u32) -> Reply {
+        let (http, sse) = (HttpAnswer::default(), SseParser::default());
+        Reply { http, sse, answer: Answer::new(max_tokens), body: Vec::new() }
+    }
+
+    /// Whether the server has begun to answer.
+    pub(super) fn has_head(&self) -> bool {
+        self.http.head().is_some()
+    }
+
     /// Takes bytes as they came. Nothing may follow an end.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Progress {
         let mut progress = Progress::default();
@@ -127,7 +138,7 @@ mod tests {
     /// First text and end of an answer whose connection then closes; the same however its bytes are cut.
     fn read(bytes: &[u8]) -> (Option<Bytes>, Result<Output, Failure>) {
         let read_in = |step: usize| {
-            let (mut reply, mut first) = (Reply::default(), None);
+            let (mut reply, mut first) = (Reply::new(64), None);
             let mut take = |progress: Progress| {
                 assert!(first.is_none() || progress.first.is_none(), "two firsts");
                 first = first.take().or(progress.first);

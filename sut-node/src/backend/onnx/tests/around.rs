@@ -87,6 +87,21 @@ fn inputs_can_be_given_by_name_and_must_be_the_models() {
     }
 }
 
+/// A model whose output has as many columns as its input, and one that finds objects.
+#[test]
+fn an_answer_without_elements_is_no_answer() {
+    let none = identity(DType::F32, &["N", "0"]);
+    let error = open_error(none, &options(OnnxEngine::Tract, 2));
+    assert!(error.contains("the output 'y f32[N,0]' has no elements"), "{error}");
+    let free =
+        Onnx::from_bytes("test.onnx", identity(DType::F32, &["N", "L"]), &options(OnnxEngine::Tract, 2)).unwrap();
+    let mut worker = free.worker().unwrap().batch().unwrap();
+    let answers = worker.infer(&[sample(&[(DType::F32, &[0], &[])]), sample(&[(DType::F32, &[1], &[0; 4])])]);
+    let error = answers[0].as_ref().unwrap_err().to_string();
+    assert!(error.contains("the output 'y f32[N,?]' has no elements"), "{error}");
+    assert_eq!(answers[1], Ok(Bytes::from_static(&[0; 4])));
+}
+
 /// Models give their inputs names; samples have them in the model's order. What lacks one is told both.
 #[test]
 fn a_sample_without_one_of_the_inputs_or_of_another_rank_is_told_what_is_wanted() {
