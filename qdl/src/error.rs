@@ -104,9 +104,7 @@ pub enum ConnectError {
         known: String,
     },
     /// A server that has no such model, or not yet.
-    #[error(
-        "server {name} ({address}): model '{model}' is not ready: {reason} ({advice})"
-    )]
+    #[error("server {name} ({address}): model '{model}' is not ready: {reason} ({advice})")]
     NotReady {
         /// Which node.
         address: NodeAddress,

@@ -53,7 +53,8 @@ impl Promise {
 /// A dimension that was not fixed is free, and so is a shape that was not given. Metadata may leave the batch dimension
 /// out, which is 1 for every sample.
 fn fits(said: &[i64], got: &[i64]) -> bool {
-    let same = |got: &[i64]| said.len() == got.len() && said.iter().zip(got).all(|(said, got)| *said < 0 || said == got);
+    let same =
+        |got: &[i64]| said.len() == got.len() && said.iter().zip(got).all(|(said, got)| *said < 0 || said == got);
     said.is_empty() || same(got) || got.split_first().is_some_and(|(&batch, rest)| batch == 1 && same(rest))
 }
 

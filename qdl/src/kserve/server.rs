@@ -18,9 +18,9 @@ use lon_proto::sample::{Signature, TensorSpec};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
+use super::promise::Promise;
 use crate::address::NodeAddress;
 use crate::config::Config;
-use super::promise::Promise;
 use crate::control::{self, NameTrip, RETRY_PAUSE};
 use crate::describe::NodeDescription;
 use crate::error::{ConnectError, explain_status};
@@ -259,19 +259,52 @@ impl Server {
             Code::Unimplemented => ConnectError::NotKserve { address, call, reason: printable(status.message()) },
             Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
                 let reason = format!("{call}: {}", explain_status(status));
-                if self.has_answered.load(Relaxed) {
-                    return ConnectError::Unreachable { address, reason };
-                }
-                let perhaps = match self.tls {
-                    true => "perhaps it asks clients for a certificate (--tls-cert and --tls-key)",
-                    false => "perhaps it speaks TLS (--tls-ca)",
-                };
-                let reason = format!("{reason}; is that its port for gRPC? If it is, {perhaps}");
-                ConnectError::Unreachable { address, reason }
+                let guess = if self.has_answered.load(Relaxed) { "" } else { guess(self.tls) };
+                ConnectError::Unreachable { address, reason: format!("{reason}{guess}") }
             }
             code => {
                 ConnectError::Refused { address, call, reason: printable(&format!("{code:?}: {}", status.message())) }
             }
         }
+    }
+}
+
+/// What may be wrong with a server that hangs up before it has answered anything.
+fn guess(tls: bool) -> &'static str {
+    match tls {
+        true => {
+            "; is that its port for gRPC? If it is, perhaps it asks clients for a certificate (--tls-cert and --tls-key)"
+        }
+        false => "; is that its port for gRPC? If it is, perhaps it speaks TLS (--tls-ca)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::transport::Endpoint;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_guessed_of_a_server_that_has_answered() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let server = Server {
+            address: "127.0.0.1:1".parse().unwrap(),
+            name: "a".to_owned(),
+            model: "m".to_owned(),
+            client: GrpcInferenceServiceClient::new(Endpoint::from_static("http://127.0.0.1:1").connect_lazy()),
+            timeout: Duration::from_secs(1),
+            tls: false,
+            advice: "",
+            sockets: Arc::default(),
+            has_answered: Arc::default(),
+            promise: Arc::default(),
+        };
+        let lost = || server.refused("ServerLive", &Status::unavailable("gone")).to_string();
+        assert!(lost().contains("--tls-ca"), "{}", lost());
+        let answer = async { Ok::<_, Status>(Response::new(())) };
+        runtime.block_on(server.status("ServerLive", answer)).unwrap().unwrap();
+        assert!(lost().ends_with("ServerLive: gone"), "{}", lost());
     }
 }
