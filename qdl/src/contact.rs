@@ -1,5 +1,6 @@
 //! The control side of one node, whatever kind of node it is.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use crate::config::Config;
 use crate::control::{Control, NameTrip, Purpose};
 use crate::describe::NodeDescription;
 use crate::error::ConnectError;
-use crate::kserve;
+use crate::kserve::{self, Promise};
 use crate::report::SutCounts;
 
 /// Who is asked. Cheap to clone.
@@ -23,25 +24,27 @@ pub(crate) enum Contact {
 }
 
 impl Contact {
-    /// All nodes of `config`, in their order.
-    pub(crate) async fn connect_all(config: &Config) -> Result<Vec<Contact>, ConnectError> {
+    /// All nodes of `config`, in their order, each with its name: a node that does not say it is not there yet.
+    pub(crate) async fn reach_all(config: &Config) -> Result<Vec<(Contact, String)>, ConnectError> {
         let Some(kserve) = &config.kserve else {
-            let controls = config.nodes.iter().map(|node| Control::connect(node.clone(), config));
-            return Ok(try_join_all(controls).await?.into_iter().map(Contact::Node).collect());
+            let controls = config.nodes.iter().map(|node| Control::reach(node.clone(), config));
+            let reached = try_join_all(controls).await?;
+            return Ok(reached.into_iter().map(|(control, name)| (Contact::Node(control), name)).collect());
         };
         let servers = config
             .nodes
             .iter()
             .zip(&kserve.names)
-            .map(|(node, name)| kserve::Server::connect(node.clone(), name.clone(), kserve.model.clone(), config));
-        Ok(try_join_all(servers).await?.into_iter().map(Contact::Kserve).collect())
+            .map(|(node, name)| kserve::Server::reach(node.clone(), name.clone(), kserve.model.clone(), config));
+        let reached = try_join_all(servers).await?;
+        Ok(reached.into_iter().map(|(server, name)| (Contact::Kserve(server), name)).collect())
     }
 
-    /// The name, asked on a connection that was just made.
-    pub(crate) async fn first_name(&self) -> Result<String, ConnectError> {
+    /// What answers are held against, as the node described itself; nodes of ours are held against their dataset.
+    pub(crate) fn promise(&self) -> Arc<Promise> {
         match self {
-            Contact::Node(control) => control.first_name().await,
-            Contact::Kserve(server) => server.name_or_error().await,
+            Contact::Node(_) => Arc::default(),
+            Contact::Kserve(server) => server.promise(),
         }
     }
 

@@ -130,9 +130,25 @@ impl NameTrip {
 }
 
 impl Control {
-    /// Connects, trying again until `wait_ready` has passed when the node is not there yet.
-    pub(crate) async fn connect(address: NodeAddress, config: &Config) -> Result<Control, ConnectError> {
-        let (channel, sockets) = connect(&address, config, Instant::now() + config.wait_ready).await?;
+    /// Connects and asks for the name, trying again until `wait_ready` has passed when the node is not there yet. A port
+    /// that accepts and says nothing is a node that still loads, or something in front of one.
+    pub(crate) async fn reach(address: NodeAddress, config: &Config) -> Result<(Control, String), ConnectError> {
+        let deadline = Instant::now() + config.wait_ready;
+        loop {
+            let control = Control::connect(address.clone(), config, deadline).await?;
+            match control.first_name().await {
+                Ok(name) => return Ok((control, name)),
+                Err(error) if error.may_pass() && Instant::now() < deadline => {
+                    tracing::debug!("not there yet: {error}");
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn connect(address: NodeAddress, config: &Config, deadline: Instant) -> Result<Control, ConnectError> {
+        let (channel, sockets) = connect(&address, config, deadline).await?;
         let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
         Ok(Control { address, client, timeout: config.call_timeout, tls: config.tls.is_some(), sockets })
     }
@@ -146,7 +162,7 @@ impl Control {
     }
 
     /// The name, asked on a connection that was just made: a node that does not want it as it is, hangs up now.
-    pub(crate) async fn first_name(&self) -> Result<String, ConnectError> {
+    async fn first_name(&self) -> Result<String, ConnectError> {
         let perhaps = match self.tls {
             true => "it asks clients for a certificate (--tls-cert and --tls-key), or does not accept this one",
             false => "it speaks TLS (--tls-ca)",

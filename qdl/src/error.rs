@@ -104,9 +104,7 @@ pub enum ConnectError {
         known: String,
     },
     /// A server that has no such model, or not yet.
-    #[error(
-        "server {name} ({address}): model '{model}' is not ready: {reason} (--model names another, --wait-ready waits for it)"
-    )]
+    #[error("server {name} ({address}): model '{model}' is not ready: {reason} ({advice})")]
     NotReady {
         /// Which node.
         address: NodeAddress,
@@ -116,6 +114,8 @@ pub enum ConnectError {
         model: String,
         /// What the server said.
         reason: String,
+        /// What to do.
+        advice: &'static str,
     },
     /// What answers speaks gRPC, but not KServe's protocol.
     #[error(
@@ -150,6 +150,14 @@ pub enum ConnectError {
         /// The answer.
         reason: String,
     },
+}
+
+impl ConnectError {
+    /// Whether the node may still be on its way: another attempt may find it.
+    pub(crate) fn may_pass(&self) -> bool {
+        use ConnectError::{NotReady, Timeout, Unreachable};
+        matches!(self, NotReady { .. } | Timeout { .. } | Unreachable { .. })
+    }
 }
 
 /// An error with its causes, as one line without repetitions.

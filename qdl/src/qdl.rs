@@ -49,8 +49,7 @@ impl Qdl {
         let control = Arc::new(ControlThread::start()?);
         let ours = config.clone();
         let reached = control.wait(async move {
-            let controls = Contact::connect_all(&ours).await?;
-            let names = try_join_all(controls.iter().map(Contact::first_name)).await?;
+            let (controls, names): (Vec<_>, Vec<_>) = Contact::reach_all(&ours).await?.into_iter().unzip();
             check_names(&names, &ours)?;
             let descriptions = try_join_all(controls.iter().map(Contact::describe)).await?;
             Ok((controls, descriptions))
@@ -210,11 +209,12 @@ impl Qdl {
         let Config { transport, tls, call_timeout, .. } = &self.config;
         let mut wires = Vec::new();
         let mut connection = 0;
-        for (node, description) in shared.nodes.iter().zip(&self.descriptions) {
+        for ((node, description), contact) in shared.nodes.iter().zip(&self.descriptions).zip(&self.controls) {
             let (address, sockets) = (description.address.clone(), Arc::clone(&node.sockets));
             let remote = Remote { address, tls: tls.clone(), sockets };
+            let promise = contact.promise();
             for lanes in node.lanes.chunks(transport.lanes()) {
-                let way = Way::new(*transport, remote.clone(), *call_timeout);
+                let way = Way::new(*transport, remote.clone(), &promise, *call_timeout);
                 let way = way.map_err(|error| ConnectError::Os { what: "QUIC", reason: error.to_string() })?;
                 wires.extend(lanes.iter().map(|lane| Wire {
                     lane: Arc::clone(lane),

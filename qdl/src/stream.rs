@@ -23,7 +23,7 @@ use tonic::Status;
 use crate::config::{Policy, Transport};
 use crate::driver::Wire;
 use crate::error::failure_of;
-use crate::kserve;
+use crate::kserve::{self, Promise};
 use crate::lane::{Accepted, Lane};
 use crate::remote::Remote;
 use crate::shared::{Node, Shared};
@@ -40,17 +40,23 @@ pub(crate) enum Way {
     Grpc(Remote),
     Tcp(Remote),
     Quic(SharedLink),
-    Kserve(Remote),
+    Kserve(Remote, Arc<Promise>),
 }
 
 impl Way {
     /// A way for the lanes of one connection. `timeout`: how long each address of the node may take to answer.
-    pub(crate) fn new(transport: Transport, remote: Remote, timeout: Duration) -> io::Result<Way> {
+    /// `promise`: what answers of a server of KServe's protocol are held against.
+    pub(crate) fn new(
+        transport: Transport,
+        remote: Remote,
+        promise: &Arc<Promise>,
+        timeout: Duration,
+    ) -> io::Result<Way> {
         Ok(match transport {
             Transport::Grpc => Way::Grpc(remote),
             Transport::Tcp => Way::Tcp(remote),
             Transport::Quic => Way::Quic(SharedLink::new(remote, timeout)?),
-            Transport::Kserve => Way::Kserve(remote),
+            Transport::Kserve => Way::Kserve(remote, Arc::clone(promise)),
         })
     }
 }
@@ -60,7 +66,7 @@ pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Send
     let Wire { lane, way, run_id, timeout, .. } = wire;
     let way = match way {
         // No stream to open, and nothing like one to carry.
-        Way::Kserve(remote) => return kserve::carry(shared, lane, remote, timeout, opened).await,
+        Way::Kserve(remote, promise) => return kserve::carry(shared, lane, (remote, promise), timeout, opened).await,
         way => way,
     };
     let opening = Opening { timeout, opened };
@@ -92,7 +98,7 @@ pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Send
             }
             link.leave().await;
         }
-        Way::Kserve(_) => {}
+        Way::Kserve(..) => {}
     }
 }
 

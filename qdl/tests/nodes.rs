@@ -148,3 +148,24 @@ fn a_node_that_cannot_be_probed_is_named() {
     let text = refused.to_string();
     assert!(text.contains(&peer.address.to_string()) && text.contains("cannot be probed"), "{text}");
 }
+
+/// As a node does that still loads its model, or whatever stands in front of it.
+#[test]
+fn a_port_that_accepts_and_says_nothing_is_waited_for() {
+    let reach = |wait_ready, kserve: Option<qdl::KserveConfig>| {
+        let peer = Peer::start_after(true, 2);
+        let mut config = Config::new(vec![peer.address.to_string().parse().unwrap()]);
+        (config.wait_ready, config.call_timeout) = (wait_ready, Duration::from_millis(100));
+        config.transport = if kserve.is_some() { qdl::Transport::Kserve } else { qdl::Transport::Grpc };
+        config.kserve = kserve;
+        Qdl::connect(config)
+    };
+    let long = Duration::from_secs(60);
+    assert_eq!(reach(long, None).unwrap().nodes()[0].name, "N1");
+    let hasty = reach(Duration::ZERO, None).err().unwrap();
+    assert!(matches!(hasty, ConnectError::Timeout { call: "GetName", .. }), "{hasty}");
+    // It turns out to be no server of this protocol, which another attempt would not change.
+    let kserve = qdl::KserveConfig { names: vec!["a".to_owned()], model: "m".to_owned() };
+    let other = reach(long, Some(kserve)).err().unwrap();
+    assert!(matches!(other, ConnectError::NotKserve { .. }), "{other}");
+}

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use h2::Reason;
+use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
 use lon_proto::kserve::v2::{InferTensorContents, ModelInferRequest};
 use lon_tests::json::Json;
 use lon_tests::kserve::{Manners, Script, Server, Step, floats, output, raw, tensor};
@@ -75,6 +76,8 @@ fn two_servers_are_one_sut_in_every_scenario() {
         let marks = result["marks"].to_string();
         assert!(marks.contains("KServe") && marks.contains("one host"), "{marks}");
         let report = folder.network_report();
+        assert!(report.is_null("/ratio") && report.is_null("/response_ratio"), "the request is around the sample");
+        assert!(result["counts"]["nan"].is_null() && !finished.stdout.contains("ratio"), "{finished:?}");
         assert_eq!(report.text("/sut_counters"), "SUT counters not available: not a SUT node");
         let issued = result["counts"]["issued"].as_u64().unwrap();
         assert_eq!(report.count("/total/tensor_bytes/ingress"), 64 * issued);
@@ -137,6 +140,11 @@ fn large_samples_are_sent_whole_and_with_few_calls_at_a_time() {
 fn a_model_that_is_not_ready_is_named_and_can_be_waited_for() {
     let never = Server::start(Manners { unready: u64::MAX, ..Manners::good() });
     assert_refused(short(&never), 4, &["server a", &never.address.to_string(), "'m' is not ready", "--wait-ready"]);
+    let waited = short(&never).args(&["--wait-ready", "200ms"]).finish().0;
+    assert!(
+        waited.stderr.contains("--wait-ready has run out") && !waited.stderr.contains("waits for it"),
+        "{waited:?}"
+    );
     let later = Server::start(Manners { unready: 4, ..Manners::good() });
     let (finished, _folder) = valid("Server", &later.named("a")).args(&["--wait-ready", "60s"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -192,7 +200,30 @@ fn inputs_that_the_server_does_not_tell_are_given() {
 /// Each of these has the status OK. The fastest server of all must not be one that answers nothing.
 #[test]
 fn what_is_no_answer_is_a_failure() {
-    let scripts: [(Script, &str); 6] = [
+    let scripts: [(Script, &str); 10] = [
+        (
+            |_, r| Step::Answer(raw(r, vec![output("FP32", &[1, 1])], vec![Bytes::from_static(b"abcd")])),
+            "y FP32[1,1] is not FP32[-1,2], as its metadata has it",
+        ),
+        (
+            |_, r| Step::Answer(raw(r, vec![output("INT8", &[1, 2])], vec![Bytes::from_static(b"ab")])),
+            "is not FP32[-1,2]",
+        ),
+        (
+            |_, r| {
+                let other = InferOutputTensor { name: "z".into(), ..output("FP32", &[1, 2]) };
+                Step::Answer(raw(r, vec![other], vec![Bytes::from_static(b"abcdefgh")]))
+            },
+            "lacks output 'y'",
+        ),
+        (
+            |_, r| {
+                let other = InferOutputTensor { name: "z".into(), ..output("INT8", &[1]) };
+                let data = [&b"abcdefgh"[..], b"i"].map(Bytes::from_static);
+                Step::Answer(raw(r, vec![output("FP32", &[1, 2]), other], data.into()))
+            },
+            "an output z INT8[1]",
+        ),
         (|_, r| Step::Answer(raw(r, vec![], vec![])), "no outputs"),
         (|_, r| Step::Answer(raw(r, vec![output("FP32", &[1, 2])], vec![Bytes::new()])), "has 0 bytes of data, not 8"),
         (|_, r| Step::Answer(raw(r, vec![output("FP32", &[1, 2])], vec![])), "has 0 bytes of data, not 8"),

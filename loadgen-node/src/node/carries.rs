@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn rates_follow_the_formulas_and_codecs_the_rules() {
-        let together = Goodput { up: Some(1_204_224_000.0), down: Some(1e9), both: None };
+        let together = Goodput { up: Some(1_204_224_000.0), down: Some(1e9), both: None, is_cut: false };
         let fabric = Fabric { transport: "grpc", together, ..Fabric::default() };
         let rows = table(&fabric, "v6.1");
         let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();

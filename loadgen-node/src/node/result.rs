@@ -193,15 +193,16 @@ fn counts(finished: &Finished<'_>) -> Value {
         "failed": counts.failed + counts.lost,
         "duplicate": counts.duplicate + sum(|counts| counts.duplicate),
         "late": counts.late + sum(|counts| counts.late),
-        // Answered, but with outputs that hold a NaN, as the nodes that could be asked have counted.
+        // Answered, but with outputs that hold a NaN, as the nodes that could be asked have counted; null: none could.
         "nan": nan(&finished.reports),
         "foreign": counts.unknown + sum(|counts| counts.foreign),
     })
 }
 
-/// Answers with a NaN in the model's outputs.
-pub(crate) fn nan(reports: &[NodeReport]) -> u64 {
-    reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan).sum()
+/// Answers with a NaN in the model's outputs; none when no node has counted them.
+pub(crate) fn nan(reports: &[NodeReport]) -> Option<u64> {
+    let counted = reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan);
+    counted.reduce(|sum, count| sum + count)
 }
 
 fn network(finished: &Finished<'_>) -> Value {
@@ -239,8 +240,26 @@ fn network(finished: &Finished<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use qdl::{NodeCounts, NodeTraffic, SutCounts};
+
     use super::*;
     use crate::settings::{Qsl, TestSettings};
+
+    #[test]
+    fn what_no_node_counts_is_not_nought() {
+        let report = |sut: Result<u64, ()>| NodeReport {
+            name: "a".to_owned(),
+            transport: Transport::Grpc,
+            counts: NodeCounts::default(),
+            traffic: NodeTraffic::default(),
+            sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),
+            lost: None,
+            local: None,
+        };
+        assert_eq!(nan(&[report(Err(()))]), None);
+        assert_eq!(nan(&[report(Ok(0))]), Some(0));
+        assert_eq!(nan(&[report(Ok(2)), report(Err(())), report(Ok(3))]), Some(5));
+    }
 
     #[test]
     fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {

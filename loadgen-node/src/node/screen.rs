@@ -62,8 +62,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Accuracy", super::accuracy::line(*score, target)));
     }
     lines.push(("Samples", samples(finished)));
-    let nan = result::nan(&finished.reports);
-    if nan > 0 {
+    if let Some(nan) = result::nan(&finished.reports).filter(|nan| *nan > 0) {
         lines
             .push(("NaN", format!("in the outputs behind {nan} answers: the model or what it was given is not right")));
     }

@@ -13,7 +13,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<NodeAddress>> {
     } else if let Some(name) = text.strip_prefix("dns:") {
         from_name(name)?
     } else {
-        text.split(',').map(|node| Ok(node.trim().parse()?)).collect::<anyhow::Result<Vec<_>>>()?
+        text.split(',').map(|node| plain(node.trim())).collect::<anyhow::Result<Vec<_>>>()?
     };
     for (position, node) in nodes.iter().enumerate() {
         if nodes[..position].contains(node) {
@@ -46,8 +46,19 @@ pub(crate) fn parse_named(text: &str) -> anyhow::Result<Vec<(String, NodeAddress
     Ok(nodes)
 }
 
+/// A node without a name.
+fn plain(node: &str) -> anyhow::Result<NodeAddress> {
+    if let Some((name, address)) = node.split_once('=') {
+        bail!(
+            "'{node}' has a name, which servers of KServe's protocol are given: add --transport kserve; SUT nodes have \
+             their own (without '{name}=': {address})"
+        );
+    }
+    Ok(node.parse()?)
+}
+
 fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
-    lines_of(file, |line| Ok(line.parse()?))
+    lines_of(file, plain)
 }
 
 /// What is on the lines of a file, comments and empty ones aside.
@@ -100,6 +111,7 @@ mod tests {
         assert_eq!(shown("a:1, b"), "a:1 b:8000");
         assert!(shown("a:1,a:1").contains("twice"));
         assert!(shown("a:x").contains("a:x"));
+        assert!(shown("a=127.0.0.1:1").contains("--transport kserve"), "{}", shown("a=127.0.0.1:1"));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# nodes\na:1\n\nb:2 # second\n").unwrap();
         let text = format!("@{}", file.path().display());

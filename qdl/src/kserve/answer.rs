@@ -1,8 +1,9 @@
 //! From a server's answer to the bytes that scripts read: outputs one after the other, row-major, little-endian. Pure.
 //!
 //! A status of OK says little. Servers exist that answer OK, with the right names and shapes, and not one byte of data;
-//! taken at its word such an answer would be the fastest of all. So every output is held against the type and shape that
-//! the answer itself states, and what does not agree is no answer.
+//! taken at its word such an answer would be the fastest of all. So every output is held against what the server said of
+//! its model before the run, and its data against the type and shape that the answer itself states; what does not agree
+//! is no answer.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
@@ -10,15 +11,18 @@ use lon_proto::kserve::v2::{InferTensorContents, ModelInferResponse};
 use lon_proto::kserve::{self, BYTES};
 use lon_proto::sample::DType;
 
+use super::promise::Promise;
+
 /// The outputs' bytes. A single raw output is passed on as it is.
 ///
 /// # Errors
 /// What is wrong with the answer, in words.
-pub(crate) fn outputs(response: ModelInferResponse) -> Result<Bytes, String> {
+pub(crate) fn outputs(response: ModelInferResponse, promise: &Promise) -> Result<Bytes, String> {
     let ModelInferResponse { outputs, raw_output_contents: mut raw, .. } = response;
     if outputs.is_empty() {
         return Err("its answer has no outputs".to_owned());
     }
+    promise.check(&outputs)?;
     if !raw.is_empty() && raw.len() != outputs.len() {
         return Err(format!("its answer has {} outputs and data for {}", outputs.len(), raw.len()));
     }
@@ -37,7 +41,7 @@ pub(crate) fn outputs(response: ModelInferResponse) -> Result<Bytes, String> {
 }
 
 /// `name FP32[1,10]`.
-fn shown(output: &InferOutputTensor) -> String {
+pub(super) fn shown(output: &InferOutputTensor) -> String {
     let dims: Vec<String> = output.shape.iter().map(i64::to_string).collect();
     format!("{} {}[{}]", output.name, output.datatype, dims.join(","))
 }
@@ -126,20 +130,27 @@ fn each<T: Copy>(elements: &[T], put: impl FnMut(T)) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
+
     use super::*;
 
     fn output(datatype: &str, shape: &[i64]) -> InferOutputTensor {
         InferOutputTensor { name: "y".into(), datatype: datatype.into(), shape: shape.into(), contents: None }
     }
 
+    /// Of a server that says nothing of its model.
+    fn held(response: ModelInferResponse) -> Result<Bytes, String> {
+        outputs(response, &Promise::default())
+    }
+
     fn raw(outputs: Vec<InferOutputTensor>, data: &[&'static [u8]]) -> Result<Bytes, String> {
         let raw_output_contents = data.iter().copied().map(Bytes::from_static).collect();
-        super::outputs(ModelInferResponse { outputs, raw_output_contents, ..ModelInferResponse::default() })
+        held(ModelInferResponse { outputs, raw_output_contents, ..ModelInferResponse::default() })
     }
 
     fn typed(datatype: &str, shape: &[i64], contents: InferTensorContents) -> Result<Bytes, String> {
         let outputs = vec![InferOutputTensor { contents: Some(contents), ..output(datatype, shape) }];
-        super::outputs(ModelInferResponse { outputs, ..ModelInferResponse::default() })
+        held(ModelInferResponse { outputs, ..ModelInferResponse::default() })
     }
 
     #[test]
@@ -155,7 +166,7 @@ mod tests {
         let data = Bytes::from_static(b"abcdefgh");
         let (outputs, raw_output_contents) = (vec![output("FP64", &[1])], vec![data.clone()]);
         let response = ModelInferResponse { outputs, raw_output_contents, ..ModelInferResponse::default() };
-        assert_eq!(super::outputs(response).unwrap().as_ptr(), data.as_ptr());
+        assert_eq!(held(response).unwrap().as_ptr(), data.as_ptr());
     }
 
     #[test]
@@ -181,6 +192,17 @@ mod tests {
     #[test]
     fn an_output_may_be_empty_beside_others() {
         assert_eq!(raw(vec![output("FP32", &[0, 4]), output("INT32", &[1])], &[b"", b"abcd"]).unwrap(), "abcd");
+    }
+
+    #[test]
+    fn an_answer_is_held_against_what_was_said_before() {
+        let said = TensorMetadata { name: "y".into(), datatype: "FP32".into(), shape: vec![-1, 10] };
+        let promise = Promise::new(&[said]);
+        let raw_output_contents = vec![Bytes::from_static(b"abcd")];
+        let response = ModelInferResponse { raw_output_contents, ..ModelInferResponse::default() };
+        let response = ModelInferResponse { outputs: vec![output("FP32", &[1, 1])], ..response };
+        let error = outputs(response, &promise).unwrap_err();
+        assert!(error.contains("y FP32[1,1] is not FP32[-1,10]"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - `server`: the control side: names, descriptions, readiness;
 //! - `session`: what carries a lane: connections that servers may ask to be left, and what waits to be sent again;
 //! - `link`, `call`: one connection, one call;
-//! - `frame`, `answer`: requests and answers as bytes. Pure.
+//! - `frame`, `answer`: requests and answers as bytes; `promise`: what answers are held against. Pure.
 //!
 //! A sample is a call of its own (unary), many at once on each connection. Its body has been prepared; the QDL adds the
 //! call's id in front of it and nothing else. All calls of a lane are carried by one task on whichever thread drives the
@@ -23,6 +23,7 @@ mod answer;
 mod call;
 mod frame;
 mod link;
+mod promise;
 mod server;
 mod session;
 
@@ -42,6 +43,7 @@ use crate::remote::Remote;
 use crate::shared::Shared;
 use crate::types::NodeFailure;
 use link::Dialler;
+pub(crate) use promise::Promise;
 pub(crate) use server::Server;
 use session::Session;
 
@@ -69,7 +71,7 @@ pub(crate) fn bounds() -> StartRunResponse {
 pub(crate) async fn carry(
     shared: Arc<Shared>,
     lane: Arc<Lane>,
-    remote: Remote,
+    (remote, promise): (Remote, Arc<Promise>),
     timeout: Duration,
     opened: oneshot::Sender<Result<(), NodeFailure>>,
 ) {
@@ -82,7 +84,7 @@ pub(crate) async fn carry(
     // Nobody listens only when the start was given up already.
     let _ = opened.send(link.as_ref().map(|_| ()).map_err(Clone::clone));
     let Ok((head, link)) = link else { return };
-    let mut session = Session::new(Arc::clone(&shared), dialler, head, link);
+    let mut session = Session::new(Arc::clone(&shared), dialler, promise, head, link);
     if let Err(failure) = poll_fn(|cx| session.poll(cx)).await {
         shared.lose(lane.node, &failure);
     }

@@ -2,7 +2,8 @@
 
 use std::future::Future;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use lon_net::host::Host;
@@ -17,6 +18,7 @@ use lon_proto::sample::{Signature, TensorSpec};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
+use super::promise::Promise;
 use crate::address::NodeAddress;
 use crate::config::Config;
 use crate::control::{self, NameTrip, RETRY_PAUSE};
@@ -35,31 +37,74 @@ pub(crate) struct Server {
     client: GrpcInferenceServiceClient<Channel>,
     timeout: Duration,
     tls: bool,
+    /// What to do about a model that is not ready.
+    advice: &'static str,
     sockets: Arc<Sockets>,
+    /// It has answered a call: whatever comes later, it speaks the protocol.
+    has_answered: Arc<AtomicBool>,
+    /// What it said of the model's outputs when it described itself.
+    promise: Arc<OnceLock<Arc<Promise>>>,
 }
 
 impl Server {
-    /// Connects, and waits until the server has its model ready; not longer than `wait_ready` says.
-    pub(crate) async fn connect(
+    /// Connects, and waits until the server has its model ready and says its name; not longer than `wait_ready` says.
+    pub(crate) async fn reach(
         address: NodeAddress,
         name: String,
         model: String,
         config: &Config,
-    ) -> Result<Server, ConnectError> {
+    ) -> Result<(Server, String), ConnectError> {
         let deadline = Instant::now() + config.wait_ready;
-        let (channel, sockets) = control::connect(&address, config, deadline).await?;
-        let client = GrpcInferenceServiceClient::new(channel);
-        let (timeout, tls) = (config.call_timeout, config.tls.is_some());
-        let server = Server { address, name, model, client, timeout, tls, sockets };
+        let mut server = Server::connect(&address, &name, &model, config, deadline).await?;
         loop {
-            match server.check().await {
-                Err(ConnectError::NotReady { .. }) if Instant::now() < deadline => {
+            match server.ready_name().await {
+                Ok(name) => return Ok((server, name)),
+                Err(error) if !error.may_pass() || Instant::now() >= deadline => return Err(error),
+                Err(error) => {
+                    tracing::debug!("not there yet: {error}");
                     tokio::time::sleep(RETRY_PAUSE).await;
+                    // A connection that nothing comes of is not waited for.
+                    if !matches!(error, ConnectError::NotReady { .. }) {
+                        server = Server::connect(&address, &name, &model, config, deadline).await?;
+                    }
                 }
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(server),
             }
         }
+    }
+
+    async fn connect(
+        address: &NodeAddress,
+        name: &str,
+        model: &str,
+        config: &Config,
+        deadline: Instant,
+    ) -> Result<Server, ConnectError> {
+        let (channel, sockets) = control::connect(address, config, deadline).await?;
+        Ok(Server {
+            address: address.clone(),
+            name: name.to_owned(),
+            model: model.to_owned(),
+            client: GrpcInferenceServiceClient::new(channel),
+            timeout: config.call_timeout,
+            tls: config.tls.is_some(),
+            advice: match config.wait_ready.is_zero() {
+                true => "--model names another, --wait-ready waits for it",
+                false => "--wait-ready has run out; --model names another",
+            },
+            sockets,
+            has_answered: Arc::default(),
+            promise: Arc::default(),
+        })
+    }
+
+    async fn ready_name(&self) -> Result<String, ConnectError> {
+        self.check().await?;
+        self.name_or_error().await
+    }
+
+    /// What answers are held against; nothing before the server has described itself.
+    pub(crate) fn promise(&self) -> Arc<Promise> {
+        self.promise.get().cloned().unwrap_or_default()
     }
 
     /// The server and the model are ready.
@@ -94,7 +139,7 @@ impl Server {
 
     fn not_ready(&self, reason: String) -> ConnectError {
         let (address, name, model) = (self.address.clone(), self.name.clone(), self.model.clone());
-        ConnectError::NotReady { address, name, model, reason }
+        ConnectError::NotReady { address, name, model, reason, advice: self.advice }
     }
 
     /// One timed round trip. The name is the caller's: servers have none of their own.
@@ -105,7 +150,7 @@ impl Server {
         NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
     }
 
-    pub(crate) async fn name_or_error(&self) -> Result<String, ConnectError> {
+    async fn name_or_error(&self) -> Result<String, ConnectError> {
         self.metadata().await.map(|_| self.name.clone())
     }
 
@@ -123,6 +168,7 @@ impl Server {
         let mut client = self.client.clone();
         let model = self.call("ModelMetadata", client.model_metadata(self.metadata_request())).await?;
         let ModelMetadataResponse { platform, inputs, outputs, .. } = model;
+        let _ = self.promise.set(Arc::new(Promise::new(&outputs)));
         let (kind, platform) = (printable(&server.name), printable(&platform));
         Ok(NodeDescription {
             address: self.address.clone(),
@@ -133,7 +179,7 @@ impl Server {
             model: self.model.clone(),
             model_sha256: String::new(),
             inputs: self.signature(&inputs)?,
-            // What answers state of themselves is what they are held against; texts have no type here.
+            // For people: answers are held against the promise. Texts have no type here.
             outputs: self.signature(&outputs).unwrap_or_default(),
             codecs: Vec::new(),
         })
@@ -199,7 +245,10 @@ impl Server {
         answer: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<Result<T, Status>, ConnectError> {
         match tokio::time::timeout(self.timeout, answer).await {
-            Ok(answer) => Ok(answer.map(Response::into_inner)),
+            Ok(answer) => {
+                self.has_answered.fetch_or(answer.is_ok(), Relaxed);
+                Ok(answer.map(Response::into_inner))
+            }
             Err(_) => Err(ConnectError::Timeout { address: self.address.clone(), call, timeout: self.timeout }),
         }
     }
@@ -209,17 +258,53 @@ impl Server {
         match status.code() {
             Code::Unimplemented => ConnectError::NotKserve { address, call, reason: printable(status.message()) },
             Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
-                let reason = explain_status(status);
-                let perhaps = match self.tls {
-                    true => "perhaps it asks clients for a certificate (--tls-cert and --tls-key)",
-                    false => "perhaps it speaks TLS (--tls-ca)",
-                };
-                let reason = format!("{call}: {reason}; is that its port for gRPC? If it is, {perhaps}");
-                ConnectError::Unreachable { address, reason }
+                let reason = format!("{call}: {}", explain_status(status));
+                let guess = if self.has_answered.load(Relaxed) { "" } else { guess(self.tls) };
+                ConnectError::Unreachable { address, reason: format!("{reason}{guess}") }
             }
             code => {
                 ConnectError::Refused { address, call, reason: printable(&format!("{code:?}: {}", status.message())) }
             }
         }
+    }
+}
+
+/// What may be wrong with a server that hangs up before it has answered anything.
+fn guess(tls: bool) -> &'static str {
+    match tls {
+        true => {
+            "; is that its port for gRPC? If it is, perhaps it asks clients for a certificate (--tls-cert and --tls-key)"
+        }
+        false => "; is that its port for gRPC? If it is, perhaps it speaks TLS (--tls-ca)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::transport::Endpoint;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_guessed_of_a_server_that_has_answered() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let server = Server {
+            address: "127.0.0.1:1".parse().unwrap(),
+            name: "a".to_owned(),
+            model: "m".to_owned(),
+            client: GrpcInferenceServiceClient::new(Endpoint::from_static("http://127.0.0.1:1").connect_lazy()),
+            timeout: Duration::from_secs(1),
+            tls: false,
+            advice: "",
+            sockets: Arc::default(),
+            has_answered: Arc::default(),
+            promise: Arc::default(),
+        };
+        let lost = || server.refused("ServerLive", &Status::unavailable("gone")).to_string();
+        assert!(lost().contains("--tls-ca"), "{}", lost());
+        let answer = async { Ok::<_, Status>(Response::new(())) };
+        runtime.block_on(server.status("ServerLive", answer)).unwrap().unwrap();
+        assert!(lost().ends_with("ServerLive: gone"), "{}", lost());
     }
 }

@@ -19,6 +19,7 @@ use super::answer;
 use super::call::{End, Ended};
 use super::frame::{self, Frames, ID_BYTES};
 use super::link::{Dialler, Link, Readiness};
+use super::promise::Promise;
 use crate::lane::Taken;
 use crate::shared::Shared;
 use crate::stream::deliver;
@@ -38,6 +39,8 @@ type Dialling = Pin<Box<dyn Future<Output = Result<Link, NodeFailure>> + Send>>;
 pub(super) struct Session {
     shared: Arc<Shared>,
     dialler: Dialler,
+    /// What answers are held against.
+    promise: Arc<Promise>,
     /// What each call begins with.
     head: Request<()>,
     frames: Frames,
@@ -52,10 +55,17 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(shared: Arc<Shared>, dialler: Dialler, head: Request<()>, link: Link) -> Session {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        dialler: Dialler,
+        promise: Arc<Promise>,
+        head: Request<()>,
+        link: Link,
+    ) -> Session {
         Session {
             shared,
             dialler,
+            promise,
             head,
             frames: Frames::default(),
             link: Some(link),
@@ -127,7 +137,7 @@ impl Session {
         let (outcome, message_bytes) = match end {
             End::Answer(message) => {
                 let bytes = message.len() as u64;
-                (outcome(message, wire_id), bytes)
+                (outcome(message, wire_id, &self.promise), bytes)
             }
             End::Refused(reason) => (Outcome::Failed(Failure::Refused(reason)), 0),
             End::Unusable(reason) => (Outcome::Failed(Failure::Unusable(reason)), 0),
@@ -220,7 +230,7 @@ impl Session {
 }
 
 /// What the message makes of its sample.
-fn outcome(message: Bytes, wire_id: u64) -> Outcome {
+fn outcome(message: Bytes, wire_id: u64, promise: &Promise) -> Outcome {
     let unusable = |reason: String| Outcome::Failed(Failure::Unusable(printable(&reason)));
     let response = match ModelInferResponse::decode(message) {
         Ok(response) => response,
@@ -230,7 +240,7 @@ fn outcome(message: Bytes, wire_id: u64) -> Outcome {
     if !response.id.is_empty() && response.id.as_bytes() != frame::digits(wire_id) {
         return unusable("its answer has the id of another call".to_owned());
     }
-    match answer::outputs(response) {
+    match answer::outputs(response, promise) {
         Ok(data) => Outcome::Done(Answer { data, n_tokens: 0, stages: Stages::default() }),
         Err(reason) => unusable(reason),
     }

@@ -48,11 +48,18 @@ struct Node {
 impl Peer {
     /// Starts it on a free port.
     pub(crate) fn start(can_be_probed: bool) -> Peer {
+        Peer::start_after(can_be_probed, 0)
+    }
+
+    /// The same; so many connections are accepted and told nothing before.
+    pub(crate) fn start_after(can_be_probed: bool, silent: usize) -> Peer {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heard = Arc::<Mutex<Heard>>::default();
         let node = Node { can_be_probed, heard: Arc::clone(&heard) };
         std::thread::spawn(move || {
+            let ignored: Vec<_> = (0..silent).map(|_| listener.accept().unwrap()).collect();
+            drop(ignored);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 listener.set_nonblocking(true).unwrap();

@@ -121,7 +121,8 @@ pub(crate) struct RunArgs {
     /// the same flag.
     #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL")]
     pub(crate) busy_poll: bool,
-    /// A sample without an answer after this long has failed.
+    /// A sample without an answer this long after it was sent has failed. The clock starts when it is sent, not when
+    /// it is due.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
     pub(crate) response_timeout: Duration,
     /// Server: schedule lag (p99) beyond which the LoadGen node is what was measured, and the result INVALID; the

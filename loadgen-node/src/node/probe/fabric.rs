@@ -36,6 +36,8 @@ pub(crate) struct Rtt {
 pub(crate) struct Flood {
     /// Payload, each way it went; none when too little came to say.
     pub(crate) bits_per_s: Option<f64>,
+    /// It is none because as many bytes as allowed came through before there was time to measure.
+    pub(crate) is_cut: bool,
     /// Round trips of 64 bytes meanwhile; none when there was no time for any.
     pub(crate) loaded: Option<Percentiles>,
 }
@@ -49,6 +51,8 @@ pub(crate) struct Goodput {
     pub(crate) down: Option<f64>,
     /// Both at once, added up.
     pub(crate) both: Option<f64>,
+    /// What is none of these was stopped by --max-bytes.
+    pub(crate) is_cut: bool,
 }
 
 /// What was found out about one node; what could not be measured any more is missing.
@@ -85,6 +89,9 @@ impl Percentiles {
     }
 }
 
+/// Why a goodput is none.
+const CUT: &str = "stopped by --max-bytes before there was enough to measure";
+
 impl Goodput {
     fn json(&self) -> Value {
         let gbit = |bits: Option<f64>| bits.map(gbit_s);
@@ -110,6 +117,7 @@ impl Fabric {
                 "address": node.address,
                 "rtt_ns": rtt.collect::<Vec<_>>(),
                 "goodput_gbit_s": node.goodput.json(),
+                "goodput_reason": node.goodput.is_cut.then_some(CUT),
                 "loaded_rtt_ns": loaded,
             })
         });
@@ -141,6 +149,9 @@ impl Fabric {
         }
         if self.nodes.len() > 1 {
             let _ = writeln!(text, "  {:<22}{}", "all at once", self.together.columns());
+        }
+        if self.together.is_cut || self.nodes.iter().any(|node| node.goodput.is_cut) {
+            let _ = writeln!(text, "  -: {CUT}");
         }
         text
     }
@@ -198,5 +209,10 @@ mod tests {
         assert_eq!(json["nodes"][0]["loaded_rtt_ns"], Value::Null);
         assert_eq!(json["nodes"][0]["goodput_gbit_s"], json!({ "up": null, "down": null, "both": null }));
         assert!(fabric.text().contains('-'), "{}", fabric.text());
+        assert!(!fabric.text().contains("--max-bytes"), "nobody stopped it: {}", fabric.text());
+        let mut cut = fabric;
+        cut.nodes[0].goodput.is_cut = true;
+        assert!(cut.text().contains("stopped by --max-bytes"), "{}", cut.text());
+        assert_eq!(cut.json()["nodes"][0]["goodput_reason"], CUT);
     }
 }

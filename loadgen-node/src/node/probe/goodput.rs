@@ -71,44 +71,48 @@ const LEAST_SPAN: f64 = 0.5;
 /// Arrivals at moments of their own that are too few to say anything.
 const TOO_FEW: u64 = 8;
 
+/// A measurement that ended before its time has to have taken this long.
+const LEAST_TIME: Duration = Duration::from_millis(200);
+
 /// Bytes over time, without the warm-up: from the first arrival after it to the last.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    warm_at: Instant,
-    least_span: Duration,
-    arrivals: u64,
-    first: Option<Instant>,
-    last: Instant,
-    bytes: u64,
+    begun: Instant,
+    duration: Duration,
+    arrivals: Vec<(Instant, u64)>,
 }
 
 impl Meter {
-    /// Of a measurement that begins now and takes so long.
+    /// Of a measurement that begins now and is to take so long.
     pub(crate) fn new(now: Instant, duration: Duration) -> Meter {
-        let least_span = duration.mul_f64((1.0 - WARM_UP) * LEAST_SPAN);
-        Meter { warm_at: now + duration.mul_f64(WARM_UP), least_span, arrivals: 0, first: None, last: now, bytes: 0 }
+        Meter { begun: now, duration, arrivals: Vec::new() }
     }
 
     /// So much has come through.
     pub(crate) fn came(&mut self, at: Instant, bytes: u64) {
-        if at < self.warm_at {
-            return;
-        }
-        match self.first {
-            // What came by then was under way before.
-            None => self.first = Some(at),
-            Some(first) if at > first => self.bytes += bytes,
-            Some(_) => {}
-        }
-        self.arrivals += u64::from(at > self.last);
-        self.last = self.last.max(at);
+        self.arrivals.push((at, bytes));
     }
 
-    /// None when too little came to say.
-    pub(crate) fn bits_per_s(&self) -> Option<f64> {
-        let took = self.last.saturating_duration_since(self.first?);
-        let says_something = took >= self.least_span && self.arrivals > TOO_FEW && !took.is_zero();
-        says_something.then(|| self.bytes as f64 * 8.0 / took.as_secs_f64())
+    /// Of what came until now, or until the time was over. None when too little came to say.
+    pub(crate) fn bits_per_s(&self, now: Instant) -> Option<f64> {
+        let took = now.saturating_duration_since(self.begun).min(self.duration);
+        if took < self.duration.min(LEAST_TIME) {
+            return None;
+        }
+        let warm_at = self.begun + took.mul_f64(WARM_UP);
+        let mut warm = self.arrivals.iter().filter(|(at, _)| *at >= warm_at);
+        // What came by then was under way before.
+        let &(first, _) = warm.next()?;
+        let (mut last, mut arrivals, mut bytes) = (first, 1, 0);
+        for &(at, came) in warm {
+            bytes += if at > first { came } else { 0 };
+            arrivals += u64::from(at > last);
+            last = last.max(at);
+        }
+        let span = last.saturating_duration_since(first);
+        let says_something =
+            span >= took.mul_f64((1.0 - WARM_UP) * LEAST_SPAN) && arrivals > TOO_FEW && !span.is_zero();
+        says_something.then(|| bytes as f64 * 8.0 / span.as_secs_f64())
     }
 }
 
@@ -142,9 +146,8 @@ mod tests {
         let start = Instant::now();
         let mut meter = Meter::new(start, MS * 1000);
         (0..300).for_each(|ms| meter.came(start + MS * ms, 1_000_000));
-        assert_eq!(meter.bits_per_s(), None);
         (300..1000).for_each(|ms| meter.came(start + MS * ms, 12_500));
-        let rate = meter.bits_per_s().unwrap();
+        let rate = meter.bits_per_s(start + MS * 1000).unwrap();
         assert!((rate / 100e6 - 1.0).abs() < 1e-9, "{rate}");
     }
 
@@ -154,11 +157,24 @@ mod tests {
         let meter = |arrivals: &[u64]| {
             let mut meter = Meter::new(start, MS * 1000);
             arrivals.iter().for_each(|&ms| meter.came(start + MS * ms as u32, 1_000_000));
-            meter.bits_per_s()
+            meter.bits_per_s(start + MS * 1000)
         };
         assert_eq!(meter(&[400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411]), None, "a stall, then a burst");
         assert_eq!(meter(&[400, 900]), None);
         assert_eq!(meter(&[400; 100]), None);
         assert!(meter(&[310, 400, 500, 600, 700, 750, 800, 850, 900, 950]).is_some());
+    }
+
+    #[test]
+    fn what_ends_before_its_time_is_measured_until_then() {
+        let start = Instant::now();
+        let rate = |until_ms: u32| {
+            let mut meter = Meter::new(start, MS * 2000);
+            (0..until_ms).for_each(|ms| meter.came(start + MS * ms, 1_000_000));
+            meter.bits_per_s(start + MS * until_ms)
+        };
+        let early = rate(300).unwrap();
+        assert!((early / 8e9 - 1.0).abs() < 1e-9, "{early}");
+        assert_eq!(rate(100), None, "too short to say");
     }
 }

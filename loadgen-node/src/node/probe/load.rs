@@ -117,12 +117,16 @@ impl Load {
         let (mut meter, mut trips) = (Meter::new(start, time), Vec::new());
         let (trip_payload, mut trip_under_way) = (self.payloads(ASKING_BYTES, 8)[0].clone(), false);
         let mut carried = 0;
+        let mut over_at = None;
         let first = nodes[0].0;
         loop {
             let now = Instant::now();
             let is_over = now.saturating_duration_since(start) >= time || carried >= max_bytes;
-            if is_over && tickets.is_empty() {
-                break;
+            if is_over {
+                over_at.get_or_insert(now);
+                if tickets.is_empty() {
+                    break;
+                }
             }
             if !is_over {
                 for (number, flow) in flows.iter_mut().enumerate() {
@@ -152,7 +156,8 @@ impl Load {
             }
         }
         let loaded = (!trips.is_empty()).then(|| Percentiles::of(&mut trips));
-        Ok(Flood { bits_per_s: meter.bits_per_s(), loaded })
+        let bits_per_s = meter.bits_per_s(over_at.unwrap_or(start));
+        Ok(Flood { bits_per_s, is_cut: bits_per_s.is_none() && carried >= max_bytes, loaded })
     }
 
     /// Sends to a node what its window allows.

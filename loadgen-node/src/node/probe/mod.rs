@@ -135,10 +135,14 @@ fn flood(
         steps.next(&format!("{who}: goodput {way}"));
         load.flood(nodes, direction, limits.duration, limits.max_bytes)
     };
-    goodput.up = one(Direction::Up, "up")?.bits_per_s;
-    goodput.down = one(Direction::Down, "down")?.bits_per_s;
+    for (direction, way, of) in [(Direction::Up, "up", &mut goodput.up), (Direction::Down, "down", &mut goodput.down)] {
+        let flood = one(direction, way)?;
+        *of = flood.bits_per_s;
+        goodput.is_cut |= flood.is_cut;
+    }
     let both = one(Direction::Both, "both ways")?;
     goodput.both = both.bits_per_s.map(|each_way| each_way * 2.0);
+    goodput.is_cut |= both.is_cut;
     *loaded = both.loaded;
     Ok(())
 }
