@@ -50,6 +50,11 @@ pub fn from_folder(folder: &Path) -> Result<Dataset, DatasetError> {
     build(folder, &images, &labels)
 }
 
+/// Whether a folder is meant to have these files.
+pub(crate) fn is_folder_of_some(folder: &Path) -> bool {
+    [IMAGES, LABELS, sums::SUMS_FILE].iter().any(|name| folder.join(name).exists())
+}
+
 /// Whether a folder has these files.
 pub(crate) fn is_folder(folder: &Path) -> bool {
     folder.join(IMAGES).exists() && folder.join(LABELS).exists()

@@ -19,6 +19,7 @@ pub mod benchmark;
 pub mod dataset;
 pub mod digits;
 pub mod kserve;
+pub mod memory;
 mod npy;
 mod parallel;
 pub mod source;
