@@ -67,7 +67,7 @@ fn check_embedded(name: &str, content: &[u8]) -> Result<(), DatasetError> {
 
 fn build(folder: &Path, images: &[u8], labels: &[u8]) -> Result<Dataset, DatasetError> {
     let content = |file: &str, reason: String| DatasetError::Content { file: folder.join(file), reason };
-    let images = npy::samples(images).map_err(|reason| content(IMAGES, reason))?;
+    let images = npy::samples(images.to_vec()).map_err(|reason| content(IMAGES, reason))?;
     let labels = npy::labels(labels).map_err(|reason| content(LABELS, reason))?;
     if labels.len() != images.count {
         let reason = format!("{} labels for {} images", labels.len(), images.count);

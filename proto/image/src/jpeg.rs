@@ -52,7 +52,9 @@ impl Pixels {
 }
 
 /// Decodes a JPEG file: baseline or progressive; RGB or YCbCr, greyscale (each value three times), CMYK and YCCK (as
-/// Adobe writes them, inverted; multiplied with the black). Damage is an error, never a grey area.
+/// Adobe writes them, inverted; multiplied with the black). Data that end
+/// before the last pixel are an error, not a grey area; damage in the middle of a file is one as far as it can be told:
+/// where a scan of a progressive file or what is between two restart markers has ended early, it may look whole.
 ///
 /// # Errors
 /// See [`ImageError`]. Takes any bytes.

@@ -195,13 +195,7 @@ impl Target {
     }
 
     /// The first `most` classes that an answer names, the likeliest first.
-    fn likeliest(
-        &self,
-        index: usize,
-        answer: &[u8],
-        most: usize,
-        rows: Option<Rows>,
-    ) -> Result<Vec<i64>, ScoreError> {
+    fn likeliest(&self, index: usize, answer: &[u8], most: usize, rows: Option<Rows>) -> Result<Vec<i64>, ScoreError> {
         let classes = match rows {
             Some(rows) => rows.classes(answer, most, self.classes),
             None => rows::guessed(answer, most, self.classes),

@@ -74,8 +74,9 @@ fn texts_by_hand() {
 #[test]
 fn what_cannot_be_scored_is_said() {
     let answer = row(&[0.0, 1.0]);
-    let one =
-        |index, bytes: &[u8]| target(Metric::Top1, Some(2)).score([(index, bytes)].into_iter(), &classes(&[1, 1]), None);
+    let one = |index, bytes: &[u8]| {
+        target(Metric::Top1, Some(2)).score([(index, bytes)].into_iter(), &classes(&[1, 1]), None)
+    };
     assert_eq!(one(2, &answer), Err(ScoreError::NoSample { index: 2, count: 2 }));
     assert!(one(0, &answer[..7]).unwrap_err().to_string().contains("7 bytes: not a row of 2 f32"));
     assert_eq!(one(0, &answer), Err(ScoreError::Missing { index: 1, answered: 1, count: 2 }));

@@ -166,7 +166,8 @@ fn counts_beyond_what_is_there_take_no_memory() {
     let (_guard, path) = folder();
     fs::write(path.join("a.bin"), [0; 4]).unwrap();
     fs::write(path.join("labels.txt"), "1\n").unwrap();
-    for (samples, part) in [("9223372036854775807", "at most"), ("100000000000", "at most"), ("4000000000", "4 bytes")] {
+    for (samples, part) in [("9223372036854775807", "at most"), ("100000000000", "at most"), ("4000000000", "4 bytes")]
+    {
         let text = format!("schema=1\nsamples={samples}\n[[tensors]]\ndtype='u8'\ndims=[1]\nfile='a.bin'\n");
         fs::write(path.join("dataset.toml"), text).unwrap();
         let told = fault("synthetic", &path);
@@ -180,7 +181,9 @@ fn what_is_asked_of_the_wrong_data_is_said() {
     let file = path.join("a.npy");
     fs::write(&file, npy("|u1", "False", "(2, 3)", &[0; 6])).unwrap();
     let options = OpenOptions { preprocess: Some("imagenet-caffe".parse().unwrap()), ..OpenOptions::default() };
-    for (benchmark, dataset) in [("synthetic", file.to_str()), ("synthetic", Some("synthetic:u8[3]x4")), ("digits", None)] {
+    for (benchmark, dataset) in
+        [("synthetic", file.to_str()), ("synthetic", Some("synthetic:u8[3]x4")), ("digits", None)]
+    {
         let told = Benchmark::find(benchmark).unwrap().open_with(dataset, &options).unwrap_err().to_string();
         assert!(told.contains("--preprocess") && told.contains("val_map.txt"), "{told}");
     }
