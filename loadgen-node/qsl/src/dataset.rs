@@ -27,7 +27,11 @@ pub struct Dataset {
     /// By sample index; empty where not loaded.
     samples: Vec<Encoded>,
     loaded: Loaded,
+    note: Option<String>,
 }
+
+/// What a dataset keeps for each of its samples, loaded or not, beside their bytes.
+pub const SLOT_BYTES: u64 = size_of::<Encoded>() as u64;
 
 /// One sample as it is sent.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +65,16 @@ impl Loaded {
 impl Dataset {
     pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Vec<Option<Truth>>>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
-        Dataset { name, source, truths, performance_count: None, kserve: None, codec, samples, loaded }
+        Dataset { name, source, truths, performance_count: None, kserve: None, codec, samples, loaded, note: None }
+    }
+
+    pub(crate) fn with_note(self, note: String) -> Dataset {
+        Dataset { note: Some(note), ..self }
+    }
+
+    /// What was taken for what, where a file could be read in several ways.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// What it is called in results.

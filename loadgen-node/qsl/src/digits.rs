@@ -50,6 +50,11 @@ pub fn from_folder(folder: &Path) -> Result<Dataset, DatasetError> {
     build(folder, &images, &labels)
 }
 
+/// Whether a folder is meant to have these files.
+pub(crate) fn is_folder_of_some(folder: &Path) -> bool {
+    [IMAGES, LABELS, sums::SUMS_FILE].iter().any(|name| folder.join(name).exists())
+}
+
 /// Whether a folder has these files.
 pub(crate) fn is_folder(folder: &Path) -> bool {
     folder.join(IMAGES).exists() && folder.join(LABELS).exists()
@@ -62,7 +67,7 @@ fn check_embedded(name: &str, content: &[u8]) -> Result<(), DatasetError> {
 
 fn build(folder: &Path, images: &[u8], labels: &[u8]) -> Result<Dataset, DatasetError> {
     let content = |file: &str, reason: String| DatasetError::Content { file: folder.join(file), reason };
-    let images = npy::samples(images).map_err(|reason| content(IMAGES, reason))?;
+    let images = npy::samples(images.to_vec()).map_err(|reason| content(IMAGES, reason))?;
     let labels = npy::labels(labels).map_err(|reason| content(LABELS, reason))?;
     if labels.len() != images.count {
         let reason = format!("{} labels for {} images", labels.len(), images.count);

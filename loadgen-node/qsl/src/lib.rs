@@ -8,7 +8,8 @@
 //! - [`synthetic`]: samples of any shape, for measuring fabrics;
 //! - [`source`]: files and folders of users: images, arrays, token ids, prompts, raw tensors;
 //! - [`advice`]: what each codec would gain on a dataset;
-//! - [`accuracy`]: answers against labels.
+//! - [`accuracy`]: answers against labels;
+//! - [`memory`]: how much of it there is.
 //!
 //! A leaf beside the wire contract: it knows neither network nor scenario, only rules about them.
 
@@ -19,6 +20,7 @@ pub mod benchmark;
 pub mod dataset;
 pub mod digits;
 pub mod kserve;
+pub mod memory;
 mod npy;
 mod parallel;
 pub mod source;

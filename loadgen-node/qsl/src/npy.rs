@@ -1,19 +1,22 @@
 //! Arrays from `.npy` files, as blocks of samples.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use npyz::{Order, TypeStr};
 
-use crate::source::Array;
+use crate::source::{Array, MAX_COUNT};
 
 /// Samples along the first axis.
 ///
 /// # Errors
 /// A text that says what the file has and what is taken instead.
-pub(crate) fn samples(file: &[u8]) -> Result<Array, String> {
-    let header = Header::read(file, file.len() as u64)?;
+pub(crate) fn samples(file: impl Into<Bytes>) -> Result<Array, String> {
+    let file = file.into();
+    let header = Header::read(&file, file.len() as u64)?;
     let (count, dims) = header.samples()?;
-    let data = Bytes::copy_from_slice(&file[header.data_at as usize..]);
+    let data = file.slice(header.data_at as usize..);
     Ok(Array { dtype: header.dtype, dims, count, data })
 }
 
@@ -61,9 +64,7 @@ impl Header {
     /// # Errors
     /// As for [`samples`].
     pub(crate) fn read(start: &[u8], file_bytes: u64) -> Result<Header, String> {
-        if !has_countable_shape(start) {
-            return Err("the sizes in the header multiply to more than 64 bits hold".to_owned());
-        }
+        check_header(start)?;
         let mut rest = start;
         let header = npyz::NpyHeader::from_reader(&mut rest).map_err(|error| format!("not a .npy file: {error}"))?;
         let npyz::DType::Plain(type_str) = header.dtype() else {
@@ -95,6 +96,12 @@ impl Header {
         if count == 0 {
             return Err("the array holds no samples".to_owned());
         }
+        if self.shape.contains(&0) {
+            return Err(format!("the array {:?} has samples without bytes", self.shape));
+        }
+        if count > MAX_COUNT {
+            return Err(format!("{count} samples; a dataset has {MAX_COUNT} at most"));
+        }
         Ok((count, dims.map_err(|error| error.to_string())?))
     }
 }
@@ -105,23 +112,39 @@ fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
     Ok((header.dtype, header.shape, data))
 }
 
-/// Where the header says its shape, in all files of numpy.
-const SHAPE_WITHIN: usize = 4_096;
+/// What numpy writes, and nothing else: the parser takes more (sizes in hexadecimal, a shape given twice), and
+/// multiplies sizes without a check.
+fn check_header(start: &[u8]) -> Result<(), String> {
+    let Some(text) = header_text(start) else { return Err("not a .npy file: its header is cut or none".to_owned()) };
+    let is_nested = text.contains('[') || text.matches('{').count() != 1 || text.matches('(').count() > 1;
+    if is_nested {
+        return Err("the array has structured elements; plain numbers are taken".to_owned());
+    }
+    if text.contains('\\') || text.matches("shape").count() != 1 {
+        return Err("not a .npy file: its header does not say its shape once".to_owned());
+    }
+    let after = text.split_once("shape").map_or("", |(_, after)| after.trim_start_matches(['\'', '"']).trim_start());
+    let sizes = after.strip_prefix(':').and_then(|after| after.trim_start().strip_prefix('(')?.split_once(')'));
+    let (sizes, _) = sizes.ok_or("not a .npy file: the shape in its header is no tuple")?;
+    let sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
+    let product = sizes.into_iter().try_fold(1u64, |product, size| {
+        if !size.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(format!("the size {size} in the header is no decimal number"));
+        }
+        let product = size.parse().ok().and_then(|size| product.checked_mul(size));
+        product.ok_or_else(|| "the sizes in the header multiply to more than 64 bits hold".to_owned())
+    });
+    product.map(|_| ())
+}
 
-/// Whether the product of the sizes fits 64 bits. Looked at here because the parser multiplies without a check.
-fn has_countable_shape(file: &[u8]) -> bool {
-    let header = String::from_utf8_lossy(&file[..file.len().min(SHAPE_WITHIN)]);
-    let sizes = header.split_once("shape").and_then(|(_, rest)| rest.split_once('(')?.1.split_once(')'));
-    let Some((sizes, _)) = sizes else { return true };
-    let mut sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
-    // Anything else than a number is for the parser to refuse, except numbers that are too long.
-    let digits = |size: &str| size.bytes().all(|byte| byte.is_ascii_digit());
-    let count = |product: u64, size: &str| match size.parse::<u64>() {
-        Ok(size) => product.checked_mul(size),
-        Err(_) if digits(size) => None,
-        Err(_) => Some(product),
+/// The text of a header, as long as it says it is.
+fn header_text(start: &[u8]) -> Option<Cow<'_, str>> {
+    let (len, rest) = match start.strip_prefix(b"\x93NUMPY")? {
+        [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
+        [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
+        _ => return None,
     };
-    sizes.try_fold(1, count).is_some()
+    rest.get(..len).map(String::from_utf8_lossy)
 }
 
 /// numpy writes `<f4`, `|u1`, ...: byte order, kind, size.
@@ -159,11 +182,29 @@ mod tests {
     #[test]
     fn sizes_beyond_any_file_are_an_error() {
         for shape in ["(4294967296, 4294967296)", "(3, 18446744073709551615)", "(99999999999999999999999,)"] {
-            let told = samples(&file(shape)).unwrap_err();
+            let told = samples(file(shape)).unwrap_err();
             assert!(told.contains("64 bits"), "{told}");
         }
-        let told = samples(&file("(4294967295, 4294967295)")).unwrap_err();
+        let told = samples(file("(4294967295, 4294967295)")).unwrap_err();
         assert!(told.contains("does not have the 0 bytes"), "{told}");
+    }
+
+    #[test]
+    fn headers_that_numpy_does_not_write_are_refused() {
+        for (shape, part) in [
+            ("(0x4,)", "0x4"),
+            ("(0x100000000, 0x100000000)", "0x100000000"),
+            ("(4294967296, 4_294967296)", "4_294967296"),
+            ("(1,), 'shape': (4294967296, 4294967296)", "its shape once|structured"),
+            ("(1,), 'sh\\x61pe': 4", "its shape once"),
+            ("4", "no tuple"),
+            ("(-1,)", "-1"),
+            ("(9000000000000000000, 0)", "without bytes"),
+        ] {
+            let told = samples(file(shape)).unwrap_err();
+            assert!(part.split('|').any(|part| told.contains(part)), "{shape}: {told}");
+        }
+        assert!(samples(file("(1,)")[..20].to_vec()).unwrap_err().contains("cut"));
     }
 
     #[test]
@@ -178,15 +219,15 @@ mod tests {
             ("|u1", ">i4", ">i4"),
             ("|u1", "<f8", "does not have the 96 bytes"),
         ] {
-            let told = samples(&with(from, to)).unwrap_err();
+            let told = samples(with(from, to)).unwrap_err();
             assert!(told.contains(part), "{to}: {told}");
         }
-        assert!(samples(b"hello").unwrap_err().contains("not a .npy file"));
+        assert!(samples(&b"hello"[..]).unwrap_err().contains("not a .npy file"));
     }
 
     #[test]
     fn ordinary_sizes_are_read() {
         let with_data = [file("(2, 3)"), vec![7; 6]].concat();
-        assert_eq!(samples(&with_data).map(|array| (array.count, array.dims)), Ok((2, vec![3])));
+        assert_eq!(samples(with_data).map(|array| (array.count, array.dims)), Ok((2, vec![3])));
     }
 }

@@ -7,7 +7,7 @@
 //! | folder with `val_map.txt` | JPEGs, decoded and preprocessed (or as they are, with codec `original`) | in `val_map.txt` |
 //! | `FILE.npy` | an array; the first axis counts samples | beside it |
 //! | folder of `.npy` files | a file each, in the order of their names | in the folder |
-//! | `FILE.npz` | several inputs each: named arrays of equal first axis | array `labels`, or beside it |
+//! | `FILE.npz` | several inputs each: named arrays of equal first axis | array `labels` or `label`, or beside it |
 //! | `FILE.jsonl` | JSON lines: token ids or prompts | in the lines |
 //! | `FILE.toml`, or folder with `dataset.toml` | raw tensors, see [`Manifest`](self) below | as it says |
 //!
@@ -53,6 +53,8 @@ mod lines;
 mod manifest;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use images::MAP as IMAGES;
 
 /// Gives the tensors of samples. Several threads ask it at once.
 pub(crate) trait Source: std::fmt::Debug + Send + Sync {
@@ -130,7 +132,12 @@ pub struct OpenOptions {
     pub preprocess: Option<Preprocess>,
     /// Images are sent as they are: nothing is done to them here.
     pub original: bool,
+    /// Only labels are wanted, so that files of samples may be missing.
+    pub labels_only: bool,
 }
+
+/// Samples at most: an index has 32 bits.
+pub(crate) const MAX_COUNT: usize = u32::MAX as usize;
 
 /// Opens what `path` is.
 pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {

@@ -21,6 +21,16 @@ pub enum SumError {
         /// The operating system's answer.
         source: io::Error,
     },
+    /// The list of sums is none.
+    #[error("{list}: line {line}: {reason}")]
+    List {
+        /// The list.
+        list: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+    },
     /// The list of sums does not name it.
     #[error("{list} has no sum for {name}")]
     NotListed {
@@ -72,7 +82,7 @@ impl Sums {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(SumError::Read { file: list, source }),
         };
-        let by_name = text.lines().filter_map(entry).map(|(name, sum)| (name.to_owned(), sum)).collect();
+        let by_name = parse(&text, &list)?;
         Ok(Some(Sums { folder: folder.to_owned(), by_name }))
     }
 
@@ -112,17 +122,30 @@ fn hex(sum: &[u8]) -> String {
     sum.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Sums by names. Empty lines are none of the list.
+fn parse(text: &str, list: &Path) -> Result<HashMap<String, String>, SumError> {
+    let mut by_name = HashMap::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |reason: String| SumError::List { list: list.to_owned(), line: number + 1, reason };
+        let (name, sum) = entry(line).ok_or_else(|| wrong(format!("'{line}' is not 'SHA-256  NAME'")))?;
+        if let Some(other) = by_name.insert(name.to_owned(), sum.clone()).filter(|other| *other != sum) {
+            return Err(wrong(format!("{name} has the sum {sum}, and {other} further up")));
+        }
+    }
+    Ok(by_name)
+}
+
 /// Name and sum of one line.
 fn entry(line: &str) -> Option<(&str, String)> {
-    let (sum, name) = line.split_once(char::is_whitespace)?;
+    let (sum, name) = line.trim_start().split_once(char::is_whitespace)?;
     let name = name.trim().trim_start_matches('*');
-    Some((name.strip_prefix("./").unwrap_or(name), sum.to_ascii_lowercase()))
+    let is_sum = sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_sum && !name.is_empty()).then(|| (name.strip_prefix("./").unwrap_or(name), sum.to_ascii_lowercase()))
 }
 
 /// Checks content against a list of sums.
 pub(crate) fn check(file: &Path, name: &str, content: &[u8], list: &Path, sums: &str) -> Result<(), SumError> {
-    let mut listed = sums.lines().filter_map(entry).filter(|(listed, _)| *listed == name);
-    let expected = listed.next().map(|(_, sum)| sum);
+    let expected = parse(sums, list)?.remove(name);
     let expected = expected.ok_or_else(|| SumError::NotListed { list: list.to_owned(), name: name.to_owned() })?;
     let got = hex(&Sha256::digest(content));
     if got != expected {
@@ -156,5 +179,21 @@ mod tests {
         fs::write(path.join("a.npy"), "x").unwrap();
         sums.verify("a.npy").unwrap();
         assert!(Sums::beside(&path.join("none")).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_list_that_is_none_is_refused() {
+        let (one, other) = ("a".repeat(64), "b".repeat(64));
+        let list = |text: String| parse(&text, Path::new("SHA256SUMS")).map_err(|error| error.to_string());
+        assert_eq!(list(format!("{one}  x\n\n{one} *./x\n")).unwrap().len(), 1);
+        for (text, part) in [
+            (format!("{one}  x\ngarbage\n"), "line 2: 'garbage'"),
+            (format!("{one}\n"), "line 1"),
+            (format!("{}  x\n", &one[1..]), "line 1"),
+            (format!("{one}  x\n{other}  x\n"), "line 2: x has the sum"),
+        ] {
+            let told = list(text).unwrap_err();
+            assert!(told.contains(part) && told.contains("SHA256SUMS"), "{told}");
+        }
     }
 }

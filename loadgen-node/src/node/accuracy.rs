@@ -1,10 +1,11 @@
 //! The command `accuracy`: an accuracy log against the labels of the dataset it was made with.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::accuracy::Score;
+use lon_qsl::accuracy::{Rows, Score};
 use lon_qsl::benchmark::{Benchmark, Target};
 use lon_qsl::source::OpenOptions;
 use serde::Deserialize;
@@ -29,6 +30,27 @@ struct Made {
     benchmark_file: Option<String>,
     dataset: String,
     mode: String,
+    network: Network,
+}
+
+#[derive(Deserialize)]
+struct Network {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    /// Runs of earlier versions do not have it.
+    #[serde(default)]
+    outputs: String,
+}
+
+impl Made {
+    /// The dataset of the run, where it is a path that is still there, or one that was made up.
+    fn dataset(&self) -> Option<&str> {
+        let is_there = self.dataset.starts_with("synthetic:") || Path::new(&self.dataset).exists();
+        is_there.then_some(self.dataset.as_str())
+    }
 }
 
 /// Scores a run folder.
@@ -44,18 +66,41 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
-    let options = OpenOptions { original: true, ..OpenOptions::default() };
-    let dataset = benchmark.open_with(args.dataset.as_deref(), &options).or_exit(Exit::Usage)?;
-    let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", made.dataset));
+    let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
+    let given = args.dataset.as_deref().or_else(|| made.dataset());
+    let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
+    let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
     let truths = truths.or_exit(Exit::Usage)?;
     let answers: anyhow::Result<Vec<(usize, Vec<u8>)>> = entries.iter().map(decode).collect();
     let answers = answers.or_exit(Exit::Usage)?;
+    if let Some(index) = contradicted(&answers) {
+        let told = anyhow!("the accuracy log has two different answers to sample {index}");
+        return Err(told).or_exit(Exit::Usage);
+    }
+    let rows = agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
-    let score = target.score(answers, truths).context("the accuracy log cannot be scored");
+    let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
     let score = score.or_exit(Exit::Usage)?;
     let text = if args.json { json(score, target).to_string() } else { line(score, target) };
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
     Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
+}
+
+/// What answers are, when all nodes say the same; none: one does not say.
+pub(crate) fn agreed(mut rows: impl Iterator<Item = Option<Rows>>) -> Option<Rows> {
+    let first = rows.next()??;
+    rows.all(|other| other == Some(first)).then_some(first)
+}
+
+/// The first sample with an answer that differs from an earlier one.
+fn contradicted(answers: &[(usize, Vec<u8>)]) -> Option<usize> {
+    let mut seen: HashMap<usize, &[u8]> = HashMap::with_capacity(answers.len());
+    for (index, data) in answers {
+        if *seen.entry(*index).or_insert(data) != data.as_slice() {
+            return Some(*index);
+        }
+    }
+    None
 }
 
 /// The score for people.
@@ -97,4 +142,23 @@ fn decode(entry: &Entry) -> anyhow::Result<(usize, Vec<u8>)> {
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     let data: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
     Ok((entry.qsl_idx, data.ok_or_else(bad)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_contradicts_an_earlier_one_is_found() {
+        let answers = |all: &[(usize, u8)]| all.iter().map(|(index, byte)| (*index, vec![*byte])).collect::<Vec<_>>();
+        assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (2, 1)])), None);
+        assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (1, 3)])), Some(1));
+    }
+
+    #[test]
+    fn nodes_of_different_outputs_say_nothing() {
+        let rows = |texts: &[&str]| agreed(texts.iter().map(|text| Rows::from_text(text)));
+        assert!(rows(&["y f32[N,10]", "z f32[N,10]"]).is_some());
+        assert_eq!([rows(&["y f32[N,10]", "y i64[N,10]"]), rows(&["y f32[N,10]", ""]), rows(&[])], [None; 3]);
+    }
 }

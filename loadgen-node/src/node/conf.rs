@@ -1,8 +1,10 @@
 //! The command `conf`: what config files and flags come to, without a SUT.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, anyhow};
 use lon_qsl::Codec;
-use lon_qsl::benchmark::Benchmark;
+use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
 use super::args::{ConfArgs, TestArgs};
@@ -60,9 +62,14 @@ impl View {
         let rules = args.test.files.rules.unwrap_or_else(Rules::newest);
         let benchmark = Benchmark::named(name);
         if benchmark.is_err() && !rules.knows(name) {
-            let models = rules.models().join(", ");
-            let also = || format!("benchmarks of MLPerf are known to `conf` by settings: {models}");
-            benchmark.as_ref().map_err(Clone::clone).with_context(also).or_exit(Exit::Usage)?;
+            if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
+                return Err(error.clone()).or_exit(Exit::Usage);
+            }
+            let own = Benchmark::all().iter().map(|benchmark| benchmark.name.to_owned());
+            let known: BTreeSet<String> = own.chain(rules.models().iter().map(ToString::to_string)).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            let told = anyhow!("'{name}' is not a benchmark (known: {known}; or a file, NAME.toml)");
+            return Err(told).or_exit(Exit::Usage);
         }
         let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
         let TestArgs { mode, set, files, .. } = &args.test;

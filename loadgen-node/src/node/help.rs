@@ -22,11 +22,30 @@ SUT node. They have no names, codecs, first tokens or counters, so such runs hav
 Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
 Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.
 
-Datasets are files and folders: JPEGs with a val_map.txt, numpy's .npy and .npz, token ids or
-prompts as JSON lines (.jsonl), raw tensors with a manifest (.toml); labels lie beside them. Or
-they are made up: synthetic:DTYPE[DIMS]xCOUNT is noise, and for ratios that mean something
-synthetic:image-u8[224,224,3]xCOUNT is images, synthetic:tokens-i64[384]xCOUNT is text as token
-ids.
+Datasets (--dataset), and where their labels are:
+  a folder of JPEGs   val_map.txt: a line 'relative/path.jpg LABEL' for each
+  FILE.npy            first axis: samples; labels.txt (a whole number a line) or labels.npy
+                      (int32 or int64, one dimension) beside it
+  a folder of .npy    a file for each sample, in the order of names; labels as above
+  FILE.npz            an array for each input; array 'labels' or 'label', or as above
+  FILE.jsonl          a line {\"prompt\":\"...\"} or {\"input_ids\":[1,2]} for each; may have
+                      attention_mask, token_type_ids, max_tokens, and label (a class) or
+                      answers (a list of texts)
+  FILE.toml           raw little-endian tensors; also a folder with dataset.toml. labels, sha256
+                      are optional, and files = [..] is a file for each sample:
+                        schema = 1
+                        samples = 100
+                        labels = \"labels.txt\"
+                        [[tensors]]
+                        dtype = \"f32\"
+                        dims = [3, 224, 224]
+                        file = \"images.bin\"
+  synthetic:DTYPE[DIMS]xCOUNT                noise, without labels
+  synthetic:image-u8[224,224,3]xCOUNT        what a codec gains on images
+  synthetic:tokens-i64[384]xCOUNT            what it gains on text as token ids
+With a SHA256SUMS beside them files must be in it, and be what it says. --benchmark synthetic
+takes data of any shape; the others take what their models do; a benchmark of one's own, with
+an accuracy target, is a file (--benchmark NAME.toml).
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of

@@ -135,6 +135,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
             json!({ "end": search.end, "bracket": search.bracket, "trials": search.trials })
         }),
         "accuracy": accuracy(finished),
+        "accuracy_note": not_scored(finished),
         "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
         "saturation": finished.saturation.json(outcome, finished.tally.refused()),
@@ -174,6 +175,18 @@ fn accuracy(finished: &Finished<'_>) -> Value {
         (Some(Ok(score)), Some(target)) => super::accuracy::json(*score, target),
         _ => Value::Null,
     }
+}
+
+/// Why an accuracy run has no score; none: it has one, or is no accuracy run.
+pub(crate) fn not_scored(finished: &Finished<'_>) -> Option<String> {
+    if !finished.plan.effective().mode.has_accuracy() || finished.accuracy.is_some() {
+        return None;
+    }
+    let why = match finished.benchmark.accuracy {
+        None => format!("{} cannot be scored here", finished.benchmark.name),
+        Some(_) => "the dataset has no labels".to_owned(),
+    };
+    Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
 }
 
 pub(crate) fn latency(stats: &LatencyStats) -> Value {
@@ -216,6 +229,8 @@ fn network(finished: &Finished<'_>) -> Value {
             "engine": node.engine,
             "model": node.model,
             "model_sha256": node.model_sha256,
+            // By which answers are scored; empty: not known.
+            "outputs": node.outputs.to_string(),
             "samples": report.counts.samples_sent,
             "message_bytes": {
                 "ingress": { "loadgen": report.counts.message_bytes_out, "sut": sut.map(|sut| sut.message_bytes_in) },

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Context as _;
 use lon_qsl::Codec;
-use lon_qsl::accuracy::{Score, ScoreError};
+use lon_qsl::accuracy::{Rows, Score, ScoreError};
 use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
 
@@ -140,8 +140,8 @@ fn drive<'a>(
     });
     let names = [first_name, qdl.name()];
     let (answers, written) = log.finish();
-    let accuracy = score(&plan, benchmark, &dataset, &answers);
     let nodes = qdl.nodes().to_vec();
+    let accuracy = score(&plan, benchmark, &dataset, &answers, rows(&nodes));
     let mut finished = Finished {
         args,
         benchmark,
@@ -190,17 +190,23 @@ fn run_config(args: &RunArgs, codec: Codec, pacing: Pacing) -> RunConfig {
     config
 }
 
+/// What answers are, when all nodes say the same.
+fn rows(nodes: &[NodeDescription]) -> Option<Rows> {
+    super::accuracy::agreed(nodes.iter().map(|node| Rows::of(&node.outputs)))
+}
+
 /// Scores the accuracy phases, if there were any and the benchmark can be scored.
 fn score(
     plan: &Plan,
     benchmark: &lon_qsl::benchmark::Benchmark,
     dataset: &Dataset,
     answers: &[(usize, Vec<u8>)],
+    rows: Option<Rows>,
 ) -> Option<Result<Score, ScoreError>> {
     let (target, truths) = (benchmark.accuracy?, dataset.truths()?);
     if !plan.effective().mode.has_accuracy() {
         return None;
     }
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
-    Some(target.score(answers, truths))
+    Some(target.score(answers, truths, rows))
 }

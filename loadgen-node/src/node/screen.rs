@@ -61,6 +61,9 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     if let (Some(Ok(score)), Some(target)) = (&finished.accuracy, finished.benchmark.accuracy) {
         lines.push(("Accuracy", super::accuracy::line(*score, target)));
     }
+    if let Some(note) = result::not_scored(finished) {
+        lines.push(("Accuracy", note));
+    }
     lines.push(("Samples", samples(finished)));
     if let Some(nan) = result::nan(&finished.reports).filter(|nan| *nan > 0) {
         lines

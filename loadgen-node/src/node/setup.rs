@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::Benchmark;
-use lon_qsl::dataset::Dataset;
+use lon_qsl::dataset::{Dataset, SLOT_BYTES};
+use lon_qsl::memory;
 use lon_qsl::source::OpenOptions;
 use lon_qsl::{Codec, PART_BYTES};
 
@@ -60,6 +61,12 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     for warning in sourced.warnings() {
         tracing::warn!("{warning}");
     }
+    // The plan itself lists the samples.
+    let set = match sourced.settings().performance_sample_count_override {
+        0 => qsl.performance,
+        count => count.min(qsl.total),
+    };
+    check_available(sample_size(&dataset)?.memory_bytes.saturating_mul(set), &dataset)?;
     let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
     let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
     check_labels(&plan, benchmark, &dataset)?;
@@ -94,8 +101,13 @@ fn dataset(args: &RunArgs, benchmark: &Benchmark) -> Outcome<(Dataset, Codec)> {
 
 /// The dataset that is asked for, as it is.
 pub(crate) fn open(benchmark: &Benchmark, args: &TestArgs, codec: Codec) -> Outcome<Dataset> {
-    let options = OpenOptions { preprocess: args.preprocess.clone(), original: codec == Codec::Original };
-    benchmark.open_with(args.dataset.as_deref(), &options).or_exit(Exit::Usage)
+    let (preprocess, original) = (args.preprocess.clone(), codec == Codec::Original);
+    let options = OpenOptions { preprocess, original, ..OpenOptions::default() };
+    let dataset = benchmark.open_with(args.dataset.as_deref(), &options).or_exit(Exit::Usage)?;
+    if let Some(note) = dataset.note() {
+        tracing::info!("{note}");
+    }
+    Ok(dataset)
 }
 
 /// Samples in memory together at most: what the official library has, and what fits.
@@ -106,7 +118,7 @@ fn limit(dataset: &mut Dataset, benchmark: &Benchmark) -> Outcome<()> {
         dataset.limit_performance_count(official);
     }
     let sample_bytes = sample_size(dataset)?.memory_bytes.max(1);
-    let Some(available_bytes) = available_memory_bytes() else { return Ok(()) };
+    let Some(available_bytes) = memory::available_bytes() else { return Ok(()) };
     let (wanted, fit) = (dataset.performance_count(), available_bytes / 4 * 3 / sample_bytes);
     if fit < wanted as u64 && dataset.is_read_when_needed() {
         dataset.limit_performance_count(fit as usize);
@@ -130,8 +142,13 @@ fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcom
 
 /// A run that cannot fit is refused here, not killed in the middle.
 fn check_memory(plan: &Plan, dataset: &Dataset) -> Outcome<()> {
-    let needed_bytes = predict(plan, sample_size(dataset)?).memory_bytes;
-    match available_memory_bytes() {
+    check_available(predict(plan, sample_size(dataset)?).memory_bytes, dataset)
+}
+
+/// Whether so much and what the dataset keeps of samples that are not loaded can be had.
+fn check_available(needed_bytes: u64, dataset: &Dataset) -> Outcome<()> {
+    let needed_bytes = needed_bytes.saturating_add(SLOT_BYTES * dataset.total_count() as u64);
+    match memory::available_bytes() {
         Some(available_bytes) if needed_bytes > available_bytes => Err(anyhow!(
             "samples and records of this run need {needed_bytes} bytes of memory, {available_bytes} are available: \
              fewer samples, a shorter duration or a lower rate need less"
@@ -144,8 +161,8 @@ fn check_memory(plan: &Plan, dataset: &Dataset) -> Outcome<()> {
 /// A message's fields beside its payload, about.
 pub(crate) const MESSAGE_FIELDS_BYTES: u64 = 24;
 
-/// What holds a loaded sample's bytes.
-const HANDLE_BYTES: u64 = size_of::<bytes::Bytes>() as u64;
+/// What a loaded sample takes on the heap beside its bytes: the count of its owners, and what an allocator rounds up.
+const HANDLE_BYTES: u64 = 48;
 
 /// What one sample takes in memory and on the wire, judged by the first.
 pub(crate) fn sample_size(dataset: &Dataset) -> Outcome<SampleSize> {
@@ -153,13 +170,6 @@ pub(crate) fn sample_size(dataset: &Dataset) -> Outcome<SampleSize> {
     let messages = bytes.div_ceil(PART_BYTES as u64).max(1);
     let wire_bytes = bytes + messages * MESSAGE_FIELDS_BYTES;
     Ok(SampleSize { memory_bytes: bytes + HANDLE_BYTES, wire_bytes })
-}
-
-/// What Linux says could be had without swapping; none elsewhere.
-fn available_memory_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// All that settings are made of, as typed.

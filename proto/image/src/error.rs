@@ -11,6 +11,14 @@ pub enum ImageError {
     /// The file stops before the image does.
     #[error("the JPEG is truncated: {0} bytes, and no end of image among them")]
     Truncated(usize),
+    /// It has an end, but not all of its pixels.
+    #[error("the JPEG is cut: its data end before its {width}x{height} pixels do")]
+    Missing {
+        /// Pixels in a row.
+        width: u64,
+        /// Rows.
+        height: u64,
+    },
     /// The decoder does not take it.
     #[error("the JPEG cannot be decoded: {0}")]
     Decode(String),

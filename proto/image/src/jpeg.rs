@@ -1,5 +1,7 @@
 //! JPEG files to RGB pixels.
 
+use std::borrow::Cow;
+
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
@@ -50,27 +52,65 @@ impl Pixels {
 }
 
 /// Decodes a JPEG file: baseline or progressive; RGB or YCbCr, greyscale (each value three times), CMYK and YCCK (as
-/// Adobe writes them, inverted; multiplied with the black). Damage is an error, never a grey area.
+/// Adobe writes them, inverted; multiplied with the black). Data that end
+/// before the last pixel are an error, not a grey area; damage in the middle of a file is one as far as it can be told:
+/// where a scan of a progressive file or what is between two restart markers has ended early, it may look whole.
 ///
 /// # Errors
 /// See [`ImageError`]. Takes any bytes.
 pub fn decode_jpeg(file: &[u8]) -> Result<Pixels, ImageError> {
     looks_like_jpeg(file)?;
+    let mut decoder = decoder(file);
+    // What is cut off inside its headers is best called that.
+    decoder.decode_headers().map_err(|error| is_whole(file).err().unwrap_or_else(|| told(&error)))?;
+    let (width, height) = decoder.info().map(|info| (info.width, info.height)).unwrap_or_default();
+    // Before any memory is taken for them.
+    within_limit(u64::from(width), u64::from(height))?;
+    let scans = is_whole(file)?;
+    let padded = padded(file, &scans);
+    let decoded = self::decoder(&padded).decode();
+    // Without the padding it tells what is missing from what is damaged.
+    let rgb = decoded.map_err(|error| match self::decoder(file).decode() {
+        Ok(_) => ImageError::Missing { width: width.into(), height: height.into() },
+        Err(_) => told(&error),
+    })?;
+    Pixels::new(u32::from(width), u32::from(height), rgb)
+}
+
+fn decoder(file: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
     let options = DecoderOptions::default()
         .set_strict_mode(true)
         .set_max_width(usize::from(u16::MAX))
         .set_max_height(usize::from(u16::MAX))
         .jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(file), options);
-    let told = |error: zune_jpeg::errors::DecodeErrors| ImageError::Decode(one_line(&format!("{error:?}")));
-    // What is cut off inside its headers is best called that.
-    decoder.decode_headers().map_err(|error| is_whole(file).err().unwrap_or_else(|| told(error)))?;
-    let (width, height) = decoder.info().map(|info| (info.width, info.height)).unwrap_or_default();
-    // Before any memory is taken for them.
-    within_limit(u64::from(width), u64::from(height))?;
-    is_whole(file)?;
-    let rgb = decoder.decode().map_err(told)?;
-    Pixels::new(u32::from(width), u32::from(height), rgb)
+    JpegDecoder::new_with_options(ZCursor::new(file), options)
+}
+
+fn told(error: &zune_jpeg::errors::DecodeErrors) -> ImageError {
+    ImageError::Decode(one_line(&format!("{error:?}")))
+}
+
+/// Bytes of ones behind the data: more than what the decoder reads ahead, and than the longest code and its value.
+const PADDING_BYTES: usize = 64;
+
+/// Where the last scan is, and whether it is the only one.
+struct Scans {
+    end_at: usize,
+    has_one: bool,
+}
+
+/// The file with ones behind the data of its last scan. The decoder takes zeros where data are missing, and zeros mean
+/// something: a grey area. No code is all ones (ITU-T T.81, annex C), so that with ones in their place it fails.
+fn padded<'f>(file: &'f [u8], scans: &Scans) -> Cow<'f, [u8]> {
+    let frame = file.windows(2).find(|pair| pair[0] == 0xff && matches!(pair[1], 0xc0..=0xc2));
+    // The decoder wants the marker right behind the first scan of a progressive file. It is the only one in none that
+    // is whole, except of a single value.
+    if scans.has_one && frame == Some(&[0xff, 0xc2]) {
+        return Cow::Borrowed(file);
+    }
+    let (data, end) = file.split_at(scans.end_at);
+    let ones = [0xff, 0x00].repeat(PADDING_BYTES);
+    Cow::Owned([data, &ones, end].concat())
 }
 
 pub(crate) fn within_limit(width: u64, height: u64) -> Result<(), ImageError> {
@@ -92,12 +132,15 @@ fn looks_like_jpeg(file: &[u8]) -> Result<(), ImageError> {
     }
 }
 
-/// The decoder notices missing rows, but not always that the last one is cut off. Inside an image's data no marker can
-/// stand, so behind the last start of a scan there must be the end of an image.
-fn is_whole(file: &[u8]) -> Result<(), ImageError> {
+/// Inside an image's data no marker can stand, so behind the last start of a scan there must be the end of an image.
+fn is_whole(file: &[u8]) -> Result<Scans, ImageError> {
     let last = |marker: u8| file.windows(2).rposition(|pair| pair == [0xff, marker]);
     match (last(0xda), last(0xd9)) {
-        (Some(scan), Some(end)) if end > scan => Ok(()),
+        (Some(scan), Some(end)) if end > scan => {
+            let end = file[scan..].windows(2).position(|pair| pair == [0xff, 0xd9]).unwrap_or_default();
+            let has_one = file.windows(2).position(|pair| pair == [0xff, 0xda]) == Some(scan);
+            Ok(Scans { end_at: scan + end, has_one })
+        }
         _ => Err(ImageError::Truncated(file.len())),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - classification: see [`Metric::Top1`];
 //! - [`squad`]: texts against texts;
+//! - [`Rows`]: what a SUT says of its answers;
 //! - [`Target`]: what a score is compared with, in five significant digits.
 //!
 //! Start and end logits of a reading model (BERT's on SQuAD) are not scored here: making them a text takes the
@@ -9,7 +10,10 @@
 //! the order of the model's outputs). A SUT that answers with the text itself is scored.
 
 mod round;
+mod rows;
 pub mod squad;
+
+pub use rows::Rows;
 
 /// A way to score answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub enum Metric {
     ///
     /// An answer is a row of f32 (logits, scores), whose largest is the class, or whole numbers, of which the first is:
     /// i32 or i64, what an argmax or top-k at the SUT leaves. Of several largest the first counts, as numpy's `argmax`
-    /// has it. A row has as many f32 as there are [`Target::classes`]; where that is not known, every answer is one.
+    /// has it. A row with a NaN is wrong. Which of these it is, [`Rows`] say; where they are not known, a row has as
+    /// many f32 as there are [`Target::classes`], and where those are not known either, every answer is one.
     Top1,
     /// The same, with the label among the first five.
     Top5,
@@ -138,8 +143,8 @@ impl Target {
         round::to_five_digits(score.value) >= round::to_five_digits(self.value)
     }
 
-    /// Scores answers (sample index and bytes) against what is right. Every sample must be answered; of several answers
-    /// to one sample the first counts.
+    /// Scores answers (sample index and bytes) against what is right. `rows`: what answers are, where that is known.
+    /// Every sample must be answered; of several answers to one sample the first counts.
     ///
     /// # Errors
     /// See [`ScoreError`].
@@ -147,13 +152,14 @@ impl Target {
         &self,
         answers: impl Iterator<Item = (usize, &'a [u8])>,
         truths: &[Option<Truth>],
+        rows: Option<Rows>,
     ) -> Result<Score, ScoreError> {
         let count = truths.len();
         let mut points: Vec<Option<f64>> = vec![None; count];
         for (index, answer) in answers {
             let truth = truths.get(index).ok_or(ScoreError::NoSample { index, count })?;
             if points[index].is_none() {
-                points[index] = Some(self.points(index, answer, truth.as_ref())?);
+                points[index] = Some(self.points(index, answer, truth.as_ref(), rows)?);
             }
         }
         if let Some(index) = points.iter().position(Option::is_none) {
@@ -166,15 +172,21 @@ impl Target {
     }
 
     /// 0 to 1.
-    fn points(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<f64, ScoreError> {
+    fn points(
+        &self,
+        index: usize,
+        answer: &[u8],
+        truth: Option<&Truth>,
+        rows: Option<Rows>,
+    ) -> Result<f64, ScoreError> {
         let metric = self.metric;
         let text = || std::str::from_utf8(answer).map_err(|_| ScoreError::Text(index));
         match (metric, truth) {
             (Metric::Top1, Some(Truth::Class(label))) => {
-                Ok(f64::from(self.likeliest(index, answer, 1)?.contains(label)))
+                Ok(f64::from(self.likeliest(index, answer, 1, rows)?.contains(label)))
             }
             (Metric::Top5, Some(Truth::Class(label))) => {
-                Ok(f64::from(self.likeliest(index, answer, 5)?.contains(label)))
+                Ok(f64::from(self.likeliest(index, answer, 5, rows)?.contains(label)))
             }
             (Metric::F1, Some(Truth::Texts(texts))) => Ok(squad::f1(text()?, texts)),
             (Metric::ExactMatch, Some(Truth::Texts(texts))) => Ok(f64::from(squad::is_exact_match(text()?, texts))),
@@ -183,55 +195,21 @@ impl Target {
     }
 
     /// The first `most` classes that an answer names, the likeliest first.
-    fn likeliest(&self, index: usize, answer: &[u8], most: usize) -> Result<Vec<i64>, ScoreError> {
-        let is_row = self.classes.is_none_or(|classes| answer.len() == 4 * classes);
-        let ids = if is_row { largest(answer, most) } else { ids(answer, most) };
-        ids.ok_or_else(|| {
-            let rows = match self.classes {
-                Some(classes) => format!("{classes} f32, and not 1 to 5 i32 or i64"),
-                None => "f32".to_owned(),
+    fn likeliest(&self, index: usize, answer: &[u8], most: usize, rows: Option<Rows>) -> Result<Vec<i64>, ScoreError> {
+        let classes = match rows {
+            Some(rows) => rows.classes(answer, most, self.classes),
+            None => rows::guessed(answer, most, self.classes),
+        };
+        classes.ok_or_else(|| {
+            let rows = match (rows, self.classes) {
+                (Some(rows), Some(classes)) if rows.is_floats() => format!("{classes} f32"),
+                (Some(rows), _) => rows.to_string(),
+                (None, Some(classes)) => format!("{classes} f32, and not 1 to 5 i32 or i64"),
+                (None, None) => "f32".to_owned(),
             };
             ScoreError::Answer { index, bytes: answer.len(), rows }
         })
     }
-}
-
-/// Places of the largest f32, the largest first; of equal ones the first comes first. None when it is no row of f32.
-fn largest(answer: &[u8], most: usize) -> Option<Vec<i64>> {
-    let (values, rest) = answer.as_chunks::<4>();
-    if values.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    let value = |bytes: &[u8; 4]| {
-        let value = f32::from_le_bytes(*bytes);
-        // What is no number is behind all numbers.
-        if value.is_nan() { f32::NEG_INFINITY } else { value }
-    };
-    let mut best: Vec<(f32, i64)> = Vec::with_capacity(most + 1);
-    for (place, value) in values.iter().map(value).enumerate() {
-        let before = best.partition_point(|(other, _)| *other >= value);
-        if before < most {
-            best.insert(before, (value, place as i64));
-            best.truncate(most);
-        }
-    }
-    Some(best.into_iter().map(|(_, place)| place).collect())
-}
-
-/// Classes as whole numbers: 1 to 5 of i64, else of i32. 8 bytes are one i64, 16 are two.
-fn ids(answer: &[u8], most: usize) -> Option<Vec<i64>> {
-    let (wide, wide_rest) = answer.as_chunks::<8>();
-    let (narrow, narrow_rest) = answer.as_chunks::<4>();
-    let all: Vec<i64> = match () {
-        () if wide_rest.is_empty() && (1..=5).contains(&wide.len()) => {
-            wide.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
-        }
-        () if narrow_rest.is_empty() && (1..=5).contains(&narrow.len()) => {
-            narrow.iter().map(|bytes| i64::from(i32::from_le_bytes(*bytes))).collect()
-        }
-        () => return None,
-    };
-    Some(all.into_iter().take(most).collect())
 }
 
 #[cfg(test)]

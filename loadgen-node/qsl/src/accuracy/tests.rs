@@ -21,7 +21,7 @@ fn target(metric: Metric, classes: Option<usize>) -> Target {
 }
 
 fn score(target: Target, answers: &[Vec<u8>], truths: &[Option<Truth>]) -> Result<Score, ScoreError> {
-    target.score(answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice())), truths)
+    target.score(answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice())), truths, None)
 }
 
 #[test]
@@ -39,6 +39,14 @@ fn classes_as_numbers_by_hand() {
     let truths = classes(&[7, 8, 2, 6]);
     let top = |metric| score(target(metric, Some(1000)), &answers, &truths).unwrap().value;
     assert_eq!((top(Metric::Top1), top(Metric::Top5)), (50.0, 100.0));
+}
+
+#[test]
+fn a_row_with_a_nan_is_wrong() {
+    let answers = [row(&[f32::NAN; 3]), row(&[9.0, f32::NAN, 1.0])];
+    for metric in [Metric::Top1, Metric::Top5] {
+        assert_eq!(score(target(metric, Some(3)), &answers, &classes(&[0, 0])).unwrap().value, 0.0);
+    }
 }
 
 #[test]
@@ -66,8 +74,9 @@ fn texts_by_hand() {
 #[test]
 fn what_cannot_be_scored_is_said() {
     let answer = row(&[0.0, 1.0]);
-    let one =
-        |index, bytes: &[u8]| target(Metric::Top1, Some(2)).score([(index, bytes)].into_iter(), &classes(&[1, 1]));
+    let one = |index, bytes: &[u8]| {
+        target(Metric::Top1, Some(2)).score([(index, bytes)].into_iter(), &classes(&[1, 1]), None)
+    };
     assert_eq!(one(2, &answer), Err(ScoreError::NoSample { index: 2, count: 2 }));
     assert!(one(0, &answer[..7]).unwrap_err().to_string().contains("7 bytes: not a row of 2 f32"));
     assert_eq!(one(0, &answer), Err(ScoreError::Missing { index: 1, answered: 1, count: 2 }));

@@ -250,6 +250,15 @@ impl Benchmark {
     /// # Errors
     /// The dataset is missing, altered, or not what this benchmark takes.
     pub fn open_with(&self, dataset: Option<&str>, options: &OpenOptions) -> Result<Dataset, DatasetError> {
+        let is_images = |text: &str| Path::new(text).join(source::IMAGES).exists();
+        if let Some(steps) = options.preprocess.as_ref().filter(|_| !dataset.is_some_and(is_images)) {
+            let path = dataset.unwrap_or(self.name).into();
+            let reason = format!(
+                "--preprocess {steps} is for images, and these are none (a folder of JPEGs with {} is)",
+                source::IMAGES
+            );
+            return Err(DatasetError::Form { path, reason });
+        }
         match (self.dataset, dataset) {
             // Any shape for any benchmark: fabrics do not care, and a model that does says so.
             (_, Some(text)) if text.starts_with(synthetic::PREFIX) => synthetic::open(text),
@@ -258,7 +267,17 @@ impl Benchmark {
             (Kind::Files { example, form }, None) => {
                 Err(DatasetError::Needed(self.name, format!("PATH ({}) or --dataset {example}", form.accepted())))
             }
-            (Kind::Digits, Some(folder)) => digits::from_folder(Path::new(folder)),
+            (Kind::Digits, Some(folder)) if digits::is_folder_of_some(Path::new(folder)) => {
+                digits::from_folder(Path::new(folder))
+            }
+            (Kind::Digits, Some(path)) => {
+                let reason = format!(
+                    "benchmark {} takes a folder with images.npy, labels.npy and SHA256SUMS, or no --dataset: its own \
+                     is built in (--benchmark synthetic takes samples of any shape)",
+                    self.name
+                );
+                Err(DatasetError::Form { path: path.into(), reason })
+            }
             // The digits' own files are the one folder of arrays that is not one array a sample.
             (Kind::Synthetic { .. }, Some(path)) if digits::is_folder(Path::new(path)) => {
                 digits::from_folder(Path::new(path))
@@ -269,7 +288,7 @@ impl Benchmark {
     }
 
     fn open_files(&self, path: &Path, form: Form, options: &OpenOptions) -> Result<Dataset, DatasetError> {
-        let is_images = path.join("val_map.txt").exists();
+        let is_images = path.join(source::IMAGES).exists();
         let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
         let fits = match form {
             Form::Images => !is_lines,

@@ -4,7 +4,7 @@
 //! `.npz` is compressed, and stays in memory as a whole.
 
 use std::fs::File;
-use std::io::{Cursor, Read as _};
+use std::io::{Cursor, Read};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use super::{Array, ReadError, Source, content, labels, named, split};
 use crate::accuracy::Truth;
 use crate::benchmark::Inputs;
 use crate::dataset::{Dataset, DatasetError};
+use crate::memory;
 use crate::npy::{self, Header};
 use crate::sums::{SumError, Sums};
 
@@ -143,8 +144,8 @@ impl Source for Folder {
 #[derive(Debug)]
 struct Arrays(Vec<Array>);
 
-/// The array of a `.npz` that holds labels.
-const LABELS: &str = "labels";
+/// The array of a `.npz` that holds labels: either of these.
+const LABELS: [&str; 2] = ["labels", "label"];
 
 pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
     let (folder, name) = split(path);
@@ -164,35 +165,65 @@ pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, 
         let reason = format!("{first} has {count} samples, {other} has {}", array.count);
         return Err(content(path, reason));
     }
-    let truths = match own_labels {
+    let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+    let labelled = own_labels.as_ref().map_or("none in the file", |(name, _)| name.as_str());
+    let note = format!("{}: inputs are {}; labels: {labelled}", path.display(), names.join(", "));
+    let truths = match own_labels.map(|(_, labels)| labels) {
         Some(labels) if labels.len() != count => {
             return Err(content(path, format!("{} labels for {count} samples", labels.len())));
         }
         Some(labels) => Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect()),
         None => labels::beside(&folder, count)?,
     };
-    Ok(named(path, Arrays(arrays.into_iter().map(|(_, array)| array).collect()), truths))
+    let arrays = Arrays(arrays.into_iter().map(|(_, array)| array).collect());
+    Ok(named(path, arrays, truths).with_note(note))
 }
 
-type Unpacked = (Vec<(String, Array)>, Option<Vec<i64>>);
+type Unpacked = (Vec<(String, Array)>, Option<(String, Vec<i64>)>);
 
 /// The arrays in the order of the file, and labels.
 fn unpack(bytes: Vec<u8>) -> Result<Unpacked, String> {
     let told = |error: zip::result::ZipError| format!("not a .npz file: {error}");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(told)?;
     let (mut arrays, mut labels) = (Vec::new(), None);
+    let mut total_bytes = 0u64;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(told)?;
         let name = entry.name().map_err(told)?.trim_end_matches(".npy").to_owned();
-        let mut file = Vec::new();
-        entry.read_to_end(&mut file).map_err(|error| format!("{name}: {error}"))?;
         let told = |reason: String| format!("{name}: {reason}");
-        match name == LABELS {
-            true => labels = Some(npy::labels(&file).map_err(told)?),
-            false => arrays.push((name.clone(), npy::samples(&file).map_err(told)?)),
+        let bytes = entry.size();
+        total_bytes = total_bytes.saturating_add(bytes);
+        let file = inflate(&mut entry, bytes, total_bytes).map_err(told)?;
+        match LABELS.contains(&name.as_str()) {
+            true if labels.is_some() => return Err(format!("labels and {name}: labels are in one array")),
+            true => labels = Some((name.clone(), npy::labels(&file).map_err(told)?)),
+            false => arrays.push((name.clone(), npy::samples(file).map_err(told)?)),
         }
     }
     Ok((arrays, labels))
+}
+
+/// One `.npy` of an archive, which says that it has so many bytes, and all until it together so many. Before they are
+/// inflated the array's own header must say the same, and they must fit into memory.
+fn inflate(entry: &mut impl Read, bytes: u64, total_bytes: u64) -> Result<Vec<u8>, String> {
+    let mut file = Vec::new();
+    let read = |entry: &mut dyn Read, most: u64, file: &mut Vec<u8>| {
+        entry.take(most).read_to_end(file).map_err(|error| error.to_string())
+    };
+    read(entry, bytes.min(Header::WITHIN as u64), &mut file)?;
+    Header::read(&file, bytes)?;
+    if let Some(available_bytes) = memory::available_bytes().filter(|available| total_bytes > *available) {
+        return Err(format!(
+            "the arrays have {total_bytes} bytes until here, and {available_bytes} of memory are available; arrays in \
+             .npy files are read sample by sample"
+        ));
+    }
+    // One more than there should be shows that there are more.
+    read(entry, bytes.saturating_add(1) - file.len() as u64, &mut file)?;
+    match file.len() as u64 == bytes {
+        true => Ok(file),
+        false => Err(format!("{} bytes or more, the archive says {bytes}", file.len())),
+    }
 }
 
 impl Source for Arrays {

@@ -12,7 +12,7 @@ use crate::dataset::{Dataset, DatasetError};
 use crate::sums::{SumError, Sums};
 
 /// The list of images.
-pub(super) const MAP: &str = "val_map.txt";
+pub(crate) const MAP: &str = "val_map.txt";
 
 #[derive(Debug)]
 struct Images {
@@ -35,6 +35,10 @@ pub(super) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, Data
     let (mut names, mut truths) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let (name, label) = entry(line).map_err(|reason| content(&map, format!("line {}: {reason}", number + 1)))?;
+        if !options.labels_only && !folder.join(name).is_file() {
+            let reason = format!("line {}: there is no file {}", number + 1, folder.join(name).display());
+            return Err(content(&map, reason));
+        }
         names.push(name.into());
         truths.push(label.map(Truth::Class));
     }

@@ -8,7 +8,7 @@ use lon_proto::sample::{DType, Dims, Tensor};
 use serde::Deserialize;
 
 use super::arrays::Stored;
-use super::{ReadError, Source, content, labels, named, split};
+use super::{MAX_COUNT, ReadError, Source, content, labels, named, split};
 use crate::dataset::{Dataset, DatasetError};
 use crate::sums::{self, SumError, Sums};
 
@@ -60,10 +60,9 @@ pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
     if count == 0 || tensors.is_empty() {
         return Err(content(path, "a dataset has at least one sample of one tensor"));
     }
-    let truths = match labels {
-        Some(name) => Some(labels::read(&folder, &name, count)?),
-        None => labels::beside(&folder, count)?,
-    };
+    if count > MAX_COUNT {
+        return Err(content(path, format!("samples = {count}; a dataset has {MAX_COUNT} at most")));
+    }
     let input = |(number, line): (usize, Line)| {
         let told = |reason: String| content(path, format!("tensor {number}: {reason}"));
         input(&folder, count, line).map_err(|fault| match fault {
@@ -72,6 +71,11 @@ pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
         })
     };
     let inputs = tensors.into_iter().enumerate().map(input).collect::<Result<_, _>>()?;
+    // After the files, whose sizes have shown that there are so many samples.
+    let truths = match labels {
+        Some(name) => Some(labels::read(&folder, &name, count)?),
+        None => labels::beside(&folder, count)?,
+    };
     let sums = Sums::beside(&folder)?;
     Ok(named(path, Raw { folder, count, inputs, sums }, truths))
 }

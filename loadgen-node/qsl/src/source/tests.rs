@@ -92,7 +92,7 @@ fn a_folder_of_images_becomes_tensors_and_labels() {
     let red = tensors(&mut dataset, 1)[0].data()[..4].try_into().unwrap();
     assert!((f32::from_le_bytes(red) - (90.0 - 123.68)).abs() < 2.0);
     let spec = "resize=32,crop=16,dtype=u8,layout=nhwc".parse().unwrap();
-    let options = OpenOptions { preprocess: Some(spec), original: false };
+    let options = OpenOptions { preprocess: Some(spec), ..OpenOptions::default() };
     let mut small = Benchmark::find("synthetic").unwrap().open_with(path.to_str(), &options).unwrap();
     assert_eq!(shown(&mut small, 3), "u8[16,16,3]");
     // White: no ink at all.
@@ -104,7 +104,7 @@ fn a_folder_of_images_becomes_tensors_and_labels() {
 #[test]
 fn images_may_be_sent_as_they_are() {
     let (_guard, path) = image_folder();
-    let options = OpenOptions { preprocess: None, original: true };
+    let options = OpenOptions { original: true, ..OpenOptions::default() };
     let mut dataset = Benchmark::find("synthetic").unwrap().open_with(path.to_str(), &options).unwrap();
     dataset.check_codec(Codec::Original).unwrap();
     dataset.set_codec(Codec::Original);
@@ -136,6 +136,12 @@ fn what_is_wrong_with_images_is_named() {
     assert!(fault("resnet50", &path).contains("line 2: 'val/dot.jpg seven'"));
     map("val/rgb.jpg -3\n");
     assert!(fault("resnet50", &path).contains("line 1: the label -3"));
+    map("val/rgb.jpg 3\nval/gone.jpg 4\n");
+    let told = fault("resnet50", &path);
+    assert!(told.contains("line 2") && told.contains("gone.jpg") && told.contains("val_map.txt"), "{told}");
+    let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
+    let labels = Benchmark::find("resnet50").unwrap().open_with(path.to_str(), &options).unwrap();
+    assert_eq!(labels.truths().unwrap()[1], Some(Truth::Class(4)));
     map("\n");
     assert!(fault("resnet50", &path).contains("names no images"));
 }
@@ -153,6 +159,38 @@ fn files_are_compared_with_their_sums() {
     sums(&path, &names[..3]);
     let error = opened("resnet50", &path).unwrap().verify(&|_, _| {}).unwrap_err().to_string();
     assert!(error.contains("no sum for val/dot.jpg"), "{error}");
+}
+
+#[test]
+fn counts_beyond_what_is_there_take_no_memory() {
+    let (_guard, path) = folder();
+    fs::write(path.join("a.bin"), [0; 4]).unwrap();
+    fs::write(path.join("labels.txt"), "1\n").unwrap();
+    for (samples, part) in [("9223372036854775807", "at most"), ("100000000000", "at most"), ("4000000000", "4 bytes")]
+    {
+        let text = format!("schema=1\nsamples={samples}\n[[tensors]]\ndtype='u8'\ndims=[1]\nfile='a.bin'\n");
+        fs::write(path.join("dataset.toml"), text).unwrap();
+        let told = fault("synthetic", &path);
+        assert!(told.contains(part) && told.contains(samples), "{told}");
+    }
+}
+
+#[test]
+fn what_is_asked_of_the_wrong_data_is_said() {
+    let (_guard, path) = folder();
+    let file = path.join("a.npy");
+    fs::write(&file, npy("|u1", "False", "(2, 3)", &[0; 6])).unwrap();
+    let options = OpenOptions { preprocess: Some("imagenet-caffe".parse().unwrap()), ..OpenOptions::default() };
+    for (benchmark, dataset) in
+        [("synthetic", file.to_str()), ("synthetic", Some("synthetic:u8[3]x4")), ("digits", None)]
+    {
+        let told = Benchmark::find(benchmark).unwrap().open_with(dataset, &options).unwrap_err().to_string();
+        assert!(told.contains("--preprocess") && told.contains("val_map.txt"), "{told}");
+    }
+    for given in [&path, &file, &path.join("none")] {
+        let told = fault("digits", given);
+        assert!(told.contains("benchmark digits takes a folder with images.npy"), "{told}");
+    }
 }
 
 #[test]
@@ -235,6 +273,18 @@ fn several_inputs_in_one_file() {
     }
     npz(&file, &[("a", ids(1)), ("b", npy("|u1", "False", "(3, 1)", &[0; 3]))], zip::CompressionMethod::Stored);
     assert!(fault("synthetic", &file).contains("a has 2 samples, b has 3"));
+    for (name, wanted) in [("label", Some(Truth::Class(8))), ("y", None)] {
+        let labels = npy("<i4", "False", "(2,)", &[9, 0, 0, 0, 8, 0, 0, 0]);
+        npz(&file, &[("ids", ids(1)), (name, labels)], zip::CompressionMethod::Deflated);
+        let mut dataset = opened("synthetic", &file).unwrap();
+        assert_eq!(dataset.truths().and_then(|truths| truths[1].clone()), wanted);
+        let (shape, inputs) = if wanted.is_some() { ("i64[384]", "ids;") } else { ("i64[384] i32[]", "ids, y;") };
+        assert_eq!(shown(&mut dataset, 0), shape);
+        assert!(dataset.note().unwrap().contains(inputs), "{:?}", dataset.note());
+    }
+    // The archive says less, or the array more, than there is.
+    npz(&file, &[("a", npy("|u1", "False", "(9, 1000000)", &[0; 64]))], zip::CompressionMethod::Deflated);
+    assert!(fault("synthetic", &file).contains("a: u8[9, 1000000] does not have the 64 bytes"));
     fs::write(&file, "no zip").unwrap();
     assert!(fault("synthetic", &file).contains("not a .npz file"));
 }

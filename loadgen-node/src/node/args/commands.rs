@@ -96,7 +96,7 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct AccuracyArgs {
     /// The run folder.
     pub(crate) folder: PathBuf,
-    /// Dataset folder with the labels; the benchmark's own unless given.
+    /// Dataset with the labels; the run's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
     /// Print JSON.

@@ -78,6 +78,48 @@ fn a_file_that_was_cut_off_anywhere_is_an_error() {
 }
 
 #[test]
+fn data_that_end_early_are_an_error_though_the_file_has_an_end() {
+    let noise: Vec<u8> = (0..48 * 48 * 3u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for interval in [0, 3] {
+        let mut file = Vec::new();
+        let mut encoder = Encoder::new(&mut file, 95);
+        encoder.set_restart_interval(interval);
+        encoder.encode(&noise, 48, 48, ColorType::Rgb).unwrap();
+        assert!(decode_jpeg(&file).is_ok());
+        let scan = file.windows(2).position(|pair| pair == [0xff, 0xda]).unwrap() + 14;
+        for len in (scan..file.len() - 8).step_by(7) {
+            let cut = [&file[..len], &[0xff, 0xd9]].concat();
+            let error = decode_jpeg(&cut).expect_err("pixels are missing").to_string();
+            assert!(error.contains("is cut") || error.contains("cannot be decoded"), "{len}: {error}");
+        }
+        // A picture of few bytes that claims to be large.
+        let frame = file.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+        file[frame + 5..frame + 9].copy_from_slice(&[0x02, 0xff, 0x02, 0xff]);
+        assert!(decode_jpeg(&file).is_err());
+    }
+    // The last scan of a progressive file.
+    let file = encoded(&noise, 48, 48, ColorType::Rgb, true);
+    let scan = file.windows(2).rposition(|pair| pair == [0xff, 0xda]).unwrap();
+    for len in (scan + 10..file.len() - 8).step_by(7) {
+        assert!(decode_jpeg(&[&file[..len], &[0xff, 0xd9]].concat()).is_err(), "{len}");
+    }
+}
+
+/// Pictures of one colour have data of few bytes, and of every number of bits.
+#[test]
+fn data_of_any_length_are_whole() {
+    for progressive in [false, true] {
+        for grey in 0..=255 {
+            for size in [1, 7, 8, 9, 16, 33] {
+                let data = vec![grey; usize::from(size) * usize::from(size)];
+                let file = encoded(&data, size, size, ColorType::Luma, progressive);
+                assert!(decode_jpeg(&file).is_ok(), "{grey} {size} {progressive}: {:?}", decode_jpeg(&file));
+            }
+        }
+    }
+}
+
+#[test]
 fn damage_is_no_panic() {
     let file = encoded(&halves(40, 40, &[9, 99, 199], &[77, 7, 177]), 40, 40, ColorType::Rgb, false);
     let mut state = 1u64;

@@ -1,0 +1,163 @@
+//! Answers that name classes: rows of scores, or the classes themselves.
+
+use std::fmt;
+
+use lon_proto::sample::{DType, Signature};
+
+/// What a model says of its first output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    dtype: DType,
+    /// Of one sample, where all sizes are fixed.
+    elements: Option<u64>,
+    /// Whether other outputs stand behind it.
+    is_first_of_many: bool,
+}
+
+/// `5 i64`; `?` where the number is not fixed.
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.elements {
+            Some(elements) => write!(f, "{elements} {}", self.dtype),
+            None => write!(f, "? {}", self.dtype),
+        }
+    }
+}
+
+impl Rows {
+    /// Of a model with these outputs; none: it has none.
+    pub fn of(outputs: &Signature) -> Option<Rows> {
+        let first = outputs.first()?;
+        let dims = if first.has_batch_dim() { &first.dims[1..] } else { &first.dims[..] };
+        let elements = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)));
+        Some(Rows { dtype: first.dtype, elements, is_first_of_many: outputs.len() > 1 })
+    }
+
+    /// Of a signature as results have it: `logits f32[N,10], ...`.
+    pub fn from_text(outputs: &str) -> Option<Rows> {
+        let ends = outputs.match_indices(']').map(|(at, _)| at);
+        // A name may have anything in it; the first that reads as a type and sizes ends it.
+        let (end, (dtype, dims)) = ends
+            .filter_map(|end| {
+                let (name_and_dtype, dims) = outputs[..end].rsplit_once('[')?;
+                let dtype = name_and_dtype.rsplit_once(' ')?.1.parse::<DType>().ok()?;
+                Some((end, (dtype, dims)))
+            })
+            .next()?;
+        let mut dims: Vec<&str> = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty()).collect();
+        if matches!(dims.first(), Some(&("N" | "1"))) {
+            dims.remove(0);
+        }
+        let elements = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(dim.parse().ok()?));
+        Some(Rows { dtype, elements, is_first_of_many: end + 1 < outputs.len() })
+    }
+
+    pub(super) fn is_floats(self) -> bool {
+        self.dtype == DType::F32
+    }
+
+    /// The first `most` classes that an answer names. None when it is not what was said.
+    pub(super) fn classes(self, answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
+        let size = self.dtype.size() as u64;
+        let bytes = self.elements.and_then(|elements| usize::try_from(elements.checked_mul(size)?).ok());
+        let row = match bytes {
+            Some(bytes) if self.is_first_of_many => answer.get(..bytes)?,
+            Some(bytes) if bytes != answer.len() => return None,
+            _ => answer,
+        };
+        match self.dtype {
+            DType::F32 if known.is_none_or(|classes| row.len() == 4 * classes) => largest(row, most),
+            DType::I64 => wide(row, most),
+            DType::I32 => narrow(row, most),
+            _ => None,
+        }
+    }
+}
+
+/// Where nobody says what answers are.
+pub(super) fn guessed(answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
+    match known.is_none_or(|classes| answer.len() == 4 * classes) {
+        true => largest(answer, most),
+        false => ids(answer, most),
+    }
+}
+
+/// Places of the largest f32, the largest first; of equal ones the first comes first. With a NaN among them nothing is
+/// the largest. None when it is no row of f32.
+fn largest(answer: &[u8], most: usize) -> Option<Vec<i64>> {
+    let (values, rest) = answer.as_chunks::<4>();
+    if values.is_empty() || !rest.is_empty() {
+        return None;
+    }
+    let mut best: Vec<(f32, i64)> = Vec::with_capacity(most + 1);
+    for (place, value) in values.iter().map(|bytes| f32::from_le_bytes(*bytes)).enumerate() {
+        if value.is_nan() {
+            return Some(Vec::new());
+        }
+        let before = best.partition_point(|(other, _)| *other >= value);
+        if before < most {
+            best.insert(before, (value, place as i64));
+            best.truncate(most);
+        }
+    }
+    Some(best.into_iter().map(|(_, place)| place).collect())
+}
+
+/// Classes as whole numbers: 1 to 5 of i64, else of i32. 8 bytes are one i64, 16 are two.
+fn ids(answer: &[u8], most: usize) -> Option<Vec<i64>> {
+    match answer.len() {
+        8 | 16 | 24 | 32 | 40 => wide(answer, most),
+        4 | 12 | 20 => narrow(answer, most),
+        _ => None,
+    }
+}
+
+fn wide(answer: &[u8], most: usize) -> Option<Vec<i64>> {
+    let (ids, rest) = answer.as_chunks::<8>();
+    let is_whole = rest.is_empty() && !ids.is_empty();
+    is_whole.then(|| ids.iter().take(most).map(|bytes| i64::from_le_bytes(*bytes)).collect())
+}
+
+fn narrow(answer: &[u8], most: usize) -> Option<Vec<i64>> {
+    let (ids, rest) = answer.as_chunks::<4>();
+    let is_whole = rest.is_empty() && !ids.is_empty();
+    is_whole.then(|| ids.iter().take(most).map(|bytes| i64::from(i32::from_le_bytes(*bytes))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use lon_proto::sample::TensorSpec;
+
+    use super::*;
+
+    fn rows(dtype: DType, dims: &[Option<u32>]) -> Rows {
+        let spec = TensorSpec { name: "y [f32] , z".to_owned(), dtype, dims: dims.to_vec() };
+        let signature = Signature::new(vec![spec]);
+        let rows = Rows::of(&signature).unwrap();
+        assert_eq!(Rows::from_text(&signature.to_string()), Some(rows), "{signature}");
+        rows
+    }
+
+    #[test]
+    fn five_i64_are_not_ten_f32() {
+        let answer: Vec<u8> = [7i64, 1, 2, 3, 4].iter().flat_map(|id| id.to_le_bytes()).collect();
+        assert_eq!(rows(DType::I64, &[None, Some(5)]).classes(&answer, 5, Some(10)), Some(vec![7, 1, 2, 3, 4]));
+        assert_eq!(rows(DType::I64, &[None, None]).classes(&answer, 1, Some(10)), Some(vec![7]));
+        assert_eq!(rows(DType::F32, &[None, Some(10)]).classes(&answer, 1, Some(10)).map(|top| top.len()), Some(1));
+        assert_eq!(rows(DType::I64, &[None, Some(4)]).classes(&answer, 5, Some(10)), None);
+        assert_eq!(rows(DType::U8, &[None, Some(40)]).classes(&answer, 5, Some(10)), None);
+        // A class without a size of its own.
+        assert_eq!(rows(DType::I64, &[None]).classes(&answer[..8], 5, Some(10)), Some(vec![7]));
+    }
+
+    #[test]
+    fn the_first_of_several_outputs_is_scored() {
+        let spec = |dtype, dims: &[Option<u32>]| TensorSpec { name: "y".to_owned(), dtype, dims: dims.to_vec() };
+        let both = Signature::new(vec![spec(DType::I64, &[None]), spec(DType::F32, &[None, Some(2)])]);
+        let rows = Rows::of(&both).unwrap();
+        assert_eq!(Rows::from_text(&both.to_string()), Some(rows));
+        let answer = [&3i64.to_le_bytes()[..], &[0; 8]].concat();
+        assert_eq!(rows.classes(&answer, 5, Some(4)), Some(vec![3]));
+        assert!(Rows::of(&Signature::default()).is_none() && Rows::from_text("").is_none());
+    }
+}
