@@ -30,11 +30,13 @@ struct Made {
     benchmark_file: Option<String>,
     dataset: String,
     mode: String,
+    #[serde(default)]
     network: Network,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Network {
+    #[serde(default)]
     nodes: Vec<Node>,
 }
 
