@@ -183,7 +183,12 @@ pub(crate) fn not_scored(finished: &Finished<'_>) -> Option<String> {
         return None;
     }
     let why = match finished.benchmark.accuracy {
-        None => format!("{} cannot be scored here", finished.benchmark.name),
+        None if finished.benchmark.quality.is_empty() => format!("{} cannot be scored here", finished.benchmark.name),
+        None => {
+            let official: Vec<String> = finished.benchmark.quality.iter().map(ToString::to_string).collect();
+            let (name, official) = (finished.benchmark.name, official.join(", "));
+            format!("{name} cannot be scored here (officially {official})")
+        }
         Some(_) => "the dataset has no labels".to_owned(),
     };
     Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))

@@ -6,6 +6,7 @@ use lon_image::{Preprocess, SpecError};
 use serde::{Deserialize, Deserializer};
 
 use super::network::Compression;
+use super::quality::Quality;
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
 use super::{Benchmark, Form, Inputs, Kind, Library, NetworkRules, ROUNDS, Target};
 use crate::accuracy::Metric;
@@ -25,6 +26,8 @@ struct File {
     #[serde(default)]
     suites: Vec<SuiteLine>,
     accuracy: Option<Accuracy>,
+    #[serde(default)]
+    quality: Vec<Quality>,
     #[serde(default)]
     network: Vec<Compression>,
     bandwidth: Option<Formula>,
@@ -166,6 +169,7 @@ impl File {
             about: self.about.0,
             settings: texts(&self.settings),
             accuracy: self.accuracy.as_ref().map(Accuracy::target).transpose()?,
+            quality: self.quality.into_iter().map(Quality::checked).collect::<Result<_, _>>()?,
             library: self.dataset.library()?,
             file: None,
             inputs: self.dataset.inputs.as_deref().map(Inputs::parse).transpose()?,

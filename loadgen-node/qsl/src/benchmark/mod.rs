@@ -13,6 +13,7 @@
 mod file;
 mod inputs;
 pub mod network;
+mod quality;
 pub mod suite;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use inputs::Inputs;
 pub(crate) use inputs::{Role, TokenInput};
 use lon_image::Preprocess;
 pub use network::NetworkRules;
+pub use quality::Quality;
 pub use suite::{Membership, Suite};
 
 pub use crate::accuracy::Target;
@@ -46,6 +48,8 @@ pub struct Benchmark {
     pub settings: Vec<&'static str>,
     /// How answers are scored; none: there is nothing to score, or no way here to do it.
     pub accuracy: Option<Target>,
+    /// What the official rules want of the answers, in the reference's own metrics.
+    pub quality: Vec<Quality>,
     /// How many samples the official dataset has.
     pub library: Library,
     /// Where it was read, when it is not built in: then nobody vouches for its rules.
@@ -384,6 +388,19 @@ mod tests {
         let error = Benchmark::named("/no/such.toml").unwrap_err().to_string();
         assert!(error.contains("/no/such.toml: cannot be read"), "{error}");
         assert_eq!(Benchmark::named("digits").unwrap().file, None);
+    }
+
+    #[test]
+    fn what_answers_must_be_worth_is_known_of_every_official_benchmark() {
+        for benchmark in Benchmark::all().iter().filter(|benchmark| !["digits", "synthetic"].contains(&benchmark.name))
+        {
+            assert!(!benchmark.quality.is_empty(), "{}", benchmark.name);
+            // Where it is scored here, by the same number.
+            if let Some(target) = benchmark.accuracy {
+                let Quality { reference, shares, .. } = &benchmark.quality[0];
+                assert!((reference * shares[0] - target.value).abs() < 1e-9, "{}", benchmark.name);
+            }
+        }
     }
 
     #[test]
