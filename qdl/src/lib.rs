@@ -52,6 +52,7 @@ pub use counters::NodeCounts;
 pub use describe::NodeDescription;
 pub use driver::shorten_slice;
 pub use error::ConnectError;
+pub use kserve::NO_COUNTERS as KSERVE_NO_COUNTERS;
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
 pub use name::{NETWORK_SUT, SutName};

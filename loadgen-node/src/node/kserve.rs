@@ -9,9 +9,6 @@ use super::args::{DialArgs, KserveArgs, RunArgs, Transport};
 use super::targets;
 use crate::plan::Plan;
 
-/// What is said of a result that such nodes are part of.
-pub(crate) const NO_COUNTERS: &str = "SUT counters not available: not a SUT node";
-
 /// What every output of such a run carries.
 pub(crate) const MARK: &str = "not a Network result: nodes that speak KServe's protocol show neither names nor stage \
                                times nor counters of their own (SUT counters not available: not a SUT node)";

@@ -11,7 +11,6 @@ use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
 
 use super::args::{Compression, ProbeLimits, RunArgs};
-use super::baseline::Baseline;
 use super::dial::dial;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::finished::Finished;
@@ -35,8 +34,6 @@ use crate::settings::Scenario;
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let mut setup = setup::prepare(args)?;
-    let baseline =
-        args.baseline.as_deref().map(Baseline::read).transpose().context("--baseline").or_exit(Exit::Usage)?;
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let Compression::Codec(_) = args.codecs.compression else {
@@ -46,27 +43,31 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     tracing::debug!("{verified} files are as their list of sums says");
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
     let qdl = dial(&args.dial, &args.kserve)?;
-    if kserve::is_on(&args.dial) {
-        kserve::fit(&mut setup.dataset, qdl.nodes(), &args.kserve.inputs).or_exit(Exit::Usage)?;
-    }
-    for node in qdl.nodes().iter().filter(|_| !kserve::is_on(&args.dial)) {
-        let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-        // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
-        if setup.codec != Codec::Original {
-            setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
-        }
-    }
-    if let Some(baseline) = &baseline {
-        baseline.fits(qdl.nodes()).context("--baseline").or_exit(Exit::Usage)?;
-    }
+    fit(args, &mut setup, qdl.nodes())?;
     let fabric = args.probe.then(|| probe_first(args, &qdl, &signals)).transpose()?;
-    let (mut finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
-    finished.baseline = baseline;
+    let (finished, written, folder) = drive(args, setup, options, &qdl, fabric, &signals)?;
     let written = written.and_then(|()| write(&finished, &folder));
     // Whatever became of the files, what was measured is shown.
     screen::show(&finished, folder.path()).or_exit(Exit::Bug)?;
     written.context("the run is over, but its files are not complete").or_exit(Exit::Bug)?;
     Ok(finished.exit())
+}
+
+/// Whether the nodes take the samples, and are those of the baseline. Samples for other servers are made to fit here.
+fn fit(args: &RunArgs, setup: &mut Setup, nodes: &[NodeDescription]) -> Outcome<()> {
+    if kserve::is_on(&args.dial) {
+        kserve::fit(&mut setup.dataset, nodes, &args.kserve.inputs).or_exit(Exit::Usage)?;
+    } else if setup.codec != Codec::Original {
+        // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
+        for node in nodes {
+            let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
+            setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+        }
+    }
+    match &setup.baseline {
+        Some(baseline) => baseline.fits(nodes).context("--baseline").or_exit(Exit::Usage),
+        None => Ok(()),
+    }
 }
 
 /// Writes what can only be written when all is over. The verdict comes first: if the disk fills up, that is there.
@@ -94,7 +95,7 @@ fn drive<'a>(
     fabric: Option<Fabric>,
     signals: &Signals,
 ) -> Outcome<(Finished<'a>, Result<(), FolderError>, RunFolder)> {
-    let Setup { benchmark, dataset, codec, plan, rules, mut marks, stated, out } = setup;
+    let Setup { benchmark, dataset, codec, plan, rules, mut marks, stated, baseline, out } = setup;
     let host = Host::here();
     marks.extend(division::one_host(&host, qdl.nodes().iter().map(|node| (node.name.as_str(), &node.host))));
     let asked = Instant::now();
@@ -160,7 +161,7 @@ fn drive<'a>(
         accuracy,
         saturation,
         network,
-        baseline: None,
+        baseline,
         started,
     };
     result::add_reasons(&mut finished);

@@ -10,6 +10,7 @@ use lon_qsl::source::OpenOptions;
 use lon_qsl::{Codec, PART_BYTES};
 
 use super::args::{Compression, ConfFiles, RunArgs, TestArgs};
+use super::baseline::Baseline;
 use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
@@ -33,6 +34,8 @@ pub(crate) struct Setup {
     pub(crate) marks: Vec<String>,
     /// Of the system, by the user.
     pub(crate) stated: Stated,
+    /// What the same backend does without a network.
+    pub(crate) baseline: Option<Baseline>,
     pub(crate) out: PathBuf,
 }
 
@@ -73,13 +76,15 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
     kserve::check(args, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
     let stated = args.system_desc.as_deref().map(Stated::read).transpose();
     let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
+    let baseline =
+        args.baseline.as_deref().map(Baseline::read).transpose().context("--baseline").or_exit(Exit::Usage)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(benchmark, args.scenario.name()));
     // Found here, before any node is bothered; made once they have all agreed to the run.
     if out.exists() {
         return Err(FolderError::Exists(out)).or_exit(Exit::Usage);
     }
     check_memory(&plan, &dataset)?;
-    Ok(Setup { benchmark, dataset, codec, plan, rules, marks, stated, out })
+    Ok(Setup { benchmark, dataset, codec, plan, rules, marks, stated, baseline, out })
 }
 
 /// What is asked, and what it is wrapped in.
@@ -110,11 +115,11 @@ pub(crate) fn open(benchmark: &Benchmark, args: &TestArgs, codec: Codec) -> Outc
     Ok(dataset)
 }
 
-/// Samples in memory together at most: what the official library has, and what fits.
+/// Samples in memory together at most: what the official QSL has, and what fits.
 fn limit(dataset: &mut Dataset, benchmark: &Benchmark) -> Outcome<()> {
     // Other datasets may stand in for the official one, of whatever size.
-    let is_official = benchmark.library.total_samples == Some(dataset.total_count());
-    if let Some(official) = benchmark.library.performance_samples.filter(|_| is_official) {
+    let is_official = benchmark.qsl.total_samples == Some(dataset.total_count());
+    if let Some(official) = benchmark.qsl.performance_samples.filter(|_| is_official) {
         dataset.limit_performance_count(official);
     }
     let sample_bytes = sample_size(dataset)?.memory_bytes.max(1);

@@ -48,7 +48,7 @@ pub(crate) use server::Server;
 use session::Session;
 
 /// Why there are no counters of the other end.
-pub(crate) const NO_COUNTERS: &str = "SUT counters not available: not a SUT node";
+pub const NO_COUNTERS: &str = "SUT counters not available: not a SUT node";
 
 /// Samples that a server is given before it has answered.
 const MAX_SAMPLES_IN_FLIGHT: u64 = 4 << 10;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::network::Compression;
 use super::quality::Quality;
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
-use super::{Benchmark, Form, Inputs, Kind, Library, NetworkRules, ROUNDS, Target};
+use super::{Benchmark, Form, Inputs, Kind, NetworkRules, QslSize, ROUNDS, Target};
 use crate::accuracy::Metric;
 use crate::bandwidth::Formula;
 
@@ -170,7 +170,7 @@ impl File {
             settings: texts(&self.settings),
             accuracy: self.accuracy.as_ref().map(Accuracy::target).transpose()?,
             quality: self.quality.into_iter().map(Quality::checked).collect::<Result<_, _>>()?,
-            library: self.dataset.library()?,
+            qsl: self.dataset.qsl()?,
             file: None,
             inputs: self.dataset.inputs.as_deref().map(Inputs::parse).transpose()?,
             preprocess: self.dataset.preprocess()?,
@@ -200,11 +200,11 @@ impl DatasetLine {
         }
     }
 
-    fn library(&self) -> Result<Library, String> {
+    fn qsl(&self) -> Result<QslSize, String> {
         let DatasetLine { total_samples, performance_samples, .. } = *self;
         match (total_samples.or(performance_samples), &self.source) {
             (Some(_), None) => Err("numbers of samples need a source".to_owned()),
-            _ => Ok(Library { total_samples, performance_samples }),
+            _ => Ok(QslSize { total_samples, performance_samples }),
         }
     }
 

@@ -51,7 +51,7 @@ pub struct Benchmark {
     /// What the official rules want of the answers, in the reference's own metrics.
     pub quality: Vec<Quality>,
     /// How many samples the official dataset has.
-    pub library: Library,
+    pub qsl: QslSize,
     /// Where it was read, when it is not built in: then nobody vouches for its rules.
     pub file: Option<PathBuf>,
     dataset: Kind,
@@ -107,9 +107,9 @@ impl Form {
     }
 }
 
-/// The official library of samples.
+/// Samples of the official QSL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Library {
+pub struct QslSize {
     /// Samples in all, where that is known.
     pub total_samples: Option<usize>,
     /// Samples that a performance run draws from.
@@ -439,13 +439,12 @@ mod tests {
     #[test]
     fn official_numbers_of_samples_agree_with_the_examples() {
         for benchmark in Benchmark::all() {
-            if let (Some(total), Some(used)) = (benchmark.library.total_samples, benchmark.library.performance_samples)
-            {
+            if let (Some(total), Some(used)) = (benchmark.qsl.total_samples, benchmark.qsl.performance_samples) {
                 assert!(used <= total, "{}", benchmark.name);
             }
         }
         let resnet50 = Benchmark::find("resnet50").unwrap();
-        assert_eq!(resnet50.library, Library { total_samples: Some(50_000), performance_samples: Some(1_024) });
+        assert_eq!(resnet50.qsl, QslSize { total_samples: Some(50_000), performance_samples: Some(1_024) });
         let (_, dims) = resnet50.preprocess().unwrap().output();
         assert_eq!(resnet50.inputs().unwrap().to_string(), "image f32|f16|i8|u8[N,3,224,224]");
         assert_eq!(dims, [3, 224, 224]);

@@ -70,7 +70,7 @@ fn ends(finished: &Finished<'_>) -> String {
     let asked = finished.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
     match (asked, differences) {
-        (0, _) if kserve::is_on(&finished.args.dial) => kserve::NO_COUNTERS.to_owned(),
+        (0, _) if kserve::is_on(&finished.args.dial) => qdl::KSERVE_NO_COUNTERS.to_owned(),
         (0, _) => "no node gave its counters".to_owned(),
         (asked, 0) if asked == finished.reports.len() => "both ends counted the same bytes".to_owned(),
         (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.reports.len()),
