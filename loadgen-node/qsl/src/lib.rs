@@ -2,6 +2,7 @@
 //!
 //! - [`benchmark`]: the benchmarks that are known: dataset, limits, accuracy target, rules of the division, as data;
 //! - [`bandwidth`]: what a rate of a benchmark takes of a fabric, and what rate a fabric allows;
+//! - [`inputs`]: what a benchmark's model takes;
 //! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
 //! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
 //! - [`kserve`]: samples as requests to servers that are no SUT nodes;
@@ -19,6 +20,7 @@ pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
 pub mod digits;
+pub mod inputs;
 pub mod kserve;
 pub mod memory;
 mod npy;

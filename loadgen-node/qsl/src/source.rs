@@ -17,9 +17,9 @@
 //!
 //! JSON lines have the keys `prompt` (text) or `input_ids` (whole numbers), and may have `attention_mask`,
 //! `token_type_ids`, `max_tokens`, `label` (a class) and `answers` (texts of which any is right). A prompt becomes
-//! `u8[bytes]`, its UTF-8. Token ids become what the benchmark's inputs ask for, padded with zeros where their length is
-//! fixed; without such inputs they become `i64[tokens]`. `max_tokens` of prompts and of those becomes a second tensor,
-//! `i32[]`.
+//! `u8[bytes]`, its UTF-8, and `max_tokens` beside it a second tensor, `i32[]`. Token ids become what the benchmark's
+//! inputs ask for, of the first type where there are several, padded with zeros where their length is fixed; without
+//! such inputs `i64[tokens]`, and `i32[]` for `max_tokens`.
 //!
 //! A manifest of raw tensors, little-endian and row-major:
 //!
@@ -42,8 +42,8 @@ use bytes::Bytes;
 use lon_image::{ImageError, Preprocess};
 use lon_proto::sample::{DType, SampleError, Tensor};
 
-use crate::benchmark::Inputs;
 use crate::dataset::{Dataset, DatasetError};
+use crate::inputs::Inputs;
 use crate::sums::SumError;
 
 mod arrays;

@@ -8,9 +8,10 @@ use serde::{Deserialize, Deserializer};
 use super::network::Compression;
 use super::quality::Quality;
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
-use super::{Benchmark, Form, Inputs, Kind, NetworkRules, QslSize, ROUNDS, Target};
+use super::{Benchmark, Form, Kind, NetworkRules, QslSize, ROUNDS, Target};
 use crate::accuracy::Metric;
 use crate::bandwidth::Formula;
+use crate::inputs::Inputs;
 
 /// A file of `benchmarks/`.
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 //! - [`network`]: which codecs the Network division allows, by direction and round;
 //! - [`suite`]: which scenarios a benchmark has in which suite and round;
 //! - [`crate::bandwidth`]: what a rate takes of a fabric;
-//! - [`Inputs`]: what its model takes;
+//! - [`crate::inputs`]: what its model takes;
 //! - `file`: what a file may say.
 //!
 //! A file of the user's takes the place of one of these, or adds one for a run ([`Benchmark::named`]); for good,
@@ -11,7 +11,6 @@
 //! here: names are those of official config files, by which whoever reads those finds them.
 
 mod file;
-mod inputs;
 pub mod network;
 mod quality;
 pub mod suite;
@@ -19,8 +18,6 @@ pub mod suite;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-pub use inputs::Inputs;
-pub(crate) use inputs::{Role, TokenInput};
 use lon_image::Preprocess;
 pub use network::NetworkRules;
 pub use quality::Quality;
@@ -29,6 +26,7 @@ pub use suite::{Membership, Suite};
 pub use crate::accuracy::Target;
 use crate::bandwidth::Formula;
 use crate::dataset::{Dataset, DatasetError};
+use crate::inputs::Inputs;
 use crate::source::{self, OpenOptions};
 use crate::{digits, synthetic};
 
@@ -87,6 +85,7 @@ enum Kind {
 enum Form {
     Images,
     Tokens,
+    /// Texts, or their tokens.
     Prompts,
     Tensors,
 }
@@ -96,9 +95,7 @@ impl Form {
     fn accepted(self) -> &'static str {
         match self {
             Form::Images => "a folder of JPEGs with val_map.txt, .npy, .npz, or a manifest of raw tensors (.toml)",
-            Form::Tokens => {
-                "JSON lines with input_ids or prompts (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"
-            }
+            Form::Tokens => "JSON lines with input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)",
             Form::Prompts => {
                 "JSON lines with prompts or input_ids (.jsonl), .npy, .npz, or a manifest of raw tensors (.toml)"
             }
@@ -308,15 +305,15 @@ impl Benchmark {
         // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
         let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
         match self.inputs() {
-            Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| dataset),
+            Some(inputs) if !is_asked_for => self.check(&dataset, form, inputs).map(|()| dataset),
             _ => Ok(dataset),
         }
     }
 
-    fn check(&self, dataset: &Dataset, inputs: &Inputs) -> Result<(), DatasetError> {
+    fn check(&self, dataset: &Dataset, form: Form, inputs: &Inputs) -> Result<(), DatasetError> {
         let told = |source| DatasetError::Sample { dataset: dataset.name().to_owned(), index: 0, source };
         let first = dataset.first().map_err(told)?;
-        if inputs.accept(&first) {
+        if inputs.accept(&first) || (form == Form::Prompts && inputs.accept_text(&first)) {
             return Ok(());
         }
         let got: Vec<String> = first.iter().map(ToString::to_string).collect();

@@ -14,8 +14,8 @@ use zip::ZipArchive;
 
 use super::{Array, ReadError, Source, content, labels, named, split};
 use crate::accuracy::Truth;
-use crate::benchmark::Inputs;
 use crate::dataset::{Dataset, DatasetError};
+use crate::inputs::Inputs;
 use crate::memory;
 use crate::npy::{self, Header};
 use crate::sums::{SumError, Sums};

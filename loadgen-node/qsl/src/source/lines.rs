@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::{ReadError, Source, content, named, split};
 use crate::accuracy::Truth;
-use crate::benchmark::{Inputs, Role, TokenInput};
 use crate::dataset::{Dataset, DatasetError};
+use crate::inputs::{Inputs, TokenInput, Tokens};
 use crate::sums::{SumError, Sums};
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct Lines {
     path: PathBuf,
     text: String,
     lines: Vec<(usize, Range<usize>)>,
-    /// What token ids become; empty: as they are.
+    /// What token ids become.
     inputs: Vec<TokenInput>,
 }
 
@@ -45,7 +45,8 @@ pub(super) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, Data
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
         content(path, format!("line {}: not UTF-8", line + 1))
     })?;
-    let inputs = inputs.map(Inputs::tokens).transpose().map_err(|reason| content(path, reason))?.unwrap_or_default();
+    let inputs = inputs.map_or_else(|| Inputs::generating().tokens(), Inputs::tokens);
+    let inputs = inputs.map_err(|reason| content(path, reason))?;
     let mut all = Lines { path: path.to_owned(), text, lines: Vec::new(), inputs };
     all.lines = spans(&all.text);
     let (mut truths, mut first_is_prompt) = (Vec::new(), None);
@@ -108,27 +109,23 @@ impl Lines {
     }
 
     fn check_ids(&self, line: &Line, len: usize) -> Result<(), String> {
-        for (key, values) in [("attention_mask", &line.attention_mask), ("token_type_ids", &line.token_type_ids)] {
-            if values.as_ref().is_some_and(|values| values.len() != len) {
-                return Err(format!("{key} is not as long as input_ids ({len})"));
+        let takes = |role: fn(&TokenInput) -> bool| self.inputs.iter().any(role);
+        for (key, values, is_taken) in [
+            ("attention_mask", &line.attention_mask, takes(TokenInput::is_mask)),
+            ("token_type_ids", &line.token_type_ids, takes(TokenInput::is_types)),
+        ] {
+            match values {
+                Some(_) if !is_taken => return Err(format!("this benchmark takes input_ids without {key}")),
+                Some(values) if values.len() != len => {
+                    return Err(format!("{key} is not as long as input_ids ({len})"));
+                }
+                _ => {}
             }
         }
-        if self.inputs.is_empty() && (line.attention_mask.is_some() || line.token_type_ids.is_some()) {
-            return Err("this benchmark takes input_ids without attention_mask and token_type_ids".to_owned());
-        }
-        if !self.inputs.is_empty() && line.max_tokens.is_some() {
+        if line.max_tokens.is_some() && !takes(TokenInput::is_limit) {
             return Err("this benchmark's model generates nothing: max_tokens does not belong here".to_owned());
         }
-        for input in &self.inputs {
-            if let Some(longest) = input.len.filter(|&longest| len > longest) {
-                return Err(format!("{len} token ids; {} takes {longest}", input.name));
-            }
-            let too_large = |id: &i64| input.dtype == DType::I32 && i32::try_from(*id).is_err();
-            if let Some(id) = line.input_ids.iter().flatten().find(|id| too_large(id)) {
-                return Err(format!("{id} is no i32, which {} takes", input.name));
-            }
-        }
-        Ok(())
+        self.inputs.iter().find_map(|input| input.fault(&line.tokens())).map_or(Ok(()), Err)
     }
 }
 
@@ -143,48 +140,23 @@ impl Line {
         }
     }
 
-    /// Tensors of a model that generates.
-    fn generating(self) -> Result<Vec<Tensor>, ReadError> {
-        let (dtype, len, data) = match (self.prompt, self.input_ids) {
-            (Some(prompt), _) => (DType::U8, prompt.len(), Bytes::from(prompt)),
-            (None, ids) => {
-                let ids = ids.unwrap_or_default();
-                (DType::I64, ids.len(), i64s(ids.into_iter()))
-            }
-        };
-        let mut tensors = vec![Tensor::new(dtype, &[len as u32], data)?];
-        if let Some(max_tokens) = self.max_tokens {
-            tensors.push(Tensor::new(DType::I32, &[], Bytes::copy_from_slice(&max_tokens.to_le_bytes()))?);
+    fn tokens(&self) -> Tokens<'_> {
+        Tokens {
+            ids: self.input_ids.as_deref().unwrap_or_default(),
+            mask: self.attention_mask.as_deref(),
+            types: self.token_type_ids.as_deref(),
+            max_tokens: self.max_tokens,
         }
-        Ok(tensors)
-    }
-
-    /// One input of a model that reads.
-    fn reading(&self, input: &TokenInput) -> Result<Tensor, ReadError> {
-        let ids = self.input_ids.as_deref().unwrap_or_default();
-        let len = input.len.unwrap_or(ids.len());
-        let value = |place: usize| -> i64 {
-            if place >= ids.len() {
-                return 0;
-            }
-            match input.role {
-                Role::Ids => ids[place],
-                Role::Mask => self.attention_mask.as_ref().map_or(1, |mask| mask[place]),
-                Role::Types => self.token_type_ids.as_ref().map_or(0, |types| types[place]),
-                Role::Positions => place as i64,
-            }
-        };
-        let values = (0..len).map(value);
-        let data = match input.dtype {
-            DType::I32 => values.flat_map(|value| (value as i32).to_le_bytes()).collect::<Vec<u8>>().into(),
-            _ => i64s(values),
-        };
-        Ok(Tensor::new(input.dtype, &[len as u32], data)?)
     }
 }
 
-fn i64s(values: impl Iterator<Item = i64>) -> Bytes {
-    values.flat_map(i64::to_le_bytes).collect::<Vec<u8>>().into()
+/// A text as it is: its UTF-8, and how many tokens may be generated.
+fn prompt(text: String, max_tokens: Option<i32>) -> Result<Vec<Tensor>, ReadError> {
+    let mut tensors = vec![Tensor::new(DType::U8, &[text.len() as u32], Bytes::from(text))?];
+    if let Some(max_tokens) = max_tokens {
+        tensors.push(Tensor::new(DType::I32, &[], Bytes::copy_from_slice(&max_tokens.to_le_bytes()))?);
+    }
+    Ok(tensors)
 }
 
 impl Source for Lines {
@@ -195,9 +167,10 @@ impl Source for Lines {
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
         let told = |reason: String| ReadError::Content { file: self.path.clone(), reason };
         let line = self.line(index).map_err(told)?;
-        if line.prompt.is_some() || self.inputs.is_empty() {
-            return line.generating();
+        if let Some(text) = line.prompt {
+            return prompt(text, line.max_tokens);
         }
-        self.inputs.iter().map(|input| line.reading(input)).collect()
+        let tensors = self.inputs.iter().filter_map(|input| input.tensor(&line.tokens()).transpose());
+        Ok(tensors.collect::<Result<_, _>>()?)
     }
 }

@@ -338,7 +338,11 @@ fn malformed_lines_are_named_by_their_number() {
         ("synthetic", "{\"prompt\":\"x\"}", "line 3: prompts and token ids in one file"),
         ("synthetic", "{\"input_ids\":[]}", "line 3: input_ids is empty"),
         ("synthetic", "{\"input_ids\":[1],\"max_tokens\":0}", "line 3: max_tokens"),
-        ("synthetic", "{\"input_ids\":[1],\"attention_mask\":[1]}", "line 3: this benchmark takes input_ids without"),
+        (
+            "synthetic",
+            "{\"input_ids\":[1],\"attention_mask\":[1]}",
+            "line 3: this benchmark takes input_ids without attention_mask",
+        ),
         ("bert", "{\"input_ids\":[1],\"attention_mask\":[1,1]}", "line 3: attention_mask is not as long"),
         ("bert", "{\"input_ids\":[1],\"max_tokens\":4}", "line 3: this benchmark's model generates nothing"),
         ("bert", "{\"input_ids\":[1],\"label\":4,\"answers\":[\"x\"]}", "line 3: a line has either label or answers"),
