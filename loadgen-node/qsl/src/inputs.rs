@@ -1,8 +1,7 @@
 //! What a benchmark's model takes: `NAME DTYPE[DIMS]` for each input, as signatures are shown.
 //!
 //! `N` is the batch, `?` a size that is free. Several types may be given, `f32|f16|u8`: the rules let samples be of any
-//! precision. A `?` behind the name marks an input that a sample may leave out, with those behind it:
-//! `max_tokens? i32[]`.
+//! precision. A `?` behind the name marks an input that a sample may leave out: `max_tokens? i32[]`.
 //!
 //! - `tokens`: how token ids become such inputs.
 
@@ -32,11 +31,7 @@ impl Inputs {
     /// A text that says which line is wrong, and how.
     pub(crate) fn parse(lines: &[String]) -> Result<Inputs, String> {
         let input = |line: &String| input(line).map_err(|reason| format!("input '{line}': {reason}"));
-        let inputs = lines.iter().map(input).collect::<Result<Vec<Input>, String>>()?;
-        match inputs.iter().skip_while(|input| !input.is_optional).find(|input| !input.is_optional) {
-            Some(Input { spec, .. }) => Err(format!("input '{}' stands behind one that may be left out", spec.name)),
-            None => Ok(Inputs(inputs)),
-        }
+        lines.iter().map(input).collect::<Result<_, String>>().map(Inputs)
     }
 
     /// What a model takes that generates tokens, where nothing else is said.
@@ -49,34 +44,34 @@ impl Inputs {
 
     /// Whether a sample of these tensors can be one of the benchmark's.
     pub(crate) fn accept(&self, tensors: &[Tensor]) -> bool {
-        self.has_room_for(tensors.len()) && self.0.iter().zip(tensors).all(|(input, tensor)| input.accepts(tensor))
+        takes(self.0.iter(), tensors)
     }
 
     /// The same, with a text (`u8[bytes]`) for the first input.
     pub(crate) fn accept_text(&self, tensors: &[Tensor]) -> bool {
-        let is_text = tensors.first().is_some_and(|text| text.dtype() == DType::U8 && text.dims().len() == 1);
-        let mut rest = self.0.iter().zip(tensors).skip(1);
-        is_text && self.has_room_for(tensors.len()) && rest.all(|(input, tensor)| input.accepts(tensor))
+        let Some((text, rest)) = tensors.split_first() else { return false };
+        text.dtype() == DType::U8 && text.dims().len() == 1 && takes(self.0.iter().skip(1), rest)
     }
 
-    fn has_room_for(&self, count: usize) -> bool {
-        let required = self.0.iter().filter(|input| !input.is_optional).count();
-        (required..=self.0.len()).contains(&count)
-    }
-
-    /// The inputs' names, when these are they in whatever order.
+    /// The inputs' names, when these are they in whatever order; without those that are left out.
     pub(crate) fn order<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Vec<&str>> {
         let names: Vec<&str> = names.collect();
-        let ours: Vec<&str> = self.0.iter().map(|input| input.spec.name.as_str()).collect();
-        (ours.len() == names.len() && ours.iter().all(|name| names.contains(name))).then_some(ours)
+        let is_given = |input: &&Input| names.contains(&input.spec.name.as_str());
+        let is_whole = self.0.iter().all(|input| input.is_optional || is_given(&input));
+        let ours: Vec<&str> = self.0.iter().filter(is_given).map(|input| input.spec.name.as_str()).collect();
+        (is_whole && ours.len() == names.len()).then_some(ours)
     }
 
-    /// How each is made of token ids.
+    /// How each is made of token ids; those that cannot be and may be left out are.
     ///
     /// # Errors
-    /// One cannot be.
+    /// One cannot be, and may not be left out.
     pub(crate) fn tokens(&self) -> Result<Vec<TokenInput>, String> {
-        self.0.iter().map(|input| TokenInput::new(&input.spec, input.is_optional)).collect()
+        let made = |input: &Input| match TokenInput::new(&input.spec, input.is_optional) {
+            Err(_) if input.is_optional => None,
+            made => Some(made),
+        };
+        self.0.iter().filter_map(made).collect()
     }
 }
 
@@ -85,6 +80,15 @@ impl Input {
         let of = |&dtype: &DType| TensorSpec { dtype, ..self.spec.clone() };
         self.dtypes.iter().map(of).any(|spec| spec.sample_dims(tensor).is_some())
     }
+}
+
+/// Whether each tensor has an input, in their order, and none is left over that must be there.
+fn takes<'a>(mut inputs: impl Iterator<Item = &'a Input>, tensors: &[Tensor]) -> bool {
+    let is_taken = |tensor: &Tensor| {
+        let next = inputs.find(|input| !input.is_optional || input.accepts(tensor));
+        next.is_some_and(|input| input.accepts(tensor))
+    };
+    tensors.iter().all(is_taken) && inputs.all(|input| input.is_optional)
 }
 
 fn input(line: &str) -> Result<Input, String> {
@@ -149,21 +153,25 @@ mod tests {
 
     #[test]
     fn what_is_optional_may_be_left_out() {
-        let decoder = inputs(&["ids i32|i64[N,?]", "max_tokens? i32[]", "top_k? i32[]"]).unwrap();
-        assert_eq!(decoder.to_string(), "ids i32|i64[N,?], max_tokens? i32[], top_k? i32[]");
+        let decoder = inputs(&["ids i32|i64[N,?]", "pixels? f32[N,?,3]", "max_tokens? i32[]"]).unwrap();
+        assert_eq!(decoder.to_string(), "ids i32|i64[N,?], pixels? f32[N,?,3], max_tokens? i32[]");
         let ids = || tensor(DType::I64, &[9]);
         let limit = || tensor(DType::I32, &[]);
+        let pixels = || tensor(DType::F32, &[7, 3]);
         assert!(decoder.accept(&[ids()]) && decoder.accept(&[ids(), limit()]));
-        assert!(decoder.accept(&[ids(), limit(), limit()]));
-        assert!(!decoder.accept(&[]) && !decoder.accept(&[ids(), ids()]));
-        assert!(!decoder.accept(&[ids(), limit(), limit(), limit()]));
+        assert!(decoder.accept(&[ids(), pixels()]) && decoder.accept(&[ids(), pixels(), limit()]));
+        assert!(!decoder.accept(&[]) && !decoder.accept(&[ids(), ids()]) && !decoder.accept(&[pixels()]));
+        assert!(!decoder.accept(&[ids(), limit(), limit()]) && !decoder.accept(&[ids(), limit(), pixels()]));
         let text = || tensor(DType::U8, &[5]);
         assert!(decoder.accept_text(&[text()]) && decoder.accept_text(&[text(), limit()]));
         assert!(
             !decoder.accept_text(&[ids()]) && !decoder.accept_text(&[text(), text()]) && !decoder.accept(&[text()])
         );
-        let error = inputs(&["a? u8[N]", "b u8[N]"]).unwrap_err();
-        assert!(error.contains("'b'") && error.contains("left out"), "{error}");
+        assert_eq!(decoder.order(["max_tokens", "ids"].into_iter()), Some(vec!["ids", "max_tokens"]));
+        assert_eq!(decoder.order(["max_tokens", "pixels"].into_iter()), None);
+        assert_eq!(decoder.tokens().unwrap().len(), 2);
+        let first = inputs(&["a? u8[N]", "b f32[N]"]).unwrap();
+        assert!(first.accept(&[tensor(DType::F32, &[])]) && !first.accept(&[tensor(DType::U8, &[])]));
         assert_eq!(Inputs::generating().to_string(), "input_ids i64[N,?], max_tokens? i32[]");
     }
 

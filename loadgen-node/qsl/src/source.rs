@@ -155,6 +155,10 @@ pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) 
             ))),
         };
     }
+    // A pipe would be waited for, for as long as nobody writes to it.
+    if !kind.is_file() {
+        return Err(refused("neither a file nor a folder".to_owned()));
+    }
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => arrays::open_npy(path),
         Some("npz") => arrays::open_npz(path, inputs),

@@ -1,16 +1,18 @@
 //! Synthetic samples: `synthetic:DTYPE[DIMS]xCOUNT`, for example `synthetic:u8[150528]x64`, and
-//! `synthetic:KIND-DTYPE[DIMS]xCOUNT` for content with the statistics of real data.
+//! `synthetic:KIND-DTYPE[DIMS]xCOUNT` for content with the statistics of real data. Samples of several tensors have a
+//! `+` between them, and a number before those that are alike: `synthetic:tokens-i64[384]+2*zeros-i64[384]x1024`.
 //!
 //! - Without a kind the content is a fixed pseudo-random stream over the sample's index, so that no part of the path can
 //!   profit from repetition, a codec least of all. Floating-point numbers lie between 1 and 2: of bits alone some would be
 //!   NaN or subnormal, on which models are slow and say nothing.
 //! - `image-u8`: photographs, roughly (see `image`); what codecs and filters for images gain on them means something.
-//! - `tokens-i32`, `tokens-i64`: padded texts (see `tokens`).
+//! - `tokens-i32`, `tokens-i64`: padded texts (see `tokens`);
+//! - `ones`, `zeros`, of any type: what masks and types of texts can be.
 //!
 //! Samples differ from each other and are the same in every run, on every machine.
 
 use bytes::Bytes;
-use lon_proto::sample::{DType, Dims, Tensor};
+use lon_proto::sample::{DType, Dims, MAX_TENSORS, Tensor};
 
 use crate::dataset::{Dataset, DatasetError};
 use crate::source::{ReadError, Source};
@@ -36,26 +38,36 @@ pub enum SyntheticError {
     /// It is not of the form.
     #[error(
         "'{0}' is not synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of images \
-         or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024): {1}"
+         or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several tensors: \
+         synthetic:f32[8]+ones-i64[4]x64): {1}"
     )]
     Form(String, String),
 }
 
 #[derive(Debug)]
 struct Synthetic {
+    parts: Vec<Part>,
+    count: usize,
+}
+
+/// One tensor of every sample.
+#[derive(Debug)]
+struct Part {
     content: Content,
     dtype: DType,
     dims: Dims,
     bytes: usize,
-    count: usize,
 }
 
-/// What samples are filled with.
+/// What a tensor is filled with.
 #[derive(Debug)]
 enum Content {
     Random,
     Image(Image),
     Tokens(Tokens),
+    Zeros,
+    /// One element.
+    Ones(Vec<u8>),
 }
 
 /// Opens the dataset that the text describes.
@@ -66,28 +78,83 @@ pub(crate) fn open(text: &str) -> Result<Dataset, DatasetError> {
 
 fn parse(text: &str) -> Result<Synthetic, String> {
     let rest = text.strip_prefix(PREFIX).ok_or("it starts otherwise")?;
-    let (name, rest) = rest.split_once('[').ok_or("no '[' after the element type")?;
-    let (dims, count) = rest.split_once(']').ok_or("no ']' after the dimensions")?;
-    let (kind, dtype) = name.split_once('-').map_or((None, name), |(kind, dtype)| (Some(kind), dtype));
-    let dtype: DType = dtype.parse().map_err(|error| format!("{error}"))?;
-    let numbers: Result<Vec<u32>, _> = dims.split(',').map(|dim| dim.trim().parse()).collect();
-    let numbers = numbers.map_err(|error| format!("dimensions '{dims}': {error}"))?;
-    let dims = Dims::new(&numbers).ok_or("too many dimensions")?;
+    if !rest.contains('[') {
+        return Err("no '[' after the element type".to_owned());
+    }
+    let (parts, count) = rest.rsplit_once(']').ok_or("no ']' after the dimensions")?;
+    let parts: Vec<Vec<Part>> = parts.split("]+").map(several).collect::<Result<_, _>>()?;
+    let parts: Vec<Part> = parts.into_iter().flatten().collect();
     let count = count.strip_prefix('x').ok_or("no 'xCOUNT' at the end")?;
     let count = count.parse().map_err(|error| format!("count '{count}': {error}"))?;
     if count == 0 || count > MAX_COUNT {
         return Err(format!("a dataset has 1 to {MAX_COUNT} samples"));
     }
-    let bytes = dims.elements().and_then(|elements| elements.checked_mul(dtype.size() as u64));
-    let bytes = bytes.filter(|bytes| (1..=MAX_SAMPLE_BYTES).contains(bytes));
-    let bytes = bytes.ok_or_else(|| format!("a sample has 1 to {MAX_SAMPLE_BYTES} bytes"))? as usize;
-    let content = match kind {
-        None => Content::Random,
-        Some("image") => Content::Image(Image::new(dtype, &dims)?),
-        Some("tokens") => Content::Tokens(Tokens::new(dtype, &dims)?),
-        Some(other) => return Err(format!("'{other}' is not a kind of content (known: image, tokens)")),
+    if parts.len() > MAX_TENSORS {
+        return Err(format!("a sample has 1 to {MAX_TENSORS} tensors"));
+    }
+    match parts.iter().map(|part| part.bytes as u64).sum::<u64>() {
+        1..=MAX_SAMPLE_BYTES => Ok(Synthetic { parts, count }),
+        _ => Err(too_large()),
+    }
+}
+
+fn too_large() -> String {
+    format!("a sample has 1 to {MAX_SAMPLE_BYTES} bytes")
+}
+
+/// As many as the number before the `*` says; one without.
+fn several(text: &str) -> Result<Vec<Part>, String> {
+    let (count, part) = match text.split_once('*') {
+        None => (1, text),
+        Some((count, part)) => match count.trim().parse() {
+            Ok(count @ 1..=MAX_TENSORS) => (count, part),
+            _ => return Err(format!("'{count}*': a sample has 1 to {MAX_TENSORS} tensors")),
+        },
     };
-    Ok(Synthetic { content, dtype, dims, bytes, count })
+    (0..count).map(|_| Part::parse(part)).collect()
+}
+
+impl Part {
+    /// Of `KIND-DTYPE[DIMS`.
+    fn parse(text: &str) -> Result<Part, String> {
+        let (name, dims) = text.split_once('[').ok_or_else(|| format!("no '[' in '{text}'"))?;
+        let (kind, dtype) = name.split_once('-').map_or((None, name), |(kind, dtype)| (Some(kind), dtype));
+        let dtype: DType = dtype.parse().map_err(|error| format!("{error}"))?;
+        let numbers: Result<Vec<u32>, _> = match dims.trim() {
+            "" => Ok(Vec::new()),
+            dims => dims.split(',').map(|dim| dim.trim().parse()).collect(),
+        };
+        let numbers = numbers.map_err(|error| format!("dimensions '{dims}': {error}"))?;
+        let dims = Dims::new(&numbers).ok_or("too many dimensions")?;
+        let bytes = dims.elements().and_then(|elements| elements.checked_mul(dtype.size() as u64));
+        let bytes = bytes.filter(|bytes| (1..=MAX_SAMPLE_BYTES).contains(bytes)).ok_or_else(too_large)? as usize;
+        let content = match kind {
+            None => Content::Random,
+            Some("image") => Content::Image(Image::new(dtype, &dims)?),
+            Some("tokens") => Content::Tokens(Tokens::new(dtype, &dims)?),
+            Some("zeros") => Content::Zeros,
+            Some("ones") => Content::Ones(one(dtype)),
+            Some(other) => {
+                return Err(format!("'{other}' is not a kind of content (known: image, tokens, ones, zeros)"));
+            }
+        };
+        Ok(Part { content, dtype, dims, bytes })
+    }
+
+    fn tensor(&self, random: &mut Random) -> Result<Tensor, ReadError> {
+        let mut data = vec![0; self.bytes];
+        match &self.content {
+            Content::Random => {
+                random.fill(&mut data);
+                from_one_to_two(self.dtype, &mut data);
+            }
+            Content::Image(image) => image.draw(random, &mut data),
+            Content::Tokens(tokens) => tokens.write(random, &mut data),
+            Content::Zeros => {}
+            Content::Ones(one) => data.chunks_exact_mut(one.len()).for_each(|element| element.copy_from_slice(one)),
+        }
+        Ok(Tensor::new(self.dtype, &self.dims, Bytes::from(data))?)
+    }
 }
 
 impl Source for Synthetic {
@@ -96,17 +163,18 @@ impl Source for Synthetic {
     }
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
-        let mut data = vec![0; self.bytes];
         let mut random = Random::new(index as u64);
-        match &self.content {
-            Content::Random => {
-                random.fill(&mut data);
-                from_one_to_two(self.dtype, &mut data);
-            }
-            Content::Image(image) => image.draw(&mut random, &mut data),
-            Content::Tokens(tokens) => tokens.write(&mut random, &mut data),
-        }
-        Ok(vec![Tensor::new(self.dtype, &self.dims, Bytes::from(data))?])
+        self.parts.iter().map(|part| part.tensor(&mut random)).collect()
+    }
+}
+
+/// The number 1, little-endian.
+fn one(dtype: DType) -> Vec<u8> {
+    match dtype {
+        DType::F16 => 0x3c00u16.to_le_bytes().to_vec(),
+        DType::F32 => 1f32.to_le_bytes().to_vec(),
+        DType::F64 => 1f64.to_le_bytes().to_vec(),
+        whole => 1u64.to_le_bytes()[..whole.size()].to_vec(),
     }
 }
 
@@ -212,6 +280,20 @@ mod tests {
     }
 
     #[test]
+    fn samples_may_have_several_tensors() {
+        let text = "synthetic:tokens-i64[24]+ones-i32[2,2]+zeros-u8[3]+ones-f32[]x9";
+        let tensors = parse(text).unwrap().tensors(3).unwrap();
+        let shown: Vec<String> = tensors.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["i64[24]", "i32[2,2]", "u8[3]", "f32[]"]);
+        assert_eq!(tensors[0], parse("synthetic:tokens-i64[24]x9").unwrap().tensors(3).unwrap()[0]);
+        let data: Vec<&[u8]> = tensors[1..].iter().map(|tensor| &tensor.data()[..]).collect();
+        assert_eq!(data, [&[1, 0, 0, 0].repeat(4)[..], &[0; 3], &1f32.to_le_bytes()]);
+        let two = parse("synthetic:2*u8[64]+i16[]x1").unwrap().tensors(0).unwrap();
+        assert_eq!(two.iter().map(ToString::to_string).collect::<Vec<_>>(), ["u8[64]", "u8[64]", "i16[]"]);
+        assert_ne!(two[0].data(), two[1].data());
+    }
+
+    #[test]
     fn what_is_wrong_with_the_text_is_said() {
         for (text, part) in [
             ("synthetic:u8", "'['"),
@@ -221,6 +303,12 @@ mod tests {
             ("synthetic:u8[64]", "xCOUNT"),
             ("synthetic:u8[64]x0", "1 to"),
             ("synthetic:u8[0]x4", "1 to"),
+            ("synthetic:u8[1073741824]+u8[1]x4", "1 to"),
+            ("synthetic:u8[4]+u9[4]x4", "u9"),
+            ("synthetic:u8[4]+x4", "'xCOUNT'"),
+            ("synthetic:0*u8[4]x4", "1 to 64 tensors"),
+            ("synthetic:60*u8[4]+5*u8[4]x4", "1 to 64 tensors"),
+            ("synthetic:u8[4]u8[4]x4", "dimensions '4]u8[4'"),
             ("synthetic:f64[4294967295,4294967295]x4", "1 to"),
             ("synthetic:music-u8[64]x4", "'music' is not a kind"),
             ("synthetic:image-f32[8,8,3]x4", "image-u8"),

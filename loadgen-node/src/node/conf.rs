@@ -21,6 +21,10 @@ use crate::settings::{Mode, Qsl, Scenario, TestSettings};
 /// Everything there is to show.
 pub(crate) struct View {
     pub(crate) benchmark: String,
+    /// What a sample has for the model, where that is known.
+    pub(crate) inputs: Option<String>,
+    /// Whether a text may stand for the first of them.
+    pub(crate) takes_texts: bool,
     pub(crate) wanted: Wanted,
     pub(crate) qsl: Qsl,
     /// Whether samples are known; else what is predicted in bytes leaves them out.
@@ -109,7 +113,20 @@ impl View {
             Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
         }
         let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
-        Ok(View { benchmark: model.to_owned(), wanted, qsl, has_samples, plan, prediction, warnings })
+        let known = benchmark.as_ref().ok();
+        let inputs = known.and_then(|known| known.inputs()).map(ToString::to_string);
+        let takes_texts = known.is_some_and(|known| known.takes_texts());
+        Ok(View {
+            benchmark: model.to_owned(),
+            inputs,
+            takes_texts,
+            wanted,
+            qsl,
+            has_samples,
+            plan,
+            prediction,
+            warnings,
+        })
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) fn json(view: &View) -> Value {
     json!({
         "schema": 1,
         "benchmark": view.benchmark,
+        "inputs": view.inputs,
+        "takes_texts": view.takes_texts,
         "scenario": view.wanted.sourced.settings().scenario.name(),
         "mode": mode(view).name(),
         "rules": view.wanted.rules.round.name,
@@ -43,6 +45,10 @@ pub(crate) fn text(view: &View) -> String {
         view.wanted.rules.round.name,
         view.qsl.total
     );
+    if let Some(inputs) = &view.inputs {
+        let texts = if view.takes_texts { "; or a text, u8[?], for the first" } else { "" };
+        let _ = writeln!(text, "a sample has {inputs} (without N){texts}");
+    }
     heading(&mut text, "Settings, as requested");
     for (name, value, origin) in entries(view) {
         let _ = writeln!(text, "  {name:<42} {:<22} {origin}", plain(&value));

@@ -43,6 +43,8 @@ Datasets (--dataset), and where their labels are:
   synthetic:DTYPE[DIMS]xCOUNT                noise, without labels
   synthetic:image-u8[224,224,3]xCOUNT        what a codec gains on images
   synthetic:tokens-i64[384]xCOUNT            what it gains on text as token ids
+  synthetic:A+B+CxCOUNT                      several tensors, each as above or ones-, zeros-:
+                                             tokens-i64[384]+ones-i64[384]+zeros-i64[384]
 With a SHA256SUMS beside them files must be in it, and be what it says. --benchmark synthetic
 takes data of any shape; the others take what their models do; a benchmark of one's own, with
 an accuracy target, is a file (--benchmark NAME.toml).

@@ -54,8 +54,11 @@ struct DatasetLine {
     kind: KindName,
     /// Synthetic samples of the same shape.
     example: Option<Text>,
-    /// What the model takes: `NAME DTYPE[DIMS]` each.
+    /// What a sample has for the model: `NAME[?] DTYPE[|DTYPE...][DIMS]` each,
     inputs: Option<Vec<String>>,
+    /// as it says there.
+    #[serde(rename = "inputs_source")]
+    _inputs_source: Option<String>,
     /// What is done to images, as a SPEC.
     preprocess: Option<String>,
     /// Of the official dataset,

@@ -228,9 +228,14 @@ impl Benchmark {
         self.dataset == Kind::Digits
     }
 
-    /// What its model takes, where that is known.
+    /// What a sample of it has for the model, where that is known.
     pub fn inputs(&self) -> Option<&Inputs> {
         self.inputs.as_ref()
+    }
+
+    /// Whether a text in UTF-8, `u8[bytes]`, may stand for the first of its inputs: then tokens are the SUT's business.
+    pub fn takes_texts(&self) -> bool {
+        matches!(self.dataset, Kind::Files { form: Form::Prompts, .. })
     }
 
     /// What is done to images unless something else is asked for.
@@ -305,15 +310,15 @@ impl Benchmark {
         // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
         let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
         match self.inputs() {
-            Some(inputs) if !is_asked_for => self.check(&dataset, form, inputs).map(|()| dataset),
+            Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| dataset),
             _ => Ok(dataset),
         }
     }
 
-    fn check(&self, dataset: &Dataset, form: Form, inputs: &Inputs) -> Result<(), DatasetError> {
+    fn check(&self, dataset: &Dataset, inputs: &Inputs) -> Result<(), DatasetError> {
         let told = |source| DatasetError::Sample { dataset: dataset.name().to_owned(), index: 0, source };
         let first = dataset.first().map_err(told)?;
-        if inputs.accept(&first) || (form == Form::Prompts && inputs.accept_text(&first)) {
+        if inputs.accept(&first) || (self.takes_texts() && inputs.accept_text(&first)) {
             return Ok(());
         }
         let got: Vec<String> = first.iter().map(ToString::to_string).collect();
@@ -356,6 +361,24 @@ mod tests {
             }
         }
         assert!(names.len() > 25, "{names:?}");
+    }
+
+    /// All but the one that takes anything; the synthetic samples that messages speak of are like that.
+    #[test]
+    fn every_benchmark_says_what_its_model_takes() {
+        for benchmark in Benchmark::all().iter().filter(|benchmark| benchmark.name != "synthetic") {
+            let inputs = benchmark.inputs().unwrap_or_else(|| panic!("{}", benchmark.name));
+            let example = match benchmark.dataset {
+                Kind::Digits => None,
+                Kind::Synthetic { example } | Kind::Files { example, .. } => Some(example),
+            };
+            let first = benchmark.open(example).unwrap().first().unwrap();
+            let shown: Vec<String> = first.iter().map(ToString::to_string).collect();
+            assert!(inputs.accept(&first), "{}: {inputs} does not take {}", benchmark.name, shown.join(", "));
+        }
+        for (name, text) in FILES.iter().filter(|(_, text)| text.contains("[[suites]]")) {
+            assert!(text.contains("\ninputs_source = \""), "{name}");
+        }
     }
 
     #[test]
@@ -443,7 +466,7 @@ mod tests {
         let resnet50 = Benchmark::find("resnet50").unwrap();
         assert_eq!(resnet50.qsl, QslSize { total_samples: Some(50_000), performance_samples: Some(1_024) });
         let (_, dims) = resnet50.preprocess().unwrap().output();
-        assert_eq!(resnet50.inputs().unwrap().to_string(), "image f32|f16|i8|u8[N,3,224,224]");
+        assert_eq!(resnet50.inputs().unwrap().to_string(), "input_tensor:0 f32|f16|i8|u8[N,3,224,224]");
         assert_eq!(dims, [3, 224, 224]);
     }
 

@@ -81,8 +81,18 @@ impl TokenInput {
         text.ids.iter().find(too_large).map(|id| format!("{id} is no i32, which {} takes", self.name))
     }
 
-    /// This input of a text without [fault](TokenInput::fault); none when it is left out.
+    /// This input of a text without [fault](TokenInput::fault); none when it is left out: what may be, is, where nothing is
+    /// said of it.
     pub(crate) fn tensor(&self, text: &Tokens<'_>) -> Result<Option<Tensor>, SampleError> {
+        let is_said = match self.role {
+            Role::Mask => text.mask.is_some(),
+            Role::Types => text.types.is_some(),
+            Role::Limit => text.max_tokens.is_some(),
+            Role::Ids | Role::Positions => false,
+        };
+        if self.is_optional && !is_said {
+            return Ok(None);
+        }
         if self.is_limit() {
             let scalar = |limit: i32| Tensor::new(self.dtype, &[], self.bytes(std::iter::once(i64::from(limit))));
             return text.max_tokens.map(scalar).transpose();
@@ -173,6 +183,14 @@ mod tests {
         let required = tokens(&["input_ids i32[N,?]", "max_new_tokens i32[1]"]).unwrap();
         assert!(required[1].fault(&bare).unwrap().contains("max_new_tokens"));
         assert!(all[0].fault(&Tokens { ids: &[1 << 40], ..bare }).unwrap().contains("no i32"));
+    }
+
+    #[test]
+    fn what_may_be_left_out_is_made_when_something_is_said_of_it() {
+        let all = tokens(&["input_ids i32[N,?]", "second_ids? i32[N,4]", "attention_mask? i32[N,?]"]).unwrap();
+        let bare = Tokens { ids: &[3, 4], ..Tokens::default() };
+        assert_eq!([&all[0], &all[1], &all[2]].map(|input| row(input, &bare)), [Some(vec![3, 4]), None, None]);
+        assert_eq!(row(&all[2], &Tokens { mask: Some(&[1, 0]), ..bare }), Some(vec![1, 0]));
     }
 
     #[test]

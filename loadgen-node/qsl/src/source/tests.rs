@@ -234,7 +234,7 @@ fn arrays_of_other_kinds_are_refused() {
     // Of the right kind, but not this benchmark's.
     fs::write(&file, npy("<f8", "False", "(2, 3)", &[0; 48])).unwrap();
     let told = fault("resnet50", &file);
-    assert!(told.contains("f64[3]") && told.contains("image f32|f16|i8|u8[N,3,224,224]"), "{told}");
+    assert!(told.contains("f64[3]") && told.contains("input_tensor:0 f32|f16|i8|u8[N,3,224,224]"), "{told}");
     fs::write(&file, npy("<i8", "False", "(1, 384)", &[0; 384 * 8])).unwrap();
     let told = fault("bert", &file);
     assert!(told.contains("input_mask") && told.contains(".npz have several inputs"), "{told}");
@@ -312,18 +312,25 @@ fn what_a_generating_model_takes() {
     let (_guard, path) = folder();
     let file = path.join("ids.jsonl");
     fs::write(&file, "{\"input_ids\":[3,70000],\"max_tokens\":9}\n{\"input_ids\":[4]}\n").unwrap();
-    for benchmark in ["llama2-70b", "synthetic"] {
+    for (benchmark, both) in [("llama2-70b", ["i32[2] i32[]", "i32[1]"]), ("synthetic", ["i64[2] i32[]", "i64[1]"])] {
         let mut dataset = opened(benchmark, &file).unwrap();
-        assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["i64[2] i32[]", "i64[1]"]);
-        assert_eq!(i64s(&tensors(&mut dataset, 0)[0]), [3, 70_000]);
+        assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), both);
         assert_eq!(tensors(&mut dataset, 0)[1].data()[..], [9, 0, 0, 0]);
         assert!(dataset.truths().is_none());
     }
+    assert_eq!(i64s(&tensors(&mut opened("synthetic", &file).unwrap(), 0)[0]), [3, 70_000]);
     let file = path.join("prompts.jsonl");
     fs::write(&file, "{\"prompt\":\"h\u{fc}\\n\",\"max_tokens\":1}\r\n{\"prompt\":\"x\"}\r\n").unwrap();
-    let mut dataset = opened("synthetic", &file).unwrap();
-    assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["u8[4] i32[]", "u8[1]"]);
-    assert_eq!(tensors(&mut dataset, 0)[0].data()[..], *"h\u{fc}\n".as_bytes());
+    for benchmark in ["synthetic", "llama2-70b"] {
+        let mut dataset = opened(benchmark, &file).unwrap();
+        assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["u8[4] i32[]", "u8[1]"], "{benchmark}");
+        assert_eq!(tensors(&mut dataset, 0)[0].data()[..], *"h\u{fc}\n".as_bytes());
+    }
+    let refused = fault("bert", &file);
+    assert!(refused.contains("u8[4], i32[]") && refused.contains("input_mask"), "{refused}");
+    fs::write(&file, "{\"prompt\":\"a sunset\"}\n").unwrap();
+    assert_eq!(shown(&mut opened("stable-diffusion-xl", &file).unwrap(), 0), "u8[8]");
+    assert_eq!(shown(&mut opened("wan-2.2-t2v-a14b", &file).unwrap(), 0), "u8[8]");
 }
 
 #[test]
