@@ -42,7 +42,7 @@ mod dtype;
 mod signature;
 
 pub use dtype::{DType, UnknownDType};
-pub use signature::{Mismatch, Signature, SpecError, TensorSpec};
+pub use signature::{Mismatch, Signature, SpecError, TensorSpec, fit};
 
 /// Tensors in one sample at most.
 pub const MAX_TENSORS: usize = 64;

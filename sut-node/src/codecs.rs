@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn answers_of_one_element_size_are_laid_out_by_it() {
         let outputs = |dtypes: &[DType]| {
-            let spec = |&dtype| TensorSpec { name: String::new(), dtype, dims: Vec::new() };
+            let spec = |&dtype| TensorSpec::new("", dtype, Vec::new());
             element_bytes(&Signature::new(dtypes.iter().map(spec).collect()))
         };
         assert_eq!(outputs(&[]), 1);

@@ -55,7 +55,8 @@ impl Crew {
         let (workers, nexts) = warm_up(config, backend, prepare)?;
         let window =
             Window::new(busy_samples(config, backend), config.decode_threads, config.limits.max_bytes_in_flight);
-        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay, varies(inputs)));
+        let is_by_shape = backend.slots().is_none() && varies(inputs);
+        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay, is_by_shape));
         let decode = DecodePool::new(config.decode_threads, window, config.preprocess.clone());
         let mut crew = Crew { work: Work { queue, decode }, workers: Vec::new(), decoders: Vec::new() };
         let Work { queue, decode } = &crew.work;

@@ -1,7 +1,7 @@
 //! What a benchmark's model takes: `NAME DTYPE[DIMS]` for each input, as signatures are shown.
 //!
 //! `N` is the batch, `?` a size that is free. Several types may be given, `f32|f16|u8`: the rules let samples be of any
-//! precision. A `?` behind the name marks an input that a sample may leave out: `max_tokens? i32[]`.
+//! precision. A `?` behind the name marks an input that a sample may leave out: `max_tokens? i32[N]`.
 //!
 //! - `tokens`: how token ids become such inputs.
 
@@ -9,20 +9,12 @@ mod tokens;
 
 use std::fmt;
 
-use lon_proto::sample::{DType, Tensor, TensorSpec};
+use lon_proto::sample::{DType, Tensor, TensorSpec, UnknownDType, fit};
 pub(crate) use tokens::{TokenInput, Tokens};
 
 /// The inputs of one sample, in the model's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inputs(Vec<Input>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Input {
-    /// With the first of the types.
-    spec: TensorSpec,
-    dtypes: Vec<DType>,
-    is_optional: bool,
-}
+pub struct Inputs(Vec<TensorSpec>);
 
 impl Inputs {
     /// Parses the lines of a benchmark's file.
@@ -36,29 +28,29 @@ impl Inputs {
 
     /// What a model takes that generates tokens, where nothing else is said.
     pub(crate) fn generating() -> Inputs {
-        let scalar = |name: &str, dtype, dims| TensorSpec { name: name.to_owned(), dtype, dims };
-        let input = |spec: TensorSpec, is_optional| Input { dtypes: vec![spec.dtype], spec, is_optional };
-        let ids = input(scalar("input_ids", DType::I64, vec![None, None]), false);
-        Inputs(vec![ids, input(scalar("max_tokens", DType::I32, Vec::new()), true)])
+        let limit = TensorSpec { is_optional: true, ..TensorSpec::new("max_tokens", DType::I32, vec![None]) };
+        Inputs(vec![TensorSpec::new("input_ids", DType::I64, vec![None, None]), limit])
     }
 
     /// Whether a sample of these tensors can be one of the benchmark's.
     pub(crate) fn accept(&self, tensors: &[Tensor]) -> bool {
-        takes(self.0.iter(), tensors)
+        fit(&self.0, tensors)
     }
 
     /// The same, with a text (`u8[bytes]`) for the first input.
     pub(crate) fn accept_text(&self, tensors: &[Tensor]) -> bool {
-        let Some((text, rest)) = tensors.split_first() else { return false };
-        text.dtype() == DType::U8 && text.dims().len() == 1 && takes(self.0.iter().skip(1), rest)
+        let (Some((_, inputs)), Some((text, rest))) = (self.0.split_first(), tensors.split_first()) else {
+            return false;
+        };
+        text.dtype() == DType::U8 && text.dims().len() == 1 && fit(inputs, rest)
     }
 
     /// The inputs' names, when these are they in whatever order; without those that are left out.
     pub(crate) fn order<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Vec<&str>> {
         let names: Vec<&str> = names.collect();
-        let is_given = |input: &&Input| names.contains(&input.spec.name.as_str());
+        let is_given = |input: &&TensorSpec| names.contains(&input.name.as_str());
         let is_whole = self.0.iter().all(|input| input.is_optional || is_given(&input));
-        let ours: Vec<&str> = self.0.iter().filter(is_given).map(|input| input.spec.name.as_str()).collect();
+        let ours: Vec<&str> = self.0.iter().filter(is_given).map(|input| input.name.as_str()).collect();
         (is_whole && ours.len() == names.len()).then_some(ours)
     }
 
@@ -67,7 +59,7 @@ impl Inputs {
     /// # Errors
     /// One cannot be, and may not be left out.
     pub(crate) fn tokens(&self) -> Result<Vec<TokenInput>, String> {
-        let made = |input: &Input| match TokenInput::new(&input.spec, input.is_optional) {
+        let made = |input: &TensorSpec| match TokenInput::new(input) {
             Err(_) if input.is_optional => None,
             made => Some(made),
         };
@@ -75,28 +67,14 @@ impl Inputs {
     }
 }
 
-impl Input {
-    fn accepts(&self, tensor: &Tensor) -> bool {
-        let of = |&dtype: &DType| TensorSpec { dtype, ..self.spec.clone() };
-        self.dtypes.iter().map(of).any(|spec| spec.sample_dims(tensor).is_some())
-    }
-}
-
-/// Whether each tensor has an input, in their order, and none is left over that must be there.
-fn takes<'a>(mut inputs: impl Iterator<Item = &'a Input>, tensors: &[Tensor]) -> bool {
-    let is_taken = |tensor: &Tensor| {
-        let next = inputs.find(|input| !input.is_optional || input.accepts(tensor));
-        next.is_some_and(|input| input.accepts(tensor))
-    };
-    tensors.iter().all(is_taken) && inputs.all(|input| input.is_optional)
-}
-
-fn input(line: &str) -> Result<Input, String> {
+fn input(line: &str) -> Result<TensorSpec, String> {
     let (name, rest) = line.split_once(' ').ok_or("it is NAME DTYPE[DIMS]")?;
     let (name, is_optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
     let (dtypes, dims) = rest.strip_suffix(']').and_then(|rest| rest.split_once('[')).ok_or("no [DIMS] at the end")?;
-    let dtypes: Result<Vec<DType>, _> = dtypes.split('|').map(str::parse).collect();
-    let dtypes = dtypes.map_err(|error: lon_proto::sample::UnknownDType| error.to_string())?;
+    let mut dtypes = dtypes.split('|').map(str::parse);
+    let told = |error: UnknownDType| error.to_string();
+    let dtype = dtypes.next().ok_or("no type")?.map_err(told)?;
+    let other_dtypes = dtypes.collect::<Result<_, _>>().map_err(told)?;
     let dim = |(place, dim): (usize, &str)| match dim {
         "N" if place == 0 => Ok(None),
         "?" => Ok(None),
@@ -106,20 +84,14 @@ fn input(line: &str) -> Result<Input, String> {
         "" => Vec::new(),
         dims => dims.split(',').enumerate().map(dim).collect::<Result<_, _>>()?,
     };
-    let dtype = *dtypes.first().ok_or("no type")?;
-    Ok(Input { spec: TensorSpec { name: name.to_owned(), dtype, dims }, dtypes, is_optional })
+    Ok(TensorSpec { name: name.to_owned(), dtype, other_dtypes, dims, is_optional })
 }
 
 /// As in a benchmark's file.
 impl fmt::Display for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, Input { spec, dtypes, is_optional }) in self.0.iter().enumerate() {
-            let shown = spec.to_string();
-            // The type and sizes as a signature has them, behind the name.
-            let sizes = shown.get(spec.name.len() + 1 + spec.dtype.name().len()..).unwrap_or_default();
-            let all: Vec<&str> = dtypes.iter().map(|dtype| dtype.name()).collect();
-            let (between, mark) = (if place == 0 { "" } else { ", " }, if *is_optional { "?" } else { "" });
-            write!(f, "{between}{}{mark} {}{sizes}", spec.name, all.join("|"))?;
+        for (place, input) in self.0.iter().enumerate() {
+            write!(f, "{}{input}", if place == 0 { "" } else { ", " })?;
         }
         Ok(())
     }
@@ -153,8 +125,8 @@ mod tests {
 
     #[test]
     fn what_is_optional_may_be_left_out() {
-        let decoder = inputs(&["ids i32|i64[N,?]", "pixels? f32[N,?,3]", "max_tokens? i32[]"]).unwrap();
-        assert_eq!(decoder.to_string(), "ids i32|i64[N,?], pixels? f32[N,?,3], max_tokens? i32[]");
+        let decoder = inputs(&["ids i32|i64[N,?]", "pixels? f32[N,?,3]", "max_tokens? i32[N]"]).unwrap();
+        assert_eq!(decoder.to_string(), "ids i32|i64[N,?], pixels? f32[N,?,3], max_tokens? i32[N]");
         let ids = || tensor(DType::I64, &[9]);
         let limit = || tensor(DType::I32, &[]);
         let pixels = || tensor(DType::F32, &[7, 3]);
@@ -170,9 +142,7 @@ mod tests {
         assert_eq!(decoder.order(["max_tokens", "ids"].into_iter()), Some(vec!["ids", "max_tokens"]));
         assert_eq!(decoder.order(["max_tokens", "pixels"].into_iter()), None);
         assert_eq!(decoder.tokens().unwrap().len(), 2);
-        let first = inputs(&["a? u8[N]", "b f32[N]"]).unwrap();
-        assert!(first.accept(&[tensor(DType::F32, &[])]) && !first.accept(&[tensor(DType::U8, &[])]));
-        assert_eq!(Inputs::generating().to_string(), "input_ids i64[N,?], max_tokens? i32[]");
+        assert_eq!(Inputs::generating().to_string(), "input_ids i64[N,?], max_tokens? i32[N]");
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
 
     fn spec(name: &str, dtype: DType, dims: &[i64]) -> TensorSpec {
         let dims = dims.iter().map(|&dim| u32::try_from(dim).ok()).collect();
-        TensorSpec { name: name.into(), dtype, dims }
+        TensorSpec::new(name, dtype, dims)
     }
 
     fn names(names: &[&str]) -> Vec<String> {

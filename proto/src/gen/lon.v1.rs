@@ -98,6 +98,12 @@ pub struct TensorSpec {
     /// -1: any size.
     #[prost(sint64, repeated, tag = "3")]
     pub dims: ::prost::alloc::vec::Vec<i64>,
+    /// Types that are taken as well.
+    #[prost(string, repeated, tag = "4")]
+    pub other_dtypes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// A sample may leave it out.
+    #[prost(bool, tag = "5")]
+    pub optional: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StartRunRequest {

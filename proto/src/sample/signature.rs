@@ -13,11 +13,25 @@ pub struct TensorSpec {
     pub name: String,
     /// Element type.
     pub dtype: DType,
+    /// Types that are taken as well.
+    pub other_dtypes: Vec<DType>,
     /// Dimensions, outermost first; `None`: any size.
     pub dims: Vec<Option<u32>>,
+    /// Whether a sample may leave it out.
+    pub is_optional: bool,
 }
 
 impl TensorSpec {
+    /// Of one type, and in every sample.
+    pub fn new(name: impl Into<String>, dtype: DType, dims: Vec<Option<u32>>) -> TensorSpec {
+        TensorSpec { name: name.into(), dtype, other_dtypes: Vec::new(), dims, is_optional: false }
+    }
+
+    /// Every type that is taken, the preferred one first.
+    pub fn dtypes(&self) -> impl Iterator<Item = DType> {
+        std::iter::once(self.dtype).chain(self.other_dtypes.iter().copied())
+    }
+
     /// Whether the leading dimension is the batch: it is when its size is free or 1.
     pub fn has_batch_dim(&self) -> bool {
         matches!(self.dims.first(), Some(None | Some(1)))
@@ -35,12 +49,14 @@ impl TensorSpec {
             (false, dims) => (dims, &self.dims[..]),
         };
         let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
-        let fits = tensor.dtype == self.dtype && given.len() == wanted.len() && given.iter().zip(wanted).all(same);
+        let is_of_type = self.dtypes().any(|dtype| dtype == tensor.dtype);
+        let fits = is_of_type && given.len() == wanted.len() && given.iter().zip(wanted).all(same);
         fits.then_some(given)
     }
 }
 
-/// Name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`.
+/// Name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`. Types are
+/// `i64|i32` where several are taken; a `?` behind the name is what may be left out: `max_tokens? i32|i64[N]`.
 impl fmt::Display for TensorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dim = |(i, dim): (usize, &Option<u32>)| match dim {
@@ -48,7 +64,8 @@ impl fmt::Display for TensorSpec {
             None if i == 0 => "N".to_owned(),
             None => "?".to_owned(),
         };
-        write!(f, "{} {}", self.name, self.dtype)?;
+        write!(f, "{}{} {}", self.name, if self.is_optional { "?" } else { "" }, self.dtype)?;
+        self.other_dtypes.iter().try_for_each(|dtype| write!(f, "|{dtype}"))?;
         write_dims(f, self.dims.iter().enumerate().map(dim))
     }
 }
@@ -63,20 +80,28 @@ impl Signature {
         Signature(specs)
     }
 
-    /// Whether a sample of these tensors fits: as many, in this order, each fitting its own spec
-    /// (see [`TensorSpec::sample_dims`]).
+    /// Whether a sample of these tensors fits: each fits its own spec (see [`TensorSpec::sample_dims`]), in this order,
+    /// and none is missing but what may be left out.
     ///
     /// # Errors
     /// It does not; the error shows both.
     pub fn accepts(&self, tensors: &[Tensor]) -> Result<(), Mismatch> {
-        let fits = |(spec, tensor): (&TensorSpec, &Tensor)| spec.sample_dims(tensor).is_some();
-        let same_count = self.len() == tensors.len();
-        if self.is_empty() || (same_count && self.iter().zip(tensors).all(fits)) {
+        if self.is_empty() || fit(self, tensors) {
             return Ok(());
         }
         let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
         Err(Mismatch { expected: self.to_string(), got: got.join(", ") })
     }
+}
+
+/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not fit what may be left out belongs to what comes behind.
+pub fn fit(specs: &[TensorSpec], tensors: &[Tensor]) -> bool {
+    let mut specs = specs.iter();
+    let is_taken = |tensor: &Tensor| {
+        let fits = |spec: &TensorSpec| spec.sample_dims(tensor).is_some();
+        specs.find(|spec| !spec.is_optional || fits(spec)).is_some_and(fits)
+    };
+    tensors.iter().all(is_taken) && specs.all(|spec| spec.is_optional)
 }
 
 impl Deref for Signature {
@@ -133,6 +158,8 @@ impl From<&TensorSpec> for v1::TensorSpec {
             name: spec.name.clone(),
             dtype: spec.dtype.to_string(),
             dims: spec.dims.iter().map(|dim| dim.map_or(-1, i64::from)).collect(),
+            other_dtypes: spec.other_dtypes.iter().map(ToString::to_string).collect(),
+            optional: spec.is_optional,
         }
     }
 }
@@ -142,11 +169,17 @@ impl TryFrom<&v1::TensorSpec> for TensorSpec {
 
     fn try_from(spec: &v1::TensorSpec) -> Result<TensorSpec, SpecError> {
         let name = || spec.name.clone();
-        let dtype = spec.dtype.parse().map_err(|cause| SpecError::DType { name: name(), cause })?;
+        let dtype = |text: &String| text.parse().map_err(|cause| SpecError::DType { name: name(), cause });
         let dim = |&dim: &i64| match dim {
             -1 => Ok(None),
             dim => u32::try_from(dim).map(Some).map_err(|_| SpecError::Dim { name: name(), dim }),
         };
-        Ok(TensorSpec { name: name(), dtype, dims: spec.dims.iter().map(dim).collect::<Result<_, _>>()? })
+        Ok(TensorSpec {
+            name: name(),
+            dtype: dtype(&spec.dtype)?,
+            other_dtypes: spec.other_dtypes.iter().map(dtype).collect::<Result<_, _>>()?,
+            dims: spec.dims.iter().map(dim).collect::<Result<_, _>>()?,
+            is_optional: spec.optional,
+        })
     }
 }

@@ -136,7 +136,7 @@ fn types_have_names_and_codes() {
 
 fn spec(name: &str, dtype: DType, dims: &[i64]) -> TensorSpec {
     let dims = dims.iter().map(|&dim| u32::try_from(dim).ok()).collect();
-    TensorSpec { name: name.to_owned(), dtype, dims }
+    TensorSpec::new(name, dtype, dims)
 }
 
 #[test]
@@ -180,13 +180,48 @@ fn free_and_fixed_dimensions() {
 }
 
 #[test]
+fn several_types_and_what_may_be_left_out() {
+    let ids = TensorSpec { other_dtypes: vec![DType::I32], ..spec("ids", DType::I64, &[-1, -1]) };
+    let pixels = TensorSpec { is_optional: true, ..spec("pixels", DType::F32, &[-1, -1, 3]) };
+    let limit = TensorSpec { other_dtypes: vec![DType::I64], is_optional: true, ..spec("limit", DType::I32, &[-1]) };
+    let decoder = Signature::new(vec![ids, pixels, limit]);
+    assert_eq!(decoder.to_string(), "ids i64|i32[N,?], pixels? f32[N,?,3], limit? i32|i64[N]");
+    let (ids, pixels) = (|dtype| tensor(dtype, &[9]), || tensor(DType::F32, &[7, 3]));
+    let limit = || tensor(DType::I64, &[]);
+    for good in [
+        vec![ids(DType::I64)],
+        vec![ids(DType::I32), limit()],
+        vec![ids(DType::I64), pixels()],
+        vec![ids(DType::I64), pixels(), tensor(DType::I32, &[1])],
+    ] {
+        assert_eq!(decoder.accepts(&good), Ok(()));
+    }
+    for bad in [
+        vec![],
+        vec![ids(DType::U8)],
+        vec![pixels()],
+        vec![ids(DType::I64), ids(DType::I64)],
+        vec![ids(DType::I64), limit(), limit()],
+        vec![ids(DType::I64), limit(), pixels()],
+    ] {
+        assert!(decoder.accepts(&bad).is_err(), "{bad:?}");
+    }
+    let first = [TensorSpec { is_optional: true, ..spec("a", DType::U8, &[-1]) }, spec("b", DType::F32, &[-1])];
+    assert!(fit(&first, &[tensor(DType::F32, &[])]) && !fit(&first, &[tensor(DType::U8, &[])]));
+}
+
+#[test]
 fn specs_cross_the_wire() {
     let spec = spec("ids", DType::I64, &[-1, 384]);
+    let both = TensorSpec { other_dtypes: vec![DType::I32, DType::U8], is_optional: true, ..spec.clone() };
+    assert_eq!(TensorSpec::try_from(&v1::TensorSpec::from(&both)), Ok(both));
     let wire = v1::TensorSpec::from(&spec);
     assert_eq!((wire.dtype.as_str(), wire.dims.as_slice()), ("i64", &[-1, 384][..]));
     assert_eq!(TensorSpec::try_from(&wire), Ok(spec));
     let bad = v1::TensorSpec { dims: vec![-2], ..wire.clone() };
     assert!(TensorSpec::try_from(&bad).unwrap_err().to_string().contains("'ids' has a dimension of -2"));
+    let bad = v1::TensorSpec { other_dtypes: vec!["tensor".into()], ..wire.clone() };
+    assert!(TensorSpec::try_from(&bad).unwrap_err().to_string().contains("'tensor'"));
     let bad = v1::TensorSpec { dtype: "string".into(), ..wire };
     assert!(TensorSpec::try_from(&bad).unwrap_err().to_string().starts_with("tensor 'ids': 'string'"));
 }

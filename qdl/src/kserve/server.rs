@@ -193,7 +193,7 @@ impl Server {
             });
             let name = printable(&tensor.name);
             let dtype = kserve::dtype(&tensor.datatype);
-            dtype.zip(dims.collect()).map(|(dtype, dims)| TensorSpec { name, dtype, dims })
+            dtype.zip(dims.collect()).map(|(dtype, dims)| TensorSpec::new(name, dtype, dims))
         };
         let unreadable = |tensor: &TensorMetadata| ConnectError::Refused {
             address: self.address.clone(),

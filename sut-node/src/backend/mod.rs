@@ -53,9 +53,9 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
-    /// Whether a sample is token ids, `i64[LENGTH]`, which [`BackendInfo::inputs`] has no word for.
-    fn takes_token_ids(&self) -> bool {
-        false
+    /// What a free size of its samples may be where nobody says it; `None`: there is no usual one.
+    fn usual_size(&self) -> Option<u32> {
+        None
     }
 
     /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the

@@ -32,32 +32,29 @@ pub(crate) enum SamplesError {
     NoFiles(PathBuf),
 }
 
-/// Tokens of a sample that is token ids.
-const TOKENS: u32 = 16;
 /// Different samples at most, so that caches are not asked for one and the same again and again,
 const MOST: usize = 64;
 /// but no more than so many bytes of them.
 const MOST_BYTES: usize = 256 << 20;
 
 impl Samples {
-    /// Random samples for a backend: token ids, or what its signature says.
+    /// Random samples for a backend, as its signature says.
     pub(crate) fn for_backend(backend: &dyn Backend, free: Option<u32>) -> Result<Samples, SamplesError> {
-        let ids = || TensorSpec { name: "ids".to_owned(), dtype: DType::I64, dims: vec![None, Some(TOKENS)] };
-        let ids = backend.takes_token_ids().then(|| Signature::new(vec![ids()]));
-        Samples::synthetic(ids.as_ref().unwrap_or(&backend.info().inputs), free)
+        Samples::synthetic(&backend.info().inputs, free.or(backend.usual_size()))
     }
 
     /// Random samples for a model of these inputs, always the same: floats from 0 to 1, bytes that are printable, other
     /// whole numbers 0 or 1, which are valid token ids, masks and places in any table. A model that takes anything gets
-    /// 1 KiB. Open sizes are `free`.
+    /// 1 KiB. Open sizes are `free`. What a sample may leave out is.
     pub(crate) fn synthetic(inputs: &Signature, free: Option<u32>) -> Result<Samples, SamplesError> {
-        let anything = [TensorSpec { name: String::new(), dtype: DType::U8, dims: vec![None, Some(1024)] }];
+        let anything = [TensorSpec::new("", DType::U8, vec![None, Some(1024)])];
         let specs = if inputs.is_empty() { &anything[..] } else { inputs };
+        let required = specs.iter().filter(|spec| !spec.is_optional);
         let dims = |spec: &TensorSpec| {
             let own = if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims[..] };
             own.iter().map(|dim| dim.or(free)).collect::<Option<Vec<u32>>>()
         };
-        let shapes: Option<Vec<(DType, Vec<u32>)>> = specs.iter().map(|s| Some((s.dtype, dims(s)?))).collect();
+        let shapes: Option<Vec<(DType, Vec<u32>)>> = required.map(|s| Some((s.dtype, dims(s)?))).collect();
         let shapes = shapes.ok_or_else(|| SamplesError::FreeSize(inputs.to_string()))?;
         let mut random = Random(0x6c6f_6e62_656e_6368);
         let mut make = || {
@@ -160,8 +157,7 @@ mod tests {
     use super::*;
 
     fn inputs(specs: &[(DType, &[Option<u32>])]) -> Signature {
-        let spec =
-            |&(dtype, dims): &(DType, &[Option<u32>])| TensorSpec { name: "x".to_owned(), dtype, dims: dims.to_vec() };
+        let spec = |&(dtype, dims): &(DType, &[Option<u32>])| TensorSpec::new("x", dtype, dims.to_vec());
         Signature::new(specs.iter().map(spec).collect())
     }
 

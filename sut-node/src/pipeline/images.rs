@@ -43,7 +43,7 @@ pub(crate) fn check(preprocess: &Preprocess, inputs: &Signature) -> Result<(), P
 /// What has to be sent to a node that pre-processes, in any codec but `original`.
 pub(crate) fn inputs() -> Signature {
     let dims = vec![None, None, None, Some(3)];
-    Signature::new(vec![TensorSpec { name: "image".to_owned(), dtype: DType::U8, dims }])
+    Signature::new(vec![TensorSpec::new("image", DType::U8, dims)])
 }
 
 /// The pixels of a sample: those that it holds, or those of the file that it is.
@@ -98,9 +98,7 @@ mod tests {
     #[test]
     fn what_comes_out_must_be_what_the_model_takes() {
         let spec: Preprocess = "resize=256,crop=224,layout=nchw,dtype=f32".parse().unwrap();
-        let model = |dtype, dims: &[Option<u32>]| {
-            Signature::new(vec![TensorSpec { name: "x".to_owned(), dtype, dims: dims.to_vec() }])
-        };
+        let model = |dtype, dims: &[Option<u32>]| Signature::new(vec![TensorSpec::new("x", dtype, dims.to_vec())]);
         let (c, s) = (Some(3), Some(224));
         assert_eq!(check(&spec, &model(DType::F32, &[None, c, s, s])), Ok(()));
         assert_eq!(check(&spec, &model(DType::F32, &[None, c, None, None])), Ok(()));

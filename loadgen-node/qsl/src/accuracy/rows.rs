@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     fn rows(dtype: DType, dims: &[Option<u32>]) -> Rows {
-        let spec = TensorSpec { name: "y [f32] , z".to_owned(), dtype, dims: dims.to_vec() };
+        let spec = TensorSpec::new("y [f32] , z", dtype, dims.to_vec());
         let signature = Signature::new(vec![spec]);
         let rows = Rows::of(&signature).unwrap();
         assert_eq!(Rows::from_text(&signature.to_string()), Some(rows), "{signature}");
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_first_of_several_outputs_is_scored() {
-        let spec = |dtype, dims: &[Option<u32>]| TensorSpec { name: "y".to_owned(), dtype, dims: dims.to_vec() };
+        let spec = |dtype, dims: &[Option<u32>]| TensorSpec::new("y", dtype, dims.to_vec());
         let both = Signature::new(vec![spec(DType::I64, &[None]), spec(DType::F32, &[None, Some(2)])]);
         let rows = Rows::of(&both).unwrap();
         assert_eq!(Rows::from_text(&both.to_string()), Some(rows));

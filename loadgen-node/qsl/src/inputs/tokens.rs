@@ -44,8 +44,8 @@ pub(crate) struct Tokens<'a> {
 impl TokenInput {
     /// # Errors
     /// Ids do not make an input like this.
-    pub(super) fn new(spec: &TensorSpec, is_optional: bool) -> Result<TokenInput, String> {
-        let (name, dtype) = (spec.name.clone(), spec.dtype);
+    pub(super) fn new(spec: &TensorSpec) -> Result<TokenInput, String> {
+        let TensorSpec { name, dtype, is_optional, .. } = spec.clone();
         let refused = || format!("token ids do not make an input like {spec}");
         let role = role(&name);
         let len = match (role, spec.dims.as_slice()) {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_one_number() {
-        let all = tokens(&["input_ids i32[N,?]", "max_tokens? i64[]"]).unwrap();
+        let all = tokens(&["input_ids i32[N,?]", "max_tokens? i64[N]"]).unwrap();
         let text = Tokens { ids: &[3], max_tokens: Some(9), ..Tokens::default() };
         assert_eq!([row(&all[0], &text), row(&all[1], &text)], [Some(vec![3]), Some(vec![9])]);
         assert_eq!(all[1].tensor(&text).unwrap().unwrap().to_string(), "i64[]");

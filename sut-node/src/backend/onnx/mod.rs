@@ -106,8 +106,10 @@ impl Onnx {
     }
 }
 
-/// What is said of a model that decodes: tokens in, tokens out. What a sample holds is not told, since a signature has no
-/// word for a tensor that may be left out; samples that do not fit fail with the reason.
+/// Tokens of a prompt where nobody says how many.
+const USUAL_PROMPT_TOKENS: u32 = 16;
+
+/// What is said of a model that decodes: tokens in, tokens out.
 fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> BackendInfo {
     let (slots, context, bytes) = (tokens.slots, tokens.max_context, layout.bytes_per_token());
     tracing::info!(
@@ -117,8 +119,8 @@ fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> Backend
         if layout.is_batched() { "all in one run" } else { "one by one" },
         (slots.get() * context.get()).saturating_mul(bytes) / 1_000_000,
     );
-    let answer = TensorSpec { name: "tokens".to_owned(), dtype: DType::I64, dims: vec![None, None] };
-    BackendInfo { inputs: Signature::default(), outputs: Signature::new(vec![answer]), ..info }
+    let answer = TensorSpec::new("tokens", DType::I64, vec![None, None]);
+    BackendInfo { inputs: decoder::inputs(), outputs: Signature::new(vec![answer]), ..info }
 }
 
 impl Backend for Onnx {
@@ -142,8 +144,8 @@ impl Backend for Onnx {
         self.decoder.as_ref().map(|(_, tokens)| tokens.slots)
     }
 
-    fn takes_token_ids(&self) -> bool {
-        self.decoder.is_some()
+    fn usual_size(&self) -> Option<u32> {
+        self.decoder.as_ref().map(|_| USUAL_PROMPT_TOKENS)
     }
 
     fn worker(&self) -> Result<Half, BackendError> {

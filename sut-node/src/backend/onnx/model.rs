@@ -167,7 +167,7 @@ fn port(kind: &str, info: &ValueInfoProto) -> Result<Port, String> {
         _ => Ok((None, None)),
     });
     let (dims, symbols) = dims.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    Ok(Port { spec: TensorSpec { name: name.clone(), dtype, dims }, symbols })
+    Ok(Port { spec: TensorSpec::new(name, dtype, dims), symbols })
 }
 
 /// A batch is possible when every input and every output starts with the same free dimension. Where the model names
@@ -209,7 +209,7 @@ mod tests {
             .iter()
             .map(|(size, symbol)| (u32::try_from(*size).ok(), (!symbol.is_empty()).then(|| (*symbol).to_owned())))
             .unzip();
-        Port { spec: TensorSpec { name: name.to_owned(), dtype: DType::F32, dims }, symbols }
+        Port { spec: TensorSpec::new(name, DType::F32, dims), symbols }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub use target::TargetError;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Tokens that the first prompt asks for.
 const WARM_UP_TOKENS: u32 = 8;
+/// Bytes of a prompt where nobody says how many.
+const USUAL_PROMPT_BYTES: u32 = 64;
 /// Models that an error names.
 const NAMED_MODELS: usize = 10;
 
@@ -111,9 +113,8 @@ impl OpenAi {
         let has_warned = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned });
         let warm_up = warm_up(&shared, start, limit)?;
-        let info =
-            BackendInfo { model: target.model, ..BackendInfo::without_model(engine(&target.authority, &warm_up)) };
-        Ok(OpenAi { info, shared })
+        let info = BackendInfo::without_model(engine(&target.authority, &warm_up));
+        Ok(OpenAi { info: BackendInfo { model: target.model, inputs: prompt::inputs(), ..info }, shared })
     }
 }
 
@@ -136,6 +137,10 @@ impl Backend for OpenAi {
 
     fn slots(&self) -> Option<NonZeroUsize> {
         Some(NonZeroUsize::MIN)
+    }
+
+    fn usual_size(&self) -> Option<u32> {
+        Some(USUAL_PROMPT_BYTES)
     }
 
     fn worker(&self) -> Result<Half, BackendError> {

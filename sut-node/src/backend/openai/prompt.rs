@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Signature, Tensor, TensorSpec};
 
 /// What a sample asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,12 @@ pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
     /// Tokens of the answer at most.
     pub(super) max_tokens: u32,
+}
+
+/// What a sample holds.
+pub(super) fn inputs() -> Signature {
+    let limit = TensorSpec { is_optional: true, ..TensorSpec::new("max_tokens", DType::I32, vec![None]) };
+    Signature::new(vec![TensorSpec::new("prompt", DType::U8, vec![None, None]), limit])
 }
 
 /// Why a sample is not a prompt.

@@ -9,7 +9,7 @@ fn f32s(dims: &[usize], values: &[f32]) -> Output {
 }
 
 fn spec(name: &str, dtype: DType, dims: &[i64]) -> TensorSpec {
-    TensorSpec { name: name.to_owned(), dtype, dims: dims.iter().map(|&dim| u32::try_from(dim).ok()).collect() }
+    TensorSpec::new(name, dtype, dims.iter().map(|&dim| u32::try_from(dim).ok()).collect())
 }
 
 fn signature(specs: &[TensorSpec]) -> Signature {

@@ -129,7 +129,7 @@ mod tests {
 
     fn spec(text: (&str, DType, &[i64])) -> TensorSpec {
         let (name, dtype, dims) = text;
-        TensorSpec { name: name.to_owned(), dtype, dims: dims.iter().map(|&dim| u32::try_from(dim).ok()).collect() }
+        TensorSpec::new(name, dtype, dims.iter().map(|&dim| u32::try_from(dim).ok()).collect())
     }
 
     fn model(inputs: &[(&str, DType, &[i64])], outputs: &[(&str, DType, &[i64])]) -> Model {

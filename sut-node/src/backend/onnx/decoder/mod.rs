@@ -35,3 +35,15 @@ mod streamer;
 
 pub(super) use layout::Layout;
 pub(super) use streamer::Decoder;
+
+use crate::tensor::{DType, Signature, TensorSpec};
+
+/// What a sample holds.
+pub(super) fn inputs() -> Signature {
+    let ids = TensorSpec::new("input_ids", DType::I64, vec![None, None]);
+    let limit = TensorSpec::new("max_tokens", DType::I32, vec![None]);
+    Signature::new(vec![
+        TensorSpec { other_dtypes: vec![DType::I32], ..ids },
+        TensorSpec { other_dtypes: vec![DType::I64], is_optional: true, ..limit },
+    ])
+}
