@@ -254,3 +254,21 @@ fn a_decoder_is_measured_by_its_tokens() {
     let result = folder.result();
     assert!(result["tokens_per_s"].as_f64().unwrap() > 0.0 && ns(&result["tpot_ns"]["p50"]) > 0, "{result}");
 }
+
+#[test]
+#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
+fn a_decoder_says_what_it_takes() {
+    let node = SutNode::start("a", &decoder(), &["--max-tokens", "8"]);
+    let (finished, _folder) = TestRun::new("Server").dataset("synthetic:f32[64]x16").on(&node.address).finish();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.contains("input_ids i64|i32[N,?], max_tokens? i32|i64[N]"), "{finished:?}");
+    // As a benchmark of the rules has them.
+    let folder = tempfile::tempdir().unwrap();
+    let lines = folder.path().join("prompts.jsonl");
+    std::fs::write(&lines, "{\"input_ids\":[5,6,7],\"max_tokens\":3}\n{\"input_ids\":[8,9]}\n").unwrap();
+    let run = TestRun::of("llama2-70b", "SingleStream").args(&["--dataset", lines.to_str().unwrap()]);
+    let run = run.set("min_duration=0,min_query_count=20,max_query_count=20,use_token_latencies=0");
+    let (finished, folder) = run.on(&node.address).finish();
+    let counts = &folder.result()["counts"];
+    assert_eq!((&counts["issued"], &counts["completed"]), (&20.into(), &20.into()), "{finished:?}");
+}

@@ -114,6 +114,19 @@ fn samples_that_are_no_text_fail_with_a_reason() {
     folder.assert_complete();
 }
 
+#[test]
+fn samples_of_other_tensors_are_refused_before_the_run() {
+    let server = ChatServer::start(|_| vec![Act::Send(stream(&[&text("a"), FINISH, &usage(1), DONE]))]);
+    let node = SutNode::start("a", &server.backend("tiny"), &[]);
+    let asked = server.asked().len();
+    for dataset in ["synthetic:f32[64]x16", "synthetic:u8[64]+f32[]x16", "synthetic:i64[64]x16"] {
+        let (finished, _folder) = TestRun::new("SingleStream").dataset(dataset).on(&node.address).finish();
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        assert!(finished.stderr.contains("prompt u8[N,?], max_tokens? i32[N]"), "{}", finished.stderr);
+    }
+    assert_eq!(server.asked().len(), asked);
+}
+
 /// Prompts in a file, each another, since servers remember what they were asked.
 fn prompts(folder: &RunFolder, count: usize) -> String {
     let line = |n: usize| format!("{{\"prompt\":\"Tell me story number {n}, please.\",\"max_tokens\":12}}\n");
