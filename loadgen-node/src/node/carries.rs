@@ -12,8 +12,6 @@ use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
 use serde_json::{Value, json};
 
-use super::probe::Fabric;
-
 /// Data that is like a benchmark's, for benchmarks that may be compressed.
 const LIKE: [(&str, &str); 3] = [
     ("resnet50", "synthetic:image-u8[224,224,3]x16"),
@@ -33,9 +31,9 @@ pub(crate) struct Row {
     samples_per_s: f64,
 }
 
-/// All rows; none when the fabric's goodput is not known both ways.
-pub(crate) fn table(fabric: &Fabric, round: &str) -> Vec<Row> {
-    let (Some(up), Some(down)) = (fabric.together.up, fabric.together.down) else { return Vec::new() };
+/// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways.
+pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, round: &str) -> Vec<Row> {
+    let (Some(up), Some(down)) = (up_bits_per_s, down_bits_per_s) else { return Vec::new() };
     let rows = |benchmark: &'static Benchmark| {
         let formula = benchmark.bandwidth()?;
         let row = move |(codec, ratio): (Codec, f64)| {
@@ -117,13 +115,10 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::probe::Goodput;
 
     #[test]
     fn rates_follow_the_formulas_and_codecs_the_rules() {
-        let together = Goodput { up: Some(1_204_224_000.0), down: Some(1e9), both: None, is_cut: false };
-        let fabric = Fabric { transport: "grpc", together, ..Fabric::default() };
-        let rows = table(&fabric, "v6.1");
+        let rows = table(Some(1_204_224_000.0), Some(1e9), "v6.1");
         let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();
         let resnet50 = of("resnet50");
         assert_eq!((resnet50[0].codec, resnet50[0].samples_per_s), (Codec::None, 1000.0));
@@ -134,7 +129,7 @@ mod tests {
         assert_eq!(of("gptj").len(), 1, "no codec is allowed");
         assert!(of("rgat").is_empty(), "negligible");
         assert!(text(&rows).contains("resnet50"));
-        assert_eq!(table(&Fabric::default(), "v6.1"), []);
+        assert_eq!(table(Some(1e9), None, "v6.1"), []);
     }
 
     #[test]

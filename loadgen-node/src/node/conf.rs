@@ -8,31 +8,15 @@ use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
 use super::args::{ConfArgs, TestArgs};
-use super::conf_view;
+use super::conf_view::{self, View};
 use super::exit::{Exit, OrExit as _, Outcome};
-use super::setup::{self, Sources, Wanted};
+use super::setup::{self, Sources};
 use super::vectors::{print, read, shown};
-use crate::conf::predict::{self, Prediction, SampleSize};
+use crate::conf::predict::{self, SampleSize};
 use crate::conf::rules::Rules;
 use crate::conf::vector::config_json;
-use crate::plan::{Plan, PlanError};
+use crate::plan::Plan;
 use crate::settings::{Mode, Qsl, Scenario, TestSettings};
-
-/// Everything there is to show.
-pub(crate) struct View {
-    pub(crate) benchmark: String,
-    /// What a sample has for the model, where that is known.
-    pub(crate) inputs: Option<String>,
-    /// Whether a text may stand for the first of them.
-    pub(crate) takes_texts: bool,
-    pub(crate) wanted: Wanted,
-    pub(crate) qsl: Qsl,
-    /// Whether samples are known; else what is predicted in bytes leaves them out.
-    pub(crate) has_samples: bool,
-    pub(crate) plan: Result<Plan, PlanError>,
-    pub(crate) prediction: Option<Prediction>,
-    pub(crate) warnings: Vec<String>,
-}
 
 /// What is known of a benchmark's samples.
 struct Samples {

@@ -4,12 +4,28 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::conf::View;
+use super::setup::Wanted;
 use crate::conf::predict::Prediction;
 use crate::conf::query_count::{QueryCount, USUAL, percent};
-use crate::plan::Effective;
+use crate::plan::{Effective, Plan, PlanError};
 use crate::scenario;
-use crate::settings::Mode;
+use crate::settings::{Mode, Qsl};
+
+/// Everything there is to show.
+pub(crate) struct View {
+    pub(crate) benchmark: String,
+    /// What a sample has for the model, where that is known.
+    pub(crate) inputs: Option<String>,
+    /// Whether a text may stand for the first of them.
+    pub(crate) takes_texts: bool,
+    pub(crate) wanted: Wanted,
+    pub(crate) qsl: Qsl,
+    /// Whether samples are known; else what is predicted in bytes leaves them out.
+    pub(crate) has_samples: bool,
+    pub(crate) plan: Result<Plan, PlanError>,
+    pub(crate) prediction: Option<Prediction>,
+    pub(crate) warnings: Vec<String>,
+}
 
 /// The skeleton of `conf --json` and more.
 pub(crate) fn json(view: &View) -> Value {

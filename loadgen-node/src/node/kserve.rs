@@ -9,10 +9,6 @@ use super::args::{DialArgs, KserveArgs, RunArgs, Transport};
 use super::targets;
 use crate::plan::Plan;
 
-/// What every output of such a run carries.
-pub(crate) const MARK: &str = "not a Network result: nodes that speak KServe's protocol show neither names nor stage \
-                               times nor counters of their own (SUT counters not available: not a SUT node)";
-
 /// Whether the nodes are such servers.
 pub(crate) fn is_on(args: &DialArgs) -> bool {
     args.transport == Transport::Kserve

@@ -1,14 +1,13 @@
 //! What a benchmark's file may say. Everything else in it is an error.
 
-use std::collections::BTreeMap;
-
 use lon_image::{Preprocess, SpecError};
 use serde::{Deserialize, Deserializer};
 
 use super::network::Compression;
 use super::quality::Quality;
+use super::rounds::{ROUNDS, Rounds, count};
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
-use super::{Benchmark, Form, Kind, NetworkRules, QslSize, ROUNDS, Target};
+use super::{Benchmark, Form, Kind, NetworkRules, QslSize, Target};
 use crate::accuracy::Metric;
 use crate::bandwidth::Formula;
 use crate::inputs::Inputs;
@@ -115,38 +114,6 @@ impl<'de> Deserialize<'de> for Text {
 
 fn texts(texts: &[Text]) -> Vec<&'static str> {
     texts.iter().map(|text| text.0).collect()
-}
-
-/// Some rounds, or `"all"`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Rounds {
-    All(All),
-    These(Vec<String>),
-}
-
-/// The word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum All {
-    All,
-}
-
-impl Rounds {
-    /// Whether it holds for this round. All means all that are known.
-    pub(super) fn has(&self, round: &str) -> bool {
-        match self {
-            Rounds::All(All::All) => ROUNDS.contains(&round),
-            Rounds::These(rounds) => rounds.iter().any(|known| known == round),
-        }
-    }
-
-    fn names(&self) -> Vec<&str> {
-        match self {
-            Rounds::All(All::All) => ROUNDS.to_vec(),
-            Rounds::These(rounds) => rounds.iter().map(String::as_str).collect(),
-        }
-    }
 }
 
 /// The benchmark of a file, and its variants behind it.
@@ -263,19 +230,6 @@ fn rules(benchmark: &'static str, compressions: Vec<Compression>) -> Result<Opti
         return Err("a compression rule that allows nothing".to_owned());
     }
     Ok(Some(NetworkRules { benchmark, compressions }))
-}
-
-/// How often each round is named; a round that is none of `known` is an error.
-fn count<'a>(
-    lists: impl Iterator<Item = &'a Rounds>,
-    known: &[&'static str],
-) -> Result<BTreeMap<&'static str, usize>, String> {
-    let mut counts: BTreeMap<&str, usize> = known.iter().map(|round| (*round, 0)).collect();
-    for round in lists.flat_map(Rounds::names) {
-        let times = counts.get_mut(round).ok_or_else(|| format!("nothing is known of round {round} here"))?;
-        *times += 1;
-    }
-    Ok(counts)
 }
 
 #[cfg(test)]

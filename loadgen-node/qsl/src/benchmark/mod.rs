@@ -13,6 +13,7 @@
 mod file;
 pub mod network;
 mod quality;
+mod rounds;
 pub mod suite;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use std::sync::LazyLock;
 use lon_image::Preprocess;
 pub use network::NetworkRules;
 pub use quality::Quality;
+pub use rounds::ROUNDS;
 pub use suite::{Membership, Suite};
 
 pub use crate::accuracy::Target;
@@ -29,9 +31,6 @@ use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::Inputs;
 use crate::source::{self, OpenOptions};
 use crate::{digits, synthetic};
-
-/// The rounds whose rules the files speak of, oldest first.
-pub const ROUNDS: [&str; 4] = ["v5.0", "v5.1", "v6.0", "v6.1"];
 
 /// A benchmark: what is asked, within which limits and rules, and what counts as right.
 #[derive(Clone, Debug)]

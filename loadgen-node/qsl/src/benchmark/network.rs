@@ -7,7 +7,7 @@ use std::fmt;
 use lon_proto::codec::Codec;
 use serde::Deserialize;
 
-use super::file::Rounds;
+use super::rounds::Rounds;
 use crate::bandwidth::Direction;
 
 /// The compression rules of one benchmark.

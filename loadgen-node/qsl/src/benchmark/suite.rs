@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::file::Rounds;
+use super::rounds::Rounds;
 
 /// The rounds whose suites the files list.
 pub const SUITE_ROUNDS: [&str; 3] = ["v5.0", "v5.1", "v6.0"];

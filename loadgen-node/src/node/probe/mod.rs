@@ -49,7 +49,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let qdl = dial(&args.dial, &KserveArgs::default())?;
     let (fabric, outcome) = measure(&qdl, args.dial.transport.name(), args.limits, &signals)?;
     let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
-    let carries = carries::table(&fabric, Rules::newest().round.name);
+    let carries = carries::table(fabric.together.up, fabric.together.down, Rules::newest().round.name);
     if args.json {
         let mut json = fabric.json();
         json["carries"] = carries::json(&carries);
