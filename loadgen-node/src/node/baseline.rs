@@ -7,8 +7,6 @@ use qdl::NodeDescription;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::finished::Finished;
-use super::result;
 use crate::settings::Scenario;
 
 /// The version of the file that is understood.
@@ -179,14 +177,6 @@ impl Baseline {
         }
         Ok(())
     }
-
-    /// The fabric tax of this run.
-    pub(crate) fn tax(&self, finished: &Finished<'_>) -> Tax {
-        let summary = finished.outcome.summary.as_ref();
-        let run = summary.and_then(|summary| result::value(finished, &summary.metric()));
-        let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
-        Tax::of(self, finished.args.scenario, finished.reports.len(), run, percentiles)
-    }
 }
 
 /// What a run lost against its baseline.
@@ -204,7 +194,8 @@ pub(crate) struct Tax {
 const NAMES: [&str; 6] = ["p50", "p90", "p95", "p97", "p99", "p99_9"];
 
 impl Tax {
-    fn of(
+    /// Of a run of this scenario on so many nodes: its rate and its percentiles of latency, where it has them.
+    pub(crate) fn of(
         baseline: &Baseline,
         scenario: Scenario,
         nodes: usize,

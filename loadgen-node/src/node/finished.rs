@@ -8,15 +8,16 @@ use lon_qsl::benchmark::Benchmark;
 use qdl::{Host, NodeDescription, NodeReport, SutName};
 
 use super::args::RunArgs;
-use super::baseline::Baseline;
+use super::baseline::{Baseline, Tax};
 use super::exit::Exit;
 use super::network::NetworkFacts;
 use super::saturation::Saturation;
-use super::system_desc::Stated;
+use super::system_desc::stated::Stated;
 use super::tally::Tally;
 use crate::conf::rules::Rules;
 use crate::plan::Plan;
 use crate::run::{End, RunOutcome};
+use crate::summary::Metric;
 
 /// A test that is over, however it ended.
 pub(crate) struct Finished<'a> {
@@ -49,6 +50,26 @@ pub(crate) struct Finished<'a> {
 }
 
 impl Finished<'_> {
+    /// The metric's number; none when nothing was answered, whatever formulas make of that.
+    pub(crate) fn metric_value(&self, metric: &Metric) -> Option<f64> {
+        let answered = self.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
+        metric.value.filter(|_| answered)
+    }
+
+    /// Answers with a NaN in the model's outputs; none when no node has counted them.
+    pub(crate) fn nan(&self) -> Option<u64> {
+        nan(&self.reports)
+    }
+
+    /// What the network cost, where there is a baseline.
+    pub(crate) fn tax(&self) -> Option<(&Baseline, Tax)> {
+        let baseline = self.baseline.as_ref()?;
+        let summary = self.outcome.summary.as_ref();
+        let rate = summary.and_then(|summary| self.metric_value(&summary.metric()));
+        let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
+        Some((baseline, Tax::of(baseline, self.args.scenario, self.reports.len(), rate, percentiles)))
+    }
+
     /// The strictest meaning of what happened.
     pub(crate) fn exit(&self) -> Exit {
         let lost = self.reports.iter().any(|report| report.lost.is_some());
@@ -60,5 +81,33 @@ impl Finished<'_> {
             _ if self.outcome.verdict.is_valid() => Exit::Ok,
             _ => Exit::Invalid,
         }
+    }
+}
+
+fn nan(reports: &[NodeReport]) -> Option<u64> {
+    let counted = reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan);
+    counted.reduce(|sum, count| sum + count)
+}
+
+#[cfg(test)]
+mod tests {
+    use qdl::{NodeCounts, NodeTraffic, SutCounts, Transport};
+
+    use super::*;
+
+    #[test]
+    fn what_no_node_counts_is_not_nought() {
+        let report = |sut: Result<u64, ()>| NodeReport {
+            name: "a".to_owned(),
+            transport: Transport::Grpc,
+            counts: NodeCounts::default(),
+            traffic: NodeTraffic::default(),
+            sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),
+            lost: None,
+            local: None,
+        };
+        assert_eq!(nan(&[report(Err(()))]), None);
+        assert_eq!(nan(&[report(Ok(0))]), Some(0));
+        assert_eq!(nan(&[report(Ok(2)), report(Err(())), report(Ok(3))]), Some(5));
     }
 }

@@ -30,6 +30,7 @@ mod folder;
 mod help;
 mod inbox;
 mod kserve;
+mod latency;
 mod logs;
 mod net_world;
 mod network;

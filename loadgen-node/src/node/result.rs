@@ -8,13 +8,13 @@ use qdl::{NodeReport, Transport};
 use serde_json::{Value, json};
 
 use super::finished::Finished;
+use super::latency;
 use super::network::report;
 use super::tally::Tally;
 use super::tokens;
 use crate::plan::{Effective, Plan};
 use crate::run::{End, LagStats};
 use crate::settings::Scenario;
-use crate::summary::{LatencyStats, Metric};
 use crate::verdict::Verdict;
 
 /// Adds what the engine cannot know to the strict verdict.
@@ -136,11 +136,11 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         }),
         "accuracy": accuracy(finished),
         "accuracy_note": not_scored(finished),
-        "latency_ns": outcome.summary.as_ref().map(|summary| latency(summary.judged_latency())),
+        "latency_ns": outcome.summary.as_ref().map(|summary| latency::json(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
         "saturation": finished.saturation.json(outcome, finished.tally.refused()),
         // What the fabric cost against the same backend without one.
-        "baseline": finished.baseline.as_ref().map(|baseline| baseline.tax(finished).json(baseline)),
+        "baseline": finished.tax().map(|(baseline, tax)| tax.json(baseline)),
         "counts": counts(finished),
         "reasons": verdict.reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>(),
         "settings": plan.requested(),
@@ -156,17 +156,11 @@ fn metric(finished: &Finished<'_>) -> Value {
     match (&finished.outcome.summary, &finished.accuracy) {
         (Some(summary), _) => {
             let metric = summary.metric();
-            json!({ "name": metric.name, "value": value(finished, &metric), "unit": metric.unit })
+            json!({ "name": metric.name, "value": finished.metric_value(&metric), "unit": metric.unit })
         }
         (None, Some(_)) => accuracy(finished),
         (None, None) => Value::Null,
     }
-}
-
-/// The metric's number; none when nothing was answered, whatever formulas make of that.
-pub(crate) fn value(finished: &Finished<'_>, metric: &Metric) -> Option<f64> {
-    let answered = finished.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
-    metric.value.filter(|_| answered)
 }
 
 /// The skeleton of `accuracy --json`, or null.
@@ -194,14 +188,6 @@ pub(crate) fn not_scored(finished: &Finished<'_>) -> Option<String> {
     Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
 }
 
-pub(crate) fn latency(stats: &LatencyStats) -> Value {
-    let [p50, p90, p95, p97, p99, p99_9] = stats.percentiles_ns;
-    json!({
-        "min": stats.min_ns, "mean": stats.mean_ns, "p50": p50, "p90": p90, "p95": p95, "p97": p97, "p99": p99,
-        "p99_9": p99_9, "max": stats.max_ns,
-    })
-}
-
 fn counts(finished: &Finished<'_>) -> Value {
     let counts = finished.outcome.counts();
     let sum = |count: fn(&qdl::NodeCounts) -> u64| finished.reports.iter().map(|r| count(&r.counts)).sum::<u64>();
@@ -212,15 +198,9 @@ fn counts(finished: &Finished<'_>) -> Value {
         "duplicate": counts.duplicate + sum(|counts| counts.duplicate),
         "late": counts.late + sum(|counts| counts.late),
         // Answered, but with outputs that hold a NaN, as the nodes that could be asked have counted; null: none could.
-        "nan": nan(&finished.reports),
+        "nan": finished.nan(),
         "foreign": counts.unknown + sum(|counts| counts.foreign),
     })
-}
-
-/// Answers with a NaN in the model's outputs; none when no node has counted them.
-pub(crate) fn nan(reports: &[NodeReport]) -> Option<u64> {
-    let counted = reports.iter().filter_map(|report| report.sut.as_ref().ok()).map(|sut| sut.samples_nan);
-    counted.reduce(|sum, count| sum + count)
 }
 
 fn network(finished: &Finished<'_>) -> Value {
@@ -260,26 +240,8 @@ fn network(finished: &Finished<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use qdl::{NodeCounts, NodeTraffic, SutCounts};
-
     use super::*;
     use crate::settings::{Qsl, TestSettings};
-
-    #[test]
-    fn what_no_node_counts_is_not_nought() {
-        let report = |sut: Result<u64, ()>| NodeReport {
-            name: "a".to_owned(),
-            transport: Transport::Grpc,
-            counts: NodeCounts::default(),
-            traffic: NodeTraffic::default(),
-            sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),
-            lost: None,
-            local: None,
-        };
-        assert_eq!(nan(&[report(Err(()))]), None);
-        assert_eq!(nan(&[report(Ok(0))]), Some(0));
-        assert_eq!(nan(&[report(Ok(2)), report(Err(())), report(Ok(3))]), Some(5));
-    }
 
     #[test]
     fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {

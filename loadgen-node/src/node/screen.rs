@@ -34,7 +34,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric();
-        let value = result::value(finished, &metric).map(|value| format!("{value:.2} {}", metric.unit));
+        let value = finished.metric_value(&metric).map(|value| format!("{value:.2} {}", metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         lines.push(("Metric", format!("{} = {value}", metric.name)));
         let latency = summary.judged_latency();
@@ -65,12 +65,12 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Accuracy", note));
     }
     lines.push(("Samples", samples(finished)));
-    if let Some(nan) = result::nan(&finished.reports).filter(|nan| *nan > 0) {
+    if let Some(nan) = finished.nan().filter(|nan| *nan > 0) {
         lines
             .push(("NaN", format!("in the outputs behind {nan} answers: the model or what it was given is not right")));
     }
-    if let Some(baseline) = &finished.baseline {
-        lines.push(("Fabric", baseline.tax(finished).text(human)));
+    if let Some((_, tax)) = finished.tax() {
+        lines.push(("Fabric", tax.text(human)));
     }
     lines.extend(lines::lines(finished));
     for mark in &finished.marks {

@@ -15,7 +15,7 @@ use super::division::{self, DivisionFacts};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::FolderError;
 use super::kserve;
-use super::system_desc::Stated;
+use super::system_desc::stated::Stated;
 use crate::conf::keys::Owner;
 use crate::conf::origin::{File, Origin, Sourced, Strictness};
 use crate::conf::predict::{SampleSize, predict};

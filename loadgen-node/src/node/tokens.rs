@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::result;
+use super::latency;
 use crate::plan::Effective;
 use crate::scenario;
 use crate::settings::Scenario;
@@ -45,9 +45,9 @@ fn against(stats: &LatencyStats, percentile: f64, limit_ns: Option<u64>, definit
 /// Adds the keys of a token run.
 pub(crate) fn add_json(summary: &Summary, to: &mut Map<String, Value>) {
     let Some(tokens) = &summary.tokens else { return };
-    let latency = |stats: &LatencyStats| if stats.count == 0 { Value::Null } else { result::latency(stats) };
-    to.insert("ttft_ns".to_owned(), latency(&tokens.first_token));
-    to.insert("tpot_ns".to_owned(), latency(&tokens.per_token));
+    let spread = |stats: &LatencyStats| if stats.count == 0 { Value::Null } else { latency::json(stats) };
+    to.insert("ttft_ns".to_owned(), spread(&tokens.first_token));
+    to.insert("tpot_ns".to_owned(), spread(&tokens.per_token));
     to.insert("tokens_per_s".to_owned(), json!(rate(summary, tokens)));
 }
 

@@ -6,7 +6,22 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::NETWORK_KEYS;
+/// The keys of the network mode.
+pub(crate) const NETWORK_KEYS: [&str; 13] = [
+    "is_network",
+    "network_type",
+    "network_media",
+    "network_rate",
+    "nic_loadgen",
+    "number_nic_loadgen",
+    "net_software_stack_loadgen",
+    "network_protocol",
+    "number_connections",
+    "nic_sut",
+    "number_nic_sut",
+    "net_software_stack_sut",
+    "network_topology",
+];
 
 /// Official keys beside those of the network: what the submission checker asks of every system, and with power.
 const OTHER_KEYS: [&str; 50] = [
