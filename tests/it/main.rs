@@ -18,6 +18,7 @@
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `servers`: inference servers that nobody of ours wrote (needs LON_TEST_SERVERS: see tests/servers)
 //! - `seeds`: what the fuzz targets start from
+//! - `squad`: questions about passages, from the published files to a score of logits
 //! - `tokens`: answers token by token, from whole systems
 //! - `wire`: what crosses the network, and what never does
 //! - `system_desc`: the machines and the network as the submission rules want them described
@@ -40,6 +41,7 @@ mod rest;
 mod security;
 mod seeds;
 mod servers;
+mod squad;
 mod sut;
 mod system_desc;
 mod tidy;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lon_proto::codec::{Codec, Encoder, Layout};
 use lon_proto::sample::{self, DType, Signature, Tensor};
 
-use crate::accuracy::{Metric, Truth};
+use crate::accuracy::{Metric, Truths};
 use crate::kserve::Request;
 use crate::parallel;
 use crate::source::{ReadError, Source};
@@ -18,8 +18,8 @@ pub use error::{DatasetError, FitError};
 pub struct Dataset {
     name: String,
     source: Box<dyn Source>,
-    /// What is right, by sample index; none at all, or some.
-    truths: Option<Vec<Option<Truth>>>,
+    /// What is right, if anybody says it.
+    truths: Option<Truths>,
     performance_count: Option<usize>,
     codec: Codec,
     /// Samples are made into these instead; they have no codec.
@@ -63,7 +63,7 @@ impl Loaded {
 }
 
 impl Dataset {
-    pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Vec<Option<Truth>>>) -> Dataset {
+    pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Truths>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
         Dataset { name, source, truths, performance_count: None, kserve: None, codec, samples, loaded, note: None }
     }
@@ -103,9 +103,9 @@ impl Dataset {
         self.source.is_read_when_needed()
     }
 
-    /// What is right, by sample index; none: the dataset says nothing of it.
-    pub fn truths(&self) -> Option<&[Option<Truth>]> {
-        self.truths.as_deref()
+    /// What is right; none: the dataset says nothing of it.
+    pub fn truths(&self) -> Option<&Truths> {
+        self.truths.as_ref()
     }
 
     /// Whether every sample has a label that the metric can use; a dataset without any labels is fine.
@@ -113,9 +113,7 @@ impl Dataset {
     /// # Errors
     /// Names the first sample without.
     pub fn check_labels(&self, metric: Metric) -> Result<(), DatasetError> {
-        let Some(truths) = &self.truths else { return Ok(()) };
-        let fits = |truth: &Option<Truth>| truth.as_ref().is_some_and(|truth| metric.takes(truth));
-        match truths.iter().position(|truth| !fits(truth)) {
+        match self.truths.as_ref().and_then(|truths| metric.first_lacking(truths)) {
             None => Ok(()),
             Some(index) => Err(DatasetError::Label { dataset: self.name.clone(), index, metric: metric.name() }),
         }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::accuracy::Truth;
+use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
 use crate::{npy, sums};
 
@@ -76,7 +76,7 @@ fn build(folder: &Path, images: &[u8], labels: &[u8]) -> Result<Dataset, Dataset
     Ok(Dataset::new(
         "digits".to_owned(),
         Box::new(images),
-        Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect()),
+        Some(Truths::Samples(labels.into_iter().map(|label| Some(Truth::Class(label))).collect())),
     ))
 }
 
@@ -89,7 +89,7 @@ mod tests {
     fn the_embedded_files_are_whole_and_every_digit_is_there() {
         let mut digits = embedded().unwrap();
         assert_eq!((digits.total_count(), digits.performance_count()), (450, 450));
-        let labels = digits.truths().unwrap().to_vec();
+        let labels = digits.truths().unwrap().samples().to_vec();
         let count = |digit| labels.iter().filter(|label| **label == Some(Truth::Class(digit))).count();
         assert!((0..10).all(|digit| count(digit) >= 40));
         assert!(!model().unwrap().is_empty());

@@ -54,6 +54,11 @@ impl Inputs {
         (is_whole && ours.len() == names.len()).then_some(ours)
     }
 
+    /// Whether they are of token ids, and one of them says which text an id is of.
+    pub(crate) fn tell_texts_apart(&self) -> bool {
+        self.tokens().is_ok_and(|inputs| inputs.iter().any(TokenInput::is_types))
+    }
+
     /// How each is made of token ids; those that cannot be and may be left out are.
     ///
     /// # Errors

@@ -7,7 +7,9 @@
 //! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
 //! - [`kserve`]: samples as requests to servers that are no SUT nodes;
 //! - [`synthetic`]: samples of any shape, for measuring fabrics;
-//! - [`source`]: files and folders of users: images, arrays, token ids, prompts, raw tensors;
+//! - [`source`]: files and folders of users: images, arrays, token ids, prompts, SQuAD, raw tensors;
+//! - [`reading`]: questions about passages, cut into windows;
+//! - `wordpiece`: texts as pieces of words;
 //! - [`advice`]: what each codec would gain on a dataset;
 //! - [`accuracy`]: answers against labels;
 //! - [`memory`]: how much of it there is.
@@ -25,9 +27,11 @@ pub mod kserve;
 pub mod memory;
 mod npy;
 mod parallel;
+pub mod reading;
 pub mod source;
 mod sums;
 pub mod synthetic;
+mod wordpiece;
 
 pub use lon_image::{Preprocess, SpecError};
 pub use lon_proto::codec::{Codec, CodecError};

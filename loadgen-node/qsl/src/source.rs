@@ -5,6 +5,7 @@
 //! | PATH | samples | labels |
 //! |---|---|---|
 //! | folder with `val_map.txt` | JPEGs, decoded and preprocessed (or as they are, with codec `original`) | in `val_map.txt` |
+//! | folder with `dev-v1.1.json` and `vocab.txt` | SQuAD v1.1 in windows of 384 pieces, as MLPerf's BERT reads it | answers in `dev-v1.1.json` |
 //! | `FILE.npy` | an array; the first axis counts samples | beside it |
 //! | folder of `.npy` files | a file each, in the order of their names | in the folder |
 //! | `FILE.npz` | several inputs each: named arrays of equal first axis | array `labels` or `label`, or beside it |
@@ -14,6 +15,10 @@
 //! "Beside it" is `labels.txt` (a whole number a line) or `labels.npy` (one dimension) in the same folder; fewer labels
 //! than samples leave the last ones without. With a `SHA256SUMS` in the folder the files that are used must be in it,
 //! and be what it says.
+//!
+//! SQuAD's folder has the development set as it is published, and the vocabulary of an uncased BERT, a piece a line. A
+//! sample is a window, not a question: a long passage takes several (see [`crate::reading`]). Its inputs are what the
+//! benchmark asks for, padded with zeros; without such inputs ids, mask and segments, `i64[384]` each.
 //!
 //! JSON lines have the keys `prompt` (text) or `input_ids` (whole numbers), and may have `attention_mask`,
 //! `token_type_ids`, `max_tokens`, `label` (a class) and `answers` (texts of which any is right). A prompt becomes
@@ -42,6 +47,7 @@ use bytes::Bytes;
 use lon_image::{ImageError, Preprocess};
 use lon_proto::sample::{DType, SampleError, Tensor};
 
+use crate::accuracy::Truths;
 use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::Inputs;
 use crate::sums::SumError;
@@ -51,10 +57,12 @@ mod images;
 mod labels;
 mod lines;
 mod manifest;
+mod squad;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use images::MAP as IMAGES;
+pub(crate) use squad::QUESTIONS as SQUAD;
 
 /// Gives the tensors of samples. Several threads ask it at once.
 pub(crate) trait Source: std::fmt::Debug + Send + Sync {
@@ -146,11 +154,13 @@ pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) 
     if kind.is_dir() {
         return match () {
             () if path.join(images::MAP).exists() => images::open(path, options),
+            () if path.join(squad::QUESTIONS).exists() => squad::open(path, inputs),
             () if path.join(manifest::NAME).exists() => manifest::open(&path.join(manifest::NAME)),
             () if arrays::is_folder(path) => arrays::open_folder(path),
             () => Err(refused(format!(
-                "the folder is no dataset: it has neither {} nor {} nor .npy files",
+                "the folder is no dataset: it has neither {} nor {} nor {} nor .npy files",
                 images::MAP,
+                squad::QUESTIONS,
                 manifest::NAME
             ))),
         };
@@ -175,7 +185,7 @@ fn split(file: &Path) -> (PathBuf, String) {
     (folder.unwrap_or(Path::new(".")).to_owned(), name)
 }
 
-fn named(path: &Path, source: impl Source + 'static, truths: labels::Truths) -> Dataset {
+fn named(path: &Path, source: impl Source + 'static, truths: Option<Truths>) -> Dataset {
     Dataset::new(path.display().to_string(), Box::new(source), truths)
 }
 

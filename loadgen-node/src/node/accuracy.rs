@@ -110,12 +110,13 @@ pub(crate) fn line(score: Score, target: Target) -> String {
     let (name, unit) = (target.metric.name(), target.metric.unit());
     let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
     let (value, samples, wanted) = (score.value, score.samples, target.value);
-    format!("{name} {value:.3} {unit} on {samples} samples (target {wanted} {unit}: {verdict})")
+    let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
+    format!("{name} {value:.3} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
 }
 
 /// The score for programs.
 pub(crate) fn json(score: Score, target: Target) -> Value {
-    json!({
+    let mut shown = json!({
         "metric": target.metric.name(),
         "name": target.metric.name(),
         "value": score.value,
@@ -123,7 +124,11 @@ pub(crate) fn json(score: Score, target: Target) -> Value {
         "target": target.value,
         "passed": target.is_reached_by(score),
         "samples": score.samples,
-    })
+    });
+    if let (Some(questions), Some(shown)) = (score.questions, shown.as_object_mut()) {
+        shown.insert("questions".to_owned(), questions.into());
+    }
+    shown
 }
 
 fn read<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Outcome<T> {

@@ -24,6 +24,8 @@ Over QUIC, which is always encrypted, it means that whoever answers is taken for
 
 Datasets (--dataset), and where their labels are:
   a folder of JPEGs   val_map.txt: a line 'relative/path.jpg LABEL' for each
+  SQuAD's folder      dev-v1.1.json as it is published and the model's vocab.txt; a sample for
+                      each window of 384 pieces of words, the answers as labels
   FILE.npy            first axis: samples; labels.txt (a whole number a line) or labels.npy
                       (int32 or int64, one dimension) beside it
   a folder of .npy    a file for each sample, in the order of names; labels as above

@@ -2,18 +2,31 @@
 //!
 //! - classification: see [`Metric::Top1`];
 //! - [`squad`]: texts against texts;
+//! - `logits`, `spans`: start and end logits of a reading model (BERT's on SQuAD), and the texts they point at;
 //! - [`Rows`]: what a SUT says of its answers;
+//! - [`Truths`]: what is right, for each sample or for each question;
 //! - [`Target`]: what a score is compared with, in five significant digits.
 //!
-//! Start and end logits of a reading model (BERT's on SQuAD) are not scored here: making them a text takes the
-//! reference's features and its tokenizer. The accuracy log has them as that script reads them (raw bytes in hex, in
-//! the order of the model's outputs). A SUT that answers with the text itself is scored.
+//! Logits are scored on the folder that SQuAD is published as: there a sample is a window of a passage, and several
+//! answer one question. What they look like, the SUT's outputs say: two of one length, the start's first unless their
+//! names say otherwise; or one, `[L,2]` or `[2,L]` without the batch; f32 or f16; shorter than the window or not. Where
+//! no node says it, or two differ, an answer is two outputs of f32, one after the other. A window with a NaN among its
+//! logits answers nothing. On other datasets of questions the SUT answers with the text itself. Either way the accuracy
+//! log has the raw bytes in hex, as the reference's script reads them.
 
+use std::sync::Arc;
+
+mod logits;
 mod round;
 mod rows;
+mod spans;
 pub mod squad;
 
+use logits::Layout;
 pub use rows::Rows;
+use spans::Span;
+
+use crate::reading::Reading;
 
 /// A way to score answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +40,9 @@ pub enum Metric {
     Top1,
     /// The same, with the label among the first five.
     Top5,
-    /// Mean over samples, in percent, of SQuAD's F1; an answer is UTF-8.
+    /// Mean over questions, in percent, of SQuAD's F1; an answer is UTF-8, or start and end logits of a window.
     F1,
-    /// Share of samples, in percent, whose text is right, as SQuAD compares texts.
+    /// Share of questions, in percent, whose text is right, as SQuAD compares texts.
     ExactMatch,
 }
 
@@ -53,6 +66,25 @@ pub enum Truth {
     Texts(Vec<String>),
 }
 
+/// What is right for a dataset's samples.
+#[derive(Clone, Debug)]
+pub enum Truths {
+    /// For each sample, or for some.
+    Samples(Vec<Option<Truth>>),
+    /// For each question, which has one sample or more.
+    Questions(Arc<Reading>),
+}
+
+impl Truths {
+    /// By sample index; empty when it is questions that have answers.
+    pub fn samples(&self) -> &[Option<Truth>] {
+        match self {
+            Truths::Samples(samples) => samples,
+            Truths::Questions(_) => &[],
+        }
+    }
+}
+
 /// A score and what it was reached on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
@@ -60,6 +92,8 @@ pub struct Score {
     pub value: f64,
     /// Distinct samples that were scored.
     pub samples: usize,
+    /// Questions that they are of, where several may be of one.
+    pub questions: Option<usize>,
 }
 
 /// Why answers cannot be scored.
@@ -85,10 +119,24 @@ pub enum ScoreError {
     },
     /// An answer that is no text.
     #[error(
-        "the answer to sample {0} is not UTF-8: texts are scored here; start and end logits are for the reference's \
-         script, which reads the same log"
+        "the answer to sample {0} is not UTF-8: on this dataset texts are scored; start and end logits are on a folder \
+         with dev-v1.1.json and vocab.txt"
     )]
     Text(usize),
+    /// An answer that is no start and end logits.
+    #[error(
+        "the answer to sample {index} has {bytes} bytes: no start and end logits of {places} places at most; {told}"
+    )]
+    Logits {
+        /// The sample.
+        index: usize,
+        /// Its answer's length.
+        bytes: usize,
+        /// Places of a sample.
+        places: usize,
+        /// Who says what the answer is.
+        told: String,
+    },
     /// Nobody knows what is right.
     #[error("sample {index} has no label for {metric}")]
     Label {
@@ -128,12 +176,20 @@ impl Metric {
         "%"
     }
 
-    /// Whether it can compare with this.
-    pub fn takes(self, truth: &Truth) -> bool {
-        match self {
-            Metric::Top1 | Metric::Top5 => matches!(truth, Truth::Class(_)),
-            Metric::F1 | Metric::ExactMatch => matches!(truth, Truth::Texts(_)),
+    /// The first sample without anything that it can compare with.
+    pub fn first_lacking(self, truths: &Truths) -> Option<usize> {
+        match truths {
+            Truths::Samples(samples) => samples.iter().position(|truth| !truth.as_ref().is_some_and(|t| self.takes(t))),
+            Truths::Questions(_) => (!self.compares_texts()).then_some(0),
         }
+    }
+
+    fn takes(self, truth: &Truth) -> bool {
+        self.compares_texts() == matches!(truth, Truth::Texts(_))
+    }
+
+    fn compares_texts(self) -> bool {
+        matches!(self, Metric::F1 | Metric::ExactMatch)
     }
 }
 
@@ -151,24 +207,29 @@ impl Target {
     pub fn score<'a>(
         &self,
         answers: impl Iterator<Item = (usize, &'a [u8])>,
-        truths: &[Option<Truth>],
+        truths: &Truths,
         rows: Option<Rows>,
     ) -> Result<Score, ScoreError> {
-        let count = truths.len();
-        let mut points: Vec<Option<f64>> = vec![None; count];
-        for (index, answer) in answers {
-            let truth = truths.get(index).ok_or(ScoreError::NoSample { index, count })?;
-            if points[index].is_none() {
-                points[index] = Some(self.points(index, answer, truth.as_ref(), rows)?);
+        match truths {
+            Truths::Samples(truths) => {
+                let judge = |index: usize, answer: &[u8]| self.points(index, answer, truths[index].as_ref(), rows);
+                let points = of_each(answers, truths.len(), judge)?;
+                Ok(Score { value: mean(points.into_iter()), samples: truths.len(), questions: None })
+            }
+            Truths::Questions(reading) => {
+                if let Some(index) = self.metric.first_lacking(truths) {
+                    return Err(ScoreError::Label { index, metric: self.metric.name() });
+                }
+                let samples = reading.samples();
+                let spans = of_each(answers, samples, |index, answer| span(reading, index, answer, rows))?;
+                let questions = reading.questions();
+                let points = questions.iter().map(|question| {
+                    let text = spans::answer(reading, question, &spans);
+                    self.points_of_text(text, &question.answers)
+                });
+                Ok(Score { value: mean(points), samples, questions: Some(questions.len()) })
             }
         }
-        if let Some(index) = points.iter().position(Option::is_none) {
-            let answered = points.iter().flatten().count();
-            return Err(ScoreError::Missing { index, answered, count });
-        }
-        // Whole points add up exactly; the mean is taken once.
-        let sum: f64 = points.iter().flatten().sum();
-        Ok(Score { value: 100.0 * sum / count as f64, samples: count })
     }
 
     /// 0 to 1.
@@ -179,18 +240,25 @@ impl Target {
         truth: Option<&Truth>,
         rows: Option<Rows>,
     ) -> Result<f64, ScoreError> {
-        let metric = self.metric;
-        let text = || std::str::from_utf8(answer).map_err(|_| ScoreError::Text(index));
-        match (metric, truth) {
+        match (self.metric, truth) {
             (Metric::Top1, Some(Truth::Class(label))) => {
                 Ok(f64::from(self.likeliest(index, answer, 1, rows)?.contains(label)))
             }
             (Metric::Top5, Some(Truth::Class(label))) => {
                 Ok(f64::from(self.likeliest(index, answer, 5, rows)?.contains(label)))
             }
-            (Metric::F1, Some(Truth::Texts(texts))) => Ok(squad::f1(text()?, texts)),
-            (Metric::ExactMatch, Some(Truth::Texts(texts))) => Ok(f64::from(squad::is_exact_match(text()?, texts))),
-            _ => Err(ScoreError::Label { index, metric: metric.name() }),
+            (metric, Some(Truth::Texts(texts))) if metric.compares_texts() => {
+                let text = std::str::from_utf8(answer).map_err(|_| ScoreError::Text(index))?;
+                Ok(self.points_of_text(text, texts))
+            }
+            (metric, _) => Err(ScoreError::Label { index, metric: metric.name() }),
+        }
+    }
+
+    fn points_of_text(&self, text: &str, right: &[String]) -> f64 {
+        match self.metric {
+            Metric::ExactMatch => f64::from(squad::is_exact_match(text, right)),
+            _ => squad::f1(text, right),
         }
     }
 
@@ -210,6 +278,45 @@ impl Target {
             ScoreError::Answer { index, bytes: answer.len(), rows }
         })
     }
+}
+
+/// What `judge` makes of the first answer to each sample.
+fn of_each<'a, T: Clone>(
+    answers: impl Iterator<Item = (usize, &'a [u8])>,
+    count: usize,
+    judge: impl Fn(usize, &[u8]) -> Result<T, ScoreError>,
+) -> Result<Vec<T>, ScoreError> {
+    let mut judged: Vec<Option<T>> = vec![None; count];
+    for (index, answer) in answers {
+        let slot = judged.get_mut(index).ok_or(ScoreError::NoSample { index, count })?;
+        if slot.is_none() {
+            *slot = Some(judge(index, answer)?);
+        }
+    }
+    if let Some(index) = judged.iter().position(Option::is_none) {
+        let answered = judged.iter().flatten().count();
+        return Err(ScoreError::Missing { index, answered, count });
+    }
+    Ok(judged.into_iter().flatten().collect())
+}
+
+/// Of points from 0 to 1, in percent. Whole points add up exactly; the mean is taken once.
+fn mean(points: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = points.len();
+    100.0 * points.sum::<f64>() / count as f64
+}
+
+/// What the logits of one window point at.
+fn span(reading: &Reading, index: usize, answer: &[u8], rows: Option<Rows>) -> Result<Option<Span>, ScoreError> {
+    let (bytes, places) = (answer.len(), reading.places());
+    let (layout, told) = match rows.map(|rows| (rows.logits(), rows)) {
+        Some((Some(layout), _)) => (Some(layout), format!("the SUT's outputs are {layout}")),
+        Some((None, rows)) => (None, format!("the SUT's first output is {rows}")),
+        None => (Some(Layout::UNTOLD), format!("taken for {}, since the SUT does not say what it is", Layout::UNTOLD)),
+    };
+    let logits = layout.and_then(|layout| layout.read(answer, places));
+    let logits = logits.ok_or(ScoreError::Logits { index, bytes, places, told })?;
+    Ok(spans::likeliest(reading, index, &logits))
 }
 
 #[cfg(test)]

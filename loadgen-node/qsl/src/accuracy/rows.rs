@@ -2,16 +2,21 @@
 
 use std::fmt;
 
-use lon_proto::sample::{DType, Signature};
+use lon_proto::sample::{DType, Signature, TensorSpec};
 
-/// What a model says of its first output.
+use super::logits::Layout;
+
+/// What a model says of its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
+    /// Of the first.
     dtype: DType,
-    /// Of one sample, where all sizes are fixed.
+    /// Of the first, of one sample, where all sizes are fixed.
     elements: Option<u64>,
     /// Whether other outputs stand behind it.
     is_first_of_many: bool,
+    /// How start and end logits lie in an answer, if that is what it is.
+    logits: Option<Layout>,
 }
 
 /// `5 i64`; `?` where the number is not fixed.
@@ -27,29 +32,33 @@ impl fmt::Display for Rows {
 impl Rows {
     /// Of a model with these outputs; none: it has none.
     pub fn of(outputs: &Signature) -> Option<Rows> {
-        let first = outputs.first()?;
-        let dims = if first.has_batch_dim() { &first.dims[1..] } else { &first.dims[..] };
-        let elements = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)));
-        Some(Rows { dtype: first.dtype, elements, is_first_of_many: outputs.len() > 1 })
+        Rows::of_specs(outputs)
     }
 
     /// Of a signature as results have it: `logits f32[N,10], ...`.
     pub fn from_text(outputs: &str) -> Option<Rows> {
-        let ends = outputs.match_indices(']').map(|(at, _)| at);
-        // A name may have anything in it; the first that reads as a type and sizes ends it.
-        let (end, (dtype, dims)) = ends
-            .filter_map(|end| {
-                let (name_and_dtype, dims) = outputs[..end].rsplit_once('[')?;
-                let dtype = name_and_dtype.rsplit_once(' ')?.1.parse::<DType>().ok()?;
-                Some((end, (dtype, dims)))
-            })
-            .next()?;
-        let mut dims: Vec<&str> = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty()).collect();
-        if matches!(dims.first(), Some(&("N" | "1"))) {
-            dims.remove(0);
+        let (mut specs, mut rest) = (Vec::new(), outputs);
+        while let Some((spec, behind)) = first_spec(rest) {
+            specs.push(spec);
+            rest = behind.trim_start_matches([',', ' ']);
         }
-        let elements = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(dim.parse().ok()?));
-        Some(Rows { dtype, elements, is_first_of_many: end + 1 < outputs.len() })
+        let rows = Rows::of_specs(&specs)?;
+        // What cannot be read is another output all the same.
+        let is_whole = rest.is_empty();
+        let logits = rows.logits.filter(|_| is_whole);
+        Some(Rows { is_first_of_many: rows.is_first_of_many || !is_whole, logits, ..rows })
+    }
+
+    fn of_specs(outputs: &[TensorSpec]) -> Option<Rows> {
+        let first = outputs.first()?;
+        let dims = if first.has_batch_dim() { &first.dims[1..] } else { &first.dims[..] };
+        let elements = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)));
+        let (is_first_of_many, logits) = (outputs.len() > 1, Layout::of(outputs));
+        Some(Rows { dtype: first.dtype, elements, is_first_of_many, logits })
+    }
+
+    pub(super) fn logits(self) -> Option<Layout> {
+        self.logits
     }
 
     pub(super) fn is_floats(self) -> bool {
@@ -72,6 +81,19 @@ impl Rows {
             _ => None,
         }
     }
+}
+
+/// The first output in a text, and what is behind it. A name may have anything in it; the first that reads as a type and
+/// sizes ends it.
+fn first_spec(outputs: &str) -> Option<(TensorSpec, &str)> {
+    let spec = |end: usize| {
+        let (name_and_dtype, dims) = outputs[..end].rsplit_once('[')?;
+        let (name, dtype) = name_and_dtype.rsplit_once(' ')?;
+        let dims = dims.split(',').map(str::trim).filter(|dim| !dim.is_empty()).map(|dim| dim.parse().ok()).collect();
+        let spec = TensorSpec::new(name, dtype.parse().ok()?, dims);
+        Some((spec, &outputs[end + 1..]))
+    };
+    outputs.match_indices(']').find_map(|(end, _)| spec(end))
 }
 
 /// Where nobody says what answers are.
@@ -126,8 +148,6 @@ fn narrow(answer: &[u8], most: usize) -> Option<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
-    use lon_proto::sample::TensorSpec;
-
     use super::*;
 
     fn rows(dtype: DType, dims: &[Option<u32>]) -> Rows {

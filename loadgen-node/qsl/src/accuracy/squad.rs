@@ -2,10 +2,26 @@
 
 use std::collections::HashMap;
 
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
+
 /// The words that count: lower case, without ASCII punctuation (`don't` is `dont`) and without `a`, `an`, `the`.
 pub fn normalise(text: &str) -> String {
     let plain: String = text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
-    without_articles(&plain).split_whitespace().collect::<Vec<_>>().join(" ")
+    words(&without_articles(&plain)).collect::<Vec<_>>().join(" ")
+}
+
+/// What blanks part. Python, which the official script is written in, has four controls among them.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}');
+    text.split(is_blank).filter(|word| !word.is_empty())
+}
+
+/// Letters and digits as Python has them: no marks, and no signs that stand for letters.
+fn is_letter_or_digit(c: char) -> bool {
+    match c.is_ascii() {
+        true => c.is_ascii_alphanumeric(),
+        false => matches!(c.general_category_group(), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number),
+    }
 }
 
 /// An article counts as one where it stands between other characters than letters and digits: also in quotes.
@@ -13,10 +29,10 @@ fn without_articles(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let word_end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+        let word_end = rest.find(|c: char| !is_letter_or_digit(c)).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(word_end);
         left.push_str(if matches!(word, "a" | "an" | "the") { " " } else { word });
-        let next = behind.find(char::is_alphanumeric).unwrap_or(behind.len());
+        let next = behind.find(is_letter_or_digit).unwrap_or(behind.len());
         left.push_str(&behind[..next]);
         rest = &behind[next..];
     }
@@ -73,7 +89,9 @@ mod tests {
             ("U.S.A.", "usa"),
             ("“the end”", "“ end”"),
             ("the", ""),
-            ("Ünïcode\u{a0}x", "ünïcode x"),
+            ("Ünïcode\u{a0}x\u{1f}y", "ünïcode x y"),
+            // An accent of its own is no letter; a circled letter is a sign.
+            ("a\u{301} aⓐ aé", "\u{301} ⓐ aé"),
         ] {
             assert_eq!(normalise(text), left, "{text}");
         }

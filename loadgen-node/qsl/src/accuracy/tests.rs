@@ -21,7 +21,8 @@ fn target(metric: Metric, classes: Option<usize>) -> Target {
 }
 
 fn score(target: Target, answers: &[Vec<u8>], truths: &[Option<Truth>]) -> Result<Score, ScoreError> {
-    target.score(answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice())), truths, None)
+    let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
+    target.score(answers, &Truths::Samples(truths.to_vec()), None)
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn top1_by_hand() {
     let answers = [row(&[0.0, 2.0, 1.0]), row(&[3.0, 3.0, 1.0]), row(&[-1.0, -2.0, -0.5]), row(&[9.0, f32::NAN, 1.0])];
     for known in [None, Some(3)] {
         let got = score(target(Metric::Top1, known), &answers, &classes(&[1, 0, 2, 2]));
-        assert_eq!(got, Ok(Score { value: 75.0, samples: 4 }));
+        assert_eq!(got, Ok(Score { value: 75.0, samples: 4, questions: None }));
     }
 }
 
@@ -75,7 +76,7 @@ fn texts_by_hand() {
 fn what_cannot_be_scored_is_said() {
     let answer = row(&[0.0, 1.0]);
     let one = |index, bytes: &[u8]| {
-        target(Metric::Top1, Some(2)).score([(index, bytes)].into_iter(), &classes(&[1, 1]), None)
+        target(Metric::Top1, Some(2)).score([(index, bytes)].into_iter(), &Truths::Samples(classes(&[1, 1])), None)
     };
     assert_eq!(one(2, &answer), Err(ScoreError::NoSample { index: 2, count: 2 }));
     assert!(one(0, &answer[..7]).unwrap_err().to_string().contains("7 bytes: not a row of 2 f32"));
@@ -88,6 +89,6 @@ fn what_cannot_be_scored_is_said() {
 fn five_digits_decide() {
     let target = Target { metric: Metric::Top1, value: 75.6954, classes: None };
     for (value, reached) in [(75.6954, true), (75.695, true), (75.6946, true), (75.6945, false), (75.694, false)] {
-        assert_eq!(target.is_reached_by(Score { value, samples: 1 }), reached, "{value}");
+        assert_eq!(target.is_reached_by(Score { value, samples: 1, questions: None }), reached, "{value}");
     }
 }

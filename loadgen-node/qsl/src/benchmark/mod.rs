@@ -270,7 +270,7 @@ impl Benchmark {
             (Kind::Digits, None) => digits::embedded(),
             (Kind::Synthetic { example }, None) => Err(DatasetError::Needed(self.name, example.to_owned())),
             (Kind::Files { example, form }, None) => {
-                Err(DatasetError::Needed(self.name, format!("PATH ({}) or --dataset {example}", form.accepted())))
+                Err(DatasetError::Needed(self.name, format!("PATH ({}) or --dataset {example}", self.accepted(form))))
             }
             (Kind::Digits, Some(folder)) if digits::is_folder_of_some(Path::new(folder)) => {
                 digits::from_folder(Path::new(folder))
@@ -295,13 +295,22 @@ impl Benchmark {
     fn open_files(&self, path: &Path, form: Form, options: &OpenOptions) -> Result<Dataset, DatasetError> {
         let is_images = path.join(source::IMAGES).exists();
         let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        let is_squad = !is_images && path.join(source::SQUAD).exists();
+        if is_squad && !self.reads_passages() {
+            let reason = format!(
+                "questions about passages are for a model that tells the two apart: {} has no input for types \
+                 (segment_ids, token_type_ids)",
+                self.name
+            );
+            return Err(DatasetError::Form { path: path.to_owned(), reason });
+        }
         let fits = match form {
             Form::Images => !is_lines,
             Form::Tokens | Form::Prompts => !is_images,
             Form::Tensors => !is_images && !is_lines,
         };
         if !fits {
-            let reason = format!("this is no dataset of {}, which takes {}", self.name, form.accepted());
+            let reason = format!("this is no dataset of {}, which takes {}", self.name, self.accepted(form));
             return Err(DatasetError::Form { path: path.to_owned(), reason });
         }
         let preprocess = options.preprocess.as_ref().or(self.preprocess.as_ref()).cloned();
@@ -311,6 +320,18 @@ impl Benchmark {
         match self.inputs() {
             Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| dataset),
             _ => Ok(dataset),
+        }
+    }
+
+    fn reads_passages(&self) -> bool {
+        self.inputs().is_some_and(Inputs::tell_texts_apart)
+    }
+
+    /// What can be given, for messages.
+    fn accepted(&self, form: Form) -> String {
+        match self.reads_passages() {
+            true => format!("a folder with {} and its vocabulary (SQuAD), {}", source::SQUAD, form.accepted()),
+            false => form.accepted().to_owned(),
         }
     }
 

@@ -13,7 +13,7 @@ use lon_proto::sample::{DType, Tensor};
 use zip::ZipArchive;
 
 use super::{Array, ReadError, Source, content, labels, named, split};
-use crate::accuracy::Truth;
+use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::Inputs;
 use crate::memory;
@@ -172,7 +172,7 @@ pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, 
         Some(labels) if labels.len() != count => {
             return Err(content(path, format!("{} labels for {count} samples", labels.len())));
         }
-        Some(labels) => Some(labels.into_iter().map(|label| Some(Truth::Class(label))).collect()),
+        Some(labels) => Some(Truths::Samples(labels.into_iter().map(|label| Some(Truth::Class(label))).collect())),
         None => labels::beside(&folder, count)?,
     };
     let arrays = Arrays(arrays.into_iter().map(|(_, array)| array).collect());

@@ -7,7 +7,7 @@ use lon_image::{Preprocess, decode_jpeg};
 use lon_proto::sample::Tensor;
 
 use super::{OpenOptions, ReadError, Source, content, named};
-use crate::accuracy::Truth;
+use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
 use crate::sums::{SumError, Sums};
 
@@ -46,7 +46,7 @@ pub(super) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, Data
         return Err(content(&map, "it names no images"));
     }
     let preprocess = options.preprocess.clone().filter(|_| !options.original);
-    Ok(named(folder, Images { folder: folder.to_owned(), names, preprocess, sums }, Some(truths)))
+    Ok(named(folder, Images { folder: folder.to_owned(), names, preprocess, sums }, Some(Truths::Samples(truths))))
 }
 
 /// A name, and its label if there is one. A name may have blanks in it.

@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use super::content;
-use crate::accuracy::Truth;
+use crate::accuracy::{Truth, Truths};
 use crate::dataset::DatasetError;
 use crate::npy;
 use crate::sums::{SumError, Sums};
-
-/// By sample index; none: nobody says anything.
-pub(super) type Truths = Option<Vec<Option<Truth>>>;
 
 /// Names that are looked for beside samples.
 pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
 
 /// The labels that lie in the samples' folder, if any do.
-pub(super) fn beside(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
+pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
     match NAMES.into_iter().find(|name| folder.join(name).exists()) {
         Some(name) => read(folder, name, count).map(Some),
         None => Ok(None),
@@ -23,7 +20,7 @@ pub(super) fn beside(folder: &Path, count: usize) -> Result<Truths, DatasetError
 }
 
 /// The labels of a file, as many as there are samples.
-pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Vec<Option<Truth>>, DatasetError> {
+pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, DatasetError> {
     let file = folder.join(name);
     if let Some(sums) = Sums::beside(folder)? {
         sums.verify(name)?;
@@ -38,7 +35,7 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Vec<Option
     }
     let mut truths: Vec<Option<Truth>> = labels.into_iter().map(|label| Some(Truth::Class(label))).collect();
     truths.resize(count, None);
-    Ok(truths)
+    Ok(Truths::Samples(truths))
 }
 
 fn lines(text: &str) -> Result<Vec<i64>, String> {

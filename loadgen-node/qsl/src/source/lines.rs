@@ -8,7 +8,7 @@ use lon_proto::sample::{DType, Tensor};
 use serde::Deserialize;
 
 use super::{ReadError, Source, content, named, split};
-use crate::accuracy::Truth;
+use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::{Inputs, TokenInput, Tokens};
 use crate::sums::{SumError, Sums};
@@ -63,7 +63,7 @@ pub(super) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, Data
     if truths.is_empty() {
         return Err(content(path, "it has no lines"));
     }
-    let truths = truths.iter().any(Option::is_some).then_some(truths);
+    let truths = truths.iter().any(Option::is_some).then_some(Truths::Samples(truths));
     Ok(named(path, all, truths))
 }
 

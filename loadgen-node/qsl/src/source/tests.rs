@@ -85,7 +85,7 @@ fn a_folder_of_images_becomes_tensors_and_labels() {
     let mut dataset = opened("resnet50", &path).unwrap();
     assert_eq!(dataset.total_count(), 4);
     let labels: Vec<_> = [3, 7, 0, 999].map(|label| Some(Truth::Class(label))).to_vec();
-    assert_eq!(dataset.truths(), Some(&labels[..]));
+    assert_eq!(dataset.truths().unwrap().samples(), labels);
     for index in 0..4 {
         assert_eq!(shown(&mut dataset, index), "f32[3,224,224]", "{index}");
     }
@@ -141,7 +141,7 @@ fn what_is_wrong_with_images_is_named() {
     assert!(told.contains("line 2") && told.contains("gone.jpg") && told.contains("val_map.txt"), "{told}");
     let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
     let labels = Benchmark::find("resnet50").unwrap().open_with(path.to_str(), &options).unwrap();
-    assert_eq!(labels.truths().unwrap()[1], Some(Truth::Class(4)));
+    assert_eq!(labels.truths().unwrap().samples()[1], Some(Truth::Class(4)));
     map("\n");
     assert!(fault("resnet50", &path).contains("names no images"));
 }
@@ -202,7 +202,7 @@ fn arrays_are_read_sample_by_sample() {
     let mut dataset = opened("synthetic", &file).unwrap();
     assert_eq!((dataset.total_count(), shown(&mut dataset, 2)), (3, "i32[2]".to_owned()));
     assert_eq!(tensors(&mut dataset, 2)[0].data()[..], (16..24).collect::<Vec<u8>>());
-    assert_eq!(dataset.truths().unwrap()[2], Some(Truth::Class(7)));
+    assert_eq!(dataset.truths().unwrap().samples()[2], Some(Truth::Class(7)));
     fs::write(path.join("labels.txt"), "5\n6\n").unwrap();
     let error = opened("synthetic", &file).unwrap().check_labels(Metric::Top1).unwrap_err().to_string();
     assert!(error.contains("sample 2 ") && error.contains("samples.npy"), "{error}");
@@ -266,7 +266,7 @@ fn several_inputs_in_one_file() {
         // In the order of the benchmark's inputs,
         let mut dataset = opened("bert", &file).unwrap();
         assert_eq!(tensors(&mut dataset, 1).iter().map(|tensor| tensor.data()[0]).collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!(dataset.truths().unwrap()[1], Some(Truth::Class(8)));
+        assert_eq!(dataset.truths().unwrap().samples()[1], Some(Truth::Class(8)));
         // or of the file.
         let mut dataset = opened("synthetic", &file).unwrap();
         assert_eq!(tensors(&mut dataset, 1).iter().map(|tensor| tensor.data()[0]).collect::<Vec<_>>(), [3, 1, 2]);
@@ -277,7 +277,7 @@ fn several_inputs_in_one_file() {
         let labels = npy("<i4", "False", "(2,)", &[9, 0, 0, 0, 8, 0, 0, 0]);
         npz(&file, &[("ids", ids(1)), (name, labels)], zip::CompressionMethod::Deflated);
         let mut dataset = opened("synthetic", &file).unwrap();
-        assert_eq!(dataset.truths().and_then(|truths| truths[1].clone()), wanted);
+        assert_eq!(dataset.truths().and_then(|truths| truths.samples()[1].clone()), wanted);
         let (shape, inputs) = if wanted.is_some() { ("i64[384]", "ids;") } else { ("i64[384] i32[]", "ids, y;") };
         assert_eq!(shown(&mut dataset, 0), shape);
         assert!(dataset.note().unwrap().contains(inputs), "{:?}", dataset.note());
@@ -302,7 +302,7 @@ fn token_ids_are_padded_and_masked_as_the_benchmark_asks() {
     assert_eq!(rows, [[101, 7, 102, 0, 0], [1, 1, 1, 0, 0], [0, 1, 1, 0, 0]]);
     assert_eq!(i64s(&tensors(&mut dataset, 1)[1]), [0; 384]);
     let truth = Truth::Texts(vec!["Santa Clara".to_owned(), "CA".to_owned()]);
-    assert_eq!(dataset.truths().unwrap(), [Some(truth), None]);
+    assert_eq!(dataset.truths().unwrap().samples(), [Some(truth), None]);
     let error = dataset.check_labels(Metric::F1).unwrap_err().to_string();
     assert!(error.contains("sample 1 ") && error.contains("f1"), "{error}");
 }
@@ -388,7 +388,7 @@ fn raw_tensors_and_their_manifest() {
         assert_eq!(shown(&mut dataset, 1), "i16[3] f32[]");
         let both = tensors(&mut dataset, 1);
         assert_eq!((&both[0].data()[..], &both[1].data()[..]), (&[6, 7, 8, 9, 10, 11][..], &[2; 4][..]));
-        assert_eq!(dataset.truths().unwrap(), [Some(Truth::Class(3)), Some(Truth::Class(4))]);
+        assert_eq!(dataset.truths().unwrap().samples(), [Some(Truth::Class(3)), Some(Truth::Class(4))]);
         assert_eq!(dataset.verify(&|_, _| {}).unwrap(), 3);
     }
     for (from, to, part) in [

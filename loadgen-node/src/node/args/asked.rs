@@ -18,9 +18,9 @@ pub(crate) struct TestArgs {
           help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
                   or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// Dataset: a folder of JPEGs with val_map.txt, .npy, .npz, JSON lines with token ids or prompts (.jsonl), a manifest
-    /// of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with KIND an element type, image-u8, tokens-i32 or
-    /// tokens-i64; the benchmark's own unless given.
+    /// Dataset: a folder of JPEGs with val_map.txt, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy, .npz, JSON
+    /// lines with token ids or prompts (.jsonl), a manifest of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with
+    /// KIND an element type, image-u8, tokens-i32 or tokens-i64; the benchmark's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
     /// What is done to images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such as

@@ -1,0 +1,187 @@
+//! Start and end logits: what a reading model answers, two numbers for each place of its window.
+
+use std::fmt;
+
+use half::f16;
+use lon_proto::sample::{DType, TensorSpec};
+
+/// How they lie in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    dtype: DType,
+    order: Order,
+    /// Places, where their number is fixed.
+    places: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// All of the start, then all of the end.
+    StartEnd,
+    EndStart,
+    /// Start and end of each place, as the SUTs of MLPerf's reference implementation log them.
+    Pairs,
+}
+
+/// What stands for logits of places that an answer does not have, as in the reference implementation.
+const NOTHING: f64 = -10_000.0;
+
+/// By place of the window, as many as it has.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Logits {
+    pub(super) start: Vec<f64>,
+    pub(super) end: Vec<f64>,
+}
+
+impl Layout {
+    /// Where nobody says it: two outputs of f32, one after the other. By its length alone an answer of twice as many
+    /// f16, or one of pairs, is the same.
+    pub(super) const UNTOLD: Layout = Layout { dtype: DType::F32, order: Order::StartEnd, places: None };
+
+    /// Of outputs as a model names them, if these are start and end logits.
+    pub(super) fn of(outputs: &[TensorSpec]) -> Option<Layout> {
+        match outputs {
+            [both] => {
+                let (order, places) = match *sample_dims(both) {
+                    [places, Some(2)] => (Order::Pairs, places),
+                    [Some(2), places] => (Order::StartEnd, places),
+                    _ => return None,
+                };
+                Layout { dtype: both.dtype, order, places }.checked()
+            }
+            [first, second] if first.dtype == second.dtype => {
+                let is = |output: &TensorSpec, part: &str| output.name.to_ascii_lowercase().contains(part);
+                let is_swapped = is(first, "end") && !is(first, "start") && is(second, "start");
+                let order = if is_swapped { Order::EndStart } else { Order::StartEnd };
+                match (sample_dims(first), sample_dims(second)) {
+                    ([one], [other]) if one == other => Layout { dtype: first.dtype, order, places: *one }.checked(),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn checked(self) -> Option<Layout> {
+        matches!(self.dtype, DType::F32 | DType::F16).then_some(self)
+    }
+
+    /// The logits of an answer, for so many places. None: it is no such answer.
+    pub(super) fn read(self, answer: &[u8], places: usize) -> Option<Logits> {
+        let values: Vec<f64> = match self.dtype {
+            DType::F16 => whole(answer)?.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f64()).collect(),
+            _ => whole(answer)?.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
+        };
+        let given = values.len() / 2;
+        let is_as_told = self.places.is_none_or(|told| told as usize == given);
+        if !values.len().is_multiple_of(2) || given == 0 || given > places || !is_as_told {
+            return None;
+        }
+        let padded = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
+            values.chain(std::iter::repeat(NOTHING)).take(places).collect()
+        };
+        let (first, second) = values.split_at(given);
+        let (mut first, mut second) = (first.iter().copied(), second.iter().copied());
+        Some(match self.order {
+            Order::StartEnd => Logits { start: padded(&mut first), end: padded(&mut second) },
+            Order::EndStart => Logits { start: padded(&mut second), end: padded(&mut first) },
+            Order::Pairs => Logits {
+                start: padded(&mut values.iter().copied().step_by(2)),
+                end: padded(&mut values.iter().copied().skip(1).step_by(2)),
+            },
+        })
+    }
+}
+
+/// Without the batch.
+fn sample_dims(spec: &TensorSpec) -> &[Option<u32>] {
+    if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims }
+}
+
+fn whole<const N: usize>(bytes: &[u8]) -> Option<&[[u8; N]]> {
+    let (chunks, rest) = bytes.as_chunks();
+    rest.is_empty().then_some(chunks)
+}
+
+/// `f32[384,2]`, as pairs; `f32[2,?]`, start and end or end and start one after the other.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places = self.places.map_or_else(|| "?".to_owned(), |places| places.to_string());
+        match self.order {
+            Order::Pairs => write!(f, "{}[{places},2]", self.dtype),
+            Order::StartEnd | Order::EndStart => write!(f, "{}[2,{places}]", self.dtype),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(name: &str, dtype: DType, dims: &[Option<u32>]) -> TensorSpec {
+        TensorSpec::new(name, dtype, dims.to_vec())
+    }
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn outputs_say_how_logits_lie() {
+        let (n, l) = (None, Some(3));
+        let two = |names: [&str; 2]| Layout::of(&names.map(|name| spec(name, DType::F32, &[n, l]))).unwrap();
+        let one = |dims: &[Option<u32>]| Layout::of(&[spec("logits", DType::F32, dims)]);
+        let wanted = Some(Logits { start: vec![1.0, 2.0, 3.0, NOTHING], end: vec![4.0, 5.0, 6.0, NOTHING] });
+        let (rows, pairs) = (bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), bytes(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
+        for layout in [
+            two(["output_start_logits", "output_end_logits"]),
+            two(["a", "b"]),
+            one(&[n, Some(2), l]).unwrap(),
+            one(&[Some(1), Some(2), None]).unwrap(),
+            Layout::UNTOLD,
+        ] {
+            assert_eq!(layout.read(&rows, 4), wanted, "{layout}");
+        }
+        for layout in [one(&[n, l, Some(2)]).unwrap(), one(&[n, n, Some(2)]).unwrap()] {
+            assert_eq!(layout.read(&pairs, 4), wanted, "{layout}");
+        }
+        let swapped = two(["End", "START"]).read(&rows, 3).unwrap();
+        assert_eq!((swapped.start, swapped.end), (vec![4.0, 5.0, 6.0], vec![1.0, 2.0, 3.0]));
+        let halves: Vec<u8> = [1.0, -2.5].iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
+        let half = Layout::of(&[spec("logits", DType::F16, &[n, n, Some(2)])]).unwrap();
+        assert_eq!(half.read(&halves, 1), Some(Logits { start: vec![1.0], end: vec![-2.5] }));
+    }
+
+    #[test]
+    fn other_outputs_are_no_logits() {
+        let (n, l) = (None, Some(3));
+        let start = spec("start", DType::F32, &[n, l]);
+        for outputs in [
+            vec![],
+            vec![start.clone()],
+            vec![start.clone(), spec("end", DType::F16, &[n, l])],
+            vec![start.clone(), spec("end", DType::F32, &[n, Some(4)])],
+            vec![spec("ids", DType::I64, &[n, l, Some(2)])],
+            vec![start.clone(), start.clone(), start],
+        ] {
+            assert_eq!(Layout::of(&outputs), None, "{outputs:?}");
+        }
+    }
+
+    #[test]
+    fn answers_of_other_lengths_are_none() {
+        let told = Layout { places: Some(2), ..Layout::UNTOLD };
+        for (layout, values, is_one) in [
+            (Layout::UNTOLD, 2, true),
+            (Layout::UNTOLD, 4, true),
+            (Layout::UNTOLD, 3, false),
+            (Layout::UNTOLD, 0, false),
+            (Layout::UNTOLD, 8, false),
+            (told, 4, true),
+            (told, 2, false),
+        ] {
+            assert_eq!(layout.read(&bytes(&vec![0.5; values]), 3).is_some(), is_one, "{layout} {values}");
+        }
+        assert_eq!(Layout::UNTOLD.read(&[0; 9], 3), None);
+    }
+}

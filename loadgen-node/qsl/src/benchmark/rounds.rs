@@ -1,0 +1,53 @@
+//! Rounds of MLPerf Inference, as the files name them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The rounds whose rules the files speak of, oldest first.
+pub const ROUNDS: [&str; 4] = ["v5.0", "v5.1", "v6.0", "v6.1"];
+
+/// Some rounds, or `"all"`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Rounds {
+    All(All),
+    These(Vec<String>),
+}
+
+/// The word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum All {
+    All,
+}
+
+impl Rounds {
+    /// Whether it holds for this round. All means all that are known.
+    pub(super) fn has(&self, round: &str) -> bool {
+        match self {
+            Rounds::All(All::All) => ROUNDS.contains(&round),
+            Rounds::These(rounds) => rounds.iter().any(|known| known == round),
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        match self {
+            Rounds::All(All::All) => ROUNDS.to_vec(),
+            Rounds::These(rounds) => rounds.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// How often each round is named; a round that is none of `known` is an error.
+pub(super) fn count<'a>(
+    lists: impl Iterator<Item = &'a Rounds>,
+    known: &[&'static str],
+) -> Result<BTreeMap<&'static str, usize>, String> {
+    let mut counts: BTreeMap<&str, usize> = known.iter().map(|round| (*round, 0)).collect();
+    for round in lists.flat_map(Rounds::names) {
+        let times = counts.get_mut(round).ok_or_else(|| format!("nothing is known of round {round} here"))?;
+        *times += 1;
+    }
+    Ok(counts)
+}

@@ -1,0 +1,165 @@
+//! SQuAD v1.1 as it is published, beside the vocabulary of the model that reads it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use lon_proto::sample::Tensor;
+use serde::Deserialize;
+
+use super::{MAX_COUNT, ReadError, Source, content, named};
+use crate::accuracy::Truths;
+use crate::dataset::{Dataset, DatasetError};
+use crate::inputs::{Inputs, TokenInput, Tokens};
+use crate::reading::{Feature, Reading, Shape};
+use crate::sums::{SumError, Sums};
+use crate::wordpiece::WordPiece;
+
+/// Questions, passages and answers.
+pub(crate) const QUESTIONS: &str = "dev-v1.1.json";
+/// Pieces of words, one a line.
+const VOCABULARY: &str = "vocab.txt";
+
+/// What a model takes where no benchmark says it.
+const INPUTS: [&str; 3] = ["input_ids i64[N,384]", "input_mask i64[N,384]", "segment_ids i64[N,384]"];
+
+/// Bytes of a file at most, so that 32 bits can count what is in it.
+const MAX_FILE_BYTES: usize = u32::MAX as usize;
+
+/// Keys that are not needed are not read.
+#[derive(Deserialize)]
+struct Squad {
+    data: Vec<Article>,
+}
+
+#[derive(Deserialize)]
+struct Article {
+    paragraphs: Vec<Paragraph>,
+}
+
+#[derive(Deserialize)]
+struct Paragraph {
+    context: String,
+    qas: Vec<Question>,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    id: String,
+    question: String,
+    answers: Vec<Answer>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    text: String,
+}
+
+#[derive(Debug)]
+struct Windows {
+    reading: Arc<Reading>,
+    /// What token ids become.
+    inputs: Vec<TokenInput>,
+}
+
+pub(super) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+    let sums = Sums::beside(folder)?;
+    let vocabulary = WordPiece::new(&text(folder, VOCABULARY, sums.as_ref())?);
+    let vocabulary = vocabulary.map_err(|error| content(&folder.join(VOCABULARY), error.to_string()))?;
+    let path = folder.join(QUESTIONS);
+    let told = |reason: String| content(&path, reason);
+    let squad: Squad = serde_json::from_str(&text(folder, QUESTIONS, sums.as_ref())?)
+        .map_err(|error| told(format!("it is not SQuAD v1.1: {error}")))?;
+    let reading = Arc::new(reading(squad, vocabulary).map_err(told)?);
+    let inputs = token_inputs(inputs).map_err(told)?;
+    let windows = Windows { reading: Arc::clone(&reading), inputs };
+    windows.check().map_err(told)?;
+    Ok(named(folder, windows, Some(Truths::Questions(reading))))
+}
+
+/// A file of the folder, which is what its sum says if there is one.
+fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, DatasetError> {
+    let file = folder.join(name);
+    if name == VOCABULARY && !file.exists() {
+        return Err(content(
+            &file,
+            format!("it is missing: {QUESTIONS} is read with the model's vocabulary beside it"),
+        ));
+    }
+    if let Some(sums) = sums {
+        sums.verify(name)?;
+    }
+    let bytes = std::fs::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(content(&file, format!("{} bytes; {MAX_FILE_BYTES} can be read", bytes.len())));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| content(&file, format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())))
+}
+
+fn reading(squad: Squad, vocabulary: WordPiece) -> Result<Reading, String> {
+    let mut reading = Reading::new(vocabulary, Shape::REFERENCE);
+    let mut ids = HashSet::new();
+    for paragraph in squad.data.into_iter().flat_map(|article| article.paragraphs) {
+        reading.add_passage(&paragraph.context);
+        for Question { id, question, answers } in paragraph.qas {
+            if answers.is_empty() {
+                return Err(format!(
+                    "question {id} has no answers: every question of SQuAD v1.1 has some, not so v2.0"
+                ));
+            }
+            if ids.contains(&id) {
+                return Err(format!("question {id} is there twice"));
+            }
+            ids.insert(id);
+            reading.add_question(&question, answers.into_iter().map(|answer| answer.text).collect());
+            if reading.samples() > MAX_COUNT {
+                return Err(format!("it has more than {MAX_COUNT} samples, a dataset has that many at most"));
+            }
+        }
+    }
+    match reading.samples() {
+        0 => Err("it has no questions about passages".to_owned()),
+        _ => Ok(reading),
+    }
+}
+
+fn token_inputs(inputs: Option<&Inputs>) -> Result<Vec<TokenInput>, String> {
+    match inputs {
+        Some(inputs) => inputs.tokens(),
+        None => Inputs::parse(&INPUTS.map(str::to_owned))?.tokens(),
+    }
+}
+
+impl Feature {
+    fn tokens(&self) -> Tokens<'_> {
+        Tokens { ids: &self.ids, types: Some(&self.types), ..Tokens::default() }
+    }
+}
+
+impl Windows {
+    /// What keeps a window from becoming the inputs.
+    fn check(&self) -> Result<(), String> {
+        let fault = |window: usize| {
+            let feature = self.reading.feature(window);
+            self.inputs.iter().find_map(|input| input.fault(&feature.tokens()))
+        };
+        let found = (0..self.reading.samples()).find_map(|window| Some((window, fault(window)?)));
+        found.map_or(Ok(()), |(window, fault)| Err(format!("sample {window}: {fault}")))
+    }
+}
+
+impl Source for Windows {
+    fn count(&self) -> usize {
+        self.reading.samples()
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        let feature = self.reading.feature(index);
+        let tensors = self.inputs.iter().filter_map(|input| input.tensor(&feature.tokens()).transpose());
+        Ok(tensors.collect::<Result<_, _>>()?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! SQuAD as it is published, read by a model behind a node, to a score of its start and end logits.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::test_run::TestRun;
+use serde_json::{Value, json};
+
+/// A field of a protocol buffer that has bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let len = bytes.len();
+    let prefix = if len < 128 { vec![len as u8] } else { vec![(len & 127 | 128) as u8, (len >> 7) as u8] };
+    [&[number << 3 | 2], prefix.as_slice(), bytes].concat()
+}
+
+fn number(field: u8, value: u8) -> [u8; 2] {
+    [field << 3, value]
+}
+
+/// An ONNX model of three inputs and two outputs of 384 places. A place is as likely the start and the end as its id is
+/// large, in the passage; nothing in the question is likely.
+fn reader() -> Vec<u8> {
+    let (f32, i64, float) = (1, 7, [field(1, b"to"), number(3, 1).to_vec(), vec![0xa0, 1, 2]].concat());
+    let value = |name: &[u8], dtype: u8| {
+        let dims = [field(1, &field(2, b"N")), field(1, &[1 << 3, 0x80, 3])].concat();
+        let tensor = [&number(1, dtype)[..], &field(2, &dims)].concat();
+        [field(1, name), field(2, &field(1, &tensor))].concat()
+    };
+    let node = |inputs: &[&[u8]], output: &[u8], kind: &[u8], attribute: Option<&[u8]>| {
+        let inputs = inputs.iter().flat_map(|input| field(1, input)).collect::<Vec<u8>>();
+        let attribute = attribute.map(|attribute| field(5, attribute)).unwrap_or_default();
+        field(1, &[inputs, field(2, output), field(4, kind), attribute].concat())
+    };
+    let graph = [
+        node(&[b"input_ids", b"segment_ids"], b"told", b"Mul", None),
+        node(&[b"told"], b"start_logits", b"Cast", Some(&float)),
+        node(&[b"told"], b"end_logits", b"Cast", Some(&float)),
+        field(2, b"g"),
+        field(11, &value(b"input_ids", i64)),
+        field(11, &value(b"input_mask", i64)),
+        field(11, &value(b"segment_ids", i64)),
+        field(12, &value(b"start_logits", f32)),
+        field(12, &value(b"end_logits", f32)),
+    ];
+    [&number(1, 8)[..], &field(7, &graph.concat()), &field(8, &number(2, 17))].concat()
+}
+
+/// Two questions, the second about a passage of two windows; it has the largest id in the second of them.
+fn folder(folder: &Path, second_answer: &str) -> PathBuf {
+    let question = |id: &str, answer: &str| json!({"id": id, "question": "Alpha?", "answers": [{"answer_start": 0, "text": answer}]});
+    let long = format!("{}(Omega!) {}", "alpha beta ".repeat(195), "beta ".repeat(40));
+    let paragraph = |context: &str, question: Value| json!({"context": context, "qas": [question]});
+    let paragraphs = [
+        paragraph("Alpha, beta and Gamma.", question("1", "the gamma")),
+        paragraph(&long, question("2", second_answer)),
+    ];
+    let squad = json!({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]});
+    fs::write(folder.join("dev-v1.1.json"), squad.to_string()).unwrap();
+    let pieces = "[PAD] [UNK] [CLS] [SEP] [MASK] ! ? . , ( ) and alpha beta gamma omega";
+    fs::write(folder.join("vocab.txt"), pieces.replace(' ', "\n")).unwrap();
+    folder.to_owned()
+}
+
+#[test]
+fn start_and_end_logits_are_scored_by_question() {
+    let here = tempfile::tempdir().unwrap();
+    let model = here.path().join("reader.onnx");
+    fs::write(&model, reader()).unwrap();
+    let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
+    for (second_answer, score, code) in [("omega", 100.0, 0), ("beta", 50.0, 3)] {
+        let path = folder(here.path(), second_answer);
+        let dataset = ["--dataset", path.to_str().unwrap()];
+        let test = TestRun::of("bert", "Offline").on(&node.address).set("min_duration=0,min_query_count=1");
+        let (finished, folder) = test.args(&[&["--mode", "AccuracyOnly"], &dataset[..]].concat()).finish();
+        assert_eq!(finished.code, Some(code), "{finished:?}");
+        let accuracy = folder.result()["accuracy"].clone();
+        assert_eq!((&accuracy["value"], &accuracy["samples"]), (&json!(score), &json!(3)), "{accuracy}");
+
+        let again = LoadGen::run(&[&["accuracy", folder.arg()], &dataset[..]].concat());
+        assert_eq!(again.code, Some(code), "{again:?}");
+        let said = format!("f1 {score:.3} % on 3 samples of 2 questions");
+        assert!(again.stdout.starts_with(&said), "{again:?}");
+        let again = LoadGen::run(&["accuracy", folder.arg(), "--json"]);
+        let scored: Value = serde_json::from_str(&again.stdout).unwrap();
+        assert_eq!((&scored["questions"], &scored["passed"]), (&json!(2), &json!(code == 0)), "{scored}");
+        assert_eq!(scored["value"], score);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_folder_is_found_before_any_node_is_asked() {
+    let here = tempfile::tempdir().unwrap();
+    let path = folder(here.path(), "x");
+    let run = |benchmark: &str| {
+        let base = ["run", "--sut", "127.0.0.1:1", "--scenario", "Server", "--benchmark", benchmark];
+        let finished = LoadGen::run(&[&base, &["--dataset", path.to_str().unwrap()][..]].concat());
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        finished.stderr
+    };
+    assert!(run("resnet50").contains("no input for types"));
+    fs::write(path.join("vocab.txt"), "a\nb\n").unwrap();
+    let told = run("bert");
+    assert!(told.contains("vocab.txt") && told.contains("[UNK]"), "{told}");
+    fs::remove_file(path.join("vocab.txt")).unwrap();
+    assert!(run("bert").contains("vocab.txt: it is missing"));
+}
