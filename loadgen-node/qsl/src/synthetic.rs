@@ -15,7 +15,7 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Dims, MAX_TENSORS, Tensor};
 
 use crate::dataset::{Dataset, DatasetError};
-use crate::source::{ReadError, Source};
+use crate::source::{MAX_COUNT, ReadError, Source};
 use image::Image;
 use random::Random;
 use tokens::Tokens;
@@ -29,20 +29,6 @@ pub(crate) const PREFIX: &str = "synthetic:";
 
 /// Bytes of one sample at most.
 const MAX_SAMPLE_BYTES: u64 = 1 << 30;
-/// Samples at most: an index has 32 bits.
-const MAX_COUNT: usize = u32::MAX as usize;
-
-/// Why the text is no synthetic dataset.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SyntheticError {
-    /// It is not of the form.
-    #[error(
-        "'{0}' is not synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of images \
-         or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several tensors: \
-         synthetic:f32[8]+ones-i64[4]x64): {1}"
-    )]
-    Form(String, String),
-}
 
 #[derive(Debug)]
 struct Synthetic {
@@ -72,7 +58,7 @@ enum Content {
 
 /// Opens the dataset that the text describes.
 pub(crate) fn open(text: &str) -> Result<Dataset, DatasetError> {
-    let synthetic = parse(text).map_err(|reason| SyntheticError::Form(text.to_owned(), reason))?;
+    let synthetic = parse(text).map_err(|reason| DatasetError::Synthetic { text: text.to_owned(), reason })?;
     Ok(Dataset::new(text.to_owned(), Box::new(synthetic), None))
 }
 

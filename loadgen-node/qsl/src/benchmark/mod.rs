@@ -28,8 +28,8 @@ pub use suite::{Membership, Suite};
 pub use crate::accuracy::Target;
 use crate::bandwidth::Formula;
 use crate::dataset::{Dataset, DatasetError};
+use crate::files::{self, OpenOptions};
 use crate::inputs::Inputs;
-use crate::source::{self, OpenOptions};
 use crate::{digits, synthetic};
 
 /// A benchmark: what is asked, within which limits and rules, and what counts as right.
@@ -255,12 +255,12 @@ impl Benchmark {
     /// # Errors
     /// The dataset is missing, altered, or not what this benchmark takes.
     pub fn open_with(&self, dataset: Option<&str>, options: &OpenOptions) -> Result<Dataset, DatasetError> {
-        let is_images = |text: &str| Path::new(text).join(source::IMAGES).exists();
+        let is_images = |text: &str| Path::new(text).join(files::IMAGES).exists();
         if let Some(steps) = options.preprocess.as_ref().filter(|_| !dataset.is_some_and(is_images)) {
             let path = dataset.unwrap_or(self.name).into();
             let reason = format!(
                 "--preprocess {steps} is for images, and these are none (a folder of JPEGs with {} is)",
-                source::IMAGES
+                files::IMAGES
             );
             return Err(DatasetError::Form { path, reason });
         }
@@ -287,15 +287,15 @@ impl Benchmark {
             (Kind::Synthetic { .. }, Some(path)) if digits::is_folder(Path::new(path)) => {
                 digits::from_folder(Path::new(path))
             }
-            (Kind::Synthetic { .. }, Some(path)) => source::open(Path::new(path), options, None),
+            (Kind::Synthetic { .. }, Some(path)) => files::open(Path::new(path), options, None),
             (Kind::Files { form, .. }, Some(path)) => self.open_files(Path::new(path), form, options),
         }
     }
 
     fn open_files(&self, path: &Path, form: Form, options: &OpenOptions) -> Result<Dataset, DatasetError> {
-        let is_images = path.join(source::IMAGES).exists();
+        let is_images = path.join(files::IMAGES).exists();
         let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
-        let is_squad = !is_images && path.join(source::SQUAD).exists();
+        let is_squad = !is_images && path.join(files::SQUAD).exists();
         if is_squad && !self.reads_passages() {
             let reason = format!(
                 "questions about passages are for a model that tells the two apart: {} has no input for types \
@@ -314,7 +314,7 @@ impl Benchmark {
             return Err(DatasetError::Form { path: path.to_owned(), reason });
         }
         let preprocess = options.preprocess.as_ref().or(self.preprocess.as_ref()).cloned();
-        let dataset = source::open(path, &OpenOptions { preprocess, ..options.clone() }, self.inputs())?;
+        let dataset = files::open(path, &OpenOptions { preprocess, ..options.clone() }, self.inputs())?;
         // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
         let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
         match self.inputs() {
@@ -330,7 +330,7 @@ impl Benchmark {
     /// What can be given, for messages.
     fn accepted(&self, form: Form) -> String {
         match self.reads_passages() {
-            true => format!("a folder with {} and its vocabulary (SQuAD), {}", source::SQUAD, form.accepted()),
+            true => format!("a folder with {} and its vocabulary (SQuAD), {}", files::SQUAD, form.accepted()),
             false => form.accepted().to_owned(),
         }
     }

@@ -8,7 +8,6 @@ use lon_proto::sample::Mismatch;
 use crate::kserve::RequestError;
 use crate::source::ReadError;
 use crate::sums::SumError;
-use crate::synthetic::SyntheticError;
 
 /// Why a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +63,18 @@ pub enum DatasetError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The text after `synthetic:`.
-    #[error(transparent)]
-    Synthetic(#[from] SyntheticError),
+    /// A text that starts with `synthetic:` and goes on otherwise than it should.
+    #[error(
+        "'{text}' is not synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of images \
+         or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several tensors: \
+         synthetic:f32[8]+ones-i64[4]x64): {reason}"
+    )]
+    Synthetic {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A sample that cannot be read, decoded or laid out.
     #[error("sample {index} of {dataset}: {source}")]
     Sample {

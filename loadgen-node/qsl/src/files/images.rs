@@ -6,9 +6,11 @@ use bytes::Bytes;
 use lon_image::{Preprocess, decode_jpeg};
 use lon_proto::sample::Tensor;
 
-use super::{OpenOptions, ReadError, Source, content, named};
+use super::options::OpenOptions;
+use super::path::{content, named};
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
+use crate::source::{ReadError, Source};
 use crate::sums::{SumError, Sums};
 
 /// The list of images.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use lon_proto::sample::Tensor;
 use serde::Deserialize;
 
-use super::{MAX_COUNT, ReadError, Source, content, named};
+use super::path::{content, named};
 use crate::accuracy::Truths;
 use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::{Inputs, TokenInput, Tokens};
 use crate::reading::{Feature, Reading, Shape};
+use crate::source::{MAX_COUNT, ReadError, Source};
 use crate::sums::{SumError, Sums};
 use crate::wordpiece::WordPiece;
 

@@ -12,12 +12,14 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use zip::ZipArchive;
 
-use super::{Array, ReadError, Source, content, labels, named, split};
+use super::labels;
+use super::path::{content, named, split};
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::Inputs;
 use crate::memory;
 use crate::npy::{self, Header};
+use crate::source::{Array, ReadError, Source};
 use crate::sums::{SumError, Sums};
 
 /// Equal tensors in a file, one after the other.

@@ -8,8 +8,10 @@ use lon_proto::sample::{DType, Dims, Tensor};
 use serde::Deserialize;
 
 use super::arrays::Stored;
-use super::{MAX_COUNT, ReadError, Source, content, labels, named, split};
+use super::labels;
+use super::path::{content, named, split};
 use crate::dataset::{Dataset, DatasetError};
+use crate::source::{MAX_COUNT, ReadError, Source};
 use crate::sums::{self, SumError, Sums};
 
 /// The manifest of a folder.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::content;
+use super::path::content;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::DatasetError;
 use crate::npy;

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use serde::Deserialize;
 
-use super::{ReadError, Source, content, named, split};
+use super::path::{content, named, split};
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
 use crate::inputs::{Inputs, TokenInput, Tokens};
+use crate::source::{ReadError, Source};
 use crate::sums::{SumError, Sums};
 
 #[derive(Deserialize)]

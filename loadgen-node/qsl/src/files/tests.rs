@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use jpeg_encoder::{ColorType, Encoder};
 use lon_proto::codec::Codec;
-use lon_proto::sample;
+use lon_proto::sample::{self, Tensor};
 use tempfile::TempDir;
 
 use super::*;
