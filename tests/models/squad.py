@@ -33,7 +33,8 @@ SYLLABLES = "ba co du el fi gra ho in jo ka lu mo ne or pi qu ra stu te ul va wi
 ODD = """
 Zürich Zu\u0308rich CAFÉ naïve Ångström \u212bngstro\u0308m İstanbul ΟΔΟΣ ὈΔΥΣΣΕΎΣ straße STRAẞE ﬁnal \u2126hm 100\u212a
 北京 東京tower 中,国 ひらがな カタカナ 한국어 한\u0300 עברית العربية हिन्दी ไทย e\u0301\u0302 \u0301x a\u200bb so\u00adft zero\u0000less
-don't rock'n'roll (1895-1943). "quoted" ‘curly’ “double” semi;colon a/b c\\d e_f 3.14 1,000 $5 50% €7 ≠ 5≠4 x² ½ № ™ ① ⓐ …
+don't rock'n'roll (1895-1943). "quoted" ‘curly’ “double” semi;colon a/b c\\d e_f 3.14 1,000 $5 50% €7 ≠ 5≠4 x² ½ №
+™ ① ⓐ …
 [SEP] [CLS]x [MASK][PAD] y[UNK]z [sep] [ MASK ] ## # ##ing #1 end– —start ・ 。 「句」 \u037e \u1fef \ufffd 🎉 👍🏽 \U0001f600
 """.split()
 BLANKS = [" "] * 60 + ["  ", "\t", "\n", "\r\n", "\u202f", "\u00a0", "\u2009", "\u3000", "\u2028", " \u200b "]
@@ -90,7 +91,8 @@ def every_kind_of_character():
 def dataset(writer):
     """Paragraphs of one window and of several, some without a word, and questions of all lengths."""
     lengths = [30, 120, 250, 700, 1, 90, 400, 60] * 9 + [3000]
-    contexts = [writer.text(count) for count in lengths] + list(every_kind_of_character()) + [" \t\u202f", "\u200b\u00ad"]
+    contexts = [writer.text(count) for count in lengths]
+    contexts += [*every_kind_of_character(), " \t\u202f", "\u200b\u00ad"]
     articles, number = [], 0
     for context in contexts:
         questions = []

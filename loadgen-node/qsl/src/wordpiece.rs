@@ -1,8 +1,8 @@
 //! Texts as the pieces of words that BERT knows: WordPiece, without case and accents.
 //!
 //! What it does to a text is what `BertTokenizer(vocab_file)` of transformers 4 does, the slow one that the reference
-//! implementation of BERT calls; a test compares the two. The kinds of characters are of a newer Unicode than some
-//! Pythons have: characters younger than theirs may be read another way.
+//! implementation of BERT calls; a test compares the two. The kinds of characters are of a newer Unicode than most
+//! Pythons have: what is younger than theirs may be read another way, and of Unicode 14 one sign of Ahom is.
 //!
 //! - `words`: from a text to words and punctuation;
 //! - here: from a word to its pieces.
