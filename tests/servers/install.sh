@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs inference servers that nobody of ours wrote, from PyPI, for tests against them: Triton, llama.cpp, mlserver and
-# kserve. Needs python3.11 with venv; takes a minute or so and 1.2 GB.
+# kserve. Needs python3.11 with venv; takes about a minute and 1.2 GB.
 #
 #   tests/servers/install.sh [DIR]     # target/servers unless given; prints it when all is there
 set -euo pipefail
