@@ -38,7 +38,7 @@ impl Pythonic {
 
 /// A run on the digits; the model has the same name.
 fn digits(scenario: &str, sut: &str) -> TestRun {
-    TestRun::digits(scenario).on(sut).args(&["--transport", "kserve", "--model", "digits", "--wait-ready", "60s"])
+    TestRun::digits(scenario).on(sut).args(&["--transport", "kserve", "--model", "digits", "--wait-ready", "100s"])
 }
 
 /// The digit that each sample was taken for, by the accuracy log: ten floats for each.
@@ -200,7 +200,7 @@ fn samples_beyond_what_mlserver_and_kserve_take_fail_with_the_limit_named() {
             // The rest of the message has some fifty bytes.
             for (bytes, fits) in [(kind.limit, false), (4 * kind.limit, false), (kind.limit - 100, true)] {
                 let run = TestRun::new(scenario).dataset(&format!("synthetic:u8[{bytes}]x2")).on(&server.named("n"));
-                let run = run.args(&["--transport", "kserve", "--model", "total", "--wait-ready", "60s"]);
+                let run = run.args(&["--transport", "kserve", "--model", "total", "--wait-ready", "100s"]);
                 let run = run.args(&kind.inputs("x")).set("min_duration=0,min_query_count=4,Offline.target_qps=1");
                 let (finished, folder) = run.finish();
                 folder.assert_complete();

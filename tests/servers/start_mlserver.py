@@ -13,11 +13,7 @@ import pathlib
 import sys
 import tempfile
 
-import numpy
 import onnxruntime
-from mlserver import MLModel
-from mlserver.codecs import NumpyCodec
-from mlserver.types import InferenceResponse
 
 TYPES = {
     "tensor(float)": "FP32",
@@ -31,58 +27,26 @@ TYPES = {
 }
 
 
-class Onnx(MLModel):
-    """The runtime of an ONNX file."""
-
-    async def load(self):
-        self.session = session(self.settings.parameters.uri)
-        self.names = [tensor.name for tensor in self.session.get_outputs()]
-        return True
-
-    async def predict(self, payload):
-        feed = {tensor.name: NumpyCodec.decode_input(tensor) for tensor in payload.inputs}
-        outputs = self.session.run(self.names, feed)
-        encoded = [NumpyCodec.encode_output(name, data) for name, data in zip(self.names, outputs)]
-        return InferenceResponse(model_name=self.name, outputs=encoded)
-
-
-class Total(MLModel):
-    """The runtime of `total`."""
-
-    async def load(self):
-        return True
-
-    async def predict(self, payload):
-        total = NumpyCodec.decode_input(payload.inputs[0]).sum(axis=1, keepdims=True, dtype=numpy.int64)
-        return InferenceResponse(model_name=self.name, outputs=[NumpyCodec.encode_output("total", total)])
-
-
-def session(onnx):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
-
-
 def tensor(name, datatype, shape):
     """An input or output as model-settings.json has it."""
     return {"name": name, "datatype": datatype, "shape": [dim if isinstance(dim, int) else -1 for dim in shape]}
 
 
 def write_model(folder, name, runtime, inputs, outputs, **more):
-    module = pathlib.Path(__file__).stem
-    settings = {"name": name, "implementation": f"{module}.{runtime.__name__}", "inputs": inputs, "outputs": outputs}
+    implementation = f"mlserver_runtimes.{runtime}"
+    settings = {"name": name, "implementation": implementation, "inputs": inputs, "outputs": outputs}
     (folder / name).mkdir()
     (folder / name / "model-settings.json").write_text(json.dumps(settings | more, indent=2))
 
 
 def write_repository(folder, name, onnx):
-    model = session(onnx)
+    model = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
     inputs, outputs = (
         [tensor(spec.name, TYPES[spec.type], spec.shape) for spec in specs]
         for specs in (model.get_inputs(), model.get_outputs())
     )
-    write_model(folder, name, Onnx, inputs, outputs, parameters={"uri": onnx})
-    write_model(folder, "total", Total, [tensor("x", "UINT8", ["N", "bytes"])], [tensor("total", "INT64", ["N", 1])])
+    write_model(folder, name, "Onnx", inputs, outputs, parameters={"uri": onnx})
+    write_model(folder, "total", "Total", [tensor("x", "UINT8", ["N", "bytes"])], [tensor("total", "INT64", ["N", 1])])
 
 
 def main():
@@ -104,7 +68,7 @@ def main():
     }
     (repository / "settings.json").write_text(json.dumps(settings, indent=2))
     command = [str(pathlib.Path(sys.executable).parent / "mlserver"), "start", str(repository)]
-    # The runtimes are in this file. What it leaves in its folder is left there.
+    # The runtimes lie beside this file. What it leaves in its folder is left there.
     env = dict(os.environ, PYTHONPATH=str(pathlib.Path(__file__).resolve().parent))
     os.chdir(repository)
     os.execve(command[0], command, env)
