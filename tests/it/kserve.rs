@@ -156,6 +156,18 @@ fn a_server_without_the_model_says_so() {
     assert_refused(short(&server), 4, &["unknown model", "'m'", "--model"]);
 }
 
+/// As mlserver does of models that it does not have, or not yet.
+#[test]
+fn an_exception_about_a_model_is_no_lost_server() {
+    let manners =
+        |unready| Manners { unready, unready_status: Some(Status::unknown("ModelNotFound")), ..Manners::good() };
+    let never = Server::start(manners(u64::MAX));
+    assert_refused(short(&never), 4, &["server a", "'m' is not ready: ModelNotFound", "--model", "--wait-ready"]);
+    let later = Server::start(manners(4));
+    let (finished, _folder) = valid("Server", &later.named("a")).args(&["--wait-ready", "60s"]).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+}
+
 #[test]
 fn names_are_unique_and_must_be_given() {
     let servers = [Server::start(Manners::good()), Server::start(Manners::good())];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs inference servers that nobody of ours wrote, from PyPI, for tests against them: Triton and llama.cpp. Needs
-# python3.11 with venv; takes some twenty seconds and 400 MB.
+# Installs inference servers that nobody of ours wrote, from PyPI, for tests against them: Triton, llama.cpp, mlserver and
+# kserve. Needs python3.11 with venv; takes about a minute and 1.2 GB.
 #
 #   tests/servers/install.sh [DIR]     # target/servers unless given; prints it when all is there
 set -euo pipefail
@@ -9,9 +9,22 @@ dir=${1:-${CARGO_TARGET_DIR:-$here/../../target}/servers}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 venv=$dir/venv
-want=$(cat "$here/install.sh" "$here/requirements.txt" | sha256sum)
+
+# A server with a venv of its own, by the name of its package. Only what it imports is compiled.
+own() {
+  python3 -m venv "$dir/$1"
+  "$dir/$1/bin/pip" install --quiet --no-compile --no-deps -r "$here/requirements-$1.txt"
+  "$dir/$1/bin/python" -c "import $1, onnxruntime" >/dev/null
+}
+
+want=$(cat "$here/install.sh" "$here"/requirements*.txt | sha256sum)
 if [ "$(cat "$dir/installed" 2>/dev/null)" != "$want" ]; then
-  rm -rf "$venv" "$dir/numpy2" "$dir/installed"
+  rm -rf "$venv" "$dir/numpy2" "$dir/mlserver" "$dir/kserve" "$dir/installed"
+  trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+  own mlserver &
+  mlserver=$!
+  own kserve &
+  kserve=$!
   python3 -m venv "$venv"
   # Without what it depends on: only the server inside it is used, which depends on nothing of that.
   "$venv/bin/pip" install --quiet --no-deps nvidia-pytriton==0.7.0
@@ -23,6 +36,8 @@ if [ "$(cat "$dir/installed" 2>/dev/null)" != "$want" ]; then
   triton=$venv/lib/python$python/site-packages/pytriton/tritonserver
   # It is looked for where it does not lie.
   cp "$triton/python_backend_stubs/$python/triton_python_backend_stub" "$triton/backends/python/"
+  wait "$mlserver"
+  wait "$kserve"
   echo "$want" >"$dir/installed"
 fi
 echo "$dir"

@@ -50,6 +50,8 @@ pub struct Manners {
     pub model: String,
     /// How often it says that the model is not ready before it is.
     pub unready: u64,
+    /// What it says instead while it is not.
+    pub unready_status: Option<Status>,
     /// What it says of the model's inputs.
     pub inputs: Vec<TensorMetadata>,
     /// Says goodbye on a connection after so many calls of inference, while the last of them is under way.
@@ -66,6 +68,7 @@ impl Manners {
         Manners {
             model: "m".to_owned(),
             unready: 0,
+            unready_status: None,
             inputs: vec![tensor("x", "UINT8", &[-1, 64])],
             farewell_after: None,
             max_streams: 100,
@@ -265,7 +268,8 @@ impl Scripted {
                 let mut heard = self.heard();
                 heard.ready_calls += 1;
                 let ready = asked.name == manners.model && heard.ready_calls > manners.unready;
-                Ok(ModelReadyResponse { ready }.encode_to_vec())
+                let answer = Ok(ModelReadyResponse { ready }.encode_to_vec());
+                manners.unready_status.clone().filter(|_| !ready).map_or(answer, Err)
             }
             "ModelMetadata" => {
                 let asked = ModelMetadataRequest::decode(&message[..]).expect("a request that can be read");

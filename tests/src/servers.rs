@@ -36,9 +36,23 @@ pub struct Outsider {
 impl Outsider {
     /// Triton with the digits as its model `digits`. It says nothing when it is ready: that is for its clients to ask.
     pub fn triton(more: &[&str]) -> Outsider {
+        Outsider::digits("venv", "triton.py", more)
+    }
+
+    /// mlserver with the same, and with `total`, which takes bytes of any number.
+    pub fn mlserver() -> Outsider {
+        Outsider::digits("mlserver", "start_mlserver.py", &[])
+    }
+
+    /// kserve with the same as mlserver.
+    pub fn kserve() -> Outsider {
+        Outsider::digits("kserve", "start_kserve.py", &[])
+    }
+
+    fn digits(venv: &str, script: &str, more: &[&str]) -> Outsider {
         let onnx = repository("loadgen-node/qsl/digits/digits.onnx");
         let args = [&["--onnx", onnx.to_str().expect("a path in UTF-8")], more].concat();
-        Outsider::start("triton.py", &args, Stdio::null())
+        Outsider::start(venv, script, &args, Stdio::null())
     }
 
     /// Triton whose model answers OK and not one byte of data: numpy 2 with a backend that was built for numpy 1.
@@ -49,17 +63,17 @@ impl Outsider {
 
     /// llama.cpp with a language model of random weights, `tiny`, which is ready.
     pub fn llama(more: &[&str]) -> Outsider {
-        let mut server = Outsider::start("llama.py", more, Stdio::piped());
+        let mut server = Outsider::start("venv", "llama.py", more, Stdio::piped());
         let mut line = String::new();
         BufReader::new(server.child.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
         assert!(line.starts_with("ready on"), "llama.py said '{line}'");
         server
     }
 
-    fn start(script: &str, args: &[&str], stdout: Stdio) -> Outsider {
+    fn start(venv: &str, script: &str, args: &[&str], stdout: Stdio) -> Outsider {
         // Free now, and most likely in a moment too: these servers cannot be told to take any.
         let address = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
-        let mut command = Command::new(installed().join("venv/bin/python"));
+        let mut command = Command::new(installed().join(venv).join("bin/python"));
         command.arg(repository("tests/servers").join(script)).args(["--port", &address.port().to_string()]).args(args);
         command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
         Outsider { child: command.spawn().expect("python starts"), address: address.to_string() }

@@ -1,5 +1,6 @@
 //! The control side of a server: is it there, what is it, does it have the model.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -118,7 +119,7 @@ impl Server {
         match self.status("ModelReady", client.model_ready(model)).await? {
             Ok(answer) if answer.ready => Ok(()),
             Ok(_) => Err(self.not_ready(self.why_not().await)),
-            Err(status) if status.code() == Code::NotFound => Err(self.not_ready(printable(status.message()))),
+            Err(status) if is_of_model(&status) => Err(self.not_ready(printable(status.message()))),
             Err(status) => Err(self.refused("ModelReady", &status)),
         }
     }
@@ -266,6 +267,16 @@ impl Server {
                 ConnectError::Refused { address, call, reason: printable(&format!("{code:?}: {}", status.message())) }
             }
         }
+    }
+}
+
+/// Asked whether a model is ready, the server says that there is none: in the protocol's way, or, as mlserver, with an
+/// exception that nobody has caught. What became of the connection has the same code, and a source.
+fn is_of_model(status: &Status) -> bool {
+    match status.code() {
+        Code::NotFound => true,
+        Code::Unknown => status.source().is_none() && !status.message().is_empty(),
+        _ => false,
     }
 }
 
