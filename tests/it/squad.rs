@@ -88,6 +88,28 @@ fn start_and_end_logits_are_scored_by_question() {
     }
 }
 
+/// Its answers would be wrong without a word, or could not be scored.
+#[test]
+fn a_node_that_cannot_be_meant_is_refused_before_the_run() {
+    let here = tempfile::tempdir().unwrap();
+    let (model, path) = (here.path().join("reader.onnx"), folder(here.path(), "omega"));
+    fs::write(&model, reader()).unwrap();
+    for (flags, mode, told) in [
+        (
+            ["--inputs", "segment_ids,input_mask,input_ids"],
+            "PerformanceOnly",
+            "--inputs input_ids,input_mask,segment_ids",
+        ),
+        (["--postprocess", "argmax"], "AccuracyOnly", "start and end logits, not by 1 i64"),
+    ] {
+        let node = SutNode::start("a", &format!("onnx:{}", model.display()), &flags);
+        let test = TestRun::of("bert", "Offline").on(&node.address);
+        let (finished, _folder) = test.args(&["--mode", mode, "--dataset", path.to_str().unwrap()]).finish();
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains(told), "{finished:?}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_the_folder_is_found_before_any_node_is_asked() {
     let here = tempfile::tempdir().unwrap();
@@ -99,6 +121,10 @@ fn what_is_wrong_with_the_folder_is_found_before_any_node_is_asked() {
         finished.stderr
     };
     assert!(run("resnet50").contains("no input for types"));
+    let file = ["--benchmark", "bert", "--dataset", path.join("dev-v1.1.json").to_str().unwrap()].map(str::to_owned);
+    let base = ["run", "--sut", "127.0.0.1:1", "--scenario", "Server"];
+    let told = LoadGen::run(&[&base, &file.each_ref().map(String::as_str)[..]].concat()).stderr;
+    assert!(told.contains("give the folder"), "{told}");
     fs::write(path.join("vocab.txt"), "a\nb\n").unwrap();
     let told = run("bert");
     assert!(told.contains("vocab.txt") && told.contains("[UNK]"), "{told}");

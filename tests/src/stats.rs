@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::ops::RangeBounds;
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,11 +17,15 @@ pub fn median(values: &[f64]) -> f64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// Returns when the machine is mostly idle, or after `limit`: what is measured beside a build says nothing.
-pub fn wait_until_quiet(limit: Duration) {
+/// Returns when the machine is mostly idle: what is measured beside a build says nothing. One that never is is waited for
+/// three minutes in all, whatever is measured.
+pub fn wait_until_quiet() {
     const BUSY: f64 = 0.3;
+    static PATIENCE: Mutex<Duration> = Mutex::new(Duration::from_secs(180));
+    let mut patience = PATIENCE.lock().unwrap_or_else(PoisonError::into_inner);
     let start = Instant::now();
-    while start.elapsed() < limit && busy_share(Duration::from_millis(300)).is_some_and(|share| share > BUSY) {}
+    while start.elapsed() < *patience && busy_share(Duration::from_millis(300)).is_some_and(|share| share > BUSY) {}
+    *patience = patience.saturating_sub(start.elapsed());
 }
 
 /// The part of the processors' time that is used while this waits; none where nobody says.
@@ -62,7 +67,7 @@ pub fn median_within(
     mut measure: impl FnMut() -> f64,
 ) -> Result<(), String> {
     let measure = || {
-        wait_until_quiet(Duration::from_secs(60));
+        wait_until_quiet();
         measure()
     };
     mostly_within(range, tries, measure)

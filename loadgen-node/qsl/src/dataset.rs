@@ -5,6 +5,7 @@ use lon_proto::codec::{Codec, Encoder, Layout};
 use lon_proto::sample::{self, DType, Signature, Tensor};
 
 use crate::accuracy::{Metric, Truths};
+use crate::inputs::places;
 use crate::kserve::Request;
 use crate::parallel;
 use crate::source::{ReadError, Source};
@@ -28,6 +29,8 @@ pub struct Dataset {
     samples: Vec<Encoded>,
     loaded: Loaded,
     note: Option<String>,
+    /// Names of the tensors, in their order; empty: they have none.
+    inputs: Vec<String>,
 }
 
 /// What a dataset keeps for each of its samples, loaded or not, beside their bytes.
@@ -65,11 +68,43 @@ impl Loaded {
 impl Dataset {
     pub(crate) fn new(name: String, source: Box<dyn Source>, truths: Option<Truths>) -> Dataset {
         let (codec, samples, loaded) = (Codec::None, Vec::new(), Loaded::default());
-        Dataset { name, source, truths, performance_count: None, kserve: None, codec, samples, loaded, note: None }
+        Dataset {
+            name,
+            source,
+            truths,
+            performance_count: None,
+            kserve: None,
+            codec,
+            samples,
+            loaded,
+            note: None,
+            inputs: Vec::new(),
+        }
     }
 
     pub(crate) fn with_note(self, note: String) -> Dataset {
         Dataset { note: Some(note), ..self }
+    }
+
+    /// With names for the tensors of its samples, in their order.
+    pub(crate) fn with_inputs(self, inputs: Vec<String>) -> Dataset {
+        Dataset { inputs, ..self }
+    }
+
+    /// With these names, where its tensors have none and are as many.
+    pub(crate) fn or_inputs(self, inputs: Vec<String>) -> Dataset {
+        let are_as_many = self.first().is_ok_and(|first| first.len() == inputs.len());
+        if self.inputs.is_empty() && are_as_many { Dataset { inputs, ..self } } else { self }
+    }
+
+    /// The inputs of a model in the order of the samples' tensors, where the model has them in another and the names of
+    /// both are known. Types and shapes may be the same, and the answers wrong.
+    pub fn other_order(&self, model: &Signature) -> Option<Vec<String>> {
+        let ours: Vec<&str> = self.inputs.iter().map(String::as_str).collect();
+        let theirs: Vec<&str> = model.iter().map(|input| input.name.as_str()).collect();
+        let places: Vec<usize> = places(&ours, &theirs).into_iter().flatten().collect();
+        let is_all = places.len() == theirs.len();
+        (is_all && !places.is_sorted()).then(|| places.into_iter().map(|place| theirs[place].to_owned()).collect())
     }
 
     /// What was taken for what, where a file could be read in several ways.
@@ -284,7 +319,15 @@ impl Dataset {
     /// # Errors
     /// It does not; both signatures are shown.
     pub fn fits(&self, model: &Signature) -> Result<(), FitError> {
-        Ok(model.accepts(&self.first()?)?)
+        model.accepts(&self.first()?)?;
+        match self.other_order(model) {
+            Some(order) => Err(FitError::Order {
+                samples: self.inputs.join(", "),
+                model: model.to_string(),
+                order: order.join(","),
+            }),
+            None => Ok(()),
+        }
     }
 }
 

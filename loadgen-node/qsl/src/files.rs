@@ -82,6 +82,9 @@ pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) 
     if !kind.is_file() {
         return Err(refused("neither a file nor a folder".to_owned()));
     }
+    if path.file_name().is_some_and(|name| name == squad::QUESTIONS) {
+        return Err(refused(format!("give the folder that {} is in, with the model's vocabulary", squad::QUESTIONS)));
+    }
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => arrays::open_npy(path),
         Some("npz") => arrays::open_npz(path, inputs),

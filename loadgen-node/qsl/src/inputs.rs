@@ -23,7 +23,15 @@ impl Inputs {
     /// A text that says which line is wrong, and how.
     pub(crate) fn parse(lines: &[String]) -> Result<Inputs, String> {
         let input = |line: &String| input(line).map_err(|reason| format!("input '{line}': {reason}"));
-        lines.iter().map(input).collect::<Result<_, String>>().map(Inputs)
+        let inputs = lines.iter().map(input).collect::<Result<Vec<TensorSpec>, String>>()?;
+        if inputs.iter().all(|input| input.is_optional) {
+            return Err("inputs has none that a sample must have".to_owned());
+        }
+        let is_twice = |(at, input): &(usize, &TensorSpec)| inputs[..*at].iter().any(|other| other.name == input.name);
+        match inputs.iter().enumerate().find(is_twice) {
+            Some((_, input)) => Err(format!("input '{}' is there twice", input.name)),
+            None => Ok(Inputs(inputs)),
+        }
     }
 
     /// What a model takes that generates tokens, where nothing else is said.
@@ -45,13 +53,17 @@ impl Inputs {
         text.dtype() == DType::U8 && text.dims().len() == 1 && fit(inputs, rest)
     }
 
-    /// The inputs' names, when these are they in whatever order; without those that are left out.
-    pub(crate) fn order<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Vec<&str>> {
-        let names: Vec<&str> = names.collect();
-        let is_given = |input: &&TensorSpec| names.contains(&input.name.as_str());
-        let is_whole = self.0.iter().all(|input| input.is_optional || is_given(&input));
-        let ours: Vec<&str> = self.0.iter().filter(is_given).map(|input| input.name.as_str()).collect();
-        (is_whole && ours.len() == names.len()).then_some(ours)
+    /// Their names, in order.
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|input| input.name.as_str()).collect()
+    }
+
+    /// For each of these names the place of the input that it is one for, by [`places`]. None: one is for no input, two
+    /// are for the same, or one is missing that a sample must have.
+    pub(crate) fn places(&self, names: &[&str]) -> Option<Vec<usize>> {
+        let places = places(names, &self.names()).into_iter().collect::<Option<Vec<usize>>>()?;
+        let is_given = |(at, input): (usize, &TensorSpec)| input.is_optional || places.contains(&at);
+        self.0.iter().enumerate().all(is_given).then_some(places)
     }
 
     /// Whether they are of token ids, and one of them says which text an id is of.
@@ -59,17 +71,36 @@ impl Inputs {
         self.tokens().is_ok_and(|inputs| inputs.iter().any(TokenInput::is_types))
     }
 
-    /// How each is made of token ids; those that cannot be and may be left out are.
+    /// How each is made of token ids; those that cannot be, or say nothing beside the ids, and may be left out are.
     ///
     /// # Errors
     /// One cannot be, and may not be left out.
     pub(crate) fn tokens(&self) -> Result<Vec<TokenInput>, String> {
         let made = |input: &TensorSpec| match TokenInput::new(input) {
+            Ok(made) if made.is_never_said() => None,
             Err(_) if input.is_optional => None,
             made => Some(made),
         };
         self.0.iter().filter_map(made).collect()
     }
+}
+
+/// For each name the place among `wanted` of the one that means the same: the same name, else the only one that stands
+/// for the same part of a text (`attention_mask` and `input_mask`; `token_type_ids` and `segment_ids`) and is no other's.
+pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
+    let same = |name: &&str| wanted.iter().position(|wanted| wanted == name);
+    let exact: Vec<Option<usize>> = names.iter().map(same).collect();
+    let by_meaning = |name: &str| {
+        let means_it = |at: &usize| !exact.contains(&Some(*at)) && tokens::mean_the_same(name, wanted[*at]);
+        let mut found = (0..wanted.len()).filter(means_it);
+        found.next().filter(|_| found.next().is_none())
+    };
+    let mut places: Vec<Option<usize>> = Vec::with_capacity(names.len());
+    for (name, exact) in names.iter().zip(&exact) {
+        let place = exact.or_else(|| by_meaning(name));
+        places.push(place.filter(|place| !places.contains(&Some(*place))));
+    }
+    places
 }
 
 fn input(line: &str) -> Result<TensorSpec, String> {
@@ -87,8 +118,14 @@ fn input(line: &str) -> Result<TensorSpec, String> {
     };
     let dims = match dims {
         "" => Vec::new(),
-        dims => dims.split(',').enumerate().map(dim).collect::<Result<_, _>>()?,
+        dims => dims.split(',').enumerate().map(dim).collect::<Result<Vec<_>, _>>()?,
     };
+    if name.is_empty() || name.ends_with('?') {
+        return Err("it is NAME DTYPE[DIMS]".to_owned());
+    }
+    if dims.contains(&Some(0)) {
+        return Err("a size is 1 or more".to_owned());
+    }
     Ok(TensorSpec { name: name.to_owned(), dtype, other_dtypes, dims, is_optional })
 }
 
@@ -144,27 +181,41 @@ mod tests {
         assert!(
             !decoder.accept_text(&[ids()]) && !decoder.accept_text(&[text(), text()]) && !decoder.accept(&[text()])
         );
-        assert_eq!(decoder.order(["max_tokens", "ids"].into_iter()), Some(vec!["ids", "max_tokens"]));
-        assert_eq!(decoder.order(["max_tokens", "pixels"].into_iter()), None);
+        assert_eq!(decoder.places(&["max_tokens", "ids"]), Some(vec![2, 0]));
+        assert_eq!(decoder.places(&["max_tokens", "pixels"]), None);
         assert_eq!(decoder.tokens().unwrap().len(), 2);
         assert_eq!(Inputs::generating().to_string(), "input_ids i64[N,?], max_tokens? i32[N]");
     }
 
     #[test]
-    fn inputs_are_ordered_by_name() {
+    fn inputs_are_known_by_name_or_meaning() {
         let bert = inputs(&["input_ids i64[N,384]", "input_mask i64[N,384]", "segment_ids i32[N,?]"]).unwrap();
-        assert_eq!(
-            bert.order(["segment_ids", "input_ids", "input_mask"].into_iter()),
-            Some(vec!["input_ids", "input_mask", "segment_ids"])
-        );
-        assert_eq!(bert.order(["a", "b", "c"].into_iter()), None);
+        assert_eq!(bert.places(&["segment_ids", "input_ids", "input_mask"]), Some(vec![2, 0, 1]));
+        assert_eq!(bert.places(&["input_ids", "token_type_ids", "attention_mask"]), Some(vec![0, 2, 1]));
+        for other in [&["a", "b", "c"][..], &["input_ids", "input_mask"], &["input_ids", "input_mask", "mask"]] {
+            assert_eq!(bert.places(other), None, "{other:?}");
+        }
+        let two = inputs(&["input_tokens i32[N,77]", "input_tokens_2? i32[N,77]"]).unwrap();
+        assert_eq!(two.places(&["input_tokens_2", "input_tokens"]), Some(vec![1, 0]));
+        assert_eq!(two.places(&["input_ids"]), None, "either of the two");
+        assert_eq!(places(&["image"], &["x"]), [None]);
     }
 
     #[test]
     fn what_makes_no_sense_is_named() {
-        for (line, part) in [("image", "NAME"), ("x f33[N]", "f33"), ("x f32[N", "[DIMS]"), ("x f32[3,N]", "'N'")] {
+        for (line, part) in [
+            ("image", "NAME"),
+            ("x f33[N]", "f33"),
+            ("x f32[N", "[DIMS]"),
+            ("x f32[3,N]", "'N'"),
+            ("? f32[N]", "NAME"),
+            ("x?? f32[N]", "NAME"),
+            ("x f32[N,0]", "1 or more"),
+        ] {
             let error = inputs(&[line]).unwrap_err();
             assert!(error.contains(part) && error.contains(line), "{error}");
         }
+        assert!(inputs(&["x f32[N]", "x? f32[N]"]).unwrap_err().contains("'x' is there twice"));
+        assert!(inputs(&[]).is_err() && inputs(&["x? f32[N]"]).unwrap_err().contains("none that a sample must have"));
     }
 }

@@ -134,6 +134,12 @@ impl Reading {
         self.shape.window
     }
 
+    /// Places of a window that are not padding.
+    pub(crate) fn len(&self, window: usize) -> usize {
+        let Window { question, len, .. } = self.windows[window];
+        self.questions[question as usize].pieces.len() + MARKS + len as usize
+    }
+
     /// What a model takes of a window, not padded.
     pub(crate) fn feature(&self, window: usize) -> Feature {
         let Window { question, start, len } = self.windows[window];

@@ -39,6 +39,8 @@ pub(crate) struct DivisionFacts<'a> {
     pub(crate) round: &'a str,
     /// Nodes are servers that speak KServe's protocol, not SUT nodes of ours.
     pub(crate) kserve: bool,
+    /// Why the samples cannot be this benchmark's, if they cannot.
+    pub(crate) misfit: Option<&'a str>,
 }
 
 /// Why a run is none for the Network division.
@@ -52,6 +54,8 @@ pub(crate) enum DivisionError {
     BenchmarkFile(String),
     #[error("{0}: --division open runs it")]
     Codec(#[from] Breach),
+    #[error("{0}; --division open runs it")]
+    Misfit(String),
     #[error(
         "nodes that speak KServe's protocol cannot be seen to keep the Network division's rules (names, stage times, \
          counters): --division open runs against them"
@@ -95,6 +99,9 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
     if let Some(breach) = breaches(rules, facts).into_iter().next() {
         return Err(breach.into());
     }
+    if let Some(misfit) = facts.misfit {
+        return Err(DivisionError::Misfit(misfit.to_owned()));
+    }
     if facts.kserve { Err(DivisionError::Kserve) } else { Ok(()) }
 }
 
@@ -111,6 +118,9 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     match facts.benchmark.network() {
         None => marks.push(format!("not a Network result: no benchmark of that division ({})", facts.benchmark.name)),
         Some(rules) => marks.extend(breaches(rules, facts).iter().map(mark)),
+    }
+    if let Some(misfit) = facts.misfit {
+        marks.push(format!("not a Network result: {misfit}"));
     }
     if facts.kserve {
         marks.push(KSERVE_MARK.to_owned());
@@ -188,6 +198,7 @@ mod tests {
             response_codec: Codec::None,
             round: "v6.1",
             kserve: false,
+            misfit: None,
         }
     }
 
@@ -218,6 +229,15 @@ mod tests {
             let marks = check(Division::Open, &facts(name)).unwrap();
             assert!(marks.len() == 1 && marks[0].contains(name), "{marks:?}");
         }
+    }
+
+    #[test]
+    fn samples_of_another_shape_are_refused() {
+        let facts = DivisionFacts { misfit: Some("the samples are f32[4]"), ..facts("bert") };
+        assert!(refusal(facts).contains("f32[4]"));
+        let marks =
+            check(Division::Open, &DivisionFacts { misfit: Some("they are odd"), ..super::tests::facts("bert") });
+        assert_eq!(marks, Ok(vec!["not a Network result: they are odd".to_owned()]));
     }
 
     #[test]

@@ -78,6 +78,12 @@ pub(crate) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[St
     }
     let told =
         || format!("model '{}' of server {} ({}) does not fit the dataset", first.model, first.name, first.address);
+    // Where both ends have names nobody has to give them.
+    let known = if inputs.is_empty() { dataset.other_order(&first.inputs) } else { None };
+    if let Some(order) = &known {
+        tracing::info!("a sample's tensors are {} of model '{}', by their names", order.join(", "), first.model);
+    }
+    let inputs = known.as_deref().unwrap_or(inputs);
     dataset.set_kserve(&first.model, &first.inputs, inputs).map_err(|error| anyhow::Error::new(error).context(told()))
 }
 

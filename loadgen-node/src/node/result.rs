@@ -1,5 +1,6 @@
 //! `result_summary.json`, and the node's own reasons against a result. Pure: what happened goes in, JSON comes out.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::finished::Finished;
 use super::latency;
 use super::network::report;
-use super::tally::Tally;
+use super::tally::{OTHER_FAILURES, Tally};
 use super::tokens;
 use crate::plan::{Effective, Plan};
 use crate::run::{End, LagStats};
@@ -90,9 +91,24 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
 fn add_failures(verdict: &mut Verdict, tally: &Tally) {
     // With the causes known, the engine's bare number says nothing more.
     verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
-    for (failure, count) in tally.failures() {
+    let (shown, others) = most_frequent(tally.failures());
+    for (failure, count) in shown {
         verdict.add("failed_samples", format!("{count} samples failed: {failure}"));
     }
+    if others > 0 {
+        verdict.add("failed_samples", format!("{others} samples failed for other reasons"));
+    }
+}
+
+/// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's own
+/// numbers in it comes in any number of kinds.
+fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
+    const SHOWN: usize = 5;
+    let mut known: Vec<(&str, u64)> = failures.iter().map(|(text, count)| (text.as_str(), *count)).collect();
+    let others: u64 = known.extract_if(.., |(text, _)| *text == OTHER_FAILURES).map(|(_, count)| count).sum();
+    known.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rest = known.split_off(known.len().min(SHOWN));
+    (known, others + rest.iter().map(|(_, count)| count).sum::<u64>())
 }
 
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
@@ -242,6 +258,14 @@ fn network(finished: &Finished<'_>) -> Value {
 mod tests {
     use super::*;
     use crate::settings::{Qsl, TestSettings};
+
+    #[test]
+    fn a_few_reasons_stand_for_many() {
+        let failures = |all: &[(&str, u64)]| all.iter().map(|(text, count)| ((*text).to_owned(), *count)).collect();
+        assert_eq!(most_frequent(&failures(&[("a", 1), ("b", 9)])), (vec![("b", 9), ("a", 1)], 0));
+        let many = [("a", 1), ("b", 1), ("c", 7), ("d", 1), ("e", 1), ("f", 1), (OTHER_FAILURES, 40)];
+        assert_eq!(most_frequent(&failures(&many)), (vec![("c", 7), ("a", 1), ("b", 1), ("d", 1), ("e", 1)], 41));
+    }
 
     #[test]
     fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use lon_qsl::Codec;
 use lon_qsl::accuracy::{Rows, Score, ScoreError};
 use lon_qsl::dataset::Dataset;
@@ -63,6 +63,13 @@ fn fit(args: &RunArgs, setup: &mut Setup, nodes: &[NodeDescription]) -> Outcome<
             let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
             setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
         }
+    }
+    if setup.plan.effective().mode.has_accuracy()
+        && setup.benchmark.accuracy.is_some()
+        && let (Some(truths), Some(rows)) = (setup.dataset.truths(), rows(nodes))
+        && let Some(fault) = truths.fault(rows)
+    {
+        return Err(anyhow!("the answers could not be scored: {fault}")).or_exit(Exit::Usage);
     }
     match &setup.baseline {
         Some(baseline) => baseline.fits(nodes).context("--baseline").or_exit(Exit::Usage),

@@ -52,6 +52,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         set: &args.test.set,
         files: &args.test.files,
     })?;
+    let misfit = benchmark.misfit(&dataset);
     let facts = DivisionFacts {
         scenario: args.scenario,
         benchmark,
@@ -59,6 +60,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         response_codec: args.codecs.response_compression,
         round: rules.round.name,
         kserve: kserve::is_on(&args.dial),
+        misfit: misfit.as_deref(),
     };
     let marks = division::check(args.division, &facts).context("--division network").or_exit(Exit::Usage)?;
     for warning in sourced.warnings() {

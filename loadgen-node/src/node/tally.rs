@@ -20,6 +20,8 @@ pub(crate) struct Tally {
 
 /// Kinds of failure that are told apart; texts come from the nodes and could be without number.
 const MAX_KINDS: usize = 32;
+/// What the others are counted under.
+pub(crate) const OTHER_FAILURES: &str = "other failures";
 
 impl Default for Tally {
     fn default() -> Tally {
@@ -61,7 +63,7 @@ impl Tally {
         self.refused += u64::from(*failure == Failure::Overload);
         let mut text = failure.to_string();
         if self.failures.len() >= MAX_KINDS && !self.failures.contains_key(&text) {
-            text = "other failures".to_owned();
+            text = OTHER_FAILURES.to_owned();
         }
         *self.failures.entry(text).or_default() += 1;
     }

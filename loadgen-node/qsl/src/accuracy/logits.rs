@@ -66,15 +66,15 @@ impl Layout {
         matches!(self.dtype, DType::F32 | DType::F16).then_some(self)
     }
 
-    /// The logits of an answer, for so many places. None: it is no such answer.
-    pub(super) fn read(self, answer: &[u8], places: usize) -> Option<Logits> {
+    /// The logits of an answer, for so many places, of which `least` are not padding. None: it is no such answer.
+    pub(super) fn read(self, answer: &[u8], least: usize, places: usize) -> Option<Logits> {
         let values: Vec<f64> = match self.dtype {
             DType::F16 => whole(answer)?.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f64()).collect(),
             _ => whole(answer)?.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
         };
         let given = values.len() / 2;
         let is_as_told = self.places.is_none_or(|told| told as usize == given);
-        if !values.len().is_multiple_of(2) || given == 0 || given > places || !is_as_told {
+        if !values.len().is_multiple_of(2) || given < least.max(1) || given > places || !is_as_told {
             return None;
         }
         let padded = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -140,16 +140,16 @@ mod tests {
             one(&[Some(1), Some(2), None]).unwrap(),
             Layout::UNTOLD,
         ] {
-            assert_eq!(layout.read(&rows, 4), wanted, "{layout}");
+            assert_eq!(layout.read(&rows, 1, 4), wanted, "{layout}");
         }
         for layout in [one(&[n, l, Some(2)]).unwrap(), one(&[n, n, Some(2)]).unwrap()] {
-            assert_eq!(layout.read(&pairs, 4), wanted, "{layout}");
+            assert_eq!(layout.read(&pairs, 1, 4), wanted, "{layout}");
         }
-        let swapped = two(["End", "START"]).read(&rows, 3).unwrap();
+        let swapped = two(["End", "START"]).read(&rows, 1, 3).unwrap();
         assert_eq!((swapped.start, swapped.end), (vec![4.0, 5.0, 6.0], vec![1.0, 2.0, 3.0]));
         let halves: Vec<u8> = [1.0, -2.5].iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
         let half = Layout::of(&[spec("logits", DType::F16, &[n, n, Some(2)])]).unwrap();
-        assert_eq!(half.read(&halves, 1), Some(Logits { start: vec![1.0], end: vec![-2.5] }));
+        assert_eq!(half.read(&halves, 1, 1), Some(Logits { start: vec![1.0], end: vec![-2.5] }));
     }
 
     #[test]
@@ -180,8 +180,11 @@ mod tests {
             (told, 4, true),
             (told, 2, false),
         ] {
-            assert_eq!(layout.read(&bytes(&vec![0.5; values]), 3).is_some(), is_one, "{layout} {values}");
+            assert_eq!(layout.read(&bytes(&vec![0.5; values]), 1, 3).is_some(), is_one, "{layout} {values}");
         }
-        assert_eq!(Layout::UNTOLD.read(&[0; 9], 3), None);
+        assert_eq!(Layout::UNTOLD.read(&[0; 9], 1, 3), None);
+        // What is left out may be padding, and nothing else.
+        let places = |least| Layout::UNTOLD.read(&bytes(&[0.5; 4]), least, 3).is_some();
+        assert_eq!([places(2), places(3)], [true, false]);
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Logits are scored on the folder that SQuAD is published as: there a sample is a window of a passage, and several
 //! answer one question. What they look like, the SUT's outputs say: two of one length, the start's first unless their
-//! names say otherwise; or one, `[L,2]` or `[2,L]` without the batch; f32 or f16; shorter than the window or not. Where
+//! names say otherwise; or one, `[L,2]` or `[2,L]` without the batch; f32 or f16; with the window's padding or without. Where
 //! no node says it, or two differ, an answer is two outputs of f32, one after the other. A window with a NaN among its
 //! logits answers nothing. On other datasets of questions the SUT answers with the text itself. Either way the accuracy
 //! log has the raw bytes in hex, as the reference's script reads them.
@@ -85,6 +85,14 @@ impl Truths {
     }
 }
 
+impl Truths {
+    /// What keeps answers like these from being scored, whatever is in them.
+    pub fn fault(&self, rows: Rows) -> Option<String> {
+        let needs_logits = matches!(self, Truths::Questions(_)) && rows.logits().is_none();
+        needs_logits.then(|| format!("questions are answered by start and end logits, not by {rows}"))
+    }
+}
+
 /// A score and what it was reached on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
@@ -125,13 +133,15 @@ pub enum ScoreError {
     Text(usize),
     /// An answer that is no start and end logits.
     #[error(
-        "the answer to sample {index} has {bytes} bytes: no start and end logits of {places} places at most; {told}"
+        "the answer to sample {index} has {bytes} bytes: no start and end logits of {least} to {places} places; {told}"
     )]
     Logits {
         /// The sample.
         index: usize,
         /// Its answer's length.
         bytes: usize,
+        /// Places of the sample that are not padding.
+        least: usize,
         /// Places of a sample.
         places: usize,
         /// Who says what the answer is.
@@ -308,14 +318,14 @@ fn mean(points: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// What the logits of one window point at.
 fn span(reading: &Reading, index: usize, answer: &[u8], rows: Option<Rows>) -> Result<Option<Span>, ScoreError> {
-    let (bytes, places) = (answer.len(), reading.places());
+    let (bytes, least, places) = (answer.len(), reading.len(index), reading.places());
     let (layout, told) = match rows.map(|rows| (rows.logits(), rows)) {
         Some((Some(layout), _)) => (Some(layout), format!("the SUT's outputs are {layout}")),
         Some((None, rows)) => (None, format!("the SUT's first output is {rows}")),
         None => (Some(Layout::UNTOLD), format!("taken for {}, since the SUT does not say what it is", Layout::UNTOLD)),
     };
-    let logits = layout.and_then(|layout| layout.read(answer, places));
-    let logits = logits.ok_or(ScoreError::Logits { index, bytes, places, told })?;
+    let logits = layout.and_then(|layout| layout.read(answer, least, places));
+    let logits = logits.ok_or(ScoreError::Logits { index, bytes, least, places, told })?;
     Ok(spans::likeliest(reading, index, &logits))
 }
 

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use lon_image::Preprocess;
+use lon_proto::sample::DType;
 pub use network::NetworkRules;
 pub use quality::Quality;
 pub use rounds::ROUNDS;
@@ -265,8 +266,10 @@ impl Benchmark {
             return Err(DatasetError::Form { path, reason });
         }
         match (self.dataset, dataset) {
-            // Any shape for any benchmark: fabrics do not care, and a model that does says so.
-            (_, Some(text)) if text.starts_with(synthetic::PREFIX) => synthetic::open(text),
+            // Any shape for any benchmark: fabrics do not care, and a model that does says so (see [`Benchmark::misfit`]).
+            (_, Some(text)) if text.starts_with(synthetic::PREFIX) => {
+                synthetic::open(text).map(|made| self.named_by(made))
+            }
             (Kind::Digits, None) => digits::embedded(),
             (Kind::Synthetic { example }, None) => Err(DatasetError::Needed(self.name, example.to_owned())),
             (Kind::Files { example, form }, None) => {
@@ -318,8 +321,28 @@ impl Benchmark {
         // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
         let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
         match self.inputs() {
-            Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| dataset),
+            Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| self.named_by(dataset)),
             _ => Ok(dataset),
+        }
+    }
+
+    /// Why synthetic samples are not as this benchmark's have to be, judged by the first; others were refused when they
+    /// were opened.
+    pub fn misfit(&self, dataset: &Dataset) -> Option<String> {
+        let is_made_up = dataset.name().starts_with(synthetic::PREFIX);
+        self.takes(dataset).err().filter(|_| is_made_up).map(|error| error.to_string())
+    }
+
+    fn takes(&self, dataset: &Dataset) -> Result<(), DatasetError> {
+        self.inputs().map_or(Ok(()), |inputs| self.check(dataset, inputs))
+    }
+
+    /// Tensors without names are this benchmark's inputs, where there is one for each.
+    fn named_by(&self, dataset: Dataset) -> Dataset {
+        let names = self.inputs().map(|inputs| inputs.names().into_iter().map(str::to_owned).collect::<Vec<_>>());
+        match names {
+            Some(names) if self.takes(&dataset).is_ok() => dataset.or_inputs(names),
+            _ => dataset,
         }
     }
 
@@ -343,7 +366,9 @@ impl Benchmark {
         }
         let got: Vec<String> = first.iter().map(ToString::to_string).collect();
         let fix = match inputs.tokens() {
-            Ok(tokens) if tokens.len() > 1 => "JSON lines or a .npz have several inputs",
+            Ok(tokens) if tokens.len() > 1 && first.len() == 1 && first[0].dtype() != DType::U8 => {
+                "JSON lines or a .npz have several inputs"
+            }
             _ => "--benchmark synthetic takes samples of any shape",
         };
         let (dataset, wanted) = (dataset.name().to_owned(), inputs.to_string());

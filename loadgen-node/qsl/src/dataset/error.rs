@@ -65,9 +65,9 @@ pub enum DatasetError {
     },
     /// A text that starts with `synthetic:` and goes on otherwise than it should.
     #[error(
-        "'{text}' is not synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of images \
-         or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several tensors: \
-         synthetic:f32[8]+ones-i64[4]x64): {reason}"
+        "'{text}': {reason}; it is synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of \
+         images or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several tensors: \
+         synthetic:f32[8]+ones-i64[4]x64)"
     )]
     Synthetic {
         /// The text.
@@ -133,6 +133,16 @@ pub enum FitError {
     /// The signatures differ.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The same inputs in another order.
+    #[error("a sample has {samples} in this order, the model takes {model}: start the node with --inputs {order}")]
+    Order {
+        /// Names of the sample's tensors.
+        samples: String,
+        /// What the model takes.
+        model: String,
+        /// The model's names in the samples' order.
+        order: String,
+    },
     /// The first sample cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -156,8 +156,8 @@ pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, 
     }
     let bytes = std::fs::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
     let (mut arrays, own_labels) = unpack(bytes).map_err(|reason| content(path, reason))?;
-    if let Some(order) = inputs.and_then(|inputs| inputs.order(arrays.iter().map(|(name, _)| name.as_str()))) {
-        arrays.sort_by_key(|(name, _)| order.iter().position(|known| known == name));
+    if let Some(inputs) = inputs {
+        arrays = in_order(arrays, inputs).map_err(|reason| content(path, reason))?;
     }
     let Some(((first, count), rest)) = arrays.split_first().map(|((name, first), rest)| ((name, first.count), rest))
     else {
@@ -177,8 +177,32 @@ pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, 
         Some(labels) => Some(Truths::Samples(labels.into_iter().map(|label| Some(Truth::Class(label))).collect())),
         None => labels::beside(&folder, count)?,
     };
+    let names = if are_numbered(&names) { Vec::new() } else { names.into_iter().map(str::to_owned).collect() };
     let arrays = Arrays(arrays.into_iter().map(|(_, array)| array).collect());
-    Ok(named(path, arrays, truths).with_note(note))
+    Ok(named(path, arrays, truths).with_note(note).with_inputs(names))
+}
+
+/// As numpy names what nobody has named.
+fn are_numbered(names: &[&str]) -> bool {
+    names.iter().enumerate().all(|(at, name)| *name == format!("arr_{at}"))
+}
+
+/// The arrays in the order of the inputs that they are for, by name. One array alone may have any name, and several may
+/// have none: then their order counts.
+fn in_order(arrays: Vec<(String, Array)>, inputs: &Inputs) -> Result<Vec<(String, Array)>, String> {
+    let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+    if names.len() < 2 || are_numbered(&names) {
+        return Ok(arrays);
+    }
+    let places = inputs.places(&names).ok_or_else(|| {
+        format!(
+            "its arrays are {}; samples have {inputs}: name them so, or not at all (arr_0, arr_1, ...) in that order",
+            names.join(", ")
+        )
+    })?;
+    let mut placed: Vec<(usize, (String, Array))> = places.into_iter().zip(arrays).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    Ok(placed.into_iter().map(|(_, array)| array).collect())
 }
 
 type Unpacked = (Vec<(String, Array)>, Option<(String, Vec<i64>)>);

@@ -87,6 +87,10 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
             format!("it is missing: {QUESTIONS} is read with the model's vocabulary beside it"),
         ));
     }
+    // A pipe would be waited for, for as long as nobody writes to it.
+    if std::fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+        return Err(content(&file, "it is no file"));
+    }
     if let Some(sums) = sums {
         sums.verify(name)?;
     }
@@ -141,6 +145,10 @@ impl Feature {
 impl Windows {
     /// What keeps a window from becoming the inputs.
     fn check(&self) -> Result<(), String> {
+        let places = self.reading.places();
+        if let Some(input) = self.inputs.iter().find(|input| input.len().is_some_and(|len| len != places)) {
+            return Err(format!("samples have {places} places, not those of input {}", input.name()));
+        }
         let fault = |window: usize| {
             let feature = self.reading.feature(window);
             self.inputs.iter().find_map(|input| input.fault(&feature.tokens()))

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use jpeg_encoder::{ColorType, Encoder};
 use lon_proto::codec::Codec;
-use lon_proto::sample::{self, Tensor};
+use lon_proto::sample::{self, DType, Signature, Tensor, TensorSpec};
 use tempfile::TempDir;
 
 use super::*;
@@ -271,6 +271,26 @@ fn several_inputs_in_one_file() {
         let mut dataset = opened("synthetic", &file).unwrap();
         assert_eq!(tensors(&mut dataset, 1).iter().map(|tensor| tensor.data()[0]).collect::<Vec<_>>(), [3, 1, 2]);
     }
+    let inputs_of = |dataset: &mut Dataset| {
+        let all = tensors(dataset, 0);
+        all.iter().map(|tensor| tensor.data()[0]).collect::<Vec<_>>()
+    };
+    // Other names for the same, in any order; no names, in the benchmark's.
+    for (names, [ids_at, mask_at, types_at]) in [
+        (["input_ids", "token_type_ids", "attention_mask"], [1, 3, 2]),
+        (["attention_mask", "input_ids", "segment_ids"], [2, 1, 3]),
+        (["arr_0", "arr_1", "arr_2"], [1, 2, 3]),
+    ] {
+        let stored: Vec<_> = names.into_iter().zip((1..).map(ids)).collect();
+        npz(&file, &stored, zip::CompressionMethod::Stored);
+        assert_eq!(inputs_of(&mut opened("bert", &file).unwrap()), [ids_at, mask_at, types_at], "{names:?}");
+    }
+    for names in [["input_ids", "segment_ids", "maks"], ["ids", "mask", "other_mask"], ["a", "b", "c"]] {
+        let stored: Vec<_> = names.into_iter().zip((1..).map(ids)).collect();
+        npz(&file, &stored, zip::CompressionMethod::Stored);
+        let told = fault("bert", &file);
+        assert!(told.contains(&names.join(", ")) && told.contains("input_mask"), "{told}");
+    }
     npz(&file, &[("a", ids(1)), ("b", npy("|u1", "False", "(3, 1)", &[0; 3]))], zip::CompressionMethod::Stored);
     assert!(fault("synthetic", &file).contains("a has 2 samples, b has 3"));
     for (name, wanted) in [("label", Some(Truth::Class(8))), ("y", None)] {
@@ -439,4 +459,31 @@ fn a_part_of_a_dataset_can_be_in_memory() {
     dataset.unload();
     dataset.load(4..8).unwrap();
     assert_eq!(dataset.loaded().samples, 4);
+}
+
+/// Types and shapes are all the same, so that a model would take one for the other.
+#[test]
+fn a_model_of_another_order_is_refused() {
+    let (_guard, path) = folder();
+    let file = path.join("features.jsonl");
+    fs::write(&file, "{\"input_ids\":[101,102]}").unwrap();
+    let dataset = opened("bert", &file).unwrap();
+    let model = |names: [&str; 3]| {
+        let spec = |name: &str| TensorSpec::new(name, DType::I64, vec![None, Some(384)]);
+        Signature::new(names.map(spec).to_vec())
+    };
+    for same in [["input_ids", "input_mask", "segment_ids"], ["input_ids", "attention_mask", "token_type_ids"]] {
+        dataset.fits(&model(same)).unwrap();
+    }
+    // Nobody knows better than the shapes.
+    dataset.fits(&model(["a", "b", "c"])).unwrap();
+    let told = dataset.fits(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
+    assert!(told.contains("--inputs input_ids,attention_mask,token_type_ids"), "{told}");
+    let made_up = "synthetic:tokens-i64[384]+ones-i64[384]+zeros-i64[384]x4";
+    let bert = Benchmark::find("bert").unwrap();
+    let dataset = bert.open(Some(made_up)).unwrap();
+    assert!(bert.misfit(&dataset).is_none());
+    assert!(dataset.fits(&model(["segment_ids", "input_ids", "input_mask"])).is_err());
+    let other = bert.open(Some("synthetic:f32[384]x4")).unwrap();
+    assert!(bert.misfit(&other).unwrap().contains("f32[384]"));
 }

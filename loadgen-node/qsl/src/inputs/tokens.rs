@@ -63,6 +63,21 @@ impl TokenInput {
         }
     }
 
+    /// Whether it may be left out, and nothing beside the ids says what it would be.
+    pub(super) fn is_never_said(&self) -> bool {
+        self.is_optional && matches!(self.role, Role::Ids | Role::Positions)
+    }
+
+    /// What it is padded to.
+    pub(crate) fn len(&self) -> Option<usize> {
+        self.len
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether it has the text's number of tokens to generate, and not one for each of its ids.
     pub(crate) fn is_limit(&self) -> bool {
         self.role == Role::Limit
@@ -128,6 +143,13 @@ impl TokenInput {
     }
 }
 
+/// Whether two names stand for the same part of a text. Of names that stand for none of the others' only those are ids
+/// that say so.
+pub(super) fn mean_the_same(one: &str, other: &str) -> bool {
+    let are_ids = |name: &str| ["ids", "tokens"].iter().any(|part| name.to_ascii_lowercase().contains(part));
+    role(one) == role(other) && (role(one) != Role::Ids || (are_ids(one) && are_ids(other)))
+}
+
 fn role(name: &str) -> Role {
     let is = |part: &str| name.to_ascii_lowercase().contains(part);
     match () {
@@ -187,10 +209,10 @@ mod tests {
 
     #[test]
     fn what_may_be_left_out_is_made_when_something_is_said_of_it() {
-        let all = tokens(&["input_ids i32[N,?]", "second_ids? i32[N,4]", "attention_mask? i32[N,?]"]).unwrap();
+        let all = tokens(&["input_ids i32[N,?]", "second_ids? i32[N,1]", "attention_mask? i32[N,?]"]).unwrap();
         let bare = Tokens { ids: &[3, 4], ..Tokens::default() };
-        assert_eq!([&all[0], &all[1], &all[2]].map(|input| row(input, &bare)), [Some(vec![3, 4]), None, None]);
-        assert_eq!(row(&all[2], &Tokens { mask: Some(&[1, 0]), ..bare }), Some(vec![1, 0]));
+        assert_eq!(all.iter().map(|input| row(input, &bare)).collect::<Vec<_>>(), [Some(vec![3, 4]), None]);
+        assert_eq!(row(&all[1], &Tokens { mask: Some(&[1, 0]), ..bare }), Some(vec![1, 0]));
     }
 
     #[test]

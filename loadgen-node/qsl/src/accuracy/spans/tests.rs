@@ -158,9 +158,11 @@ fn a_score_is_the_mean_over_questions_however_many_windows_they_have() {
     assert_eq!(score(Metric::F1, &pairs, &reading, Some("logits f32[N,10,2]")), Ok(f1));
     let two = Some("start_logits f32[N,10], end_logits f32[N,10]");
     assert_eq!(score(Metric::F1, &answers, &reading, two), Ok(f1));
-    // Cut where the passage ends: what is missing is likely nowhere.
-    let cut = |answer: &Vec<u8>| [&answer[..32], &answer[40..72]].concat();
-    assert_eq!(score(Metric::F1, &answers.iter().map(cut).collect::<Vec<_>>(), &reading, None), Ok(f1));
+    // The last window has five places before its padding: what is missing is likely nowhere. Fewer are no answer to it.
+    let cut = |bytes: usize| [&answers[2][..bytes], &answers[2][40..40 + bytes]].concat();
+    let with = |last: Vec<u8>| score(Metric::F1, &[answers[0].clone(), answers[1].clone(), last], &reading, None);
+    assert_eq!(with(cut(20)), Ok(f1));
+    assert!(matches!(with(cut(16)), Err(ScoreError::Logits { index: 2, least: 5, places: 10, .. })));
 }
 
 fn interleaved(answer: &[u8]) -> Vec<u8> {
@@ -172,7 +174,7 @@ fn interleaved(answer: &[u8]) -> Vec<u8> {
 fn what_are_no_logits_is_said() {
     let reading = Arc::new(reading("a b c", &["x"]));
     for (answer, rows, said) in [
-        (vec![0; 9], None, "9 bytes: no start and end logits of 48 places at most; taken for f32[2,?]"),
+        (vec![0; 9], None, "9 bytes: no start and end logits of 6 to 48 places; taken for f32[2,?]"),
         (vec![0; 8 * 49], None, "392 bytes"),
         (Vec::new(), None, "0 bytes"),
         (vec![0; 8], Some("start f32[N,48], end f32[N,48]"), "outputs are f32[2,48]"),
@@ -181,7 +183,7 @@ fn what_are_no_logits_is_said() {
         let told = score(Metric::F1, &[answer], &reading, rows).unwrap_err().to_string();
         assert!(told.contains("sample 0") && told.contains(said), "{told}");
     }
-    let answer = vec![vec![0; 8]];
+    let answer = vec![vec![0; 8 * 48]];
     assert!(matches!(score(Metric::Top1, &answer, &reading, None), Err(ScoreError::Label { index: 0, .. })));
     assert!(matches!(score(Metric::F1, &[], &reading, None), Err(ScoreError::Missing { index: 0, .. })));
     let two = [answer[0].clone(), answer[0].clone()];
