@@ -48,8 +48,9 @@ Datasets (--dataset), and where their labels are:
   synthetic:A+B+CxCOUNT                      several tensors, each as above or ones-, zeros-:
                                              tokens-i64[384]+ones-i64[384]+zeros-i64[384]
 With a SHA256SUMS beside them files must be in it, and be what it says. --benchmark synthetic
-takes data of any shape; the others take what their models do; a benchmark of one's own, with
-an accuracy target, is a file (--benchmark NAME.toml).
+takes data of any shape; the others take what their models do (`loadgen-node conf` shows it), or
+synthetic: samples of any shape, with a mark; a benchmark of one's own, with an accuracy target,
+is a file (--benchmark NAME.toml).
 
 Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
 (ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of
