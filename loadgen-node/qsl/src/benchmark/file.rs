@@ -120,7 +120,7 @@ fn texts(texts: &[Text]) -> Vec<&'static str> {
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
     let mut file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.name.0 != name {
-        return Err(format!("the name in it is {}", file.name.0));
+        return Err(format!("name = '{}' in it and the file's own name have to be the same", file.name.0));
     }
     let variants = std::mem::take(&mut file.variants);
     let plain = file.benchmark()?;

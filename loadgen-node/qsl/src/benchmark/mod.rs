@@ -444,7 +444,7 @@ mod tests {
         let mine = open(&format!("name = \"mine\"\nabout = \"ours\"\n{dataset}\n")).unwrap();
         assert_eq!((mine.name, mine.file.as_deref()), ("mine", Some(path.as_path())));
         for (text, said) in [
-            (format!("name = \"other\"\nabout = \"ours\"\n{dataset}\n"), "the name in it is other"),
+            (format!("name = \"other\"\nabout = \"ours\"\n{dataset}\n"), "name = 'other' in it"),
             (format!("name = \"mine\"\nabuot = \"ours\"\n{dataset}\n"), "abuot"),
         ] {
             let error = open(&text).unwrap_err();

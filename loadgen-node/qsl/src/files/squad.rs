@@ -27,6 +27,9 @@ const INPUTS: [&str; 3] = ["input_ids i64[N,384]", "input_mask i64[N,384]", "seg
 /// Bytes of a file at most, so that 32 bits can count what is in it.
 const MAX_FILE_BYTES: usize = u32::MAX as usize;
 
+/// What some editors put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Keys that are not needed are not read.
 #[derive(Deserialize)]
 struct Squad {
@@ -95,6 +98,9 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
         sums.verify(name)?;
     }
     let bytes = std::fs::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        return Err(content(&file, "it starts with a byte order mark, which is not part of it: save it without"));
+    }
     if bytes.len() > MAX_FILE_BYTES {
         return Err(content(&file, format!("{} bytes; {MAX_FILE_BYTES} can be read", bytes.len())));
     }
@@ -124,7 +130,7 @@ fn reading(squad: Squad, vocabulary: WordPiece) -> Result<Reading, String> {
         }
     }
     match reading.samples() {
-        0 => Err("it has no questions about passages".to_owned()),
+        0 => Err("it has no question about a passage with words in it".to_owned()),
         _ => Ok(reading),
     }
 }

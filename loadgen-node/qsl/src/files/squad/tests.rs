@@ -74,7 +74,7 @@ fn what_is_wrong_with_a_file_is_said() {
     for (dev, vocabulary, said) in [
         (cut, VOCABULARY_OF_THREE, ["dev-v1.1.json", "EOF", "line 3 column"]),
         ("{\"data\": 3}", VOCABULARY_OF_THREE, ["dev-v1.1.json", "not SQuAD", "line 1 column 10"]),
-        ("{\"data\": []}", VOCABULARY_OF_THREE, ["dev-v1.1.json", "no questions", ""]),
+        ("{\"data\": []}", VOCABULARY_OF_THREE, ["dev-v1.1.json", "no question", ""]),
         (&DEV.replace("\"question\"", "\"asked\""), VOCABULARY_OF_THREE, ["dev-v1.1.json", "`question`", "line 3"]),
         (&DEV.replace("\"2\"", "\"1\""), VOCABULARY_OF_THREE, ["dev-v1.1.json", "question 1", "twice"]),
         (&v2, VOCABULARY_OF_THREE, ["dev-v1.1.json", "question 2 has no answers", "v2.0"]),
@@ -88,6 +88,8 @@ fn what_is_wrong_with_a_file_is_said() {
     let (_guard, path) = folder(DEV, VOCABULARY_OF_THREE);
     fs::write(path.join(QUESTIONS), b"{\"data\xff").unwrap();
     assert!(opened("bert", &path).unwrap_err().contains("dev-v1.1.json: not UTF-8 at byte 6"));
+    fs::write(path.join(QUESTIONS), "\u{feff}{}").unwrap();
+    assert!(opened("bert", &path).unwrap_err().contains("dev-v1.1.json: it starts with a byte order mark"));
     fs::remove_file(path.join(VOCABULARY)).unwrap();
     assert!(opened("bert", &path).unwrap_err().contains("vocab.txt: it is missing"));
 }
