@@ -91,10 +91,12 @@ impl Dataset {
         Dataset { inputs, ..self }
     }
 
-    /// With these names, where its tensors have none and are as many.
-    pub(crate) fn or_inputs(self, inputs: Vec<String>) -> Dataset {
-        let are_as_many = self.first().is_ok_and(|first| first.len() == inputs.len());
-        if self.inputs.is_empty() && are_as_many { Dataset { inputs, ..self } } else { self }
+    /// With these names, where its samples' tensors have none and are as many.
+    pub(crate) fn or_inputs(self, names: &[&str], tensors: usize) -> Dataset {
+        match self.inputs.is_empty() && names.len() == tensors {
+            true => self.with_inputs(names.iter().map(|name| (*name).to_owned()).collect()),
+            false => self,
+        }
     }
 
     /// The inputs of a model in the order of the samples' tensors, where the model has them in another and the names of

@@ -78,10 +78,6 @@ pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) 
             ))),
         };
     }
-    // A pipe would be waited for, for as long as nobody writes to it.
-    if !kind.is_file() {
-        return Err(refused("neither a file nor a folder".to_owned()));
-    }
     if path.file_name().is_some_and(|name| name == squad::QUESTIONS) {
         return Err(refused(format!("give the folder that {} is in, with the model's vocabulary", squad::QUESTIONS)));
     }

@@ -5,7 +5,7 @@
 //!
 //! - `tokens`: how token ids become such inputs.
 
-mod tokens;
+pub(crate) mod tokens;
 
 use std::fmt;
 

@@ -22,6 +22,7 @@ pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
 pub mod digits;
+mod disk;
 pub mod files;
 pub mod inputs;
 pub mod kserve;

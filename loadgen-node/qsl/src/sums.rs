@@ -1,11 +1,12 @@
 //! SHA-256 sums: a file is what it was when the sums were written, or it is not used.
 
 use std::collections::HashMap;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use sha2::{Digest as _, Sha256};
+
+use crate::disk;
 
 /// The file that lists the sums of the files beside it, as `sha256sum` writes it.
 pub(crate) const SUMS_FILE: &str = "SHA256SUMS";
@@ -55,7 +56,7 @@ pub enum SumError {
 
 /// Reads `name` in `folder` and checks it against the folder's list of sums.
 pub(crate) fn read(folder: &Path, name: &str) -> Result<Vec<u8>, SumError> {
-    let load = |file: PathBuf| fs::read(&file).map_err(|source| SumError::Read { file, source });
+    let load = |file: PathBuf| disk::read(&file).map_err(|source| SumError::Read { file, source });
     let list = folder.join(SUMS_FILE);
     let sums = String::from_utf8_lossy(&load(list.clone())?).into_owned();
     let content = load(folder.join(name))?;
@@ -77,7 +78,7 @@ impl Sums {
     /// The list cannot be read.
     pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
         let list = folder.join(SUMS_FILE);
-        let text = match fs::read(&list) {
+        let text = match disk::read(&list) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(SumError::Read { file: list, source }),
@@ -105,7 +106,7 @@ impl Sums {
 
 /// The sum of a file, and its bytes.
 pub(crate) fn sum(file: &Path) -> io::Result<(String, u64)> {
-    let mut reader = fs::File::open(file)?;
+    let mut reader = disk::open(file)?;
     let (mut hasher, mut buffer, mut bytes) = (Sha256::new(), vec![0; 1 << 18], 0);
     loop {
         match reader.read(&mut buffer)? {
@@ -156,6 +157,8 @@ pub(crate) fn check(file: &Path, name: &str, content: &[u8], list: &Path, sums: 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

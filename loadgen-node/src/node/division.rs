@@ -12,10 +12,6 @@ use qdl::Host;
 
 use crate::settings::Scenario;
 
-/// What every output of a run against servers of KServe's protocol carries.
-const KSERVE_MARK: &str = "not a Network result: nodes that speak KServe's protocol show neither names nor stage times \
-                           nor counters of their own (SUT counters not available: not a SUT node)";
-
 /// Whose rules a run is to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Division {
@@ -123,7 +119,7 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
         marks.push(format!("not a Network result: {misfit}"));
     }
     if facts.kserve {
-        marks.push(KSERVE_MARK.to_owned());
+        marks.push(kserve_mark());
     }
     marks
 }
@@ -131,6 +127,15 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
 fn breaches(rules: &NetworkRules, facts: &DivisionFacts<'_>) -> Vec<Breach> {
     let codecs = [(facts.codec, Direction::Ingress), (facts.response_codec, Direction::Egress)];
     codecs.into_iter().filter_map(|(codec, direction)| rules.check(codec, direction, facts.round).err()).collect()
+}
+
+/// What every output of a run against servers of KServe's protocol carries.
+fn kserve_mark() -> String {
+    let none = qdl::KSERVE_NO_COUNTERS;
+    format!(
+        "not a Network result: nodes that speak KServe's protocol show neither names nor stage times nor counters of \
+         their own ({none})"
+    )
 }
 
 fn mark(breach: &Breach) -> String {
@@ -244,7 +249,7 @@ mod tests {
     fn kserve_is_refused() {
         let facts = DivisionFacts { kserve: true, ..facts("bert") };
         assert!(refusal(facts).contains("KServe"));
-        assert_eq!(check(Division::Open, &facts), Ok(vec![KSERVE_MARK.to_owned()]));
+        assert_eq!(check(Division::Open, &facts), Ok(vec![kserve_mark()]));
     }
 
     /// Whatever codecs there are: `network` allows what the rules allow, and `open` marks what they do not.

@@ -37,16 +37,21 @@ impl TensorSpec {
         matches!(self.dims.first(), Some(None | Some(1)))
     }
 
+    /// Dimensions of one sample: all but the batch.
+    pub fn own_dims(&self) -> &[Option<u32>] {
+        if self.has_batch_dim() { &self.dims[1..] } else { &self.dims }
+    }
+
     /// The dimensions of `tensor` as one sample of this input, without batch dimension; `None` when it does not fit.
     ///
     /// A sample is one element of the batch. It leaves the batch dimension out (a model's `image u8[N,1,8,8]` takes
     /// `u8[1,8,8]`) or has it as 1 (`u8[1,1,8,8]`); the rank tells which. An input without batch dimension is taken
     /// as it stands.
     pub fn sample_dims<'t>(&self, tensor: &'t Tensor) -> Option<&'t [u32]> {
-        let (given, wanted) = match (self.has_batch_dim(), &**tensor.dims()) {
-            (true, [1, rest @ ..]) if rest.len() + 1 == self.dims.len() => (rest, &self.dims[1..]),
-            (true, dims) => (dims, &self.dims[1..]),
-            (false, dims) => (dims, &self.dims[..]),
+        let wanted = self.own_dims();
+        let given = match (self.has_batch_dim(), &**tensor.dims()) {
+            (true, [1, rest @ ..]) if rest.len() == wanted.len() => rest,
+            (_, dims) => dims,
         };
         let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
         let is_of_type = self.dtypes().any(|dtype| dtype == tensor.dtype);
@@ -94,7 +99,8 @@ impl Signature {
     }
 }
 
-/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not fit what may be left out belongs to what comes behind.
+/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not fit what may be
+/// left out belongs to what comes behind.
 pub fn fit(specs: &[TensorSpec], tensors: &[Tensor]) -> bool {
     let mut specs = specs.iter();
     let is_taken = |tensor: &Tensor| {

@@ -50,10 +50,7 @@ impl Samples {
         let anything = [TensorSpec::new("", DType::U8, vec![None, Some(1024)])];
         let specs = if inputs.is_empty() { &anything[..] } else { inputs };
         let required = specs.iter().filter(|spec| !spec.is_optional);
-        let dims = |spec: &TensorSpec| {
-            let own = if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims[..] };
-            own.iter().map(|dim| dim.or(free)).collect::<Option<Vec<u32>>>()
-        };
+        let dims = |spec: &TensorSpec| spec.own_dims().iter().map(|dim| dim.or(free)).collect::<Option<Vec<u32>>>();
         let shapes: Option<Vec<(DType, Vec<u32>)>> = required.map(|s| Some((s.dtype, dims(s)?))).collect();
         let shapes = shapes.ok_or_else(|| SamplesError::FreeSize(inputs.to_string()))?;
         let mut random = Random(0x6c6f_6e62_656e_6368);

@@ -28,7 +28,7 @@ pub struct PreprocessError {
 pub(crate) fn check(preprocess: &Preprocess, inputs: &Signature) -> Result<(), PreprocessError> {
     let (dtype, dims) = preprocess.output();
     let fits = |spec: &TensorSpec| {
-        let own = if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims[..] };
+        let own = spec.own_dims();
         let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
         spec.dtype == dtype && own.len() == dims.len() && dims.iter().zip(own).all(same)
     };

@@ -42,7 +42,7 @@ impl Layout {
     pub(super) fn of(outputs: &[TensorSpec]) -> Option<Layout> {
         match outputs {
             [both] => {
-                let (order, places) = match *sample_dims(both) {
+                let (order, places) = match *both.own_dims() {
                     [places, Some(2)] => (Order::Pairs, places),
                     [Some(2), places] => (Order::StartEnd, places),
                     _ => return None,
@@ -53,7 +53,7 @@ impl Layout {
                 let is = |output: &TensorSpec, part: &str| output.name.to_ascii_lowercase().contains(part);
                 let is_swapped = is(first, "end") && !is(first, "start") && is(second, "start");
                 let order = if is_swapped { Order::EndStart } else { Order::StartEnd };
-                match (sample_dims(first), sample_dims(second)) {
+                match (first.own_dims(), second.own_dims()) {
                     ([one], [other]) if one == other => Layout { dtype: first.dtype, order, places: *one }.checked(),
                     _ => None,
                 }
@@ -91,11 +91,6 @@ impl Layout {
             },
         })
     }
-}
-
-/// Without the batch.
-fn sample_dims(spec: &TensorSpec) -> &[Option<u32>] {
-    if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims }
 }
 
 fn whole<const N: usize>(bytes: &[u8]) -> Option<&[[u8; N]]> {

@@ -77,7 +77,8 @@ pub enum Truths {
 
 impl Truths {
     /// By sample index; empty when it is questions that have answers.
-    pub fn samples(&self) -> &[Option<Truth>] {
+    #[cfg(test)]
+    pub(crate) fn samples(&self) -> &[Option<Truth>] {
         match self {
             Truths::Samples(samples) => samples,
             Truths::Questions(_) => &[],

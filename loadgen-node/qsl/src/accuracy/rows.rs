@@ -51,8 +51,7 @@ impl Rows {
 
     fn of_specs(outputs: &[TensorSpec]) -> Option<Rows> {
         let first = outputs.first()?;
-        let dims = if first.has_batch_dim() { &first.dims[1..] } else { &first.dims[..] };
-        let elements = dims.iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)));
+        let elements = first.own_dims().iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)));
         let (is_first_of_many, logits) = (outputs.len() > 1, Layout::of(outputs));
         Some(Rows { dtype: first.dtype, elements, is_first_of_many, logits })
     }

@@ -31,7 +31,7 @@ use crate::bandwidth::Formula;
 use crate::dataset::{Dataset, DatasetError};
 use crate::files::{self, OpenOptions};
 use crate::inputs::Inputs;
-use crate::{digits, synthetic};
+use crate::{digits, disk, synthetic};
 
 /// A benchmark: what is asked, within which limits and rules, and what counts as right.
 #[derive(Clone, Debug)]
@@ -202,7 +202,7 @@ impl Benchmark {
         let path = Path::new(text);
         let wrong = |reason: String| BenchmarkError::File { path: path.to_owned(), reason };
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let content = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let content = disk::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let benchmarks = file::read(&name, &content).map_err(wrong)?;
         let first = benchmarks.into_iter().next().ok_or_else(|| wrong("it has no benchmark".to_owned()))?;
         Ok(Box::leak(Box::new(Benchmark { file: Some(path.to_owned()), ..first })))
@@ -268,7 +268,11 @@ impl Benchmark {
         match (self.dataset, dataset) {
             // Any shape for any benchmark: fabrics do not care, and a model that does says so (see [`Benchmark::misfit`]).
             (_, Some(text)) if text.starts_with(synthetic::PREFIX) => {
-                synthetic::open(text).map(|made| self.named_by(made))
+                let made = synthetic::open(text)?;
+                Ok(match self.inputs().map(|inputs| (inputs, self.check(&made, inputs))) {
+                    Some((inputs, Ok(tensors))) => made.or_inputs(&inputs.names(), tensors),
+                    _ => made,
+                })
             }
             (Kind::Digits, None) => digits::embedded(),
             (Kind::Synthetic { example }, None) => Err(DatasetError::Needed(self.name, example.to_owned())),
@@ -321,7 +325,10 @@ impl Benchmark {
         // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
         let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
         match self.inputs() {
-            Some(inputs) if !is_asked_for => self.check(&dataset, inputs).map(|()| self.named_by(dataset)),
+            Some(inputs) if !is_asked_for => {
+                let tensors = self.check(&dataset, inputs)?;
+                Ok(dataset.or_inputs(&inputs.names(), tensors))
+            }
             _ => Ok(dataset),
         }
     }
@@ -329,21 +336,8 @@ impl Benchmark {
     /// Why synthetic samples are not as this benchmark's have to be, judged by the first; others were refused when they
     /// were opened.
     pub fn misfit(&self, dataset: &Dataset) -> Option<String> {
-        let is_made_up = dataset.name().starts_with(synthetic::PREFIX);
-        self.takes(dataset).err().filter(|_| is_made_up).map(|error| error.to_string())
-    }
-
-    fn takes(&self, dataset: &Dataset) -> Result<(), DatasetError> {
-        self.inputs().map_or(Ok(()), |inputs| self.check(dataset, inputs))
-    }
-
-    /// Tensors without names are this benchmark's inputs, where there is one for each.
-    fn named_by(&self, dataset: Dataset) -> Dataset {
-        let names = self.inputs().map(|inputs| inputs.names().into_iter().map(str::to_owned).collect::<Vec<_>>());
-        match names {
-            Some(names) if self.takes(&dataset).is_ok() => dataset.or_inputs(names),
-            _ => dataset,
-        }
+        let inputs = self.inputs().filter(|_| dataset.name().starts_with(synthetic::PREFIX))?;
+        self.check(dataset, inputs).err().map(|error| error.to_string())
     }
 
     fn reads_passages(&self) -> bool {
@@ -358,11 +352,12 @@ impl Benchmark {
         }
     }
 
-    fn check(&self, dataset: &Dataset, inputs: &Inputs) -> Result<(), DatasetError> {
+    /// Whether samples can be this benchmark's, judged by the first. Returns how many tensors that has.
+    fn check(&self, dataset: &Dataset, inputs: &Inputs) -> Result<usize, DatasetError> {
         let told = |source| DatasetError::Sample { dataset: dataset.name().to_owned(), index: 0, source };
         let first = dataset.first().map_err(told)?;
         if inputs.accept(&first) || (self.takes_texts() && inputs.accept_text(&first)) {
-            return Ok(());
+            return Ok(first.len());
         }
         let got: Vec<String> = first.iter().map(ToString::to_string).collect();
         let fix = match inputs.tokens() {

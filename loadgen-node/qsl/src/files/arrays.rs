@@ -16,6 +16,7 @@ use super::labels;
 use super::path::{content, named, split};
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
+use crate::disk;
 use crate::inputs::Inputs;
 use crate::memory;
 use crate::npy::{self, Header};
@@ -55,7 +56,7 @@ struct Npy {
 pub(super) fn open_npy(path: &Path) -> Result<Dataset, DatasetError> {
     let (folder, _) = split(path);
     let told = |source| SumError::Read { file: path.to_owned(), source };
-    let mut file = File::open(path).map_err(told)?;
+    let mut file = disk::open(path).map_err(told)?;
     let file_bytes = file.metadata().map_err(told)?.len();
     let mut start = Vec::new();
     (&mut file).take(Header::WITHIN as u64).read_to_end(&mut start).map_err(told)?;
@@ -125,7 +126,7 @@ impl Source for Folder {
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
         let file = self.folder.join(&self.names[index]);
-        let bytes = std::fs::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
+        let bytes = disk::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
         Ok(vec![npy::tensor(&bytes).map_err(|reason| ReadError::Content { file, reason })?])
     }
 
@@ -154,7 +155,7 @@ pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, 
     if let Some(sums) = Sums::beside(&folder)? {
         sums.verify(&name)?;
     }
-    let bytes = std::fs::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let bytes = disk::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
     let (mut arrays, own_labels) = unpack(bytes).map_err(|reason| content(path, reason))?;
     if let Some(inputs) = inputs {
         arrays = in_order(arrays, inputs).map_err(|reason| content(path, reason))?;

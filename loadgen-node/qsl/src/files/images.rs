@@ -10,6 +10,7 @@ use super::options::OpenOptions;
 use super::path::{content, named};
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
+use crate::disk;
 use crate::source::{ReadError, Source};
 use crate::sums::{SumError, Sums};
 
@@ -33,7 +34,7 @@ pub(super) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, Data
                       resize=256,crop=224,dtype=u8, or send them as they are with --compression original";
         return Err(content(folder, reason));
     }
-    let text = std::fs::read_to_string(&map).map_err(|source| SumError::Read { file: map.clone(), source })?;
+    let text = disk::read_to_string(&map).map_err(|source| SumError::Read { file: map.clone(), source })?;
     let (mut names, mut truths) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let (name, label) = entry(line).map_err(|reason| content(&map, format!("line {}: {reason}", number + 1)))?;
@@ -94,7 +95,7 @@ impl Source for Images {
 
     fn original(&self, index: usize) -> Result<Bytes, ReadError> {
         let file = self.path(index);
-        std::fs::read(&file).map(Bytes::from).map_err(|source| ReadError::File { file, source })
+        disk::read(&file).map(Bytes::from).map_err(|source| ReadError::File { file, source })
     }
 
     fn listed_files(&self) -> usize {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::path::content;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::DatasetError;
+use crate::disk;
 use crate::npy;
 use crate::sums::{SumError, Sums};
 
@@ -25,7 +26,7 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     if let Some(sums) = Sums::beside(folder)? {
         sums.verify(name)?;
     }
-    let bytes = std::fs::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    let bytes = disk::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
     let labels = match name.ends_with(".npy") {
         true => npy::labels(&bytes).map_err(|reason| content(&file, reason))?,
         false => lines(&String::from_utf8_lossy(&bytes)).map_err(|reason| content(&file, reason))?,

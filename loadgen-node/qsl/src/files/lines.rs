@@ -10,7 +10,8 @@ use serde::Deserialize;
 use super::path::{content, named, split};
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::{Dataset, DatasetError};
-use crate::inputs::{Inputs, TokenInput, Tokens};
+use crate::disk;
+use crate::inputs::{Inputs, TokenInput, Tokens, tokens};
 use crate::source::{ReadError, Source};
 use crate::sums::{SumError, Sums};
 
@@ -41,7 +42,7 @@ pub(super) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, Data
     if let Some(sums) = Sums::beside(&folder)? {
         sums.verify(&name)?;
     }
-    let bytes = std::fs::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let bytes = disk::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
         content(path, format!("line {}: not UTF-8", line + 1))
@@ -126,7 +127,7 @@ impl Lines {
         if line.max_tokens.is_some() && !takes(TokenInput::is_limit) {
             return Err("this benchmark's model generates nothing: max_tokens does not belong here".to_owned());
         }
-        self.inputs.iter().find_map(|input| input.fault(&line.tokens())).map_or(Ok(()), Err)
+        tokens::fault(&self.inputs, &line.tokens()).map_or(Ok(()), Err)
     }
 }
 
@@ -171,7 +172,6 @@ impl Source for Lines {
         if let Some(text) = line.prompt {
             return prompt(text, line.max_tokens);
         }
-        let tensors = self.inputs.iter().filter_map(|input| input.tensor(&line.tokens()).transpose());
-        Ok(tensors.collect::<Result<_, _>>()?)
+        Ok(tokens::tensors(&self.inputs, &line.tokens())?)
     }
 }

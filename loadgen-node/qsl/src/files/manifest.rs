@@ -1,6 +1,5 @@
 //! Raw tensors, and a small file that says what they are.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -11,6 +10,7 @@ use super::arrays::Stored;
 use super::labels;
 use super::path::{content, named, split};
 use crate::dataset::{Dataset, DatasetError};
+use crate::disk;
 use crate::source::{MAX_COUNT, ReadError, Source};
 use crate::sums::{self, SumError, Sums};
 
@@ -53,7 +53,7 @@ struct Raw {
 
 pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
     let (folder, _) = split(path);
-    let text = std::fs::read_to_string(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let text = disk::read_to_string(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
     let manifest: Manifest = toml::from_str(&text).map_err(|error| content(path, error.to_string().trim_end()))?;
     let Manifest { schema, samples: count, labels, tensors } = manifest;
     if schema != 1 {
@@ -99,7 +99,7 @@ fn input(folder: &Path, count: usize, line: Line) -> Result<Input, Fault> {
         (Some(name), None) => {
             let path = folder.join(&name);
             let told = |source| Fault::File(SumError::Read { file: path.clone(), source }.into());
-            let file = File::open(&path).map_err(told)?;
+            let file = disk::open(&path).map_err(told)?;
             let (bytes, wanted) = (file.metadata().map_err(told)?.len(), sample_bytes.checked_mul(count as u64));
             if wanted != Some(bytes) {
                 let reason = format!("{bytes} bytes, {count} samples of {dtype}{dims:?} have {wanted:?}");
@@ -143,7 +143,7 @@ impl Source for Raw {
             Input::One { stored, .. } => stored.tensor(index),
             Input::Each { dtype, dims, sample_bytes, names } => {
                 let file = self.folder.join(&names[index]);
-                let data = std::fs::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
+                let data = disk::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
                 if data.len() != *sample_bytes {
                     let reason = format!("{} bytes, {dtype}{dims:?} has {sample_bytes}", data.len());
                     return Err(ReadError::Content { file, reason });

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use super::path::{content, named};
 use crate::accuracy::Truths;
 use crate::dataset::{Dataset, DatasetError};
-use crate::inputs::{Inputs, TokenInput, Tokens};
+use crate::disk;
+use crate::inputs::{Inputs, TokenInput, Tokens, tokens};
 use crate::reading::{Feature, Reading, Shape};
 use crate::source::{MAX_COUNT, ReadError, Source};
 use crate::sums::{SumError, Sums};
@@ -90,14 +91,10 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
             format!("it is missing: {QUESTIONS} is read with the model's vocabulary beside it"),
         ));
     }
-    // A pipe would be waited for, for as long as nobody writes to it.
-    if std::fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
-        return Err(content(&file, "it is no file"));
-    }
     if let Some(sums) = sums {
         sums.verify(name)?;
     }
-    let bytes = std::fs::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    let bytes = disk::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
     if bytes.starts_with(BYTE_ORDER_MARK) {
         return Err(content(&file, "it starts with a byte order mark, which is not part of it: save it without"));
     }
@@ -155,10 +152,7 @@ impl Windows {
         if let Some(input) = self.inputs.iter().find(|input| input.len().is_some_and(|len| len != places)) {
             return Err(format!("samples have {places} places, not those of input {}", input.name()));
         }
-        let fault = |window: usize| {
-            let feature = self.reading.feature(window);
-            self.inputs.iter().find_map(|input| input.fault(&feature.tokens()))
-        };
+        let fault = |window: usize| tokens::fault(&self.inputs, &self.reading.feature(window).tokens());
         let found = (0..self.reading.samples()).find_map(|window| Some((window, fault(window)?)));
         found.map_or(Ok(()), |(window, fault)| Err(format!("sample {window}: {fault}")))
     }
@@ -170,9 +164,7 @@ impl Source for Windows {
     }
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
-        let feature = self.reading.feature(index);
-        let tensors = self.inputs.iter().filter_map(|input| input.tensor(&feature.tokens()).transpose());
-        Ok(tensors.collect::<Result<_, _>>()?)
+        Ok(tokens::tensors(&self.inputs, &self.reading.feature(index).tokens())?)
     }
 }
 

@@ -84,7 +84,7 @@ impl TokenInput {
     }
 
     /// What keeps a text from becoming this input.
-    pub(crate) fn fault(&self, text: &Tokens<'_>) -> Option<String> {
+    fn fault(&self, text: &Tokens<'_>) -> Option<String> {
         if self.is_limit() {
             let is_missing = text.max_tokens.is_none() && !self.is_optional;
             return is_missing.then(|| format!("max_tokens is missing, which {} takes", self.name));
@@ -98,7 +98,7 @@ impl TokenInput {
 
     /// This input of a text without [fault](TokenInput::fault); none when it is left out: what may be, is, where nothing is
     /// said of it.
-    pub(crate) fn tensor(&self, text: &Tokens<'_>) -> Result<Option<Tensor>, SampleError> {
+    fn tensor(&self, text: &Tokens<'_>) -> Result<Option<Tensor>, SampleError> {
         let is_said = match self.role {
             Role::Mask => text.mask.is_some(),
             Role::Types => text.types.is_some(),
@@ -141,6 +141,16 @@ impl TokenInput {
     pub(crate) fn is_types(&self) -> bool {
         self.role == Role::Types
     }
+}
+
+/// What keeps a text from becoming these inputs.
+pub(crate) fn fault(inputs: &[TokenInput], text: &Tokens<'_>) -> Option<String> {
+    inputs.iter().find_map(|input| input.fault(text))
+}
+
+/// The inputs of a text without [fault], those that are left out aside.
+pub(crate) fn tensors(inputs: &[TokenInput], text: &Tokens<'_>) -> Result<Vec<Tensor>, SampleError> {
+    inputs.iter().filter_map(|input| input.tensor(text).transpose()).collect()
 }
 
 /// Whether two names stand for the same part of a text. Of names that stand for none of the others' only those are ids

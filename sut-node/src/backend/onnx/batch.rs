@@ -68,7 +68,7 @@ impl OnnxWorker {
 
     fn zeros(&self) -> Option<Sample> {
         let tensor = |spec: &TensorSpec| {
-            let own = if spec.has_batch_dim() { &spec.dims[1..] } else { &spec.dims[..] };
+            let own = spec.own_dims();
             let dims = own.iter().copied().collect::<Option<Vec<u32>>>()?;
             let elements = Dims::new(&dims)?.elements()?;
             let len = elements.checked_mul(spec.dtype.size() as u64).filter(|&len| len <= MAX_ZEROS_BYTES)?;
