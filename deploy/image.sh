@@ -23,7 +23,7 @@ done
 if [ -z "$binaries" ]; then
   binaries=${CARGO_TARGET_DIR:-$here/../target}/release
   (cd "$here/.." && cargo build --locked --release --package sut-node)
-  (cd "$here/.." && cargo build --locked --release --package loadgen-node --no-default-features --features node)
+  (cd "$here/.." && cargo build --locked --release --package loadgen-node --no-default-features)
 fi
 
 if [ -z "$base" ]; then

@@ -1,50 +1,100 @@
-//! The scenario engine of MLPerf LoadGen (pure), and behind feature `node` the LoadGen node.
+//! The LoadGen node: the command line, the real [`World`](loadgen::world::World) over the QDL, run folder and reports.
 //!
-//! The engine asks what the official LoadGen asks, when it asks it, and judges as it judges. It is pure: no clock,
-//! socket, file or thread; everything outside comes through [`world::World`]. A test goes through these files:
-//!
-//! | file | what it turns into what |
-//! |---|---|
-//! | [`settings`] | what the user asks for, with the official names and units |
-//! | [`conf`] | official config files -> settings, each with its origin; what a run with them will take |
-//! | [`plan`] | settings and library -> a checked [`plan::Plan`]: effective settings, loaded sets, sizes of phases |
-//! | [`profile`] | which release's rules the traffic follows |
-//! | `rng`, `sets`, [`trace`], `picks` | seeds -> loaded samples, queries with due times, logged samples |
-//! | `scenario` | what distinguishes SingleStream, MultiStream, Server and Offline, one file each |
-//! | [`issuer`] | (now, outstanding) -> issue, wait, stop |
-//! | [`run`] | plan and world -> a [`run::RunOutcome`]: the loop around issuer and recorder |
-//! | `recorder`, [`timeline`] | answers -> 8 bytes a sample, each sample ended exactly once |
-//! | [`results`], [`early_stopping`] | timeline -> a complete [`summary::Summary`] |
-//! | [`find_peak`] | results of trials -> the next rate of a search for the peak |
-//! | [`verdict`] | the official verdict and every further reason -> the strict verdict |
-//! | [`report`] | summary and [`events`] -> the official files, as text |
-//! | [`vectors`] | settings -> traffic, and measured latencies -> report, as JSON; for checking against other LoadGens |
-//! | [`sim`] | a world with virtual time, for tests |
+//! - `args`, `exit`: what can be typed, and how it ends;
+//! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
+//! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
+//! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
+//! - `kserve`: nodes that are no SUT nodes;
+//! - `division`: what the division that a run is for demands of it;
+//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown; `tokens`: the same of token runs;
+//! - `network`: what crossed, and what it means for a fabric; `system_desc`: what it crossed between;
+//! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
+//! - `conf`, `conf_view`: settings with their origins, and what a run will take;
+//! - `peak`: flags and file of a search for the peak;
+//! - `accuracy`, `trace`: the other commands that need no SUT.
 
-pub mod conf;
-pub mod early_stopping;
-pub mod events;
-pub mod find_peak;
-pub mod issuer;
-pub mod plan;
-pub mod profile;
-pub mod report;
-pub mod results;
-pub mod run;
-pub mod settings;
-pub mod sim;
-pub mod summary;
-pub mod timeline;
-pub mod trace;
-pub mod vectors;
-pub mod verdict;
-pub mod world;
+mod accuracy;
+mod advice;
+mod args;
+mod baseline;
+mod carries;
+mod conf;
+mod conf_view;
+#[cfg(feature = "demo")]
+mod demo;
+mod dial;
+mod division;
+mod exit;
+mod finished;
+mod folder;
+mod help;
+mod inbox;
+mod kserve;
+mod latency;
+mod logs;
+mod net_world;
+mod network;
+mod pace;
+mod peak;
+mod probe;
+mod progress;
+mod result;
+mod run;
+mod saturation;
+mod screen;
+mod security;
+mod setup;
+mod signals;
+mod system_desc;
+mod tally;
+mod targets;
+mod tokens;
+mod vectors;
 
-mod picks;
-mod recorder;
-mod rng;
-mod scenario;
-mod sets;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
 
-#[cfg(feature = "node")]
-pub mod node;
+use anyhow::Context as _;
+use args::{Cli, Command, LogFormat};
+use clap::Parser as _;
+pub use exit::Exit;
+use exit::OrExit as _;
+use tracing_subscriber::EnvFilter;
+
+/// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
+pub fn main() -> ExitCode {
+    let exit = std::panic::catch_unwind(command).unwrap_or(Exit::Bug);
+    ExitCode::from(exit as u8)
+}
+
+fn command() -> Exit {
+    let cli = Cli::parse_from(args::with_dashes(std::env::args_os()));
+    let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => demo::demo(args),
+        Command::Run(args) => run::run(&args),
+        Command::Probe(args) => probe::probe(&args),
+        Command::Trace(args) => vectors::trace(&args),
+        Command::Replay(args) => vectors::replay(&args),
+        Command::Accuracy(args) => accuracy::accuracy(&args),
+        Command::Conf(args) => conf::conf(&args),
+    });
+    outcome.unwrap_or_else(|failure| {
+        let _ = writeln!(std::io::stderr(), "loadgen-node: {}", failure.one_line());
+        failure.exit
+    })
+}
+
+fn start_log(format: LogFormat) -> exit::Outcome<()> {
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(text) => EnvFilter::try_new(&text).with_context(|| format!("RUST_LOG='{text}'")).or_exit(Exit::Usage)?,
+        Err(_) => EnvFilter::new("info,tract=warn,ort=warn,sut_node=warn"),
+    };
+    // A log that cannot be written is no reason to stop, and must not become a panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    match format {
+        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

@@ -155,7 +155,7 @@ fn a_mode_flag_beats_conf_files_and_an_audit_file_beats_the_flag() {
 
 #[test]
 fn config_vectors_are_evaluated() {
-    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/golden/config.json");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/engine/tests/data/golden/config.json");
     let output = conf(&["--config-vector", vectors]);
     assert_eq!(output.status.code(), Some(0));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -29,7 +29,7 @@ impl Programs {
             ensure!(
                 program.is_file(),
                 "{} is missing: cargo build --release --workspace (or, without ONNX, cargo build --release -p sut-node \
-                 --no-default-features && cargo build --release -p loadgen-node --no-default-features --features node)",
+                 --no-default-features && cargo build --release -p loadgen-node --no-default-features)",
                 program.display()
             );
         }

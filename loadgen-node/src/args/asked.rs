@@ -1,0 +1,109 @@
+//! What is asked: the same for a run and for a look at its settings.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use lon_qsl::{Codec, CodecError, Preprocess};
+
+use super::parse::{mode, rules};
+use loadgen::conf::rules::Rules;
+use loadgen::settings::{Assignment, Mode};
+
+/// What is asked in a test besides benchmark and scenario; the same for a run and for a look at its settings.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct TestArgs {
+    /// LoadGen's mode.
+    #[arg(long, value_parser = mode, env = "LON_MODE",
+          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
+                  or FindPeakPerformance (Server)")]
+    pub(crate) mode: Option<Mode>,
+    /// Dataset: a folder of JPEGs with val_map.txt, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy, .npz, JSON
+    /// lines with token ids or prompts (.jsonl), a manifest of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with
+    /// KIND an element type, image-u8, tokens-i32 or tokens-i64; the benchmark's own unless given.
+    #[arg(long, env = "LON_DATASET")]
+    pub(crate) dataset: Option<String>,
+    /// What is done to images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such as
+    /// resize=256,crop=224,layout=nchw,dtype=u8; the benchmark's own unless given.
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
+    pub(crate) preprocess: Option<Preprocess>,
+    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
+    pub(crate) set: Vec<Assignment>,
+    #[command(flatten)]
+    pub(crate) files: ConfFiles,
+}
+
+/// Mode FindPeakPerformance.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct FindPeakArgs {
+    /// FindPeakPerformance: most trials to run; 64 unless given.
+    #[arg(long = "find-peak-max-trials", value_name = "COUNT", env = "LON_FIND_PEAK_MAX_TRIALS")]
+    pub(crate) max_trials: Option<u64>,
+    /// FindPeakPerformance: go on with the search that left this find_peak.json in its run folder.
+    #[arg(long = "find-peak-resume", value_name = "FILE", env = "LON_FIND_PEAK_RESUME")]
+    pub(crate) resume: Option<PathBuf>,
+    /// FindPeakPerformance: end a trial as soon as nothing can make it pass any more.
+    #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP")]
+    pub(crate) give_up: bool,
+}
+
+/// Official config files, and the round whose built-in settings apply below them.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct ConfFiles {
+    /// Official settings that replace built-in ones; may set everything.
+    #[arg(long, value_name = "FILE", env = "LON_MLPERF_CONF")]
+    pub(crate) mlperf_conf: Option<PathBuf>,
+    /// The submitter's settings; replace those of mlperf.conf, but never seeds.
+    #[arg(long, value_name = "FILE", env = "LON_USER_CONF")]
+    pub(crate) user_conf: Option<PathBuf>,
+    /// A compliance test's settings; replace everything else, --set included. Only a file given here is read.
+    #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF")]
+    pub(crate) audit_conf: Option<PathBuf>,
+    /// Round whose built-in settings apply: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1: all of it for benchmarks of
+    /// MLPerf, its seeds for the others.
+    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES")]
+    pub(crate) rules: Option<&'static Rules>,
+    /// Lines of config files that are ignored or read as something else than they look like are errors.
+    #[arg(long, env = "LON_STRICT_CONF")]
+    pub(crate) strict_conf: bool,
+}
+
+/// What samples and answers are wrapped in.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct CodecArgs {
+    /// Codec of the samples, applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
+    /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
+    /// of them wins.
+    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION")]
+    pub(crate) compression: Compression,
+    /// Codec of the answers, applied by the SUT node and undone here, both timed.
+    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_RESPONSE_COMPRESSION")]
+    pub(crate) response_compression: Codec,
+}
+
+/// `--compression`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// This one.
+    Codec(Codec),
+    /// Advice on which, and no run.
+    Auto,
+}
+
+impl Default for Compression {
+    fn default() -> Compression {
+        Compression::Codec(Codec::None)
+    }
+}
+
+impl FromStr for Compression {
+    type Err = CodecError;
+
+    fn from_str(text: &str) -> Result<Compression, CodecError> {
+        match text {
+            "auto" => Ok(Compression::Auto),
+            _ => text.parse().map(Compression::Codec),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Bandwidth: what the benchmark's rules require for the measured throughput (MLPerf Inference rules, Appendix B), what
+//! was carried, what a probe found possible, and what the interfaces claim. Pure.
+
+use lon_qsl::bandwidth::{Formula, Probed, judge};
+use qdl::NodeReport;
+use serde_json::{Value, json};
+
+use super::nics::NicUse;
+use crate::probe::{Goodput, gbit_s};
+use loadgen::run::RunOutcome;
+
+/// Bit/s in both directions; what is none is not known. Ingress is towards the SUT.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PerDirection {
+    pub(crate) ingress: Option<f64>,
+    pub(crate) egress: Option<f64>,
+}
+
+/// The four figures, and what follows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bandwidth {
+    /// Samples answered per second, which the first two are for.
+    pub(crate) samples_per_s: Option<f64>,
+    pub(crate) required: PerDirection,
+    /// Dispatch messages of so many samples.
+    pub(crate) carried: PerDirection,
+    pub(crate) probed: PerDirection,
+    pub(crate) nic_claim: PerDirection,
+    /// How required came about; none for benchmarks without a formula.
+    pub(crate) formula: Option<String>,
+    /// Whether what was probed is enough for what is required.
+    pub(crate) verdict: String,
+}
+
+/// What the figures are made of.
+pub(crate) struct Sources<'a> {
+    pub(crate) formula: Option<&'a Formula>,
+    pub(crate) outcome: &'a RunOutcome,
+    pub(crate) reports: &'a [NodeReport],
+    pub(crate) probed: Option<Goodput>,
+    pub(crate) nics: &'a [NicUse],
+}
+
+impl Bandwidth {
+    pub(crate) fn new(from: &Sources<'_>) -> Bandwidth {
+        let samples_per_s = samples_per_s(from.outcome);
+        let required = from.formula.zip(samples_per_s).map(|(formula, rate)| formula.required(rate, None));
+        let probed = from
+            .probed
+            .map_or_else(PerDirection::default, |goodput| PerDirection { ingress: goodput.up, egress: goodput.down });
+        let verdict = match (from.formula, required) {
+            (None, _) => "nothing is required: not a benchmark of the Network division".to_owned(),
+            (Some(_), None) => "what is required is not known: nothing was answered".to_owned(),
+            (Some(_), Some(required)) => {
+                let probed = Probed { ingress_bits_per_s: probed.ingress, egress_bits_per_s: probed.egress };
+                judge(required, probed).map(|judged| judged.to_string()).join("; ")
+            }
+        };
+        let required = required.map_or_else(PerDirection::default, |required| PerDirection {
+            ingress: Some(required.ingress_bits_per_s),
+            egress: Some(required.egress_bits_per_s),
+        });
+        Bandwidth {
+            samples_per_s,
+            required,
+            carried: carried(samples_per_s, from.reports),
+            probed,
+            nic_claim: nic_claim(from.nics, from.reports),
+            formula: from.formula.map(Formula::explain),
+            verdict,
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "samples_per_s": self.samples_per_s,
+            "required": self.required.json(),
+            "carried": self.carried.json(),
+            "probed": self.probed.json(),
+            "nic_claim": self.nic_claim.json(),
+            "formula": self.formula,
+            "verdict": self.verdict,
+        })
+    }
+}
+
+impl PerDirection {
+    fn json(&self) -> Value {
+        json!({ "ingress": self.ingress.map(gbit_s), "egress": self.egress.map(gbit_s) })
+    }
+}
+
+/// Of the judged phase, or else of the last one: answered samples over the time from its start to its last answer.
+fn samples_per_s(outcome: &RunOutcome) -> Option<f64> {
+    let phase = outcome.performance().or(outcome.phases.last())?;
+    let took_s = phase.latest_end.0.saturating_sub(phase.started.0) as f64 / 1e9;
+    (phase.counts.completed > 0 && took_s > 0.0).then(|| phase.counts.completed as f64 / took_s)
+}
+
+fn carried(samples_per_s: Option<f64>, reports: &[NodeReport]) -> PerDirection {
+    let sum = |of: fn(&NodeReport) -> u64| reports.iter().map(of).sum::<u64>();
+    let samples = sum(|report| report.counts.samples_sent);
+    let Some(rate) = samples_per_s.filter(|_| samples > 0) else { return PerDirection::default() };
+    let bits_per_s = |bytes: u64| Some(bytes as f64 / samples as f64 * rate * 8.0);
+    PerDirection {
+        ingress: bits_per_s(sum(|report| report.counts.message_bytes_out)),
+        egress: bits_per_s(sum(|report| report.counts.message_bytes_in)),
+    }
+}
+
+/// The slower of both ends: our interfaces together, the nodes' interfaces together. None when one of them does not say,
+/// as on loopback and in virtual machines.
+fn nic_claim(ours: &[NicUse], reports: &[NodeReport]) -> PerDirection {
+    let total = |speeds: &mut dyn Iterator<Item = Option<u64>>| -> Option<u64> { speeds.sum() };
+    let ours = total(&mut ours.iter().map(|nic| nic.interface.speed_mbit_s)).filter(|_| !ours.is_empty());
+    let theirs = total(&mut reports.iter().map(|report| {
+        let nic = report.sut.as_ref().ok()?.nic.as_ref()?;
+        nic.interface.speed_mbit_s
+    }));
+    let claim = ours.zip(theirs).map(|(ours, theirs)| ours.min(theirs) as f64 * 1e6);
+    PerDirection { ingress: claim, egress: claim }
+}

@@ -1,0 +1,76 @@
+//! The network side of a run: what crossed, counted at both ends, and what that means for a fabric.
+//!
+//! - `traffic`: bytes per second while it goes on; `nics`: what the interfaces carried;
+//! - `bandwidth`: required, carried, probed and claimed;
+//! - `report`: `network_report.json`; `lines`: the same in a dozen lines for the screen.
+//!
+//! Nothing here counts: the QDL and the SUT nodes do, in the path.
+
+pub(crate) mod bandwidth;
+pub(crate) mod lines;
+pub(crate) mod nics;
+pub(crate) mod report;
+pub(crate) mod traffic;
+
+use lon_qsl::benchmark::Benchmark;
+use qdl::NodeReport;
+
+use self::bandwidth::{Bandwidth, Sources};
+use self::nics::{Counters, NicUse};
+use self::traffic::{Bytes, Look};
+use super::probe::Fabric;
+use loadgen::run::RunOutcome;
+
+/// What is known of the network when a run is over, beside the reports of its nodes.
+pub(crate) struct NetworkFacts {
+    /// Once a second.
+    pub(crate) looks: Vec<Look>,
+    /// This host's interfaces.
+    pub(crate) nics: Vec<NicUse>,
+    /// What was found before the run, when that was asked for.
+    pub(crate) fabric: Option<Fabric>,
+    /// Bytes of the connections for control, which are no part of the run's.
+    pub(crate) control: Bytes,
+    pub(crate) bandwidth: Bandwidth,
+    /// What the two ends do not agree on, in words.
+    pub(crate) differences: Vec<String>,
+}
+
+/// What the facts are made of.
+pub(crate) struct Gathered<'a> {
+    pub(crate) benchmark: &'a Benchmark,
+    pub(crate) outcome: &'a RunOutcome,
+    pub(crate) reports: &'a [NodeReport],
+    pub(crate) looks: Vec<Look>,
+    /// As they stood before the run.
+    pub(crate) counters: &'a Counters,
+    pub(crate) fabric: Option<Fabric>,
+    /// Of each node's control connection: bytes in, bytes out.
+    pub(crate) control: Vec<(u64, u64)>,
+}
+
+impl NetworkFacts {
+    /// Looks at the interfaces once more and puts everything together.
+    pub(crate) fn gather(from: Gathered<'_>) -> NetworkFacts {
+        let sockets: Vec<_> = from.reports.iter().filter_map(sockets).collect();
+        let nics = from.counters.since(&sockets);
+        let bandwidth = Bandwidth::new(&Sources {
+            formula: from.benchmark.bandwidth(),
+            outcome: from.outcome,
+            reports: from.reports,
+            probed: from.fabric.as_ref().map(|fabric| fabric.together),
+            nics: &nics,
+        });
+        let control = from.control.iter().map(|&(egress, ingress)| Bytes { ingress, egress });
+        let control = control.fold(Bytes::default(), Bytes::plus);
+        let differences = from.reports.iter().flat_map(qdl::reconcile).map(|difference| difference.to_string());
+        let differences = differences.collect();
+        NetworkFacts { looks: from.looks, nics, fabric: from.fabric, control, bandwidth, differences }
+    }
+}
+
+/// Where the run's connections to a node leave this host, and what crossed them.
+fn sockets(report: &NodeReport) -> Option<(std::net::IpAddr, Bytes)> {
+    let bytes = Bytes { ingress: report.traffic.socket_bytes_out, egress: report.traffic.socket_bytes_in };
+    Some((report.local?, bytes))
+}

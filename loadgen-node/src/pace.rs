@@ -1,0 +1,147 @@
+//! Waiting for a moment in time, precisely: an absolute sleep, then a spin for the last stretch.
+//!
+//! Never an asynchronous timer (they tick in milliseconds). The sleep ends early by what the kernel usually oversleeps,
+//! and the spin covers that; where no core is free to burn, the spin is left out. Which thread waits, and whether it
+//! spins, is decided here too.
+
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use nix::sys::prctl;
+use nix::sys::time::{TimeSpec, TimeValLike as _};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+
+use loadgen::settings::Scenario;
+
+/// What the kernel oversleeps, with its timer slack turned down.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// Longer than the round trip of a node that answers at once, also to a large sample.
+const LINGER: Duration = Duration::from_micros(500);
+
+/// Cores from which on one can be burnt although SUT nodes run on the same host.
+const CORES_TO_SPARE: usize = 4;
+
+/// Whether waiting ends in a spin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Spin {
+    /// When a core can be spared.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// Who waits, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pacing {
+    /// Threads that do the network's work beside the issuing one; 0: it does it itself.
+    pub(crate) io_threads: usize,
+    /// The last stretch of a wait, spent awake.
+    pub(crate) spin: Duration,
+    /// How long an answer is waited for awake, while nobody else wants the core.
+    pub(crate) linger: Duration,
+}
+
+/// What [`Pacing::decide`] goes by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    pub(crate) scenario: Scenario,
+    /// Cores that this process may use.
+    pub(crate) cores: usize,
+    /// A SUT node runs on this host, and needs cores too.
+    pub(crate) sut_is_here: bool,
+}
+
+impl Pacing {
+    /// `io_threads` and `spin` as asked for; `busy_poll`: never sleep.
+    pub(crate) fn decide(io_threads: Option<usize>, spin: Spin, busy_poll: bool, at: Circumstances) -> Pacing {
+        // One query at a time needs no second thread; and where cores are few, handing over costs more than it gains.
+        let one_by_one = matches!(at.scenario, Scenario::SingleStream | Scenario::MultiStream);
+        let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;
+        let io_threads = if one_by_one { 0 } else { io_threads.unwrap_or(usize::from(!alone)) };
+        let threads = 1 + io_threads;
+        let can_spare = if at.sut_is_here { at.cores >= CORES_TO_SPARE } else { at.cores > threads.min(2) };
+        let is_off = spin == Spin::Off;
+        let spin = match spin {
+            _ if busy_poll => Duration::MAX,
+            Spin::On => SPIN,
+            Spin::Auto if can_spare && !one_by_one => SPIN,
+            Spin::Auto | Spin::Off => Duration::ZERO,
+        };
+        // For one query at a time only: elsewhere an answer is not what the next query waits for.
+        let linger = if one_by_one && !is_off { LINGER } else { Duration::ZERO };
+        Pacing { io_threads, spin, linger }
+    }
+}
+
+/// Waits on the thread that made it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    spin: Duration,
+}
+
+impl Pace {
+    /// Turns the calling thread's timer slack and time slice down.
+    pub(crate) fn for_this_thread(spin: Duration) -> Pace {
+        qdl::shorten_slice();
+        if let Err(error) = prctl::set_timerslack(1) {
+            tracing::debug!("timer slack stays as it is: {error}");
+        }
+        Pace { spin }
+    }
+
+    /// Returns at `until`, or at once when it has passed.
+    pub(crate) fn wait_until(self, until: Instant) {
+        let Some(ahead) = until.checked_duration_since(Instant::now()) else { return };
+        if ahead > self.spin {
+            sleep_for(ahead - self.spin);
+        }
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Sleeps to an absolute time on the monotonic clock, so that an interruption does not lengthen it.
+fn sleep_for(duration: Duration) {
+    let clock = ClockId::CLOCK_MONOTONIC;
+    let deadline = clock.now().map(|now| now + TimeSpec::nanoseconds(duration.as_nanos() as i64));
+    let Ok(deadline) = deadline else {
+        std::thread::sleep(duration);
+        return;
+    };
+    while clock_nanosleep(clock, ClockNanosleepFlags::TIMER_ABSTIME, &deadline) == Err(nix::errno::Errno::EINTR) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(cores: usize, sut_is_here: bool, spin: Spin) -> (usize, bool) {
+        let at = Circumstances { scenario: Scenario::Server, cores, sut_is_here };
+        let pacing = Pacing::decide(None, spin, false, at);
+        (pacing.io_threads, !pacing.spin.is_zero())
+    }
+
+    #[test]
+    fn a_core_is_burnt_only_where_one_can_be_spared() {
+        assert_eq!(decide(1, false, Spin::Auto), (0, false));
+        assert_eq!(decide(2, false, Spin::Auto), (0, true));
+        assert_eq!(decide(2, true, Spin::Auto), (0, false), "the SUT node needs the other one, and more");
+        assert_eq!(decide(8, true, Spin::Auto), (1, true));
+        assert_eq!(decide(1, true, Spin::On), (0, true));
+        assert_eq!(decide(8, false, Spin::Off), (1, false));
+    }
+
+    #[test]
+    fn one_query_at_a_time_needs_no_second_thread() {
+        let at = Circumstances { scenario: Scenario::SingleStream, cores: 8, sut_is_here: false };
+        assert_eq!(
+            Pacing::decide(Some(4), Spin::Auto, false, at),
+            Pacing { io_threads: 0, spin: Duration::ZERO, linger: LINGER }
+        );
+        assert_eq!(Pacing::decide(None, Spin::Auto, true, at).spin, Duration::MAX);
+    }
+}

@@ -1,0 +1,175 @@
+//! What a fabric carries, measured: the command `probe`, and the same before a run with `run --probe`.
+//!
+//! A probe claims the nodes as a run does and travels the very way that samples travel, connections, framing and flow
+//! control included; only the backend is left out. So what it finds is what queries can have, not what a link says.
+//!
+//! - `fabric`: what was found, as JSON and for people;
+//! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it.
+
+mod fabric;
+mod goodput;
+mod load;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
+
+use self::fabric::Direction;
+pub(crate) use self::fabric::{Fabric, Goodput, NodeFabric, gbit_s, rate};
+use self::load::Load;
+pub(crate) use self::load::ProbeError;
+use super::args::{KserveArgs, ProbeArgs, ProbeLimits};
+use super::carries;
+use super::dial::dial;
+use super::exit::{Exit, Failure, OrExit as _, Outcome};
+use super::inbox::Inbox;
+use super::kserve;
+use super::signals::Signals;
+use super::vectors::print;
+use loadgen::conf::rules::Rules;
+
+/// Sizes of the requests whose round trips are measured: a question, a few tokens, a piece of an image, an image.
+const RTT_BYTES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
+
+/// Round trips get this share of a flood's time, for each size.
+const RTT_SHARE: f64 = 0.25;
+
+/// A node that says nothing for this long is lost; the probe has little to wait for.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// `probe`: measures, prints, and says what the fabric would carry.
+pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
+    if kserve::is_on(&args.dial) {
+        return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
+    }
+    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
+    let qdl = dial(&args.dial, &KserveArgs::default())?;
+    let (fabric, outcome) = measure(&qdl, args.dial.transport.name(), args.limits, &signals)?;
+    let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
+    let carries = carries::table(fabric.together.up, fabric.together.down, Rules::newest().round.name);
+    if args.json {
+        let mut json = fabric.json();
+        json["carries"] = carries::json(&carries);
+        json["ended_early"] = outcome.as_ref().err().map(Failure::one_line).into();
+        print(&format!("{json:#}"))?;
+    } else {
+        print(&format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
+    }
+    outcome.map(|()| Exit::Ok)
+}
+
+/// Measures every node alone, then all of them at once. What was measured comes back also when it ends early.
+///
+/// # Errors
+/// The fabric could not be claimed; nothing was measured.
+pub(crate) fn measure(
+    qdl: &Qdl,
+    transport: &'static str,
+    limits: ProbeLimits,
+    signals: &Signals,
+) -> Outcome<(Fabric, Result<(), ProbeError>)> {
+    let mut config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
+    // One more, so that round trips under load have one of their own.
+    config.connections = limits.connections.saturating_add(1);
+    config.response_timeout = RESPONSE_TIMEOUT;
+    let stop = signals.run_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    let inbox = Arc::new(Inbox::new());
+    let run = qdl.probe(&config, Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
+    let names: Vec<String> = qdl.nodes().iter().map(|node| node.name.clone()).collect();
+    let nodes = qdl.nodes().iter().map(|node| NodeFabric {
+        name: node.name.clone(),
+        address: node.address.to_string(),
+        ..NodeFabric::default()
+    });
+    let mut fabric = Fabric { transport, nodes: nodes.collect(), ..Fabric::default() };
+    let steps = Steps::new(qdl.nodes().len());
+    let mut load = Load::new(run, inbox, stop, names);
+    let outcome = all(&mut load, &mut fabric, limits, &steps);
+    fabric.socket_bytes = load.end();
+    Ok((fabric, outcome))
+}
+
+/// What a probe that ended early means for the program, with what became of it in words.
+pub(crate) fn failed(error: ProbeError, what: &'static str) -> Failure {
+    let exit = match error {
+        ProbeError::Node(_) => Exit::Network,
+        ProbeError::Interrupted => Exit::Interrupted,
+    };
+    Failure { exit, error: anyhow::Error::new(error).context(what) }
+}
+
+fn all(load: &mut Load, fabric: &mut Fabric, limits: ProbeLimits, steps: &Steps) -> Result<(), ProbeError> {
+    let mut trips = Vec::new();
+    for number in 0..fabric.nodes.len() {
+        let (index, node) = (NodeIndex(number), &mut fabric.nodes[number]);
+        for bytes in RTT_BYTES {
+            steps.next(&format!("{}: round trips of {bytes} bytes", node.name));
+            node.rtt.push(load.round_trips(index, bytes, limits.duration.mul_f64(RTT_SHARE))?);
+        }
+        let round_trip = Duration::from_nanos(node.rtt[0].percentiles.p50_ns);
+        trips.push((index, round_trip));
+        let name = node.name.clone();
+        flood(load, &mut node.goodput, &mut node.loaded, &[(index, round_trip)], limits, &name, steps)?;
+    }
+    match &fabric.nodes[..] {
+        [only] => fabric.together = only.goodput,
+        _ => flood(load, &mut fabric.together, &mut None, &trips, limits, "all nodes", steps)?,
+    }
+    Ok(())
+}
+
+/// Up, down, both; what is done is kept also when the next fails.
+fn flood(
+    load: &mut Load,
+    goodput: &mut Goodput,
+    loaded: &mut Option<fabric::Percentiles>,
+    nodes: &[(NodeIndex, Duration)],
+    limits: ProbeLimits,
+    who: &str,
+    steps: &Steps,
+) -> Result<(), ProbeError> {
+    let mut one = |direction, way: &str| {
+        steps.next(&format!("{who}: goodput {way}"));
+        load.flood(nodes, direction, limits.duration, limits.max_bytes)
+    };
+    for (direction, way, of) in [(Direction::Up, "up", &mut goodput.up), (Direction::Down, "down", &mut goodput.down)] {
+        let flood = one(direction, way)?;
+        *of = flood.bits_per_s;
+        goodput.is_cut |= flood.is_cut;
+    }
+    let both = one(Direction::Both, "both ways")?;
+    goodput.both = both.bits_per_s.map(|each_way| each_way * 2.0);
+    goodput.is_cut |= both.is_cut;
+    *loaded = both.loaded;
+    Ok(())
+}
+
+/// How far the probe is: a line that is redrawn on a terminal, a log line elsewhere.
+struct Steps(ProgressBar);
+
+impl Steps {
+    fn new(nodes: usize) -> Steps {
+        let floods = if nodes > 1 { 3 } else { 0 };
+        let bar = ProgressBar::new((nodes * (RTT_BYTES.len() + 3) + floods) as u64);
+        let style = ProgressStyle::with_template("probe [{elapsed_precise}] {pos}/{len} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Steps(bar)
+    }
+
+    fn next(&self, what: &str) {
+        self.0.inc(1);
+        self.0.set_message(what.to_owned());
+        if self.0.is_hidden() {
+            tracing::info!("probe: {what}");
+        }
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
