@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::asked::{CodecArgs, Compression, ConfFiles, FindPeakArgs, TestArgs};
-pub(crate) use self::commands::{AccuracyArgs, ConfArgs, ProbeArgs, ProbeLimits, ReplayArgs, TraceArgs};
-pub(crate) use self::dial::{DialArgs, KserveArgs, SecurityArgs, Transport};
+pub(crate) use self::nodes::{DialArgs, KserveArgs, SecurityArgs, Transport};
+pub(crate) use self::others::{AccuracyArgs, ConfArgs, ProbeArgs, ProbeLimits, ReplayArgs, TraceArgs};
 pub(crate) use self::parse::with_dashes;
 use self::parse::{duration, few, scenario};
-use super::division::Division;
-use super::pace::Spin;
-use super::{exit, help};
+pub(crate) use self::test::{CodecArgs, Compression, ConfFiles, FindPeakArgs, TestArgs};
+use crate::exit;
+use crate::verdict::division::Division;
+use crate::world::pace::Spin;
 use loadgen::settings::Scenario;
 
-mod asked;
-mod commands;
-mod dial;
+mod help;
+mod nodes;
+mod others;
 mod parse;
+mod test;
 
 /// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.
 #[derive(Parser, Debug)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::asked::TestArgs;
-use super::dial::DialArgs;
+use super::nodes::DialArgs;
 use super::parse::{few, scenario, some_duration};
+use super::test::TestArgs;
 use loadgen::settings::{Assignment, Scenario};
 
 #[derive(Args, Debug)]

@@ -11,8 +11,8 @@ use lon_qsl::files::OpenOptions;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::args::AccuracyArgs;
-use super::exit::{Exit, OrExit as _, Outcome};
+use crate::cli::AccuracyArgs;
+use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::settings::Mode;
 
 /// One line of `mlperf_log_accuracy.json`; keys that are not needed here are not read.

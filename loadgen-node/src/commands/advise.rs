@@ -9,9 +9,9 @@ use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
-use super::exit::{Exit, OrExit as _, Outcome};
-use super::probe::rate;
-use super::vectors::print;
+use super::io::print;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::probe::rate;
 
 /// What is tried, as it would be typed.
 const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1", "delta-zstd:1"];

@@ -7,11 +7,11 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::args::{ConfArgs, TestArgs};
-use super::conf_view::{self, View};
-use super::exit::{Exit, OrExit as _, Outcome};
-use super::setup::{self, Sources};
-use super::vectors::{print, read, shown};
+use super::io::{print, read, shown};
+use crate::cli::{ConfArgs, TestArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::conf::{self as document, View};
+use crate::test_run::setup::{self, Sources};
 use loadgen::conf::predict::{self, SampleSize};
 use loadgen::conf::rules::Rules;
 use loadgen::conf::vector::config_json;
@@ -37,7 +37,7 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
         return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
     };
     let view = View::new(args, name, scenario)?;
-    let text = if args.json { format!("{:#}", conf_view::json(&view)) } else { conf_view::text(&view) };
+    let text = if args.json { format!("{:#}", document::json(&view)) } else { document::text(&view) };
     print(&text.trim_end())?;
     match view.plan {
         Ok(_) => Ok(Exit::Ok),

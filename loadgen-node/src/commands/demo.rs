@@ -14,13 +14,12 @@ use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
 use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
-use super::args::{
-    CodecArgs, DemoArgs, DialArgs, FindPeakArgs, KserveArgs, RunArgs, SecurityArgs, TestArgs, Transport,
-};
-use super::division::Division;
-use super::exit::{Exit, OrExit as _, Outcome};
-use super::pace::Spin;
-use super::{run, setup};
+use super::run;
+use crate::cli::{CodecArgs, DemoArgs, DialArgs, FindPeakArgs, KserveArgs, RunArgs, SecurityArgs, TestArgs, Transport};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::test_run::setup;
+use crate::verdict::division::Division;
+use crate::world::pace::Spin;
 use loadgen::settings::{Mode, Scenario};
 
 const NODES: [&str; 2] = ["demo-sut-1", "demo-sut-2"];

@@ -1,23 +1,17 @@
-//! The commands `trace` and `replay`: the engine without a SUT, from and to files.
+//! The command `replay`: recorded results judged again, without a SUT.
 
 use std::fs::File;
-use std::io::{BufReader, Write as _};
+use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
-use super::args::{ReplayArgs, TraceArgs};
-use super::exit::{Exit, OrExit as _, Outcome};
+use super::io::{print, print_text, read, shown};
+use crate::cli::ReplayArgs;
+use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::settings::TestSettings;
 use loadgen::timeline::Timeline;
 use loadgen::vectors;
-
-/// `trace --settings FILE.json`.
-pub(crate) fn trace(args: &TraceArgs) -> Outcome {
-    let text = read(&args.settings)?;
-    let json = vectors::trace_json(&text, args.digest).with_context(|| shown(&args.settings)).or_exit(Exit::Usage)?;
-    print(&json)
-}
 
 /// `replay --report-vector FILE.json` and `replay --timeline FILE`.
 pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
@@ -55,26 +49,5 @@ fn settings_from(text: &str) -> Result<TestSettings, serde_json::Error> {
     match value.get_mut("settings") {
         Some(inner) => serde_json::from_value(inner.take()),
         None => serde_json::from_value(value),
-    }
-}
-
-pub(crate) fn read(path: &Path) -> Outcome<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
-}
-
-pub(crate) fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-pub(crate) fn print(json: &impl std::fmt::Display) -> Outcome {
-    print_text(&format!("{json}\n"))
-}
-
-fn print_text(text: &str) -> Outcome {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough (`| head`).
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
-        Err(error) => Err(anyhow!(error)).or_exit(Exit::Bug),
-        Ok(()) => Ok(Exit::Ok),
     }
 }

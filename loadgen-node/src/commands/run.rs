@@ -10,23 +10,30 @@ use lon_qsl::accuracy::{Rows, Score, ScoreError};
 use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
 
-use super::args::{Compression, ProbeLimits, RunArgs};
-use super::dial::dial;
-use super::exit::{Exit, OrExit as _, Outcome};
-use super::finished::Finished;
-use super::folder::{FolderError, RunFolder};
-use super::inbox::Inbox;
-use super::logs::{AccuracyLog, Logs};
-use super::net_world::NetWorld;
-use super::network::traffic::Sampler;
-use super::network::{Gathered, NetworkFacts, nics};
-use super::pace::{Circumstances, Pacing};
-use super::probe::Fabric;
-use super::progress::{self, Counts, Progress};
-use super::saturation::Watch;
-use super::setup::{self, Setup};
-use super::signals::Signals;
-use super::{advice, division, kserve, network, peak, probe, result, screen, system_desc};
+use super::advise;
+use crate::cli::{Compression, ProbeLimits, RunArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::network::traffic::Sampler;
+use crate::network::{Gathered, NetworkFacts, nics};
+use crate::outputs::documents::{network_report, result_summary, system_desc};
+use crate::outputs::folder::{FolderError, RunFolder};
+use crate::outputs::logs::{AccuracyLog, Logs};
+use crate::outputs::progress::{self, Progress};
+use crate::outputs::screen;
+use crate::probe;
+use crate::probe::Fabric;
+use crate::test_run::finished::Finished;
+use crate::test_run::peak;
+use crate::test_run::setup::{self, Setup};
+use crate::verdict::saturation::Watch;
+use crate::verdict::{division, reasons};
+use crate::world::counts::Counts;
+use crate::world::dial::dial;
+use crate::world::inbox::Inbox;
+use crate::world::kserve;
+use crate::world::net_world::NetWorld;
+use crate::world::pace::{Circumstances, Pacing};
+use crate::world::signals::Signals;
 use loadgen::plan::Plan;
 use loadgen::run::RunOptions;
 use loadgen::settings::Scenario;
@@ -37,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let find_peak = peak::options(&args.find_peak, &setup.plan)?;
     let options = RunOptions { keep_issue_times: args.trace_log, find_peak, ..RunOptions::default() };
     let Compression::Codec(_) = args.codecs.compression else {
-        return advice::advise(setup.benchmark, &setup.dataset, setup.rules.round.name);
+        return advise::advise(setup.benchmark, &setup.dataset, setup.rules.round.name);
     };
     let verified = setup.dataset.verify(&progress::steps("verifying files")).or_exit(Exit::Usage)?;
     tracing::debug!("{verified} files are as their list of sums says");
@@ -79,8 +86,8 @@ fn fit(args: &RunArgs, setup: &mut Setup, nodes: &[NodeDescription]) -> Outcome<
 
 /// Writes what can only be written when all is over. The verdict comes first: if the disk fills up, that is there.
 fn write(finished: &Finished<'_>, folder: &RunFolder) -> Result<(), FolderError> {
-    folder.write("result_summary.json", format!("{:#}\n", result::json(finished)).as_bytes())?;
-    folder.write("network_report.json", format!("{:#}\n", network::report::json(finished)).as_bytes())?;
+    folder.write("result_summary.json", format!("{:#}\n", result_summary::json(finished)).as_bytes())?;
+    folder.write("network_report.json", format!("{:#}\n", network_report::json(finished)).as_bytes())?;
     folder.write("system_desc.json", format!("{:#}\n", system_desc::json(finished)).as_bytes())?;
     Logs::new(finished).write(folder)?;
     peak::write(folder, &finished.plan, &finished.outcome)
@@ -171,7 +178,7 @@ fn drive<'a>(
         baseline,
         started,
     };
-    result::add_reasons(&mut finished);
+    reasons::add_reasons(&mut finished);
     Ok((finished, written, folder))
 }
 
@@ -200,7 +207,7 @@ fn run_config(args: &RunArgs, codec: Codec, pacing: Pacing) -> RunConfig {
 
 /// What answers are, when all nodes say the same.
 fn rows(nodes: &[NodeDescription]) -> Option<Rows> {
-    super::accuracy::agreed(nodes.iter().map(|node| Rows::of(&node.outputs)))
+    crate::commands::accuracy::agreed(nodes.iter().map(|node| Rows::of(&node.outputs)))
 }
 
 /// Scores the accuracy phases, if there were any and the benchmark can be scored.

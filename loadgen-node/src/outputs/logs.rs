@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::finished::Finished;
-use super::folder::{FolderError, RunFolder, Spool};
-use super::progress::Counts;
+use crate::outputs::folder::{FolderError, RunFolder, Spool};
+use crate::test_run::finished::Finished;
+use crate::world::counts::Counts;
 use loadgen::find_peak::Trial;
 use loadgen::plan::{PhasePlan, Plan};
 use loadgen::report::detail::DetailContext;

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::bandwidth::PerDirection;
-use super::report::ratio;
-use crate::finished::Finished;
-use crate::kserve;
+use super::documents::network_report::ratio;
+use crate::network::bandwidth::PerDirection;
 use crate::probe::rate;
+use crate::test_run::finished::Finished;
+use crate::world::kserve;
 use loadgen::run::End;
 
 /// Title and text of each line.

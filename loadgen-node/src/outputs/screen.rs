@@ -5,9 +5,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use super::finished::Finished;
-use super::network::lines;
-use super::{result, tokens};
+use super::documents::result_summary as result;
+use super::network_lines as lines;
+use super::tokens;
+use crate::test_run::finished::Finished;
 use loadgen::run::End;
 use loadgen::settings::Scenario;
 
@@ -59,7 +60,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent)")));
     }
     if let (Some(Ok(score)), Some(target)) = (&finished.accuracy, finished.benchmark.accuracy) {
-        lines.push(("Accuracy", super::accuracy::line(*score, target)));
+        lines.push(("Accuracy", crate::commands::accuracy::line(*score, target)));
     }
     if let Some(note) = result::not_scored(finished) {
         lines.push(("Accuracy", note));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::latency;
+use crate::outputs::documents::latency;
 use loadgen::plan::Effective;
 use loadgen::settings::Scenario;
 use loadgen::summary::{LatencyStats, Summary, TokenSummary};

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 
-use super::args::FindPeakArgs;
-use super::exit::{Exit, OrExit as _, Outcome};
-use super::folder::{FolderError, RunFolder};
+use crate::cli::FindPeakArgs;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::folder::{FolderError, RunFolder};
 use loadgen::find_peak::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
 use loadgen::plan::Plan;
 use loadgen::run::RunOutcome;

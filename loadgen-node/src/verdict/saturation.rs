@@ -6,7 +6,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use serde_json::{Value, json};
 
-use super::pace::Pacing;
+use crate::world::pace::Pacing;
 use loadgen::run::RunOutcome;
 
 /// Processor time used so far.

@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use qdl::{Config, Qdl};
 
-use super::args::{DialArgs, KserveArgs};
-use super::exit::{Exit, OrExit as _, Outcome};
 use super::{kserve, security};
+use crate::cli::{DialArgs, KserveArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
 
 /// Reaches every node. What is wrong with the flags is found before anything is sent.
 pub(crate) fn dial(args: &DialArgs, kserve: &KserveArgs) -> Outcome<Qdl> {

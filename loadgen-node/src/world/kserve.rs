@@ -5,8 +5,8 @@ use anyhow::{anyhow, bail};
 use lon_qsl::dataset::Dataset;
 use qdl::{KserveConfig, NodeAddress, NodeDescription};
 
-use super::args::{DialArgs, KserveArgs, RunArgs, Transport};
-use super::targets;
+use crate::cli::{DialArgs, KserveArgs, RunArgs, Transport};
+use crate::world::targets;
 use loadgen::plan::Plan;
 
 /// Whether the nodes are such servers.
@@ -36,7 +36,7 @@ pub(crate) fn check(args: &RunArgs, plan: &Plan) -> anyhow::Result<()> {
         return Ok(());
     }
     let codecs = &args.codecs;
-    let has_codec = codecs.compression != super::args::Compression::default();
+    let has_codec = codecs.compression != crate::cli::Compression::default();
     if has_codec || !codecs.response_compression.is_none() {
         let flag = if has_codec { "--compression" } else { "--response-compression" };
         bail!("{flag}: KServe's protocol knows no codec, so that samples and answers go as they are (none)");
@@ -92,7 +92,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::cli::{Cli, Command};
 
     fn run_args(more: &[&str]) -> RunArgs {
         let typed = ["loadgen-node", "run", "--benchmark", "digits", "--scenario", "Offline"];

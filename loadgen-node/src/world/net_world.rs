@@ -1,7 +1,7 @@
 //! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
 //!
 //! Two drivers behind one face. *Split*: this thread issues and waits precisely, the QDL's threads do the network's
-//! work. *Inline*: this thread does it all while it waits, so that a query needs no hand-over. [`super::pace`] decides.
+//! work. *Inline*: this thread does it all while it waits, so that a query needs no hand-over. [`crate::world::pace`] decides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -12,10 +12,10 @@ use indicatif::DecimalBytes;
 use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
 use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
 
-use super::inbox::{Inbox, REPLIES};
-use super::pace::{Pace, Pacing};
-use super::progress::{self, Counts};
-use super::tally::Tally;
+use super::counts::{self, Counts};
+use crate::world::inbox::{Inbox, REPLIES};
+use crate::world::pace::{Pace, Pacing};
+use crate::world::tally::Tally;
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
 
 /// How often a wait without end looks whether the user wants to stop.
@@ -153,7 +153,7 @@ fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(
     let ended = dataset.load_with(set.iter().map(|index| index.0 as usize), &told);
     counts.loading.store(0, Relaxed);
     let Loaded { samples, encoded_bytes, .. } = dataset.loaded();
-    let ram = DecimalBytes(progress::resident_bytes());
+    let ram = DecimalBytes(counts::resident_bytes());
     tracing::info!(
         "{samples} samples loaded in {:.1?}: {}, the process has {ram} of RAM",
         begun.elapsed(),

@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail};
 use lon_net::tls::{ClientTls, TlsFiles};
 use qdl::NodeAddress;
 
-use super::args::{SecurityArgs, Transport};
+use crate::cli::{SecurityArgs, Transport};
 
 /// What to reach these nodes with; none is plain text, or an unverified certificate over QUIC.
 pub(crate) fn tls(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
-use super::exit::Exit;
+use crate::exit::Exit;
 
 /// Signals that come together are one wish: `timeout` sends one to its child and one to the child's group, and terminals
 /// and shells do likewise. One that comes later than this after the first insists.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::setup::Wanted;
+use crate::test_run::setup::Wanted;
 use loadgen::conf::predict::Prediction;
 use loadgen::conf::query_count::{QueryCount, USUAL, percent};
 use loadgen::plan::{Effective, Plan, PlanError};

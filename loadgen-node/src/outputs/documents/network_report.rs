@@ -7,10 +7,10 @@
 use qdl::{NodeReport, SutCounts, Transport};
 use serde_json::{Value, json};
 
-use super::nics::NicUse;
-use super::traffic::{self, Bytes};
-use crate::finished::Finished;
-use crate::kserve;
+use crate::network::nics::NicUse;
+use crate::network::traffic::{self, Bytes};
+use crate::test_run::finished::Finished;
+use crate::world::kserve;
 
 /// The whole file.
 pub(crate) fn json(finished: &Finished<'_>) -> Value {

@@ -11,12 +11,10 @@ use std::collections::BTreeSet;
 use qdl::{Host, Interface, NodeDescription};
 use serde_json::{Map, Value, json};
 
-use super::finished::Finished;
-use super::network::nics::NicUse;
+use crate::network::nics::NicUse;
+use crate::test_run::finished::Finished;
 
-pub(crate) mod stated;
-
-use stated::NETWORK_KEYS;
+use crate::test_run::stated::NETWORK_KEYS;
 
 /// The whole file.
 pub(crate) fn json(finished: &Finished<'_>) -> Value {
@@ -147,7 +145,7 @@ impl<'a> Facts<'a> {
 
 fn host_json(host: &Host) -> Value {
     let Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics } = host;
-    let nics: Vec<Value> = nics.iter().map(super::network::nics::interface_json).collect();
+    let nics: Vec<Value> = nics.iter().map(crate::network::nics::interface_json).collect();
     json!({
         "hostname": hostname, "machine_id": machine_id, "boot_id": boot_id, "os": os, "kernel": kernel, "cpu": cpu,
         "cores": cores, "memory_bytes": memory_bytes, "nics": nics,
