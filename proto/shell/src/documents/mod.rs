@@ -7,7 +7,5 @@
 mod bench;
 mod host;
 
-pub use bench::{
-    BENCH_SCHEMA, BenchBackend, BenchLatency, BenchOptions, BenchReport, BenchSamples, BenchThroughput,
-};
+pub use bench::{BENCH_SCHEMA, BenchBackend, BenchLatency, BenchOptions, BenchReport, BenchSamples, BenchThroughput};
 pub use host::{HostDocument, InterfaceDocument};
