@@ -15,7 +15,10 @@ use crate::cli::{Compression, ProbeLimits, RunArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::traffic::Sampler;
 use crate::network::{Gathered, NetworkFacts, nics};
-use crate::outputs::documents::{network_report, result_summary, system_desc};
+use crate::outputs::documents;
+use crate::outputs::documents::network_report::{self, NetworkReport};
+use crate::outputs::documents::result_summary::{self, ResultSummary};
+use crate::outputs::documents::system_desc::{self, SystemDesc};
 use crate::outputs::folder::{FolderError, RunFolder};
 use crate::outputs::logs::{AccuracyLog, Logs};
 use crate::outputs::progress::{self, Progress};
@@ -86,9 +89,9 @@ fn fit(args: &RunArgs, setup: &mut Setup, nodes: &[NodeDescription]) -> Outcome<
 
 /// Writes what can only be written when all is over. The verdict comes first: if the disk fills up, that is there.
 fn write(finished: &Finished<'_>, folder: &RunFolder) -> Result<(), FolderError> {
-    folder.write("result_summary.json", format!("{:#}\n", result_summary::json(finished)).as_bytes())?;
-    folder.write("network_report.json", format!("{:#}\n", network_report::json(finished)).as_bytes())?;
-    folder.write("system_desc.json", format!("{:#}\n", system_desc::json(finished)).as_bytes())?;
+    documents::write(folder, result_summary::FILE, &ResultSummary::from(finished))?;
+    documents::write(folder, network_report::FILE, &NetworkReport::from(finished))?;
+    documents::write(folder, system_desc::FILE, &SystemDesc::from(finished))?;
     Logs::new(finished).write(folder)?;
     peak::write(folder, &finished.plan, &finished.outcome)
 }

@@ -1,10 +1,7 @@
-//! Token runs on the screen and in `result_summary.json`: first tokens, time per token, tokens per second. Pure.
+//! Token runs on the screen: first tokens, time per token, tokens per second.
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
-use crate::outputs::documents::latency;
 use loadgen::plan::Effective;
 use loadgen::settings::Scenario;
 use loadgen::summary::{LatencyStats, Summary, TokenSummary};
@@ -41,18 +38,9 @@ fn against(stats: &LatencyStats, percentile: f64, limit_ns: Option<u64>, definit
     Some(format!("p{percentile} {value}{limit} ({definition}; p50 {p50}, p90 {p90}, p99 {p99}, max {max})"))
 }
 
-/// Adds the keys of a token run.
-pub(crate) fn add_json(summary: &Summary, to: &mut Map<String, Value>) {
-    let Some(tokens) = &summary.tokens else { return };
-    let spread = |stats: &LatencyStats| if stats.count == 0 { Value::Null } else { latency::json(stats) };
-    to.insert("ttft_ns".to_owned(), spread(&tokens.first_token));
-    to.insert("tpot_ns".to_owned(), spread(&tokens.per_token));
-    to.insert("tokens_per_s".to_owned(), json!(rate(summary, tokens)));
-}
-
 /// The rate that the official summary calls the result where it has one; elsewhere over the time until the last query
 /// was answered, which is as good there.
-fn rate(summary: &Summary, tokens: &TokenSummary) -> Option<f64> {
+pub(crate) fn rate(summary: &Summary, tokens: &TokenSummary) -> Option<f64> {
     let rate = match summary.scenario {
         Scenario::Offline => tokens.tokens_per_s,
         _ => tokens.completed_tokens_per_s,

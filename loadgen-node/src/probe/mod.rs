@@ -3,7 +3,7 @@
 //! A probe claims the nodes as a run does and travels the very way that samples travel, connections, framing and flow
 //! control included; only the backend is left out. So what it finds is what queries can have, not what a link says.
 //!
-//! - `fabric`: what was found, as JSON and for people;
+//! - `fabric`: what was found;
 //! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it.
 
 pub(crate) mod carries;
@@ -19,7 +19,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
 
 use self::fabric::Direction;
-pub(crate) use self::fabric::{Fabric, Goodput, NodeFabric, gbit_s, rate};
+pub(crate) use self::fabric::{CUT, Fabric, Goodput, NodeFabric, gbit_s, rate};
+#[cfg(test)]
+pub(crate) use self::fabric::{Percentiles as FabricPercentiles, Rtt};
 use self::load::Load;
 pub(crate) use self::load::ProbeError;
 use crate::cli::ProbeLimits;
