@@ -5,8 +5,6 @@
 use std::iter::Sum;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::slots::Stranger;
-
 /// Counters of one lane; [`NodeCounts`] says what each is. They are written by whoever holds the lane's state, one at a
 /// time, and read by anybody: a write is a load and a store, which costs next to nothing, and no locked addition.
 #[derive(Debug, Default)]
@@ -108,15 +106,19 @@ impl LaneCounters {
         add(&self.other_bytes_in, burst.other_bytes);
     }
 
-    /// An answer that leads nowhere; counted once, with its last part.
-    pub(crate) fn stranger(&self, stranger: Stranger, last: bool) {
-        if last {
-            match stranger {
-                Stranger::Duplicate => add(&self.duplicate, 1),
-                Stranger::Late => add(&self.late, 1),
-                Stranger::Unknown => add(&self.foreign, 1),
-            }
-        }
+    /// One more answer to a sample that had been answered.
+    pub(crate) fn duplicate(&self) {
+        add(&self.duplicate, 1);
+    }
+
+    /// One more answer to a sample that had been given up.
+    pub(crate) fn late(&self) {
+        add(&self.late, 1);
+    }
+
+    /// One more answer to an id that was never given out.
+    pub(crate) fn foreign(&self) {
+        add(&self.foreign, 1);
     }
 
     /// A sample is not waited for any longer.

@@ -13,8 +13,7 @@
 
 use std::fmt;
 
-use crate::config::Transport;
-use crate::report::NodeReport;
+use super::report::NodeReport;
 
 /// Difference that sockets may show, whatever they carried,
 const SOCKET_SLACK_BYTES: u64 = 64 << 10;
@@ -96,7 +95,7 @@ impl fmt::Display for Difference {
 
 /// Where the two ends' counters of a run differ by more than they may.
 pub fn reconcile(report: &NodeReport) -> Vec<Difference> {
-    let NodeReport { name, counts, traffic, sut, lost, transport, .. } = report;
+    let NodeReport { name, counts, traffic, sut, lost, counts_resends, .. } = report;
     let Ok(sut) = sut else { return Vec::new() };
     if lost.is_some() || counts.unanswered > 0 {
         return Vec::new();
@@ -125,7 +124,7 @@ pub fn reconcile(report: &NodeReport) -> Vec<Difference> {
         (Direction::Egress, traffic.socket_bytes_in, sut.socket_bytes_out, sut.retransmits),
     ];
     for (direction, loadgen_bytes, sut_bytes, resent) in sockets {
-        let resent = if *transport == Transport::Quic { resent.unwrap_or(0) } else { 0 };
+        let resent = if *counts_resends { resent.unwrap_or(0) } else { 0 };
         if loadgen_bytes.abs_diff(sut_bytes) > socket_slack(loadgen_bytes.max(sut_bytes), resent) {
             found.push(difference(Layer::Socket, direction, loadgen_bytes, sut_bytes));
         }
@@ -141,9 +140,10 @@ fn socket_slack(bytes: u64, resent: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::NodeCounts;
-    use crate::report::SutCounts;
-    use crate::traffic::NodeTraffic;
+    use crate::account::counters::NodeCounts;
+    use crate::account::report::SutCounts;
+    use crate::account::traffic::NodeTraffic;
+    use crate::peer_kind::PeerKind;
     use crate::types::NodeFailure;
 
     fn report() -> NodeReport {
@@ -170,8 +170,8 @@ mod tests {
             socket_bytes_out: 10_000_000,
             retransmits: Some(0),
         };
-        let (name, transport) = ("N1".to_owned(), Transport::Grpc);
-        NodeReport { name, counts, traffic, sut: Ok(sut), lost: None, transport, local: None }
+        let (name, peer_kind) = ("N1".to_owned(), PeerKind::SUT_NODE);
+        NodeReport { name, counts, traffic, sut: Ok(sut), lost: None, peer_kind, counts_resends: false, local: None }
     }
 
     fn found(change: impl FnOnce(&mut NodeReport, &mut SutCounts)) -> Vec<(Layer, Direction)> {
@@ -219,15 +219,15 @@ mod tests {
 
     #[test]
     fn quic_may_differ_by_what_was_lost_and_tcp_may_not() {
-        let lossy = |transport| {
+        let lossy = |counts_resends| {
             found(|report, sut| {
-                report.transport = transport;
+                report.counts_resends = counts_resends;
                 report.traffic.retransmits = Some(1_000);
                 sut.socket_bytes_in -= 1_500_000;
             })
         };
-        assert_eq!(lossy(Transport::Quic), []);
-        assert_eq!(lossy(Transport::Tcp), [(Layer::Socket, Direction::Ingress)]);
+        assert_eq!(lossy(true), []);
+        assert_eq!(lossy(false), [(Layer::Socket, Direction::Ingress)]);
     }
 
     #[test]

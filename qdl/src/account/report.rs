@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use lon_net::nic::Interface;
 use lon_proto::v1::{self, EndRunResponse};
 
-use crate::config::Transport;
-use crate::counters::NodeCounts;
-use crate::describe::interface;
-use crate::traffic::NodeTraffic;
+use super::counters::NodeCounts;
+use super::traffic::NodeTraffic;
+use crate::peer_kind::PeerKind;
+use crate::text::printable;
 use crate::types::NodeFailure;
 
 /// What became of the run at one node.
@@ -24,8 +24,10 @@ pub struct NodeReport {
     pub sut: Result<SutCounts, String>,
     /// Why it is no longer used.
     pub lost: Option<NodeFailure>,
-    /// What samples and answers travelled over.
-    pub transport: Transport,
+    /// What nodes of its kind can do.
+    pub peer_kind: PeerKind,
+    /// Socket bytes include what was sent again: see [`crate::Carry::counts_resends`].
+    pub counts_resends: bool,
     /// The address that this end of the first connection had: that of the interface that leads to the node.
     pub local: Option<IpAddr>,
 }
@@ -102,6 +104,18 @@ impl From<v1::NicTraffic> for NicTraffic {
     fn from(traffic: v1::NicTraffic) -> NicTraffic {
         let v1::NicTraffic { nic, bytes_in, bytes_out } = traffic;
         NicTraffic { interface: interface(&nic.unwrap_or_default()), bytes_in, bytes_out }
+    }
+}
+
+/// An interface as a node describes it.
+pub(crate) fn interface(nic: &v1::Nic) -> Interface {
+    Interface {
+        name: printable(&nic.name),
+        driver: printable(&nic.driver),
+        speed_mbit_s: Some(nic.speed_mbit_s).filter(|&speed| speed > 0),
+        mtu_bytes: nic.mtu_bytes,
+        link: printable(&nic.link),
+        device: printable(&nic.device),
     }
 }
 

@@ -7,7 +7,7 @@ use lon_net::io::SocketCounters;
 use lon_net::quic::{QuicStatistics, statistics};
 use quinn::Connection;
 
-use crate::counters::NodeCounts;
+use super::counters::NodeCounts;
 
 /// What has crossed the connections to one node until now. In is towards the LoadGen node, out is towards the SUT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) struct Sockets {
     /// Told by TCP's sockets; and by QUIC's connections, once they are done.
     counters: Arc<SocketCounters>,
     /// QUIC's connections, which are asked.
-    links: Mutex<Vec<Connection>>,
+    quic: Mutex<Vec<Connection>>,
     local: OnceLock<IpAddr>,
 }
 
@@ -39,6 +39,11 @@ impl Sockets {
     /// For a socket over TCP to tell.
     pub(crate) fn counters(&self) -> Arc<SocketCounters> {
         Arc::clone(&self.counters)
+    }
+
+    /// Bytes that have crossed the TCP sockets until now, in and out.
+    pub(crate) fn read_and_written(&self) -> (u64, u64) {
+        (self.counters.read(), self.counters.written())
     }
 
     /// The address that this end of the first connection has.
@@ -52,16 +57,16 @@ impl Sockets {
     }
 
     /// A connection over QUIC was made.
-    pub(crate) fn linked(&self, connection: &Connection) {
+    pub(crate) fn quic_opened(&self, connection: &Connection) {
         if let Some(address) = local_towards(connection.remote_address()) {
             self.connected_from(address);
         }
-        self.links().push(connection.clone());
+        self.quic().push(connection.clone());
     }
 
     /// It is closed, and will not carry anything more.
-    pub(crate) fn unlinked(&self, connection: &Connection) {
-        let mut links = self.links();
+    pub(crate) fn quic_closed(&self, connection: &Connection) {
+        let mut links = self.quic();
         if let Some(at) = links.iter().position(|link| link.stable_id() == connection.stable_id()) {
             let QuicStatistics { bytes_read, bytes_written, packets_lost, .. } = statistics(&links.swap_remove(at));
             self.counters.add(bytes_read, bytes_written, packets_lost);
@@ -70,14 +75,14 @@ impl Sockets {
 
     /// Nothing will be carried any more: connections that were not told to be closed are let go of.
     pub(crate) fn close(&self) {
-        let left: Vec<Connection> = self.links().clone();
-        left.iter().for_each(|link| self.unlinked(link));
+        let left: Vec<Connection> = self.quic().clone();
+        left.iter().for_each(|link| self.quic_closed(link));
     }
 
     /// What has crossed them, and the messages in `counts`.
     pub(crate) fn traffic(&self, counts: &NodeCounts) -> NodeTraffic {
         // Held meanwhile: what a connection carried is told by it or by the counters, not twice.
-        let links = self.links();
+        let links = self.quic();
         let mut traffic = NodeTraffic {
             message_bytes_in: counts.message_bytes_in,
             message_bytes_out: counts.message_bytes_out,
@@ -93,8 +98,8 @@ impl Sockets {
         traffic
     }
 
-    fn links(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    fn quic(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.quic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

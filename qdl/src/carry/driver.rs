@@ -1,4 +1,4 @@
-//! The threads, or the one thread, that carry the lanes.
+//! The threads, or the one thread, that carry the lanes of a run.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -11,101 +11,143 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
-use crate::alarm::Alarm;
-use crate::config::Wait;
+use super::alarm::Alarm;
+use super::endpoint::Endpoint;
+use super::kserve::Promise;
+use super::lane_task::{LaneTask, OpenReport};
+use super::linger::Linger;
+use super::transport::Transport;
+use super::watch::{Patience, watch};
+use crate::dispatch::{Dispatcher, Lane};
 use crate::error::ConnectError;
-use crate::lane::Lane;
-use crate::linger::Linger;
-use crate::shared::Shared;
-use crate::stream::{self, Way};
 use crate::types::{NodeFailure, NodeIndex};
-use crate::watch::{Patience, watch};
 
-/// Without a core to burn, no sleep is shorter than this: what falls due meanwhile is sent in one go, which costs a
-/// fraction of waking up for each.
+/// Shortest sleep when no core may be kept busy. What falls due meanwhile is sent in one go, which costs a fraction of
+/// waking up for each.
 const SHORTEST_NAP: Duration = Duration::from_micros(50);
 
-/// What the runtime's own clock may be late by, generously.
+/// Upper bound of how late the runtime's own timers are.
 const COARSE_NAP: Duration = Duration::from_millis(3);
 
 /// How long streams get to end in good order once the run is over.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CLOSING_TIME: Duration = Duration::from_millis(500);
 
-/// A lane with what it takes to connect it.
-pub(crate) struct Wire {
-    pub(crate) lane: Arc<Lane>,
-    pub(crate) way: Way,
-    /// Lanes of one connection stay on one thread.
-    pub(crate) connection: usize,
-    pub(crate) run_id: Bytes,
-    /// How long opening the stream may take.
-    pub(crate) timeout: Duration,
+/// Which thread does the network's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// Threads of the QDL; the caller's thread only hands samples over.
+    Threads(NonZeroUsize),
+    /// The caller's thread, while it waits in [`crate::Run::pump`]: nothing is handed over between threads.
+    Inline,
 }
 
-/// What a lane reports once it is open, or could not be opened.
+/// How [`crate::Run::pump`] waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// When to return at the latest; `None`: when something is delivered, or after about a tenth of a second.
+    pub until: Option<Instant>,
+    /// Whether a delivery ends the wait.
+    pub on_delivery: bool,
+    /// The last stretch of the wait, which is spent asking the network again and again instead of sleeping: on time to
+    /// the microsecond, at the cost of a core. [`Duration::MAX`]: all of it. Zero: none, and sleeps are not too short.
+    pub spin: Duration,
+    /// How long the network is asked again and again before a sleep that a delivery ends, as long as no other program
+    /// wants the core. Waking up from a sleep often takes longer than the answer does.
+    pub linger: Duration,
+}
+
+/// Lanes that share one connection to a node, and how they are carried.
+pub(crate) struct Connection {
+    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) transport: Transport,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) run_id: Bytes,
+    /// How long opening each stream may take.
+    pub(crate) timeout: Duration,
+    /// What the node's answers must look like, where it has said so.
+    pub(crate) promise: Arc<Promise>,
+}
+
+/// A lane's node, and where the lane reports that its stream is open or could not be opened.
 pub(crate) type Opened = (NodeIndex, oneshot::Receiver<Result<(), NodeFailure>>);
 
-/// Who does the network's work.
-pub(crate) enum Carrier {
+/// The network's side of one run: every lane with a thread that carries it.
+pub(crate) enum IoDriver {
     Threads(Vec<IoThread>),
     Inline { runtime: Runtime, tasks: JoinSet<()>, alarm: Alarm, linger: Linger },
 }
 
-/// One thread with a current-thread runtime and some of the lanes.
+/// One thread with a single-threaded runtime and some of the lanes.
 pub(crate) struct IoThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Carrier {
-    /// Spreads the lanes over `count` threads of their own.
-    pub(crate) fn threads(
-        count: NonZeroUsize,
-        shared: &Arc<Shared>,
-        wires: Vec<Wire>,
+impl IoDriver {
+    /// Begins to open every connection, on the threads that `driver` says.
+    ///
+    /// # Errors
+    /// The operating system refuses a thread, a runtime or a timer.
+    pub(crate) fn start(
+        driver: Driver,
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
         patience: Patience,
-    ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
-        let count = count.get().min(wires.last().map_or(1, |last| last.connection + 1));
-        let mut shares: Vec<Vec<Wire>> = (0..count).map(|_| Vec::new()).collect();
-        for wire in wires {
-            shares[wire.connection % count].push(wire);
+    ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
+        match driver {
+            Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, patience),
+            Driver::Inline => IoDriver::inline(dispatcher, connections, patience),
+        }
+    }
+
+    /// Spreads the connections over `count` threads. The lanes of one connection stay on one thread.
+    fn threads(
+        count: NonZeroUsize,
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
+        patience: Patience,
+    ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
+        let count = count.get().min(connections.len().max(1));
+        let mut shares: Vec<Vec<Connection>> = (0..count).map(|_| Vec::new()).collect();
+        for (number, connection) in connections.into_iter().enumerate() {
+            shares[number % count].push(connection);
         }
         let mut opened = Vec::new();
         let mut threads = Vec::new();
         for (number, share) in shares.into_iter().enumerate() {
-            threads.push(IoThread::start(number, shared, share, patience, &mut opened)?);
+            threads.push(IoThread::start(number, dispatcher, share, patience, &mut opened)?);
         }
-        Ok((Carrier::Threads(threads), opened))
+        Ok((IoDriver::Threads(threads), opened))
     }
 
-    /// Leaves the lanes to whoever calls [`Carrier::pump`].
-    pub(crate) fn inline(
-        shared: &Arc<Shared>,
-        wires: Vec<Wire>,
+    /// Leaves the connections to the thread that calls [`IoDriver::pump`].
+    fn inline(
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
         patience: Patience,
-    ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
+    ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         let runtime = build_runtime()?;
         let mut opened = Vec::new();
         let mut tasks = JoinSet::new();
         let alarm = {
             let _inside = runtime.enter();
-            spawn_lanes(&mut tasks, shared, wires, patience, &mut opened);
+            spawn_lanes(&mut tasks, dispatcher, connections, patience, &mut opened)?;
             Alarm::new()
         };
         let os = |error: std::io::Error| ConnectError::Os { what: "cannot make a timer", reason: error.to_string() };
-        Ok((Carrier::Inline { runtime, tasks, alarm: alarm.map_err(os)?, linger: Linger::default() }, opened))
+        Ok((IoDriver::Inline { runtime, tasks, alarm: alarm.map_err(os)?, linger: Linger::default() }, opened))
     }
 
-    /// Waits until every lane is open or has failed; which node each belongs to, and how it went.
+    /// Waits until every lane is open or has failed; the node and the outcome of each.
     pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<(NodeIndex, Result<(), NodeFailure>)> {
         let outcome = |received: Result<_, oneshot::error::RecvError>| {
             received.unwrap_or_else(|_| Err(NodeFailure::Connection("its task ended".to_owned())))
         };
         match self {
-            Carrier::Threads(_) => {
+            IoDriver::Threads(_) => {
                 opened.into_iter().map(|(node, receiver)| (node, outcome(receiver.blocking_recv()))).collect()
             }
-            Carrier::Inline { runtime, .. } => runtime.block_on(async move {
+            IoDriver::Inline { runtime, .. } => runtime.block_on(async move {
                 let mut outcomes = Vec::with_capacity(opened.len());
                 for (node, receiver) in opened {
                     outcomes.push((node, outcome(receiver.await)));
@@ -116,11 +158,11 @@ impl Carrier {
     }
 
     /// Does the network's work on this thread while it waits. Does nothing when threads do the work.
-    pub(crate) fn pump(&self, shared: &Shared, delivered: &Notify, wait: &Wait) {
-        let Carrier::Inline { runtime, alarm, linger, .. } = self else { return };
+    pub(crate) fn pump(&self, dispatcher: &Dispatcher, delivered: &Notify, wait: &Wait) {
+        let IoDriver::Inline { runtime, alarm, linger, .. } = self else { return };
         runtime.block_on(async {
             // In here a wake-up is a push to a queue; from outside it would be a system call.
-            shared.wake_filled();
+            dispatcher.wake_filled();
             let arrived = || wait.on_delivery && delivered.notified().now_or_never().is_some();
             if wait.on_delivery && linger.until(wait.linger, arrived).await {
                 return;
@@ -144,11 +186,11 @@ impl Carrier {
         });
     }
 
-    /// Gives the streams a moment to end, reading what still comes, then lets go of them.
+    /// Gives the streams a moment to end, while what still comes is read, then drops them.
     pub(crate) fn finish(self) {
         match self {
-            Carrier::Inline { runtime, mut tasks, .. } => runtime.block_on(farewell(&mut tasks)),
-            Carrier::Threads(mut threads) => {
+            IoDriver::Inline { runtime, mut tasks, .. } => runtime.block_on(close(&mut tasks)),
+            IoDriver::Threads(mut threads) => {
                 // All are told before the first is waited for.
                 threads.iter_mut().for_each(|thread| drop(thread.stop.take()));
             }
@@ -159,8 +201,8 @@ impl Carrier {
 impl IoThread {
     fn start(
         number: usize,
-        shared: &Arc<Shared>,
-        wires: Vec<Wire>,
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
         patience: Patience,
         opened: &mut Vec<Opened>,
     ) -> Result<IoThread, ConnectError> {
@@ -169,14 +211,14 @@ impl IoThread {
         let mut tasks = JoinSet::new();
         {
             let _inside = runtime.enter();
-            spawn_lanes(&mut tasks, shared, wires, patience, opened);
+            spawn_lanes(&mut tasks, dispatcher, connections, patience, opened)?;
         }
         let body = move || {
             shorten_slice();
             runtime.block_on(async {
-                // The sender's drop is as good as its word.
+                // Ends with an error when the sender is dropped, which is how it is told.
                 let _ = stopped.await;
-                farewell(&mut tasks).await;
+                close(&mut tasks).await;
             });
         };
         let thread = std::thread::Builder::new().name(format!("qdl-io-{number}")).spawn(body);
@@ -194,14 +236,15 @@ impl Drop for IoThread {
     }
 }
 
-/// Gets the calling thread to its turn sooner on a busy machine, where the system can do that. For threads that issue.
+/// Asks the system for a shorter time slice for the calling thread, so that it gets its turn sooner on a busy machine. For
+/// threads that issue samples. Does nothing where the system has no such call.
 pub fn shorten_slice() {
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!("the time slice stays as it is: {error}");
     }
 }
 
-/// Sleeps through most of what is ahead.
+/// Sleeps through most of what is ahead; the caller spends the rest as `wait` says.
 async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: &Alarm) {
     let Some(ahead) = ahead else { return std::future::pending().await };
     if wait.on_delivery {
@@ -216,26 +259,34 @@ async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: &Alarm) {
     }
 }
 
-/// Spawns, on the runtime that is entered, what carries these lanes and what watches over them.
+/// Spawns, on the runtime that is entered, what carries these connections' lanes and what watches over them.
 fn spawn_lanes(
     tasks: &mut JoinSet<()>,
-    shared: &Arc<Shared>,
-    wires: Vec<Wire>,
+    dispatcher: &Arc<Dispatcher>,
+    connections: Vec<Connection>,
     patience: Patience,
     opened: &mut Vec<Opened>,
-) {
-    let lanes = wires.iter().map(|wire| Arc::clone(&wire.lane)).collect();
-    for wire in wires {
-        let (sender, receiver) = oneshot::channel();
-        opened.push((wire.lane.node, receiver));
-        tasks.spawn(stream::carry(Arc::clone(shared), wire, sender));
+) -> Result<(), ConnectError> {
+    let mut watched = Vec::new();
+    for connection in connections {
+        let Connection { lanes, transport, endpoint, run_id, timeout, promise } = connection;
+        watched.extend(lanes.iter().map(Arc::clone));
+        let task = |lane: Arc<Lane>| {
+            let (sender, receiver) = oneshot::channel();
+            opened.push((lane.node, receiver));
+            let (dispatcher, run_id, promise) = (Arc::clone(dispatcher), run_id.clone(), Arc::clone(&promise));
+            LaneTask { dispatcher, lane, run_id, timeout, promise, opened: OpenReport(sender) }
+        };
+        transport.carry(endpoint, lanes.into_iter().map(task).collect(), tasks)?;
     }
-    tokio::spawn(watch(Arc::clone(shared), lanes, patience));
+    tokio::spawn(watch(Arc::clone(dispatcher), watched, patience));
+    Ok(())
 }
 
-async fn farewell(tasks: &mut JoinSet<()>) {
+/// Waits until the streams have ended, not longer than they may take.
+async fn close(tasks: &mut JoinSet<()>) {
     let all = async { while tasks.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(FAREWELL, all).await;
+    let _ = tokio::time::timeout(CLOSING_TIME, all).await;
 }
 
 fn build_runtime() -> Result<Runtime, ConnectError> {

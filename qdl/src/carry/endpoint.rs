@@ -1,4 +1,4 @@
-//! The TCP port of one node, and how it is spoken to: in plain text or TLS, by HTTP/2 or without.
+//! Where a node is and how it is connected to: its address, TLS, and counters of what crosses the sockets.
 
 use std::io;
 use std::sync::Arc;
@@ -12,22 +12,38 @@ use lon_net::tls::{ClientTls, Protocol};
 use lon_proto::limits;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::codegen::http::Uri;
-use tonic::transport::{Channel, Endpoint, Error};
+use tonic::transport::{Channel, Error};
 use tower::service_fn;
 
+use crate::account::traffic::Sockets;
 use crate::address::NodeAddress;
-use crate::traffic::Sockets;
 
+/// One node as a transport sees it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Remote {
+pub struct Endpoint {
     pub(crate) address: NodeAddress,
     pub(crate) tls: Option<ClientTls>,
-    /// Told of all that crosses the sockets to it.
+    /// Counts what crosses the sockets to the node.
     pub(crate) sockets: Arc<Sockets>,
 }
 
-impl Remote {
-    pub(crate) async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
+impl Endpoint {
+    /// The node's address as the caller gave it.
+    pub fn address(&self) -> &NodeAddress {
+        &self.address
+    }
+
+    /// How the node is verified; `None` without TLS.
+    pub fn tls(&self) -> Option<&ClientTls> {
+        self.tls.as_ref()
+    }
+
+    /// Connects over TCP, with TLS if it is configured. What crosses the socket is counted. Waits as long as the operating
+    /// system does.
+    ///
+    /// # Errors
+    /// No connection, or a TLS handshake that failed.
+    pub async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
         let stream = dial(&self.address.to_string(), self.tls.as_ref(), protocol, self.sockets.counters()).await?;
         self.sockets.connected_from(stream.tcp().local_addr()?.ip());
         Ok(stream)
@@ -42,20 +58,21 @@ impl Remote {
     where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let remote = self.clone();
+        let endpoint = self.clone();
         let connector = service_fn(move |_: Uri| {
-            let (remote, wrap) = (remote.clone(), wrap.clone());
-            async move { Ok::<_, io::Error>(TokioIo::new(wrap(remote.dial(Protocol::Grpc).await?))) }
+            let (endpoint, wrap) = (endpoint.clone(), wrap.clone());
+            async move { Ok::<_, io::Error>(TokioIo::new(wrap(endpoint.dial(Protocol::Grpc).await?))) }
         });
-        self.endpoint(timeout)?.connect_with_connector(connector).await
+        self.http2(timeout)?.connect_with_connector(connector).await
     }
 
-    /// With explicit windows and frames, for hot and control connections alike. What is connected to is plain text as
-    /// far as tonic knows, since [`Remote::dial`] makes the TLS; the origin is what requests say of themselves.
-    fn endpoint(&self, timeout: Duration) -> Result<Endpoint, Error> {
+    /// HTTP/2 with explicit windows and frames, the same for Dispatch streams and control calls. [`Endpoint::dial`] makes
+    /// the TLS, so tonic is told that the connection is plain text; the origin is the scheme that requests name.
+    fn http2(&self, timeout: Duration) -> Result<tonic::transport::Endpoint, Error> {
         let uri = |scheme| Bytes::from(format!("{scheme}://{}", self.address));
-        let origin = Endpoint::from_shared(uri(if self.tls.is_some() { "https" } else { "http" }))?.uri().clone();
-        Ok(Endpoint::from_shared(uri("http"))?
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let origin = tonic::transport::Endpoint::from_shared(uri(scheme))?.uri().clone();
+        Ok(tonic::transport::Endpoint::from_shared(uri("http"))?
             .origin(origin)
             .connect_timeout(timeout)
             .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)

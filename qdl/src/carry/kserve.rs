@@ -1,92 +1,90 @@
-//! Servers that speak the Open Inference Protocol (KServe V2) over gRPC as nodes: Triton, mlserver, KServe's own and
-//! others, with nothing of ours installed.
+//! The transport `kserve`: servers that speak the Open Inference Protocol (KServe V2) over gRPC as nodes: Triton,
+//! mlserver, KServe's own and others, with nothing of ours installed.
 //!
-//! - `server`: the control side: names, descriptions, readiness;
-//! - `session`: what carries a lane: connections that servers may ask to be left, and what waits to be sent again;
-//! - `link`, `call`: one connection, one call;
+//! - `session`: what carries a lane: connections that servers may ask to be left, and calls that are to be sent again;
+//! - `connection`, `call`: one connection, one call;
 //! - `frame`, `answer`: requests and answers as bytes; `promise`: what answers are held against. Pure.
 //!
-//! A sample is a call of its own (unary), many at once on each connection. Its body has been prepared; the QDL adds the
-//! call's id in front of it and nothing else. All calls of a lane are carried by one task on whichever thread drives the
-//! lane: SingleStream needs no hand-over here either.
+//! The control side of such a server is in `control/kserve.rs`.
 //!
-//! What such nodes lack, and what is made of it:
+//! A sample is a call of its own (unary), many at once on each connection. The caller has prepared its body; the call's id
+//! is added in front of it and nothing else. All calls of a lane are carried by one task on the thread that drives the
+//! lane, so SingleStream needs no hand-over between threads here either.
+//!
+//! h2 is used directly, since only it tells whether a server that goes away has seen a call.
+//!
+//! What such nodes lack, and what is done instead:
 //! - *Names.* All servers of a kind have the same: the caller gives them. Asking for the name is a round trip of
-//!   ServerMetadata all the same, without a nonce.
-//! - *Claims and bounds.* Nobody keeps others out, and nothing is said of how much may be in flight: here it is
-//!   [`MAX_SAMPLES_IN_FLIGHT`] a node, and whatever HTTP/2 is told of concurrent streams.
-//! - *Heartbeats.* Pings would be taken for abuse, and a server written in Python may not answer for as long as it
-//!   computes. TCP's keepalive finds dead hosts; a server that is frozen is found by the response timeout.
-//! - *Counters, stage times, codecs, probes.* None.
+//!   ServerMetadata, without a nonce.
+//! - *Claims and bounds.* Nothing keeps other clients out, and nothing is said of how much may be in flight: the bounds
+//!   are our own, and the server's limit of concurrent HTTP/2 streams.
+//! - *Heartbeats.* Servers take pings for abuse, and one written in Python may not answer while it computes. TCP's
+//!   keepalive finds dead hosts; the response timeout finds a server that is frozen.
+//! - *Counters, stage times, codecs, probes.* There are none.
 
 mod answer;
 mod call;
+mod connection;
 mod frame;
-mod link;
 mod promise;
-mod server;
 mod session;
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use lon_proto::kserve::INFER_PATH;
-use lon_proto::v1::StartRunResponse;
-use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tonic::codegen::http::{HeaderValue, Method, Request, Uri, Version, header};
 
+use super::endpoint::Endpoint;
+use super::lane_task::LaneTask;
+use super::transport::Carry;
 use crate::address::NodeAddress;
-use crate::lane::Lane;
-use crate::remote::Remote;
-use crate::shared::Shared;
+use crate::error::ConnectError;
+use crate::peer_kind::PeerKind;
 use crate::types::NodeFailure;
-use link::Dialler;
+use connection::Dialler;
 pub(crate) use promise::Promise;
-pub(crate) use server::Server;
 use session::Session;
 
-/// Why there are no counters of the other end.
-pub const NO_COUNTERS: &str = "SUT counters not available: not a SUT node";
+#[derive(Debug)]
+pub(super) struct Kserve;
 
-/// Samples that a server is given before it has answered.
-const MAX_SAMPLES_IN_FLIGHT: u64 = 4 << 10;
-/// Bytes of samples likewise.
-const MAX_BYTES_IN_FLIGHT: u64 = 1 << 30;
-/// Samples that keep a server busy while nodes pull; the window grows from there as long as it is emptied quickly.
-const BUSY_SAMPLES: u64 = 16;
+impl Carry for Kserve {
+    fn name(&self) -> &'static str {
+        "kserve"
+    }
 
-/// What such a node would have said to StartRun.
-pub(crate) fn bounds() -> StartRunResponse {
-    StartRunResponse {
-        max_samples_in_flight: MAX_SAMPLES_IN_FLIGHT,
-        max_bytes_in_flight: MAX_BYTES_IN_FLIGHT,
-        max_sample_bytes: lon_proto::limits::MAX_SAMPLE_BYTES,
-        busy_samples: BUSY_SAMPLES,
+    fn protocol(&self) -> &'static str {
+        "Open Inference Protocol (KServe V2), gRPC (HTTP/2) over TCP"
+    }
+
+    fn peer_kind(&self) -> PeerKind {
+        PeerKind::KSERVE_SERVER
+    }
+
+    fn carry(&self, endpoint: Endpoint, lanes: Vec<LaneTask>, tasks: &mut JoinSet<()>) -> Result<(), ConnectError> {
+        for lane in lanes {
+            tasks.spawn(carry_lane(endpoint.clone(), lane));
+        }
+        Ok(())
     }
 }
 
-/// Connects, reports on `opened`, then carries the lane until it closes. A failure loses the lane's node.
-pub(crate) async fn carry(
-    shared: Arc<Shared>,
-    lane: Arc<Lane>,
-    (remote, promise): (Remote, Arc<Promise>),
-    timeout: Duration,
-    opened: oneshot::Sender<Result<(), NodeFailure>>,
-) {
-    let head = request_head(&remote.address, remote.tls.is_some());
-    let dialler = Dialler { remote, lane: Arc::clone(&lane), timeout };
-    let link = match head {
-        Ok(head) => dialler.clone().dial().await.map(|link| (head, link)),
+/// Connects, reports, then carries the lane until it closes. A failure loses the lane's node.
+async fn carry_lane(endpoint: Endpoint, task: LaneTask) {
+    let LaneTask { dispatcher, lane, timeout, promise, opened, .. } = task;
+    let head = request_head(&endpoint.address, endpoint.tls.is_some());
+    let dialler = Dialler { endpoint, lane: Arc::clone(&lane), timeout };
+    let connected = match head {
+        Ok(head) => dialler.clone().dial().await.map(|connection| (head, connection)),
         Err(failure) => Err(failure),
     };
-    // Nobody listens only when the start was given up already.
-    let _ = opened.send(link.as_ref().map(|_| ()).map_err(Clone::clone));
-    let Ok((head, link)) = link else { return };
-    let mut session = Session::new(Arc::clone(&shared), dialler, promise, head, link);
+    let Some((head, connection)) = opened.send(connected) else { return };
+    let mut session = Session::new(Arc::clone(&dispatcher), dialler, promise, head, connection);
     if let Err(failure) = poll_fn(|cx| session.poll(cx)).await {
-        shared.lose(lane.node, &failure);
+        dispatcher.lose(lane.node, &failure);
     }
 }
 

@@ -1,130 +1,73 @@
-//! The network's side of a lane: one Dispatch stream, written and read until either end is done. What carries it is in
-//! the files below; here is what they have in common. Lanes of calls have no stream: see [`kserve`].
+//! A Dispatch stream, whatever transport carries it: opened, written and read until either end is done.
+//!
+//! The transports to SUT nodes use these parts. Lanes of calls have no stream: see [`super::kserve`].
 
-mod grpc;
-mod quic;
-mod tcp;
-
-use std::future::{Future, pending, poll_fn, ready};
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::{Inbound, Incoming, Outbound};
+use lon_net::tcp::{self, StreamSource};
 use lon_proto::v1::{DispatchRequest, DispatchResponse, Open};
-use tokio::sync::oneshot;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tonic::Status;
 
-use crate::config::{Policy, Transport};
-use crate::driver::Wire;
+use super::lane_task::LaneTask;
+use crate::dispatch::{Accepted, Dispatcher, Lane};
 use crate::error::failure_of;
-use crate::kserve::{self, Promise};
-use crate::lane::{Accepted, Lane};
-use crate::remote::Remote;
-use crate::shared::{Node, Shared};
 use crate::text::printable;
 use crate::types::{NodeFailure, Reply};
-use quic::SharedLink;
 
-/// After a write that failed: how long the other end's reason may be on its way.
+/// How long the node's reason may take to arrive after a write to it has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What carries a lane. Lanes with clones of one way share what can be shared.
-#[derive(Clone, Debug)]
-pub(crate) enum Way {
-    Grpc(Remote),
-    Tcp(Remote),
-    Quic(SharedLink),
-    Kserve(Remote, Arc<Promise>),
-}
-
-impl Way {
-    /// A way for the lanes of one connection. `timeout`: how long each address of the node may take to answer.
-    /// `promise`: what answers of a server of KServe's protocol are held against.
-    pub(crate) fn new(
-        transport: Transport,
-        remote: Remote,
-        promise: &Arc<Promise>,
-        timeout: Duration,
-    ) -> io::Result<Way> {
-        Ok(match transport {
-            Transport::Grpc => Way::Grpc(remote),
-            Transport::Tcp => Way::Tcp(remote),
-            Transport::Quic => Way::Quic(SharedLink::new(remote, timeout)?),
-            Transport::Kserve => Way::Kserve(remote, Arc::clone(promise)),
-        })
+impl LaneTask {
+    /// Carries the lane over a byte stream of its own: framed messages each way, as on plain TCP. Returns when the stream
+    /// is over; a failure loses the lane's node. For transports, see [`crate::Carry`].
+    ///
+    /// `connect` connects to the node, and sends whatever the transport needs before the first message. It may take as
+    /// long as a control call ([`crate::Config::call_timeout`]), the node's acceptance of the stream included.
+    pub async fn carry_over<S>(self, connect: impl Future<Output = io::Result<S>>)
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let LaneTask { dispatcher, lane, run_id, timeout, opened, .. } = self;
+        let open_message = framed_open(run_id, &lane);
+        let stream = opened.wait(timeout, open(connect, &open_message, &lane)).await;
+        if let Some((source, inbound, mut io)) = stream {
+            let writing = tcp::write(&mut io, Outgoing::new(&dispatcher, &lane, None), Some(&*lane));
+            exchange(&dispatcher, &lane, source, inbound, writing).await;
+        }
     }
 }
 
-/// Opens the stream, reports on `opened`, then carries the lane until it ends. A failure loses the lane's node.
-pub(crate) async fn carry(shared: Arc<Shared>, wire: Wire, opened: oneshot::Sender<Result<(), NodeFailure>>) {
-    let Wire { lane, way, run_id, timeout, .. } = wire;
-    let way = match way {
-        // No stream to open, and nothing like one to carry.
-        Way::Kserve(remote, promise) => return kserve::carry(shared, lane, (remote, promise), timeout, opened).await,
-        way => way,
-    };
-    let opening = Opening { timeout, opened };
-    let outgoing = Outgoing { shared: Arc::clone(&shared), lane: Arc::clone(&lane), open: None };
-    match way {
-        Way::Grpc(remote) => {
-            let outgoing = Outgoing { open: Some(Open { run_id }), ..outgoing };
-            if let Some(source) = opening.wait(grpc::open(&remote, outgoing, timeout)).await {
-                exchange(&shared, &lane, source, Inbound::default(), pending()).await;
-            }
-        }
-        Way::Tcp(remote) => {
-            let open = framed_open(run_id, &lane);
-            if let Some((source, inbound, mut io)) = opening.wait(tcp::open(&remote, &open, &lane)).await {
-                let writing = lon_net::tcp::write(&mut io, outgoing, Some(&*lane));
-                exchange(&shared, &lane, source, inbound, writing).await;
-            }
-        }
-        Way::Quic(link) => {
-            let open = framed_open(run_id, &lane);
-            // Connecting has its bounds, one for each address; what comes then is bounded as everywhere.
-            let stream = match link.connect().await {
-                Ok(link) => opening.wait(quic::open(link, &open, &lane)).await,
-                Err(failure) => opening.wait(ready(Err(failure))).await,
-            };
-            if let Some((source, inbound, mut sending)) = stream {
-                let writing = lon_net::quic::write(&mut sending, outgoing, Some(&*lane));
-                exchange(&shared, &lane, source, inbound, writing).await;
-            }
-            link.leave().await;
-        }
-        Way::Kserve(..) => {}
-    }
+/// An open stream, and the bytes that came behind its acceptance.
+type Stream<S> = (StreamSource<ReadHalf<S>>, Inbound, WriteHalf<S>);
+
+async fn open<S>(
+    connect: impl Future<Output = io::Result<S>>,
+    open_message: &[u8],
+    lane: &Lane,
+) -> Result<Stream<S>, NodeFailure>
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let (reading, mut writing) = tokio::io::split(connect.await.map_err(broken)?);
+    writing.write_all(open_message).await.map_err(broken)?;
+    writing.flush().await.map_err(broken)?;
+    let mut source = StreamSource::new(reading);
+    let inbound = accepted(&mut source, lane).await?;
+    Ok((source, inbound, writing))
 }
 
-/// How long opening may take, and who waits for it.
-struct Opening {
-    timeout: Duration,
-    opened: oneshot::Sender<Result<(), NodeFailure>>,
-}
-
-impl Opening {
-    /// Waits and reports; what was opened is for the caller.
-    async fn wait<T>(self, open: impl Future<Output = Result<T, NodeFailure>>) -> Option<T> {
-        let Opening { timeout, opened } = self;
-        let late = |_| Err(NodeFailure::Connection(format!("it did not open the stream within {timeout:?}")));
-        let (stream, outcome) = match tokio::time::timeout(timeout, open).await.unwrap_or_else(late) {
-            Ok(stream) => (Some(stream), Ok(())),
-            Err(failure) => (None, Err(failure)),
-        };
-        // Nobody listens only when the start was given up already.
-        let _ = opened.send(outcome);
-        stream
-    }
-}
-
-/// What a stream without HTTP begins with.
-fn framed_open(run_id: Bytes, lane: &Lane) -> Vec<u8> {
+/// The first bytes of a stream without HTTP: its Open message.
+pub(super) fn framed_open(run_id: Bytes, lane: &Lane) -> Vec<u8> {
     let mut out = Outbound::default();
     lane.count_other(out.push_message(&open_message(Open { run_id })), 0);
     std::iter::from_fn(|| out.pop()).flatten().collect()
@@ -134,8 +77,9 @@ fn open_message(open: Open) -> DispatchRequest {
     DispatchRequest { open: Some(open), ..DispatchRequest::default() }
 }
 
-/// Waits until the node has taken a stream without HTTP, which it says by a heartbeat. Returns what came behind it.
-async fn accepted(source: &mut impl Source, lane: &Lane) -> Result<Inbound, NodeFailure> {
+/// Waits until the node has accepted a stream without HTTP, which it says by a heartbeat. Returns the bytes that came
+/// behind it.
+pub(super) async fn accepted(source: &mut impl Source, lane: &Lane) -> Result<Inbound, NodeFailure> {
     let mut inbound = Inbound::default();
     loop {
         match inbound.next_message::<DispatchResponse>().map_err(|status| failure_of(&status))? {
@@ -159,91 +103,88 @@ async fn accepted(source: &mut impl Source, lane: &Lane) -> Result<Inbound, Node
 
 fn ended(how: Result<(), (tonic::Code, String)>) -> NodeFailure {
     match how {
-        Ok(()) => NodeFailure::Ended("without a reason".to_owned()),
+        Ok(()) => without_reason(),
         Err((code, text)) => failure_of(&Status::new(code, text)),
     }
 }
 
-fn broken(error: impl Into<io::Error>) -> NodeFailure {
+fn without_reason() -> NodeFailure {
+    NodeFailure::Ended("without a reason".to_owned())
+}
+
+pub(super) fn broken(error: impl Into<io::Error>) -> NodeFailure {
     NodeFailure::Connection(printable(&error.into().to_string()))
 }
 
 /// Reads and writes, in one task, until the stream is over. A failure loses the lane's node.
-async fn exchange(
-    shared: &Shared,
+pub(super) async fn exchange(
+    dispatcher: &Dispatcher,
     lane: &Lane,
     source: impl Source,
     inbound: Inbound,
     writing: impl Future<Output = io::Result<()>>,
 ) {
     lane.opened();
-    let mut reading = pin!(read(shared, lane, source, inbound));
-    // What may wait behind the one cannot wait for ever: answers are as many as samples, and samples as windows allow.
+    let mut reading = pin!(read(dispatcher, lane, source, inbound));
+    // Reading first cannot keep writing from its turn: there are as many answers as samples, and windows bound those.
     let outcome = tokio::select! {
         biased;
         outcome = &mut reading => outcome,
         written = writing => match written {
             Ok(()) => reading.await,
-            // The other end knows better why, if it says so.
+            // The node may have said why it no longer reads.
             Err(error) => tokio::time::timeout(LAST_WORDS, reading).await.unwrap_or_else(|_| Err(broken(error))),
         },
     };
     if let Err(failure) = outcome {
-        shared.lose(lane.node, &failure);
+        dispatcher.lose(lane.node, &failure);
     }
 }
 
 /// Reads until the stream ends. Its end is a failure unless the lane was closing.
-async fn read(shared: &Shared, lane: &Lane, mut source: impl Source, mut inbound: Inbound) -> Result<(), NodeFailure> {
-    let node = &shared.nodes[lane.node.0];
+async fn read(
+    dispatcher: &Dispatcher,
+    lane: &Lane,
+    mut source: impl Source,
+    mut inbound: Inbound,
+) -> Result<(), NodeFailure> {
     let mut replies: Vec<Reply> = Vec::new();
     let mut now = Instant::now();
     loop {
         let mut accepted = Accepted::More;
         while accepted == Accepted::More {
             let outcome = lane.accept(&mut inbound, now, &mut replies);
-            deliver(shared, lane, node, &mut replies);
+            // Also after a failure: what was settled before it is delivered.
+            dispatcher.deliver(lane, &mut replies);
             accepted = outcome?;
         }
         if let Accepted::End(how) = accepted {
-            return if lane.is_closing() {
-                Ok(())
-            } else {
-                how.and(Err(NodeFailure::Ended("without a reason".to_owned())))
-            };
+            return if lane.is_closing() { Ok(()) } else { how.and(Err(without_reason())) };
         }
         let read = poll_fn(|cx| source.poll_read(cx, &mut inbound)).await;
         now = Instant::now();
         match read {
             Ok(true) => {}
             Ok(false) | Err(_) if lane.is_closing() => return Ok(()),
-            Ok(false) => return Err(NodeFailure::Ended("without a reason".to_owned())),
+            Ok(false) => return Err(without_reason()),
             Err(status) => return Err(failure_of(&status)),
         }
     }
 }
 
-/// Gives the replies to the sink; what they make room for may be pulled.
-pub(crate) fn deliver(shared: &Shared, lane: &Lane, node: &Node, replies: &mut Vec<Reply>) {
-    if replies.is_empty() {
-        return;
-    }
-    let answers = replies.len() as u64;
-    shared.sink.replies(replies);
-    replies.clear();
-    if shared.policy == Policy::Pull {
-        let mut window = node.window.lock().unwrap_or_else(PoisonError::into_inner);
-        window.answered(answers, Instant::now());
-        drop(window);
-        lane.wake();
-    }
+/// The messages of a stream: Open, unless it was sent already, then the lane's messages, then the end when the lane
+/// closes.
+pub(super) struct Outgoing {
+    dispatcher: Arc<Dispatcher>,
+    pub(super) lane: Arc<Lane>,
+    open: Option<Open>,
 }
 
-/// The messages of a stream: Open, unless it was sent by other means, then whatever the lane has, then the end when it closes.
-struct Outgoing {
-    shared: Arc<Shared>,
-    lane: Arc<Lane>,
-    open: Option<Open>,
+impl Outgoing {
+    /// `open` is `None` when that message was sent already.
+    pub(super) fn new(dispatcher: &Arc<Dispatcher>, lane: &Arc<Lane>, open: Option<Open>) -> Outgoing {
+        Outgoing { dispatcher: Arc::clone(dispatcher), lane: Arc::clone(lane), open }
+    }
 }
 
 impl Fill for Outgoing {
@@ -261,12 +202,12 @@ impl Fill for Outgoing {
             if self.lane.fill(out) {
                 return Poll::Ready(Filled::Some);
             }
-            if !self.shared.refill(&self.lane) {
+            if !self.dispatcher.refill(&self.lane) {
                 break;
             }
         }
-        if self.shared.flushing.load(SeqCst) {
-            self.shared.sent.notify_one();
+        if self.dispatcher.flushing.load(SeqCst) {
+            self.dispatcher.sent.notify_one();
         }
         Poll::Pending
     }

@@ -1,25 +1,30 @@
-//! A lane over plain TCP, or TLS: one connection, written and read by one task.
+//! The transport `tcp`: framed messages on a connection of their own, plain or TLS. One task writes and reads.
 
-use lon_net::framing::Inbound;
-use lon_net::io::NetStream;
-use lon_net::tcp::StreamSource;
 use lon_net::tls::Protocol;
-use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::task::JoinSet;
 
-use super::{accepted, broken};
-use crate::lane::Lane;
-use crate::remote::Remote;
-use crate::types::NodeFailure;
+use super::endpoint::Endpoint;
+use super::lane_task::LaneTask;
+use super::transport::Carry;
+use crate::error::ConnectError;
 
-/// An open stream, and what came with its acceptance.
-type Stream = (StreamSource<ReadHalf<NetStream>>, Inbound, WriteHalf<NetStream>);
+#[derive(Debug)]
+pub(super) struct Tcp;
 
-/// Opens the stream with the framed message `open`.
-pub(super) async fn open(remote: &Remote, open: &[u8], lane: &Lane) -> Result<Stream, NodeFailure> {
-    let (reading, mut writing) = tokio::io::split(remote.dial(Protocol::Tcp).await.map_err(broken)?);
-    writing.write_all(open).await.map_err(broken)?;
-    writing.flush().await.map_err(broken)?;
-    let mut source = StreamSource::new(reading);
-    let inbound = accepted(&mut source, lane).await?;
-    Ok((source, inbound, writing))
+impl Carry for Tcp {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn protocol(&self) -> &'static str {
+        "TCP"
+    }
+
+    fn carry(&self, endpoint: Endpoint, lanes: Vec<LaneTask>, tasks: &mut JoinSet<()>) -> Result<(), ConnectError> {
+        for lane in lanes {
+            let endpoint = endpoint.clone();
+            tasks.spawn(async move { lane.carry_over(endpoint.dial(Protocol::Tcp)).await });
+        }
+        Ok(())
+    }
 }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use crate::lane::{Lane, NOT_OPEN};
-use crate::shared::Shared;
+use crate::dispatch::{Dispatcher, Lane, NOT_OPEN};
 use crate::types::NodeFailure;
 
 const TICK: Duration = Duration::from_millis(100);
@@ -23,7 +22,7 @@ pub(crate) struct Patience {
 }
 
 /// Runs until it is dropped with its runtime. `lanes`: those that the same thread carries.
-pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: Patience) {
+pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, patience: Patience) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let allowed = (patience.silence_timeout.as_millis() / TICK.as_millis()).max(1) as u32;
@@ -34,18 +33,18 @@ pub(crate) async fn watch(shared: Arc<Shared>, lanes: Vec<Arc<Lane>>, patience: 
         for lane in lanes.iter().filter(|lane| !lane.is_closing()) {
             let is_open = lane.silent_ticks.load(Relaxed) != NOT_OPEN;
             if is_open && lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
-                shared.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
+                dispatcher.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
             }
             if lane.expire(now, patience.response_timeout, &mut overdue) {
-                shared.lose(lane.node, &NodeFailure::Stalled(patience.response_timeout));
+                dispatcher.lose(lane.node, &NodeFailure::Stalled(patience.response_timeout));
             }
         }
         if !overdue.is_empty() {
-            shared.sink.replies(&mut overdue);
+            dispatcher.sink.replies(&mut overdue);
             overdue.clear();
             // What was given up has made room, and no answer will say so.
             lanes.iter().for_each(|lane| lane.wake());
         }
-        shared.sink.tick();
+        dispatcher.sink.tick();
     }
 }

@@ -1,10 +1,10 @@
 //! What a node says of itself, read from the wire into types that do not depend on it.
 
 use lon_net::host::Host;
-use lon_net::nic::Interface;
 use lon_proto::sample::{Signature, TensorSpec};
 use lon_proto::v1;
 
+use crate::account::report::interface;
 use crate::address::NodeAddress;
 use crate::error::ConnectError;
 use crate::text::printable;
@@ -68,17 +68,5 @@ impl NodeDescription {
             },
             address,
         })
-    }
-}
-
-/// An interface as a node tells of it.
-pub(crate) fn interface(nic: &v1::Nic) -> Interface {
-    Interface {
-        name: printable(&nic.name),
-        driver: printable(&nic.driver),
-        speed_mbit_s: Some(nic.speed_mbit_s).filter(|&speed| speed > 0),
-        mtu_bytes: nic.mtu_bytes,
-        link: printable(&nic.link),
-        device: printable(&nic.device),
     }
 }

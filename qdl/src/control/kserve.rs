@@ -1,12 +1,14 @@
-//! The control side of a server: is it there, what is it, does it have the model.
+//! The control side of a server of KServe's protocol: is it there, what is it, does it have the model. Its calls with
+//! samples are in `carry/kserve.rs`.
 
 use std::error::Error as _;
 use std::future::Future;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use lon_net::host::Host;
 use lon_proto::kserve;
 use lon_proto::kserve::v2::grpc_inference_service_client::GrpcInferenceServiceClient;
@@ -19,20 +21,31 @@ use lon_proto::sample::{Signature, TensorSpec};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
-use super::promise::Promise;
+use super::connect::{Reach, connect};
+use super::describe::NodeDescription;
+use super::peer::{Claim, Described, Peer};
+use crate::account::report::SutCounts;
+use crate::account::traffic::Sockets;
 use crate::address::NodeAddress;
-use crate::config::Config;
-use crate::control::{self, NameTrip, RETRY_PAUSE};
-use crate::describe::NodeDescription;
+use crate::carry::Promise;
+use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
+use crate::peer_kind::KSERVE_NO_COUNTERS;
 use crate::text::printable;
-use crate::traffic::Sockets;
+
+/// Samples that a server is given before it has answered.
+const MAX_SAMPLES_IN_FLIGHT: u64 = 4 << 10;
+/// Bytes of samples that a server is given before it has answered.
+const MAX_BYTES_IN_FLIGHT: u64 = 1 << 30;
+/// Samples that are assumed to keep a server busy while nodes pull. The window grows from there as long as it is emptied
+/// quickly.
+const BUSY_SAMPLES: u64 = 16;
 
 /// The control connection to one server.
-#[derive(Clone, Debug)]
-pub(crate) struct Server {
+#[derive(Debug)]
+pub(super) struct Server {
     address: NodeAddress,
-    /// What the caller calls it.
+    /// The caller's name for it.
     name: String,
     model: String,
     client: GrpcInferenceServiceClient<Channel>,
@@ -41,75 +54,93 @@ pub(crate) struct Server {
     /// What to do about a model that is not ready.
     advice: &'static str,
     sockets: Arc<Sockets>,
-    /// It has answered a call: whatever comes later, it speaks the protocol.
-    has_answered: Arc<AtomicBool>,
-    /// What it said of the model's outputs when it described itself.
-    promise: Arc<OnceLock<Arc<Promise>>>,
+    /// It has answered a call, so it does speak the protocol.
+    has_answered: AtomicBool,
 }
 
 impl Server {
-    /// Connects, and waits until the server has its model ready and says its name; not longer than `wait_ready` says.
-    pub(crate) async fn reach(
-        address: NodeAddress,
-        name: String,
-        model: String,
-        config: &Config,
-    ) -> Result<(Server, String), ConnectError> {
-        let deadline = Instant::now() + config.wait_ready;
-        let mut server = Server::connect(&address, &name, &model, config, deadline).await?;
-        loop {
-            match server.ready_name().await {
-                Ok(name) => return Ok((server, name)),
-                Err(error) if !error.may_pass() || Instant::now() >= deadline => return Err(error),
-                Err(error) => {
-                    tracing::debug!("not there yet: {error}");
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                    // A connection that nothing comes of is not waited for.
-                    if !matches!(error, ConnectError::NotReady { .. }) {
-                        server = Server::connect(&address, &name, &model, config, deadline).await?;
-                    }
-                }
-            }
-        }
-    }
-
-    async fn connect(
+    pub(super) async fn connect(
         address: &NodeAddress,
         name: &str,
         model: &str,
-        config: &Config,
+        reach: &Reach,
         deadline: Instant,
     ) -> Result<Server, ConnectError> {
-        let (channel, sockets) = control::connect(address, config, deadline).await?;
+        let (channel, sockets) = connect(address, reach, deadline).await?;
         Ok(Server {
             address: address.clone(),
             name: name.to_owned(),
             model: model.to_owned(),
             client: GrpcInferenceServiceClient::new(channel),
-            timeout: config.call_timeout,
-            tls: config.tls.is_some(),
-            advice: match config.wait_ready.is_zero() {
+            timeout: reach.call_timeout,
+            tls: reach.tls.is_some(),
+            advice: match reach.wait_ready.is_zero() {
                 true => "--model names another, --wait-ready waits for it",
                 false => "--wait-ready has run out; --model names another",
             },
             sockets,
-            has_answered: Arc::default(),
-            promise: Arc::default(),
+            has_answered: AtomicBool::new(false),
         })
     }
+}
 
-    async fn ready_name(&self) -> Result<String, ConnectError> {
+/// Nothing is claimed, flushed or ended at such a server.
+#[tonic::async_trait]
+impl Peer for Server {
+    async fn first_name(&self) -> Result<String, ConnectError> {
         self.check().await?;
-        self.name_or_error().await
+        self.ask_name().await
     }
 
-    /// What answers are held against; nothing before the server has described itself.
-    pub(crate) fn promise(&self) -> Arc<Promise> {
-        self.promise.get().cloned().unwrap_or_default()
+    /// The name is the caller's: servers have none of their own.
+    async fn ask_name(&self) -> Result<String, ConnectError> {
+        self.metadata().await.map(|_| self.name.clone())
     }
 
+    async fn describe(&self) -> Result<Described, ConnectError> {
+        let server = self.metadata().await?;
+        let mut client = self.client.clone();
+        let model = self.call("ModelMetadata", client.model_metadata(self.metadata_request())).await?;
+        let ModelMetadataResponse { platform, inputs, outputs, .. } = model;
+        let promise = Arc::new(Promise::new(&outputs));
+        let (kind, platform) = (printable(&server.name), printable(&platform));
+        let node = NodeDescription {
+            address: self.address.clone(),
+            name: self.name.clone(),
+            software: format!("{kind} {}", printable(&server.version)),
+            host: self.host().await,
+            engine: if platform.is_empty() { kind } else { format!("{kind}, {platform}") },
+            model: self.model.clone(),
+            model_sha256: String::new(),
+            inputs: self.signature(&inputs)?,
+            // Only shown: answers are held against the promise. A signature has no type for texts.
+            outputs: self.signature(&outputs).unwrap_or_default(),
+            codecs: Vec::new(),
+        };
+        Ok(Described { node, promise })
+    }
+
+    async fn claim(&self, _: &Claim, _: Instant) -> Result<Bounds, ConnectError> {
+        self.check().await?;
+        Ok(Bounds { max_samples: MAX_SAMPLES_IN_FLIGHT, max_bytes: MAX_BYTES_IN_FLIGHT, busy_samples: BUSY_SAMPLES })
+    }
+
+    async fn flush(&self, _: Bytes, _: u64) -> Result<(), ConnectError> {
+        Ok(())
+    }
+
+    async fn end_run(&self, _: Bytes) -> Result<SutCounts, String> {
+        Err(KSERVE_NO_COUNTERS.to_owned())
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.sockets.read_and_written()
+    }
+}
+
+impl Server {
     /// The server and the model are ready.
-    pub(crate) async fn check(&self) -> Result<(), ConnectError> {
+    async fn check(&self) -> Result<(), ConnectError> {
         let mut client = self.client.clone();
         let is_live = self.call("ServerLive", client.server_live(ServerLiveRequest {})).await?.live;
         if !is_live {
@@ -143,18 +174,6 @@ impl Server {
         ConnectError::NotReady { address, name, model, reason, advice: self.advice }
     }
 
-    /// One timed round trip. The name is the caller's: servers have none of their own.
-    pub(crate) async fn name(&self) -> NameTrip {
-        let started = Instant::now();
-        let answer = self.name_or_error().await;
-        let rtt = started.elapsed();
-        NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
-    }
-
-    async fn name_or_error(&self) -> Result<String, ConnectError> {
-        self.metadata().await.map(|_| self.name.clone())
-    }
-
     async fn metadata(&self) -> Result<ServerMetadataResponse, ConnectError> {
         let mut client = self.client.clone();
         self.call("ServerMetadata", client.server_metadata(ServerMetadataRequest {})).await
@@ -162,28 +181,6 @@ impl Server {
 
     fn metadata_request(&self) -> ModelMetadataRequest {
         ModelMetadataRequest { name: self.model.clone(), version: String::new() }
-    }
-
-    pub(crate) async fn describe(&self) -> Result<NodeDescription, ConnectError> {
-        let server = self.metadata().await?;
-        let mut client = self.client.clone();
-        let model = self.call("ModelMetadata", client.model_metadata(self.metadata_request())).await?;
-        let ModelMetadataResponse { platform, inputs, outputs, .. } = model;
-        let _ = self.promise.set(Arc::new(Promise::new(&outputs)));
-        let (kind, platform) = (printable(&server.name), printable(&platform));
-        Ok(NodeDescription {
-            address: self.address.clone(),
-            name: self.name.clone(),
-            software: format!("{kind} {}", printable(&server.version)),
-            host: self.host().await,
-            engine: if platform.is_empty() { kind } else { format!("{kind}, {platform}") },
-            model: self.model.clone(),
-            model_sha256: String::new(),
-            inputs: self.signature(&inputs)?,
-            // For people: answers are held against the promise. Texts have no type here.
-            outputs: self.signature(&outputs).unwrap_or_default(),
-            codecs: Vec::new(),
-        })
     }
 
     fn signature(&self, tensors: &[TensorMetadata]) -> Result<Signature, ConnectError> {
@@ -223,12 +220,6 @@ impl Server {
     async fn is_here(&self, local: IpAddr) -> bool {
         let addresses = tokio::net::lookup_host(self.address.to_string()).await;
         local.is_loopback() || addresses.is_ok_and(|mut all| all.any(|address| address.ip() == local))
-    }
-
-    /// Bytes in and out on this connection until now.
-    pub(crate) fn traffic(&self) -> (u64, u64) {
-        let counters = self.sockets.counters();
-        (counters.read(), counters.written())
     }
 
     async fn call<T>(
@@ -309,8 +300,7 @@ mod tests {
             tls: false,
             advice: "",
             sockets: Arc::default(),
-            has_answered: Arc::default(),
-            promise: Arc::default(),
+            has_answered: AtomicBool::new(false),
         };
         let lost = || server.refused("ServerLive", &Status::unavailable("gone")).to_string();
         assert!(lost().contains("--tls-ca"), "{}", lost());

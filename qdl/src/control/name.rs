@@ -1,6 +1,6 @@
 //! The SUT's name: what the Network division asks of `Name`, as a pure function of the round trips.
 
-use crate::control::NameTrip;
+use super::peer::NameTrip;
 use crate::text::printable;
 
 /// What a network SUT's name must contain (MLPerf Inference rules, Network division).

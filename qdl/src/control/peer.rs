@@ -1,103 +1,90 @@
-//! The control side of one node, whatever kind of node it is.
+//! What the QDL asks of a node, whatever kind of node it is.
 
+use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::future::try_join_all;
-use lon_proto::v1::StartRunResponse;
 
-use crate::config::Config;
-use crate::control::{Control, NameTrip, Purpose};
-use crate::describe::NodeDescription;
+use super::describe::NodeDescription;
+use crate::account::report::SutCounts;
+use crate::carry::Promise;
+use crate::dispatch::Bounds;
 use crate::error::ConnectError;
-use crate::kserve::{self, Promise};
-use crate::report::SutCounts;
 
-/// Who is asked. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(crate) enum Contact {
-    /// A SUT node.
-    Node(Control),
-    /// A server that speaks KServe's protocol: nothing is claimed, flushed or ended there.
-    Kserve(kserve::Server),
-}
+/// The control side of one node. A new kind of node is an implementation of this and a kind of
+/// [`Peers`](super::Peers).
+#[tonic::async_trait]
+pub(crate) trait Peer: fmt::Debug + Send + Sync {
+    /// Asks a node that has just been connected to whether it is ready, and for its name. An error that
+    /// [`ConnectError::may_pass`] is met by another attempt.
+    async fn first_name(&self) -> Result<String, ConnectError>;
 
-impl Contact {
-    /// All nodes of `config`, in their order, each with its name: a node that does not say it is not there yet.
-    pub(crate) async fn reach_all(config: &Config) -> Result<Vec<(Contact, String)>, ConnectError> {
-        let Some(kserve) = &config.kserve else {
-            let controls = config.nodes.iter().map(|node| Control::reach(node.clone(), config));
-            let reached = try_join_all(controls).await?;
-            return Ok(reached.into_iter().map(|(control, name)| (Contact::Node(control), name)).collect());
-        };
-        let servers = config
-            .nodes
-            .iter()
-            .zip(&kserve.names)
-            .map(|(node, name)| kserve::Server::reach(node.clone(), name.clone(), kserve.model.clone(), config));
-        let reached = try_join_all(servers).await?;
-        Ok(reached.into_iter().map(|(server, name)| (Contact::Kserve(server), name)).collect())
-    }
+    /// Asks for the name: one round trip.
+    async fn ask_name(&self) -> Result<String, ConnectError>;
 
-    /// What answers are held against, as the node described itself; nodes of ours are held against their dataset.
-    pub(crate) fn promise(&self) -> Arc<Promise> {
-        match self {
-            Contact::Node(_) => Arc::default(),
-            Contact::Kserve(server) => server.promise(),
-        }
-    }
+    /// Asks what the node is and what its model takes.
+    async fn describe(&self) -> Result<Described, ConnectError>;
 
-    /// One timed round trip for the name, whatever comes of it.
-    pub(crate) async fn name(&self) -> NameTrip {
-        match self {
-            Contact::Node(control) => control.name().await,
-            Contact::Kserve(server) => server.name().await,
-        }
-    }
+    /// Claims the node for one run; a busy node is asked again until `deadline`.
+    async fn claim(&self, claim: &Claim, deadline: Instant) -> Result<Bounds, ConnectError>;
 
-    pub(crate) async fn describe(&self) -> Result<NodeDescription, ConnectError> {
-        match self {
-            Contact::Node(control) => control.describe().await,
-            Contact::Kserve(server) => server.describe().await,
-        }
-    }
-
-    /// Claims the node; a busy node is asked again until `deadline`.
-    pub(crate) async fn claim(
-        &self,
-        run_id: Bytes,
-        client: String,
-        purpose: Purpose,
-        deadline: Instant,
-    ) -> Result<StartRunResponse, ConnectError> {
-        match self {
-            Contact::Node(control) => control.claim(run_id, client, purpose, deadline).await,
-            Contact::Kserve(server) => server.check().await.map(|()| kserve::bounds()),
-        }
-    }
-
-    /// Bytes in and out on the control connection until now.
-    pub(crate) fn traffic(&self) -> (u64, u64) {
-        match self {
-            Contact::Node(control) => control.traffic(),
-            Contact::Kserve(server) => server.traffic(),
-        }
-    }
-
-    /// Returns when the node has answered `samples_sent` samples, if it is one that waits for more.
-    pub(crate) async fn flush(&self, run_id: Bytes, samples_sent: u64) -> Result<(), ConnectError> {
-        match self {
-            Contact::Node(control) => control.flush(run_id, samples_sent).await,
-            Contact::Kserve(_) => Ok(()),
-        }
-    }
+    /// Tells the node that no more samples come for now; returns when it has answered `samples_sent` samples.
+    async fn flush(&self, run_id: Bytes, samples_sent: u64) -> Result<(), ConnectError>;
 
     /// Ends the run there; the node's counters, or why there are none.
-    pub(crate) async fn end_run(&self, run_id: Bytes) -> Result<SutCounts, String> {
-        match self {
-            Contact::Node(control) => control.end_run(run_id).await.map(SutCounts::from).map_err(|e| e.to_string()),
-            Contact::Kserve(_) => Err(kserve::NO_COUNTERS.to_owned()),
-        }
+    async fn end_run(&self, run_id: Bytes) -> Result<SutCounts, String>;
+
+    /// Bytes that have crossed the control connection until now, in and out.
+    fn traffic(&self) -> (u64, u64);
+
+    /// One timed round trip for the name. A failure is its outcome, not an error.
+    async fn name_trip(&self) -> NameTrip {
+        let started = Instant::now();
+        let answer = self.ask_name().await;
+        let rtt = started.elapsed();
+        NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
+    }
+}
+
+/// A node's description, and what its answers are held against.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) node: NodeDescription,
+    /// Empty for SUT nodes: their answers are held against the dataset by the caller.
+    pub(crate) promise: Arc<Promise>,
+}
+
+/// What a node is claimed with.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) run_id: Bytes,
+    /// Shown to others while the node is taken.
+    pub(crate) client: String,
+    pub(crate) purpose: Purpose,
+}
+
+/// What a node is claimed for.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    /// A run, with the codecs of samples and answers.
+    Run { codec: String, response_codec: String },
+    /// To measure the fabric.
+    Probe,
+}
+
+/// One round trip for a node's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTrip {
+    /// The name it gave, or why it gave none.
+    pub name: Result<String, String>,
+    /// From sending to receiving.
+    pub rtt: Duration,
+}
+
+impl NameTrip {
+    /// The nonce came back as it was sent: a name with another nonce counts as none.
+    pub fn nonce_ok(&self) -> bool {
+        self.name.is_ok()
     }
 }

@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -17,8 +16,9 @@ use bytes::Bytes;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits;
 
+use super::dispatcher::Dispatcher;
+use crate::account::inflated::Inflated;
 use crate::error::ConnectError;
-use crate::shared::Shared;
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sink};
 
@@ -29,31 +29,6 @@ const CORES_PER_THREAD: usize = 4;
 const BATCH: usize = 32;
 /// and bytes of them, so that a large one is delivered before the next is begun.
 const BATCH_BYTES: u64 = 64 << 10;
-
-/// What is inflated for one node; shared by the node's books and the threads here.
-#[derive(Debug, Default)]
-pub(crate) struct Inflated {
-    /// Answers that wait or are being inflated.
-    waiting: AtomicU64,
-    /// Bytes of answers after their codec, and of first tokens.
-    tensor_bytes: AtomicU64,
-    /// Answers that were not inflated.
-    missed: AtomicU64,
-}
-
-impl Inflated {
-    pub(crate) fn waiting(&self) -> u64 {
-        self.waiting.load(Relaxed)
-    }
-
-    pub(crate) fn tensor_bytes(&self) -> u64 {
-        self.tensor_bytes.load(Relaxed)
-    }
-
-    pub(crate) fn missed(&self) -> u64 {
-        self.missed.load(Relaxed)
-    }
-}
 
 /// The sink that lanes see: answers go to the queue, the rest to the caller's own sink.
 pub(crate) struct Inflating {
@@ -124,30 +99,30 @@ impl Inflating {
         match inflated {
             Ok(data) => {
                 let Answer { n_tokens, stages, .. } = *answer;
-                let len = data.len() as u64;
+                let len = data.len();
                 let mut answer = Answer { data, n_tokens, stages };
                 answer.stages.inflate_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
                 reply.outcome = Outcome::Done(answer);
-                self.node(reply).inspect(|node| _ = node.tensor_bytes.fetch_add(len, Relaxed));
+                self.node(reply).inspect(|node| node.add_tensor_bytes(len));
             }
             Err(error) => {
                 reply.outcome = Outcome::Failed(Failure::Inflate(printable(&error)));
-                self.node(reply).inspect(|node| _ = node.missed.fetch_add(1, Relaxed));
+                self.node(reply).inspect(|node| node.miss());
             }
         }
     }
 
     /// Passes on what has been inflated; those samples are no longer in flight.
-    fn deliver(&self, batch: &mut Vec<Reply>, shared: &Weak<Shared>) {
+    fn deliver(&self, batch: &mut Vec<Reply>, dispatcher: &Weak<Dispatcher>) {
         let mut freed: Vec<NodeIndex> = Vec::new();
         for reply in batch.iter() {
-            self.node(reply).inspect(|node| _ = node.waiting.fetch_sub(1, Relaxed));
+            self.node(reply).inspect(|node| node.left());
             freed.extend(reply.node.filter(|node| !freed.contains(node)));
         }
         self.sink.replies(batch);
         batch.clear();
-        if let Some(shared) = shared.upgrade() {
-            freed.iter().for_each(|&node| shared.has_room(node));
+        if let Some(dispatcher) = dispatcher.upgrade() {
+            freed.iter().for_each(|&node| dispatcher.has_room(node));
         }
     }
 
@@ -163,8 +138,8 @@ impl Inflating {
             reply.at = now;
             reply.outcome = Outcome::Failed(Failure::RunEnded);
             if let Some(node) = self.node(reply) {
-                node.missed.fetch_add(1, Relaxed);
-                node.waiting.fetch_sub(1, Relaxed);
+                node.miss();
+                node.left();
             }
         }
         if !left.is_empty() {
@@ -181,11 +156,11 @@ impl Sink for Inflating {
             match &reply.outcome {
                 // Nobody is left to inflate it: an answer that comes now comes after the end.
                 Outcome::Done(_) if queue.closed => {
-                    node.missed.fetch_add(1, Relaxed);
+                    node.miss();
                     reply.outcome = Outcome::Failed(Failure::RunEnded);
                 }
-                Outcome::Done(_) => _ = node.waiting.fetch_add(1, Relaxed),
-                Outcome::FirstToken(data) => _ = node.tensor_bytes.fetch_add(data.len() as u64, Relaxed),
+                Outcome::Done(_) => node.queued(),
+                Outcome::FirstToken(data) => node.add_tensor_bytes(data.len()),
                 Outcome::Failed(_) => {}
             }
         }
@@ -223,15 +198,15 @@ pub(crate) struct Inflaters {
 }
 
 impl Inflaters {
-    /// One thread for every few cores. `shared` hears of room that inflating makes.
+    /// One thread for every few cores. `dispatcher` hears of room that inflating makes.
     pub(crate) fn start(
         inflating: &Arc<Inflating>,
         codec: Codec,
-        shared: &Arc<Shared>,
+        dispatcher: &Arc<Dispatcher>,
     ) -> Result<Inflaters, ConnectError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let count = (cores / CORES_PER_THREAD).max(1);
-        Inflaters::spawn(inflating, count, &Arc::downgrade(shared), || {
+        Inflaters::spawn(inflating, count, &Arc::downgrade(dispatcher), || {
             let mut inflater = Inflater::new(codec, limits::MAX_SAMPLE_BYTES);
             move |data| inflater.inflate(data).map_err(|error| error.to_string())
         })
@@ -241,17 +216,17 @@ impl Inflaters {
     fn spawn<I: FnMut(Bytes) -> Result<Bytes, String> + Send + 'static>(
         inflating: &Arc<Inflating>,
         count: usize,
-        shared: &Weak<Shared>,
+        dispatcher: &Weak<Dispatcher>,
         inflater: impl Fn() -> I,
     ) -> Result<Inflaters, ConnectError> {
         let mut inflaters = Inflaters { inflating: Arc::clone(inflating), threads: Vec::with_capacity(count) };
         for number in 0..count {
-            let (inflating, shared, mut inflate) = (Arc::clone(inflating), Weak::clone(shared), inflater());
+            let (inflating, dispatcher, mut inflate) = (Arc::clone(inflating), Weak::clone(dispatcher), inflater());
             let body = move || {
                 let mut batch = Vec::with_capacity(BATCH);
                 while inflating.take(&mut batch, count) {
                     batch.iter_mut().for_each(|reply| inflating.inflate(&mut inflate, reply));
-                    inflating.deliver(&mut batch, &shared);
+                    inflating.deliver(&mut batch, &dispatcher);
                 }
             };
             let thread = std::thread::Builder::new().name(format!("qdl-inflate-{number}")).spawn(body);

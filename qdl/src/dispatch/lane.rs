@@ -1,34 +1,40 @@
 //! One Dispatch stream's state: what waits to be sent, what is in flight, what has come back. No I/O.
 //!
-//! Whoever issues puts samples into the *inlet*, the only part that other threads touch, under a lock that is held for
-//! a push or a swap. The stream's own thread moves them on ([`Lane::fill`]), learns when they have left
+//! A thread that issues puts samples into the *inlet*, the only part that several threads touch, under a lock that is
+//! held for a push or a swap. The stream's own thread moves them on ([`Lane::fill`]), is told when they have left
 //! ([`Departures`]) and settles them ([`Lane::accept`]). No lock is held across an await. Every sample that enters
 //! leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
+//!
+//! `state` holds the samples, `answers` reads what the node sends, `calls` is for lanes whose samples are calls of their
+//! own.
 
+mod answers;
 mod calls;
+mod state;
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use lon_net::flow::{Departures, FILL_BYTES};
-use lon_net::framing::{Inbound, Incoming, Outbound};
-use lon_proto::assembly::{Assembly, Part, Parts};
-use lon_proto::v1::DispatchResponse;
-use lon_proto::v1::dispatch_response::Kind;
+use lon_net::framing::Outbound;
 
-use crate::counters::{Burst, LaneCounters};
-use crate::error::failure_of;
-use crate::slots::{Ended, Slots, Stranger};
-use crate::text::printable;
-use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Stages};
-use crate::warm;
+use super::slots::Ended;
+use crate::account::counters::{Burst, LaneCounters};
+use crate::types::{Failure, NodeIndex, Outcome, Reply, Sample};
+pub(crate) use answers::Accepted;
 pub(crate) use calls::Taken;
+use state::{InFlight, Inlet, Leaving, Queued, State};
 
+/// Timeouts in a row, without an answer between them, after which a node counts as lost.
+const MAX_STALLS: u32 = 3;
+
+/// Value of [`Lane::silent_ticks`] before the stream is open: opening has a timeout of its own.
+pub(crate) const NOT_OPEN: u32 = u32::MAX;
+
+/// One lane: what one Dispatch stream, or one connection of calls, carries.
 pub(crate) struct Lane {
     pub(crate) node: NodeIndex,
     max_answer_bytes: u64,
@@ -37,100 +43,28 @@ pub(crate) struct Lane {
     /// Written under the lock of `state`.
     pub(crate) counters: LaneCounters,
     writer: AtomicWaker,
-    /// Samples assigned to this lane and not ended.
+    /// Samples assigned to this lane that have not ended,
     outstanding: AtomicU64,
+    /// and the bytes of their payloads.
     outstanding_bytes: AtomicU64,
-    /// Watch ticks since something was heard, or [`NOT_OPEN`].
+    /// Ticks of the watch since the node was heard of on this lane, or [`NOT_OPEN`].
     pub(crate) silent_ticks: AtomicU32,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
-    /// Its writer is to be woken when the thread that drives it does so next.
+    /// The writer is to be woken when the thread that drives the lane next does its network work.
     pub(crate) filled: AtomicBool,
 }
 
-/// Samples on their way in from whoever issues.
-struct Inlet {
-    samples: VecDeque<Queued>,
-    /// Everything was given up; nothing more is taken.
-    dead: bool,
-}
-
-struct Queued {
-    sample: Sample,
-    since: Instant,
-}
-
-/// What the stream's own thread works on.
-struct State {
-    /// In the order in which they go out.
-    unsent: VecDeque<Queued>,
-    sending: Option<Sending>,
-    /// Handed to the transport in full and not yet to the kernel: where each ends in the stream.
-    leaving: VecDeque<Leaving>,
-    slots: Slots<InFlight>,
-    /// When the sample that is here longest came, or earlier; none when there is none.
-    oldest: Option<Instant>,
-    /// Timeouts in a row without an answer between them.
-    stalls: u32,
-}
-
-struct Sending {
-    wire_id: u64,
-    parts: Parts,
-    tensor_bytes: u64,
-}
-
-struct Leaving {
-    wire_id: u64,
-    end: u64,
-}
-
-struct InFlight {
-    id: SampleId,
-    bytes: u64,
-    since: Instant,
-    /// When its last part was handed over: to the transport at first, then to the kernel.
-    sent_at: Option<Instant>,
-    has_first_token: bool,
-    /// Of an answer in several parts.
-    assembly: Option<Box<Assembly>>,
-}
-
-/// Timeouts in a row, without an answer between them, after which a node counts as lost.
-const MAX_STALLS: u32 = 3;
-
-/// Nothing can be heard yet: opening has bounds of its own.
-pub(crate) const NOT_OPEN: u32 = u32::MAX;
-
-/// Replies settled under one lock at most.
-const MAX_BURST: usize = 512;
-
-/// What the reader should do after [`Lane::accept`].
-#[derive(Debug, PartialEq)]
-pub(crate) enum Accepted {
-    /// Read on: no whole message is left.
-    All,
-    /// Deliver, and call again: there is more.
-    More,
-    /// The stream has said that it ends.
-    End(Result<(), NodeFailure>),
-}
-
 impl Lane {
+    /// A lane to `node` without samples, whose stream is not open yet. An answer larger than `max_answer_bytes` breaks the
+    /// protocol.
     pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
-        let since = Instant::now();
-        let queued = || Queued { sample: Sample { id: SampleId(0), payload: Bytes::new(), tensor_bytes: 0 }, since };
-        let mut slots = Slots::new();
-        let in_flight =
-            || InFlight { id: SampleId(0), bytes: 0, since, sent_at: None, has_first_token: false, assembly: None };
-        slots.warm(warm::SAMPLES, in_flight);
-        let leaving = warm::queue(|| Leaving { wire_id: 0, end: 0 });
-        let (unsent, sending, oldest, stalls) = (warm::queue(queued), None, None, 0);
+        let now = Instant::now();
         Lane {
             node,
             max_answer_bytes,
-            inlet: Mutex::new(Inlet { samples: warm::queue(queued), dead: false }),
-            state: Mutex::new(State { unsent, sending, leaving, slots, oldest, stalls }),
+            inlet: Mutex::new(Inlet::new(now)),
+            state: Mutex::new(State::new(now)),
             counters: LaneCounters::default(),
             writer: AtomicWaker::new(),
             outstanding: AtomicU64::new(0),
@@ -141,10 +75,12 @@ impl Lane {
         }
     }
 
+    /// Samples assigned to this lane that have not ended.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding.load(Relaxed)
     }
 
+    /// Bytes of those samples' payloads.
     pub(crate) fn outstanding_bytes(&self) -> u64 {
         self.outstanding_bytes.load(Relaxed)
     }
@@ -171,17 +107,17 @@ impl Lane {
         self.writer.wake();
     }
 
-    /// The writer will be woken through this.
+    /// From now on the writer is woken through `waker`.
     pub(crate) fn register_writer(&self, waker: &Waker) {
         self.writer.register(waker);
     }
 
-    /// The stream is open: from now on something is to be heard of the node.
+    /// The stream is open. From now on silence on it counts.
     pub(crate) fn opened(&self) {
         self.silent_ticks.store(0, Relaxed);
     }
 
-    /// From now on the end of the stream is as it should be.
+    /// From now on the end of the stream is no failure.
     pub(crate) fn expect_end(&self) {
         self.closing.store(true, SeqCst);
     }
@@ -192,6 +128,7 @@ impl Lane {
         self.writer.wake();
     }
 
+    /// The stream is to end, or may end.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(SeqCst)
     }
@@ -202,113 +139,34 @@ impl Lane {
         state.unsent.is_empty() && state.sending.is_none() && self.inlet().samples.is_empty()
     }
 
-    /// Adds what waits to `out`, about [`FILL_BYTES`] at most; false when nothing waited.
+    /// Adds samples that wait to `out`, about [`FILL_BYTES`] at most; false when none waited.
     pub(crate) fn fill(&self, out: &mut Outbound) -> bool {
         let before = out.total();
         let mut state = self.state();
+        // The inlet is emptied by a swap, so that its lock is held for a moment only.
         if state.unsent.is_empty() {
             std::mem::swap(&mut state.unsent, &mut self.inlet().samples);
         }
         let now = Instant::now();
         let mut burst = Burst::default();
         while out.len() < FILL_BYTES && state.send_part(out, now, &mut burst) {}
-        // Still under the lock: whoever finds nothing left to send must find all of it counted.
+        // Still under the lock: a thread that finds nothing left to send must find all of it counted.
         self.counters.sent(&burst);
         out.total() > before
     }
 
-    /// A message was sent by other means, or came, that is no part of a sample or an answer.
+    /// Counts a message that is no part of a sample or an answer, such as Open or a heartbeat.
     pub(crate) fn count_other(&self, bytes_out: u64, bytes_in: u64) {
         let mut bursts = [Burst::default(), Burst::default()];
         bursts[0].other(bytes_out);
         bursts[1].other(bytes_in);
+        // The lock makes this the only thread that writes the counters.
         let _writing = self.state();
         self.counters.sent(&bursts[0]);
         self.counters.received(&bursts[1]);
     }
 
-    /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended, also
-    /// when this fails.
-    ///
-    /// # Errors
-    /// The node broke the protocol and cannot be trusted any more.
-    pub(crate) fn accept(
-        &self,
-        inbound: &mut Inbound,
-        now: Instant,
-        replies: &mut Vec<Reply>,
-    ) -> Result<Accepted, NodeFailure> {
-        self.silent_ticks.store(0, Relaxed);
-        let mut burst = Burst::default();
-        let mut state = self.state();
-        let outcome = loop {
-            if replies.len() >= MAX_BURST {
-                break Ok(Accepted::More);
-            }
-            match inbound.next_message::<DispatchResponse>() {
-                Ok(Some(Incoming::Message(message, bytes))) if message.heartbeat.is_none() => {
-                    burst.message(bytes, message.data.len());
-                    if let Err(breach) = self.settle(&mut state, message, now, replies) {
-                        break Err(NodeFailure::Protocol(breach));
-                    }
-                }
-                Ok(Some(Incoming::Message(_, bytes))) => burst.other(bytes),
-                Ok(Some(Incoming::End(how))) => {
-                    break Ok(Accepted::End(how.map_err(|(code, text)| failure_of(&tonic::Status::new(code, text)))));
-                }
-                Ok(None) => break Ok(Accepted::All),
-                Err(status) => break Err(failure_of(&status)),
-            }
-        };
-        self.counters.received(&burst);
-        outcome
-    }
-
-    /// One message.
-    fn settle(
-        &self,
-        state: &mut State,
-        message: DispatchResponse,
-        now: Instant,
-        replies: &mut Vec<Reply>,
-    ) -> Result<(), String> {
-        let kind = message.kind();
-        let DispatchResponse { id: wire_id, part, last, total_len, data, n_tokens, stages, error, .. } = message;
-        let in_flight = match state.slots.get_mut(wire_id) {
-            Ok(in_flight) => in_flight,
-            Err(stranger) => {
-                if stranger == Stranger::Late {
-                    // Too slow for us, but not standing still.
-                    state.stalls = 0;
-                }
-                self.counters.stranger(stranger, last);
-                return Ok(());
-            }
-        };
-        if in_flight.sent_at.is_none() {
-            return Err("it answered a sample that it had not been sent in full".to_owned());
-        }
-        if !error.is_empty() {
-            let failure = Failure::Refused(printable(&error));
-            replies.extend(self.end(state, wire_id, now, Ended::Answered, Outcome::Failed(failure)));
-            return Ok(());
-        }
-        let part = Part { number: part, last, total_len, data };
-        let Some(data) = in_flight.assemble(part, self.max_answer_bytes)? else { return Ok(()) };
-        if kind == Kind::First {
-            if std::mem::replace(&mut in_flight.has_first_token, true) {
-                return Err("it sent the first token of a sample twice".to_owned());
-            }
-            let (id, sent_at, outcome) = (in_flight.id, in_flight.sent_at, Outcome::FirstToken(data));
-            replies.push(Reply { id, node: Some(self.node), sent_at, at: now, outcome });
-            return Ok(());
-        }
-        let stages = stages.map(stages_of).unwrap_or_default();
-        let done = Outcome::Done(Answer { data, n_tokens, stages });
-        replies.extend(self.end(state, wire_id, now, Ended::Answered, done));
-        Ok(())
-    }
-
+    /// Ends a sample that was sent, at least in part; `None` when it has ended before.
     fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Option<Reply> {
         let InFlight { id, sent_at, bytes, .. } = state.slots.end(wire_id, how).ok()?;
         match how {
@@ -324,7 +182,7 @@ impl Lane {
         self.outstanding_bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// Ends a sample that was never sent. Under the lock of the state.
+    /// Ends a sample that was never sent. To be called under the lock of the state.
     fn drop_unsent(&self, queued: &Queued, now: Instant, failure: Failure) -> Reply {
         self.left(queued.sample.payload.len() as u64);
         self.counters.gave_up();
@@ -332,8 +190,8 @@ impl Lane {
         Reply { id, node: Some(self.node), sent_at: None, at: now, outcome }
     }
 
-    /// Gives up on samples that were sent, or could not be sent, more than `timeout` ago. True when the node answers
-    /// nothing any more: timeouts have followed each other without an answer between them.
+    /// Gives up on samples that were sent, or should have been, more than `timeout` ago. True when the node answers
+    /// nothing any more: several timeouts have followed each other without an answer between them.
     pub(crate) fn expire(&self, now: Instant, timeout: Duration, replies: &mut Vec<Reply>) -> bool {
         let overdue = |since: Instant| now.saturating_duration_since(since) >= timeout;
         let mut state = self.state();
@@ -358,11 +216,12 @@ impl Lane {
         state.stalls >= MAX_STALLS
     }
 
-    /// Gives up on everything: the lane is of no use any more.
+    /// Fails every sample of the lane, which takes no more.
     pub(crate) fn fail_all(&self, now: Instant, failure: &Failure, replies: &mut Vec<Reply>) {
         self.close();
         let mut state = self.state();
         let state = &mut *state;
+        // Held to the end, so that no sample comes in behind those that are failed here.
         let mut inlet = self.inlet();
         inlet.dead = true;
         let unsent = state.unsent.drain(..).chain(inlet.samples.drain(..));
@@ -378,7 +237,7 @@ impl Lane {
         self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Always before [`Lane::inlet`] when both are held.
+    /// To be locked before [`Lane::inlet`] when both are held.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -396,59 +255,6 @@ impl Departures for Lane {
             }
         }
     }
-}
-
-impl State {
-    /// Adds the next part of the sample that is being sent, or of the next one; false when there is none.
-    fn send_part(&mut self, out: &mut Outbound, now: Instant, burst: &mut Burst) -> bool {
-        if self.sending.is_none() {
-            let Some(Queued { sample, since }) = self.unsent.pop_front() else { return false };
-            let Sample { id, payload, tensor_bytes } = sample;
-            let bytes = payload.len() as u64;
-            let wire_id =
-                self.slots.insert(InFlight { id, bytes, since, sent_at: None, has_first_token: false, assembly: None });
-            self.oldest.get_or_insert(since);
-            self.sending = Some(Sending { wire_id, parts: Parts::new(payload), tensor_bytes });
-        }
-        let Some(sending) = self.sending.as_mut() else { return false };
-        let wire_id = sending.wire_id;
-        let Some(part) = sending.parts.next() else {
-            self.sending = None;
-            return true;
-        };
-        let (last, data_len) = (part.last, part.data.len());
-        burst.message(out.push_request(wire_id, part), data_len);
-        if last {
-            burst.sample(sending.tensor_bytes);
-            self.leaving.push_back(Leaving { wire_id, end: out.total() });
-            self.sending = None;
-            // It may have been given up between its parts; the node got it whole all the same.
-            if let Ok(in_flight) = self.slots.get_mut(wire_id) {
-                in_flight.sent_at = Some(now);
-            }
-        }
-        true
-    }
-}
-
-impl InFlight {
-    /// One part of the answer; the whole of it with its last one. A single part is passed on as it is.
-    fn assemble(&mut self, part: Part, max: u64) -> Result<Option<Bytes>, String> {
-        if part.number == 0 && part.last && self.assembly.is_none() {
-            return Assembly::default().push(part, max).map_err(|error| error.to_string());
-        }
-        let whole = self.assembly.get_or_insert_default().push(part, max).map_err(|error| error.to_string())?;
-        if whole.is_some() {
-            self.assembly = None;
-        }
-        Ok(whole)
-    }
-}
-
-fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
-    let lon_proto::v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } =
-        stages;
-    Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns: 0 }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) enum Ended {
 
 /// An id that leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stranger {
+pub(crate) enum Unmatched {
     /// It was answered before.
     Duplicate,
     /// It was given up before.
@@ -73,23 +73,23 @@ impl<T> Slots<T> {
         wire_id(slot, entry.generation)
     }
 
-    pub(crate) fn get_mut(&mut self, id: u64) -> Result<&mut T, Stranger> {
+    pub(crate) fn get_mut(&mut self, id: u64) -> Result<&mut T, Unmatched> {
         let (slot, generation) = (id as u32, (id >> 32) as u32);
-        let entry = self.entries.get_mut(slot as usize).ok_or(Stranger::Unknown)?;
+        let entry = self.entries.get_mut(slot as usize).ok_or(Unmatched::Unknown)?;
         // How far the id is behind the slot's present use, in uses; far ahead means it was never given out.
         let behind = entry.generation.wrapping_sub(generation);
         match (&mut entry.state, behind) {
             (State::Open(value), 0) => Ok(value),
-            (State::Ended(Ended::Answered), 0) => Err(Stranger::Duplicate),
-            (State::Ended(Ended::GivenUp), 0) => Err(Stranger::Late),
-            _ if generation == 0 || behind > u32::MAX / 2 => Err(Stranger::Unknown),
-            (_, 1) if entry.before == Ended::GivenUp => Err(Stranger::Late),
-            _ => Err(Stranger::Duplicate),
+            (State::Ended(Ended::Answered), 0) => Err(Unmatched::Duplicate),
+            (State::Ended(Ended::GivenUp), 0) => Err(Unmatched::Late),
+            _ if generation == 0 || behind > u32::MAX / 2 => Err(Unmatched::Unknown),
+            (_, 1) if entry.before == Ended::GivenUp => Err(Unmatched::Late),
+            _ => Err(Unmatched::Duplicate),
         }
     }
 
     /// Takes the value out; the id leads nowhere from now on.
-    pub(crate) fn end(&mut self, id: u64, how: Ended) -> Result<T, Stranger> {
+    pub(crate) fn end(&mut self, id: u64, how: Ended) -> Result<T, Unmatched> {
         self.get_mut(id)?;
         let slot = id as u32;
         let entry = &mut self.entries[slot as usize];
@@ -98,7 +98,7 @@ impl<T> Slots<T> {
                 self.free.push(slot);
                 Ok(value)
             }
-            State::Ended(_) => Err(Stranger::Unknown),
+            State::Ended(_) => Err(Unmatched::Unknown),
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let b = slots.insert('b');
         assert_ne!(a, b);
         assert_eq!(slots.end(a, Ended::Answered), Ok('a'));
-        assert_eq!(slots.end(a, Ended::Answered), Err(Stranger::Duplicate));
+        assert_eq!(slots.end(a, Ended::Answered), Err(Unmatched::Duplicate));
         assert_eq!(slots.get_mut(b), Ok(&mut 'b'));
     }
 
@@ -137,7 +137,7 @@ mod tests {
         slots.end(old, Ended::Answered).unwrap();
         let new = slots.insert('b');
         assert_eq!(old as u32, new as u32, "the slot is used again");
-        assert_eq!(slots.end(old, Ended::Answered), Err(Stranger::Duplicate));
+        assert_eq!(slots.end(old, Ended::Answered), Err(Unmatched::Duplicate));
         assert_eq!(slots.end(new, Ended::Answered), Ok('b'));
     }
 
@@ -146,12 +146,12 @@ mod tests {
         let mut slots = Slots::new();
         let id = slots.insert('a');
         slots.end(id, Ended::GivenUp).unwrap();
-        assert_eq!(slots.get_mut(id), Err(Stranger::Late));
-        assert_eq!(slots.get_mut(7), Err(Stranger::Unknown), "no such slot");
-        assert_eq!(slots.get_mut(0), Err(Stranger::Unknown), "generation 0 is never given out");
-        assert_eq!(slots.get_mut(id + (1 << 32)), Err(Stranger::Unknown), "a use that has not been");
+        assert_eq!(slots.get_mut(id), Err(Unmatched::Late));
+        assert_eq!(slots.get_mut(7), Err(Unmatched::Unknown), "no such slot");
+        assert_eq!(slots.get_mut(0), Err(Unmatched::Unknown), "generation 0 is never given out");
+        assert_eq!(slots.get_mut(id + (1 << 32)), Err(Unmatched::Unknown), "a use that has not been");
         assert_eq!(slots.open().count(), 0);
         slots.insert('b');
-        assert_eq!(slots.get_mut(id), Err(Stranger::Late), "also when the slot is in use again");
+        assert_eq!(slots.get_mut(id), Err(Unmatched::Late), "also when the slot is in use again");
     }
 }

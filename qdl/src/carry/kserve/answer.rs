@@ -11,7 +11,7 @@ use lon_proto::kserve::v2::{InferTensorContents, ModelInferResponse};
 use lon_proto::kserve::{self, BYTES};
 use lon_proto::sample::DType;
 
-use super::promise::Promise;
+use super::promise::{Promise, shown};
 
 /// The outputs' bytes. A single raw output is passed on as it is.
 ///
@@ -38,12 +38,6 @@ pub(crate) fn outputs(response: ModelInferResponse, promise: &Promise) -> Result
         return Err(format!("its answer is empty: {}", list(&outputs)));
     }
     Ok(whole)
-}
-
-/// `name FP32[1,10]`.
-pub(super) fn shown(output: &InferOutputTensor) -> String {
-    let dims: Vec<String> = output.shape.iter().map(i64::to_string).collect();
-    format!("{} {}[{}]", output.name, output.datatype, dims.join(","))
 }
 
 fn list(outputs: &[InferOutputTensor]) -> String {

@@ -21,11 +21,11 @@ use lon_proto::limits;
 use socket2::{SockRef, TcpKeepalive};
 use tonic::codegen::http::Request;
 
+use super::super::endpoint::Endpoint;
 use super::call::{Call, Ended};
 use super::frame::Frames;
+use crate::dispatch::{Lane, Taken};
 use crate::error::explain;
-use crate::lane::{Lane, Taken};
-use crate::remote::Remote;
 use crate::types::NodeFailure;
 
 /// The protocol has no heartbeat, and servers take HTTP/2's pings for abuse: the kernel asks whether the other end is
@@ -40,21 +40,21 @@ const MAX_CALLS: u32 = 1 << 29;
 /// Makes connections for a lane.
 #[derive(Clone)]
 pub(super) struct Dialler {
-    pub(super) remote: Remote,
+    pub(super) endpoint: Endpoint,
     pub(super) lane: Arc<Lane>,
     pub(super) timeout: Duration,
 }
 
 impl Dialler {
     /// Waits as long as its timeout for each connection.
-    pub(super) async fn dial(self) -> Result<Link, NodeFailure> {
+    pub(super) async fn dial(self) -> Result<CallConnection, NodeFailure> {
         let late = |_| Err(NodeFailure::Connection(format!("no connection within {:?}", self.timeout)));
         tokio::time::timeout(self.timeout, self.connect()).await.unwrap_or_else(late)
     }
 
-    async fn connect(&self) -> Result<Link, NodeFailure> {
+    async fn connect(&self) -> Result<CallConnection, NodeFailure> {
         let failed = |error: io::Error| NodeFailure::Connection(explain(&error));
-        let io = self.remote.dial(Protocol::Grpc).await.map_err(failed)?;
+        let io = self.endpoint.dial(Protocol::Grpc).await.map_err(failed)?;
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_IDLE).with_interval(KEEPALIVE_IDLE);
         let keepalive = keepalive.with_retries(KEEPALIVE_RETRIES);
         SockRef::from(io.tcp()).set_tcp_keepalive(&keepalive).map_err(failed)?;
@@ -69,12 +69,12 @@ impl Dialler {
             .await;
         let (send, connection) = shaken.map_err(|error| NodeFailure::Connection(explain(&error)))?;
         let calls = FuturesUnordered::new();
-        Ok(Link { send: Some(send), connection, departed, calls, begun: 0, over: None, refused: None })
+        Ok(CallConnection { send: Some(send), connection, departed, calls, begun: 0, over: None, refused: None })
     }
 }
 
 /// One connection.
-pub(super) struct Link {
+pub(super) struct CallConnection {
     /// None once no more calls may begin.
     send: Option<SendRequest<Bytes>>,
     connection: Connection<MeteredIo<NetStream, Departed>, Bytes>,
@@ -98,7 +98,7 @@ pub(super) enum Readiness {
     Broken(NodeFailure),
 }
 
-impl Link {
+impl CallConnection {
     /// Writes and reads, and adds the calls that have ended.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, ended: &mut Vec<Ended>) {
         if self.over.is_none()
@@ -119,7 +119,7 @@ impl Link {
             None => send.poll_ready(cx),
         };
         match ready {
-            Poll::Ready(Err(error)) if is_farewell(&error) => Readiness::Leaving,
+            Poll::Ready(Err(error)) if asks_to_leave(&error) => Readiness::Leaving,
             Poll::Ready(Err(error)) => Readiness::Broken(self.broken(Some(&error))),
             _ if self.over.is_some() => Readiness::Broken(self.broken(None)),
             _ if self.begun >= MAX_CALLS => Readiness::Leaving,
@@ -128,7 +128,7 @@ impl Link {
         }
     }
 
-    /// Begins a call. It comes back when that is not possible after all; [`Link::readiness`] then says why.
+    /// Begins a call. It comes back when that is not possible after all; [`CallConnection::readiness`] then says why.
     pub(super) fn begin(&mut self, head: &Request<()>, frames: &mut Frames, taken: Taken) -> Result<(), Taken> {
         let Some(send) = &mut self.send else { return Err(taken) };
         let (response, mut stream) = match send.send_request(head.clone(), false) {
@@ -176,7 +176,7 @@ impl Link {
 }
 
 /// The server asks for another connection, as servers do that are about to stop or want load to be spread anew.
-fn is_farewell(error: &h2::Error) -> bool {
+fn asks_to_leave(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 

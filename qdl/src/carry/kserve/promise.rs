@@ -6,8 +6,6 @@
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
 
-use super::answer::shown;
-
 /// The outputs that answers must have. Empty: the server does not say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Promise {
@@ -56,6 +54,12 @@ fn fits(said: &[i64], got: &[i64]) -> bool {
     let same =
         |got: &[i64]| said.len() == got.len() && said.iter().zip(got).all(|(said, got)| *said < 0 || said == got);
     said.is_empty() || same(got) || got.split_first().is_some_and(|(&batch, rest)| batch == 1 && same(rest))
+}
+
+/// An output as messages name it: `name FP32[1,10]`.
+pub(super) fn shown(output: &InferOutputTensor) -> String {
+    let dims: Vec<String> = output.shape.iter().map(i64::to_string).collect();
+    format!("{} {}[{}]", output.name, output.datatype, dims.join(","))
 }
 
 /// `FP32[-1,10]`.

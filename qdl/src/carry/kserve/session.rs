@@ -17,12 +17,10 @@ use tonic::codegen::http::Request;
 
 use super::answer;
 use super::call::{End, Ended};
+use super::connection::{CallConnection, Dialler, Readiness};
 use super::frame::{self, Frames, ID_BYTES};
-use super::link::{Dialler, Link, Readiness};
 use super::promise::Promise;
-use crate::lane::Taken;
-use crate::shared::Shared;
-use crate::stream::deliver;
+use crate::dispatch::{Dispatcher, Taken};
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
 
@@ -30,24 +28,24 @@ use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
 const BURST_CALLS: usize = 64;
 
 /// Connections in a row that a server asks to be left before any call has come to an end.
-const MAX_FAREWELLS: u32 = 8;
+const MAX_MOVES: u32 = 8;
 
 /// A new connection on its way.
-type Dialling = Pin<Box<dyn Future<Output = Result<Link, NodeFailure>> + Send>>;
+type Dialling = Pin<Box<dyn Future<Output = Result<CallConnection, NodeFailure>> + Send>>;
 
 /// Carries one lane.
 pub(super) struct Session {
-    shared: Arc<Shared>,
+    dispatcher: Arc<Dispatcher>,
     dialler: Dialler,
     /// What answers are held against.
     promise: Arc<Promise>,
     /// What each call begins with.
     head: Request<()>,
     frames: Frames,
-    link: Option<Link>,
-    leaving: Vec<Link>,
+    connection: Option<CallConnection>,
+    leaving: Vec<CallConnection>,
     dialling: Option<Dialling>,
-    farewells: u32,
+    moves: u32,
     /// Calls that a server has not looked at before it asked to be left.
     again: VecDeque<Taken>,
     ended: Vec<Ended>,
@@ -56,22 +54,22 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        dispatcher: Arc<Dispatcher>,
         dialler: Dialler,
         promise: Arc<Promise>,
         head: Request<()>,
-        link: Link,
+        connection: CallConnection,
     ) -> Session {
         Session {
-            shared,
+            dispatcher,
             dialler,
             promise,
             head,
             frames: Frames::default(),
-            link: Some(link),
+            connection: Some(connection),
             leaving: Vec::new(),
             dialling: None,
-            farewells: 0,
+            moves: 0,
             again: VecDeque::new(),
             ended: Vec::new(),
             replies: Vec::new(),
@@ -86,11 +84,11 @@ impl Session {
         // Registered before looking, so that a sample pushed in between is not missed.
         self.dialler.lane.register_writer(cx.waker());
         if self.dialler.lane.is_closing() {
-            return self.poll_goodbye(cx).map(Ok);
+            return self.poll_close(cx).map(Ok);
         }
         loop {
-            self.poll_links(cx)?;
-            let moved = self.change_links(cx)?;
+            self.poll_connections(cx)?;
+            let moved = self.change_connections(cx)?;
             if !self.send(cx) && !moved {
                 return Poll::Pending;
             }
@@ -98,27 +96,27 @@ impl Session {
     }
 
     /// Drops what is under way and waits until the connections have ended in good order.
-    fn poll_goodbye(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.dialling = None;
-        self.leaving.extend(self.link.take());
+        self.leaving.extend(self.connection.take());
         let mut forgotten = Vec::new();
-        self.leaving.retain_mut(|link| {
-            link.leave();
-            link.forget_calls();
-            link.poll(cx, &mut forgotten);
-            !link.is_over()
+        self.leaving.retain_mut(|connection| {
+            connection.leave();
+            connection.forget_calls();
+            connection.poll(cx, &mut forgotten);
+            !connection.is_over()
         });
         if self.leaving.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Gives every connection its turn, and settles and delivers what has ended.
-    fn poll_links(&mut self, cx: &mut Context<'_>) -> Result<(), NodeFailure> {
+    fn poll_connections(&mut self, cx: &mut Context<'_>) -> Result<(), NodeFailure> {
         let mut cut = None;
-        for link in self.link.iter_mut().chain(&mut self.leaving) {
+        for connection in self.connection.iter_mut().chain(&mut self.leaving) {
             let before = self.ended.len();
-            link.poll(cx, &mut self.ended);
+            connection.poll(cx, &mut self.ended);
             if self.ended[before..].iter().any(|ended| matches!(ended.end, End::Cut)) {
-                cut.get_or_insert_with(|| link.broken(None));
+                cut.get_or_insert_with(|| connection.broken(None));
             }
         }
         if !self.ended.is_empty() {
@@ -126,8 +124,7 @@ impl Session {
             let mut ended = std::mem::take(&mut self.ended);
             ended.drain(..).for_each(|ended| self.settle(ended, now));
             self.ended = ended;
-            let lane = &self.dialler.lane;
-            deliver(&self.shared, lane, &self.shared.nodes[lane.node.0], &mut self.replies);
+            self.dispatcher.deliver(&self.dialler.lane, &mut self.replies);
         }
         cut.map_or(Ok(()), Err)
     }
@@ -145,36 +142,36 @@ impl Session {
             // Its connection has ended, and the node with it.
             End::Cut => return,
         };
-        self.farewells = 0;
+        self.moves = 0;
         self.dialler.lane.answered_call(wire_id, now, outcome, message_bytes, &mut self.replies);
     }
 
     /// Leaves connections that are to be left and takes new ones; whether anything has changed.
-    fn change_links(&mut self, cx: &mut Context<'_>) -> Result<bool, NodeFailure> {
-        self.leaving.retain(|link| !link.is_over());
-        if let Some(mut link) = self.link.take() {
-            match link.readiness(cx) {
-                Readiness::Ready | Readiness::Full => self.link = Some(link),
+    fn change_connections(&mut self, cx: &mut Context<'_>) -> Result<bool, NodeFailure> {
+        self.leaving.retain(|connection| !connection.is_over());
+        if let Some(mut connection) = self.connection.take() {
+            match connection.readiness(cx) {
+                Readiness::Ready | Readiness::Full => self.connection = Some(connection),
                 Readiness::Broken(failure) => return Err(failure),
                 Readiness::Leaving => {
-                    self.farewells += 1;
-                    if self.farewells > MAX_FAREWELLS {
+                    self.moves += 1;
+                    if self.moves > MAX_MOVES {
                         let reason = "it asks for another connection again and again, and answers nothing";
                         return Err(NodeFailure::Ended(reason.to_owned()));
                     }
                     tracing::debug!("a server asks for another connection");
-                    link.leave();
-                    self.leaving.push(link);
+                    connection.leave();
+                    self.leaving.push(connection);
                     self.dialling = Some(Box::pin(self.dialler.clone().dial()));
                     return Ok(true);
                 }
             }
         }
         if let Some(dialling) = &mut self.dialling
-            && let Poll::Ready(link) = dialling.as_mut().poll(cx)
+            && let Poll::Ready(connection) = dialling.as_mut().poll(cx)
         {
             self.dialling = None;
-            self.link = Some(link?);
+            self.connection = Some(connection?);
             return Ok(true);
         }
         Ok(false)
@@ -184,15 +181,15 @@ impl Session {
     fn send(&mut self, cx: &mut Context<'_>) -> bool {
         let mut begun = 0;
         while begun < BURST_CALLS {
-            match self.link.as_mut().map(|link| link.readiness(cx)) {
+            match self.connection.as_mut().map(|connection| connection.readiness(cx)) {
                 Some(Readiness::Ready) => {}
                 None | Some(Readiness::Full) => break,
                 // Seen to at once, in the next round.
                 Some(Readiness::Leaving | Readiness::Broken(_)) => return true,
             }
             let Some(taken) = self.next() else {
-                if self.shared.flushing.load(SeqCst) {
-                    self.shared.sent.notify_one();
+                if self.dispatcher.flushing.load(SeqCst) {
+                    self.dispatcher.sent.notify_one();
                 }
                 break;
             };
@@ -202,8 +199,8 @@ impl Session {
                 self.ended.push(Ended { wire_id: taken.wire_id, stream: 0, body: Bytes::new(), end });
                 continue;
             }
-            if let Some(link) = &mut self.link
-                && let Err(back) = link.begin(&self.head, &mut self.frames, taken)
+            if let Some(connection) = &mut self.connection
+                && let Err(back) = connection.begin(&self.head, &mut self.frames, taken)
             {
                 self.again.push_front(back);
             }
@@ -222,7 +219,7 @@ impl Session {
         }
         loop {
             let taken = lane.take_call(Instant::now(), ID_BYTES as u64);
-            if taken.is_some() || !self.shared.refill(lane) {
+            if taken.is_some() || !self.dispatcher.refill(lane) {
                 return taken;
             }
         }

@@ -1,12 +1,13 @@
 //! A lane whose samples are calls of their own instead of messages of one stream: taken, sent and answered one by one.
-//! What carries them is in [`crate::kserve`].
+//! The transport that does so is in `carry/kserve.rs`.
 
 use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{Burst, InFlight, Lane, Queued};
-use crate::slots::{Ended, Stranger};
+use super::{InFlight, Lane, Queued};
+use crate::account::counters::Burst;
+use crate::dispatch::slots::Ended;
 use crate::types::{Outcome, Reply};
 
 /// A sample that is to be sent.
@@ -25,10 +26,7 @@ impl Lane {
         }
         let Queued { sample, since } = state.unsent.pop_front()?;
         let bytes = sample.payload.len() as u64;
-        let in_flight =
-            InFlight { id: sample.id, bytes, since, sent_at: Some(now), has_first_token: false, assembly: None };
-        let wire_id = state.slots.insert(in_flight);
-        state.oldest.get_or_insert(since);
+        let wire_id = state.open(InFlight { sent_at: Some(now), ..InFlight::new(sample.id, bytes, since) });
         let mut burst = Burst::default();
         burst.message(bytes + overhead_bytes, sample.payload.len());
         burst.sample(sample.tensor_bytes);
@@ -67,12 +65,8 @@ impl Lane {
         burst.message(message_bytes, answer_bytes);
         let mut state = self.state();
         self.counters.received(&burst);
-        if let Err(stranger) = state.slots.get_mut(wire_id) {
-            if stranger == Stranger::Late {
-                // Too slow for us, but not standing still.
-                state.stalls = 0;
-            }
-            return self.counters.stranger(stranger, true);
+        if let Err(unmatched) = state.slots.get_mut(wire_id).map(|_| ()) {
+            return self.count_unmatched(&mut state, unmatched, true);
         }
         replies.extend(self.end(&mut state, wire_id, now, Ended::Answered, outcome));
     }

@@ -1,8 +1,13 @@
 //! What must hold of one stream, whatever carries it.
 
-use super::*;
-use lon_proto::v1::DispatchRequest;
+use bytes::Bytes;
+use lon_net::framing::{Inbound, Incoming};
+use lon_proto::v1::dispatch_response::Kind;
+use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use prost::Message as _;
+
+use super::*;
+use crate::types::{NodeFailure, SampleId};
 
 fn lane() -> Lane {
     Lane::new(NodeIndex(0), 1 << 20)
