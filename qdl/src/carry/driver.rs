@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 
 use super::alarm::Alarm;
 use super::endpoint::Endpoint;
-use super::kserve::Promise;
 use super::lane_task::{LaneTask, OpenReport};
 use super::linger::Linger;
+use super::promise::Promise;
 use super::transport::Transport;
 use super::watch::{Patience, watch};
 use crate::dispatch::{Dispatcher, Lane};

@@ -3,9 +3,9 @@
 //!
 //! - `session`: what carries a lane: connections that servers may ask to be left, and calls that are to be sent again;
 //! - `connection`, `call`: one connection, one call;
-//! - `frame`, `answer`: requests and answers as bytes; `promise`: what answers are held against. Pure.
+//! - `frame`, `answer`: requests and answers as bytes. Pure.
 //!
-//! The control side of such a server is in `control/kserve.rs`.
+//! What answers are held against is in `carry/promise.rs`. The control side of such a server is in `control/kserve.rs`.
 //!
 //! A sample is a call of its own (unary), many at once on each connection. The caller has prepared its body; the call's id
 //! is added in front of it and nothing else. All calls of a lane are carried by one task on the thread that drives the
@@ -26,7 +26,6 @@ mod answer;
 mod call;
 mod connection;
 mod frame;
-mod promise;
 mod session;
 
 use std::future::poll_fn;
@@ -45,7 +44,6 @@ use crate::error::ConnectError;
 use crate::peer_kind::PeerKind;
 use crate::types::NodeFailure;
 use connection::Dialler;
-pub(crate) use promise::Promise;
 use session::Session;
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::kserve::Promise;
+use super::promise::Promise;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::types::NodeFailure;
 

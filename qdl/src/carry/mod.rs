@@ -3,7 +3,8 @@
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a thread
 //!   waits, `watch` finds nodes that say nothing and samples that are overdue;
 //! - `endpoint`: where a node is and how it is connected to;
-//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it;
+//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what a
+//!   node has said of its answers;
 //! - `stream`: what all transports do with a Dispatch stream, from its first message to its end;
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
 //! - `kserve`: calls of KServe's protocol instead of a stream.
@@ -17,6 +18,7 @@ mod grpc;
 mod kserve;
 mod lane_task;
 mod linger;
+mod promise;
 mod quic;
 mod stream;
 mod tcp;
@@ -26,8 +28,8 @@ mod watch;
 pub(crate) use driver::{Connection, IoDriver, Opened};
 pub use driver::{Driver, Wait, shorten_slice};
 pub use endpoint::Endpoint;
-pub(crate) use kserve::Promise;
 pub use lane_task::LaneTask;
+pub(crate) use promise::Promise;
 pub use transport::{Carry, Transport};
 pub(crate) use watch::Patience;
 

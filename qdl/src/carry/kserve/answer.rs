@@ -11,7 +11,7 @@ use lon_proto::kserve::v2::{InferTensorContents, ModelInferResponse};
 use lon_proto::kserve::{self, BYTES};
 use lon_proto::sample::DType;
 
-use super::promise::{Promise, shown};
+use super::super::promise::{Promise, shown};
 
 /// The outputs' bytes. A single raw output is passed on as it is.
 ///

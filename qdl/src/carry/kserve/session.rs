@@ -15,11 +15,11 @@ use lon_proto::limits::MAX_SAMPLE_BYTES;
 use prost::Message as _;
 use tonic::codegen::http::Request;
 
+use super::super::promise::Promise;
 use super::answer;
 use super::call::{End, Ended};
 use super::connection::{CallConnection, Dialler, Readiness};
 use super::frame::{self, Frames, ID_BYTES};
-use super::promise::Promise;
 use crate::dispatch::{Dispatcher, Taken};
 use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
