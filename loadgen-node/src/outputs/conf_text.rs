@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::documents::conf::{ConfDocument, PredictedDocument};
-use loadgen::conf::query_count::percent;
+use loadgen::judge::early_stopping::percent;
 
 /// All tables.
 pub(crate) fn text(document: &ConfDocument) -> String {

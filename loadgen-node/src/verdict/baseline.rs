@@ -8,8 +8,8 @@ use qdl::NodeDescription;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use loadgen::judge::PERCENTILES;
 use loadgen::settings::Scenario;
-use loadgen::summary::PERCENTILES;
 
 /// A file of `sut-node bench`.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::in_order;
 use crate::test_run::setup::Wanted;
-use loadgen::conf::predict::Prediction;
-use loadgen::conf::query_count::{QueryCount, USUAL};
+use loadgen::judge::early_stopping::{QueryCount, USUAL};
+use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
 use loadgen::settings::{Mode, Qsl};
 
@@ -211,7 +211,7 @@ fn query_counts(view: &View) -> Vec<QueryCountDocument> {
     // Percent times 0.01 is not always the nearest fraction.
     percentiles.extend(own.filter(|own| USUAL.iter().all(|usual| (usual - own).abs() > 1e-9)));
     percentiles.sort_by(f64::total_cmp);
-    let early_stopping = view.wanted.sourced.settings().scenario.early_stopping();
+    let early_stopping = view.wanted.sourced.settings().scenario.judge().early_stopping();
     let document = |percentile| {
         let QueryCount { margin, confidence, queries, rounded, .. } = QueryCount::of(percentile);
         let early_stopping_minimum = early_stopping.least_queries(percentile);

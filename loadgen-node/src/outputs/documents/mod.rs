@@ -9,7 +9,7 @@
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
 //! Documents of other crates: [`SearchRecord`](loadgen::find_peak::SearchRecord) (`find_peak.json`),
-//! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::conf::vector::ConfigCase)
+//! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::vectors::ConfigCase)
 //! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 
 pub(crate) mod accuracy;

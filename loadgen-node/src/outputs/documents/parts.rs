@@ -9,7 +9,7 @@ use crate::network::nics::NicUse;
 use crate::network::traffic::Bytes;
 use crate::probe::gbit_s;
 use crate::world::tally::Tally;
-use loadgen::summary::LatencyStats;
+use loadgen::judge::LatencyStats;
 
 /// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

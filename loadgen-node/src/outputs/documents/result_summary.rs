@@ -17,9 +17,9 @@ use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::saturation::Saturation;
 use crate::world::kserve;
 use loadgen::find_peak::{Bracket, SearchEnd, Trial};
+use loadgen::judge::Summary;
 use loadgen::run::{End, FindPeakOutcome, LagStats, RunOutcome};
 use loadgen::settings::TestSettings;
-use loadgen::summary::Summary;
 
 /// Name in the run folder.
 pub(crate) const FILE: &str = "result_summary.json";
