@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::setup::Wanted;
-use crate::scenario;
 use loadgen::conf::predict::Prediction;
 use loadgen::conf::query_count::{QueryCount, USUAL, percent};
 use loadgen::plan::{Effective, Plan, PlanError};
@@ -200,7 +199,7 @@ fn count_json(view: &View, count: &QueryCount) -> Value {
 
 /// Fewest queries with which the scenario's early-stopping rule can be met.
 fn least(view: &View, percentile: f64) -> u64 {
-    scenario::rules(view.wanted.sourced.settings().scenario).early_stopping().least_queries(percentile)
+    view.wanted.sourced.settings().scenario.early_stopping().least_queries(percentile)
 }
 
 fn plain(value: &Value) -> String {

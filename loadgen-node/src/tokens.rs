@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::latency;
-use crate::scenario;
 use loadgen::plan::Effective;
 use loadgen::settings::Scenario;
 use loadgen::summary::{LatencyStats, Summary, TokenSummary};
@@ -13,7 +12,7 @@ use loadgen::summary::{LatencyStats, Summary, TokenSummary};
 /// Title and text of each line; none unless the run is judged by its tokens.
 pub(crate) fn lines(summary: &Summary, effective: &Effective) -> Vec<(&'static str, String)> {
     let Some(tokens) = &summary.tokens else { return Vec::new() };
-    let judged = scenario::rules(summary.scenario).has_latency_limit();
+    let judged = summary.scenario.has_latency_limit();
     let line = |stats, limit_ns: u64, definition| {
         let percentile = summary.target_percentile * 100.0;
         against(stats, percentile, judged.then_some(limit_ns), definition)
