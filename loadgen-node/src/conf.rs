@@ -12,9 +12,9 @@ use super::conf_view::{self, View};
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::setup::{self, Sources};
 use super::vectors::{print, read, shown};
-use loadgen::conf::predict::{self, SampleSize};
+use loadgen::plan::predict::{self, SampleSize};
 use loadgen::conf::rules::Rules;
-use loadgen::conf::vector::config_json;
+use loadgen::vectors::config_json;
 use loadgen::plan::Plan;
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
 

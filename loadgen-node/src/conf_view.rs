@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::setup::Wanted;
-use loadgen::conf::predict::Prediction;
-use loadgen::conf::query_count::{QueryCount, USUAL, percent};
+use loadgen::plan::predict::Prediction;
+use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
 use loadgen::plan::{Effective, Plan, PlanError};
 use loadgen::settings::{Mode, Qsl};
 

@@ -7,13 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::finished::Finished;
 use super::folder::{FolderError, RunFolder, Spool};
 use super::progress::Counts;
-use loadgen::find_peak::Trial;
+use loadgen::run::Trial;
 use loadgen::plan::{PhasePlan, Plan};
 use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::{AccuracyEntry, Observer, TrialStart};
 use loadgen::settings::Scenario;
-use loadgen::timeline::About;
+use loadgen::recorder::About;
 use loadgen::world::TimeNs;
 
 /// Answers by sample index.
@@ -105,8 +105,8 @@ impl Observer for AccuracyLog {
         let Counts { issued, planned, planned_ns, phase: number, .. } = &*self.counts;
         // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
         let (samples, duration_ns) = match (phase.is_accuracy(), self.scenario) {
-            (_, Scenario::Server) => (phase.generated.samples(), phase.generated.duration_ns),
-            (true, _) | (_, Scenario::Offline) => (phase.generated.samples(), 0),
+            (_, Scenario::SERVER) => (phase.generated.samples(), phase.generated.duration_ns),
+            (true, _) | (_, Scenario::OFFLINE) => (phase.generated.samples(), 0),
             _ => (0, self.min_duration_ns),
         };
         planned.store(if samples > 0 { issued.load(Relaxed) + samples } else { 0 }, Relaxed);

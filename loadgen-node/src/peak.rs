@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use super::args::FindPeakArgs;
 use super::exit::{Exit, OrExit as _, Outcome};
 use super::folder::{FolderError, RunFolder};
-use loadgen::find_peak::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
+use loadgen::run::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
 use loadgen::plan::Plan;
 use loadgen::run::RunOutcome;
 use loadgen::settings::Mode;

@@ -16,7 +16,7 @@ use super::tokens;
 use loadgen::plan::{Effective, Plan};
 use loadgen::run::{End, LagStats};
 use loadgen::settings::Scenario;
-use loadgen::verdict::Verdict;
+use loadgen::judge::Verdict;
 
 /// Adds what the engine cannot know to the strict verdict.
 pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
@@ -46,7 +46,7 @@ pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
 /// A generator that was late measured itself. Only Server has a schedule to be late for.
 fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Duration>) {
     let effective = plan.effective();
-    if effective.scenario != Scenario::Server || lag.count == 0 {
+    if effective.scenario != Scenario::SERVER || lag.count == 0 {
         return;
     }
     let usual_ns = usual_lag_ns(effective);
@@ -171,7 +171,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
 fn metric(finished: &Finished<'_>) -> Value {
     match (&finished.outcome.summary, &finished.accuracy) {
         (Some(summary), _) => {
-            let metric = summary.metric();
+            let metric = summary.metric;
             json!({ "name": metric.name, "value": finished.metric_value(&metric), "unit": metric.unit })
         }
         (None, Some(_)) => accuracy(finished),
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {
         let usual_ns = |use_token_latencies, server_ttft_latency| {
-            let scenario = Scenario::Server;
+            let scenario = Scenario::SERVER;
             let target = TestSettings { scenario, server_target_latency_ns: 500_000_000, ..TestSettings::default() };
             let settings = TestSettings { use_token_latencies, server_ttft_latency, ..target };
             usual_lag_ns(Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective())

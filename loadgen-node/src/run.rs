@@ -186,7 +186,7 @@ fn pacing(args: &RunArgs, here: &Host, nodes: &[NodeDescription]) -> Pacing {
 
 fn run_config(args: &RunArgs, codec: Codec, pacing: Pacing) -> RunConfig {
     let policy = match args.scenario {
-        Scenario::Offline => Policy::Pull,
+        Scenario::OFFLINE => Policy::Pull,
         _ => Policy::LeastOutstanding,
     };
     let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);

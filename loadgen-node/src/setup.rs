@@ -18,7 +18,7 @@ use super::kserve;
 use super::system_desc::stated::Stated;
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
-use loadgen::conf::predict::{SampleSize, predict};
+use loadgen::plan::predict::{SampleSize, predict};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
 use loadgen::settings::{Assignment, Mode, Qsl, Scenario};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::latency;
 use loadgen::plan::Effective;
 use loadgen::settings::Scenario;
-use loadgen::summary::{LatencyStats, Summary, TokenSummary};
+use loadgen::judge::{LatencyStats, Summary, TokenSummary};
 
 /// Title and text of each line; none unless the run is judged by its tokens.
 pub(crate) fn lines(summary: &Summary, effective: &Effective) -> Vec<(&'static str, String)> {
@@ -54,7 +54,7 @@ pub(crate) fn add_json(summary: &Summary, to: &mut Map<String, Value>) {
 /// was answered, which is as good there.
 fn rate(summary: &Summary, tokens: &TokenSummary) -> Option<f64> {
     let rate = match summary.scenario {
-        Scenario::Offline => tokens.tokens_per_s,
+        Scenario::OFFLINE => tokens.tokens_per_s,
         _ => tokens.completed_tokens_per_s,
     };
     (rate.is_finite() && rate > 0.0).then_some(rate)

@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow};
 use super::args::{ReplayArgs, TraceArgs};
 use super::exit::{Exit, OrExit as _, Outcome};
 use loadgen::settings::TestSettings;
-use loadgen::timeline::Timeline;
+use loadgen::recorder::Timeline;
 use loadgen::vectors;
 
 /// `trace --settings FILE.json`.

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Memory and judging time of a long Server run.
 fn long_run() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::new(TestSettings { min_query_count: LONG_QUERIES, ..settings(Scenario::Server) }, QSL)?;
+    let plan = Plan::new(TestSettings { min_query_count: LONG_QUERIES, ..settings(Scenario::SERVER) }, QSL)?;
     let before = peak_bytes()?;
     let outcome = run(&plan, &mut Null::new(), &mut (), RunOptions::default());
     let grown = peak_bytes()?.saturating_sub(before);

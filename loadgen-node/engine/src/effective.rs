@@ -1,12 +1,16 @@
 //! Effective settings: what the requested ones come to in the chosen scenario.
 
-use super::{MAX_DURATION_MS, PlanError};
-use crate::scenario;
-use crate::settings::{Mode, Qsl, Scenario, TestSettings};
+use crate::judge::{self, Measured, Summary, Terms, TokenLimits};
+use crate::requested::{Mode, Qsl};
+use crate::scenario::{Scenario, TestSettings};
+use crate::traffic::{PlanError, Request, Sanitised};
+
+/// Longest `min_duration_ms` and `max_duration_ms`: ten years.
+pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 
 /// The settings in force, with the official names of the `effective_*` log keys.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "the names are the official ones; crate::settings explains them")]
+#[allow(missing_docs, reason = "the names are the official ones; Requested explains them")]
 pub struct Effective {
     pub scenario: Scenario,
     pub mode: Mode,
@@ -42,42 +46,26 @@ pub struct Effective {
     pub token_latency_scaling_factor: u64,
 }
 
-/// What a scenario makes of the requested settings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sanitised {
-    pub(crate) samples_per_query: u64,
-    pub(crate) target_qps: f64,
-    pub(crate) target_latency_ns: u64,
-    pub(crate) target_latency_percentile: f64,
-    pub(crate) max_async_queries: u64,
-    pub(crate) target_duration_ms: u64,
-    pub(crate) min_query_count: u64,
-}
-
-/// What a scenario gets to see: requested values, with overrides of counts resolved.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
-    pub(crate) settings: &'a TestSettings,
-    pub(crate) qsl: Qsl,
-    pub(crate) performance_sample_count: u64,
-}
-
 impl Effective {
-    /// Applies test 05 and sanitises; returns the requested settings as they are logged, and logged objections.
-    pub(super) fn judge(requested: TestSettings, qsl: Qsl) -> Result<(TestSettings, Self, Vec<String>), PlanError> {
+    /// Applies test 05 and works out the effective values. Returns the requested settings as they are logged, the
+    /// effective ones, and objections that are logged as errors.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    pub(crate) fn of(requested: TestSettings, qsl: Qsl) -> Result<(TestSettings, Self, Vec<String>), PlanError> {
         let requested = requested.with_test05_applied();
         check_ranges(&requested)?;
         let performance_sample_count = or_else(requested.performance_sample_count_override, qsl.performance);
         let mut faults = Vec::new();
-        let request = Request { settings: &requested, qsl, performance_sample_count };
-        let sanitised = scenario::rules(requested.scenario).sanitise(request, &mut faults)?;
+        let request = || Request { settings: &requested, qsl, performance_sample_count };
+        let sanitised = requested.scenario.traffic().sanitise(request(), &mut faults)?;
         check_percentile(sanitised.target_latency_percentile)?;
-        let effective = Self::assemble(request, sanitised)?;
+        let effective = Self::assemble(&request(), sanitised)?;
         effective.object(&mut faults);
         Ok((requested, effective, faults))
     }
 
-    fn assemble(request: Request<'_>, sanitised: Sanitised) -> Result<Self, PlanError> {
+    fn assemble(request: &Request<'_, Scenario>, sanitised: Sanitised) -> Result<Self, PlanError> {
         let s = request.settings;
         let min_sample_count = sanitised.min_query_count.checked_mul(sanitised.samples_per_query).ok_or_else(|| {
             PlanError::value("min_query_count", &sanitised.min_query_count, "too large with these samples per query")
@@ -136,20 +124,39 @@ impl Effective {
         }
     }
 
-    /// Probability with which a sample of a performance phase is logged.
+    /// Probability with which the answer to a sample of a performance phase is logged.
     pub(crate) fn log_probability(&self) -> f64 {
         if self.accuracy_log_sampling_target == 0 {
             return self.accuracy_log_probability;
         }
         let by_duration = (self.target_qps * self.min_duration_ms as f64 / 1000.0) as u64;
-        let per_query = scenario::rules(self.scenario).samples_per_expected_query(self);
+        let per_query = self.scenario.layout().samples_per_rate_unit(self.samples_per_query);
         let expected = by_duration.saturating_mul(per_query).max(self.min_sample_count);
         self.accuracy_log_sampling_target as f64 / expected as f64
     }
 
-    /// The limit that the judged percentile must not exceed, where there is one.
+    /// `min_duration_ms` in seconds.
     pub(crate) fn min_duration_s(&self) -> f64 {
         self.min_duration_ms as f64 / 1000.0
+    }
+
+    /// Judges a performance phase that was run with these settings.
+    pub fn judge(&self, measured: Measured) -> Summary {
+        judge::judge(self.scenario.judge(), &self.terms(), measured)
+    }
+
+    /// What a performance phase is held against.
+    fn terms(&self) -> Terms {
+        let limits = TokenLimits { ttft_ns: self.ttft_latency_ns, tpot_ns: self.tpot_latency_ns };
+        Terms {
+            target_percentile: self.target_latency_percentile,
+            target_latency_ns: self.target_latency_ns,
+            min_duration_ms: self.min_duration_ms,
+            min_query_count: self.min_query_count,
+            min_sample_count: self.min_sample_count,
+            tokens: self.use_token_latencies.then_some(limits),
+            inferred_tokens_per_sample: self.infer_token_latencies.then_some(self.token_latency_scaling_factor),
+        }
     }
 }
 

@@ -2,6 +2,12 @@
 
 use crate::world::TimeNs;
 
+/// A key of the detail log, without its prefix, and its value.
+pub type Entry = (String, Value);
+
+/// A line of the summary file: its label as printed, with all blanks, and its value.
+pub type Line = (String, Value);
+
 /// A value of a log entry or a summary line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

@@ -1,7 +1,7 @@
 //! Official config files give the settings that the official LoadGen reads from them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
 
-use loadgen::conf::vector::config_json;
+use loadgen::vectors::config_json;
 use serde_json::Value;
 
 const VECTORS: &str = include_str!("data/golden/config.json");

@@ -1,48 +1,47 @@
 //! Judging a performance phase: from measured latencies to a complete [`Summary`].
 //!
-//! Only arithmetic on values already collected; the words of the verdict are the official ones.
+//! Only arithmetic on values already collected; the words of the advice are the official ones.
 
-mod measured;
-
-pub use measured::Measured;
-
-use crate::early_stopping::{Judgement, Subject, over_limit};
-use crate::plan::Effective;
-use crate::scenario::{self, Rules};
-use crate::summary::{
+use super::early_stopping::{Judgement, Subject, over_limit};
+use super::measured::Measured;
+use super::rules::Judge;
+use super::summary::{
     Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, PERCENTILES, Rates, Summary, TokenSummary,
 };
+use super::terms::{Terms, TokenLimits};
 
-/// Judges what was measured. Sorts the latencies in place.
-pub fn judge(effective: &Effective, mut measured: Measured) -> Summary {
+/// Judges what was measured by the rules of a scenario. Sorts the latencies in place.
+pub fn judge(rules: &dyn Judge, terms: &Terms, mut measured: Measured) -> Summary {
     measured.sort();
-    Judge { effective, rules: scenario::rules(effective.scenario), measured: &measured }.summary()
+    Judging { terms, rules, measured: &measured }.summary()
 }
 
-struct Judge<'a> {
-    effective: &'a Effective,
-    rules: &'static dyn Rules,
+/// A phase that is being judged.
+struct Judging<'a> {
+    terms: &'a Terms,
+    rules: &'a dyn Judge,
     measured: &'a Measured,
 }
 
-impl Judge<'_> {
+impl Judging<'_> {
     fn summary(&self) -> Summary {
         let m = self.measured;
         let latency = self.stats(&m.sample_latencies_ns);
-        let tokens = self.effective.use_token_latencies.then(|| self.tokens(&latency));
+        let tokens = self.terms.tokens.map(|limits| (limits, self.tokens(&latency)));
         let early_stopping = self.early_stopping();
         let (checks, advice) = self.checks(&latency, tokens.as_ref(), &early_stopping);
+        let rates = self.rates(&latency);
         Summary {
-            scenario: self.effective.scenario,
-            mode: self.effective.mode,
             queries: m.queries_issued,
-            target_percentile: self.effective.target_latency_percentile,
+            target_percentile: self.terms.target_percentile,
             query_latency: (!m.query_latencies_ns.is_empty()).then(|| self.stats(&m.query_latencies_ns)),
-            overlatency_count: over_limit(&m.sample_latencies_ns, self.effective.target_latency_ns),
-            rates: self.rates(&latency),
-            inferred: self.effective.infer_token_latencies.then(|| self.inferred()),
+            overlatency_count: over_limit(&m.sample_latencies_ns, self.terms.target_latency_ns),
+            metric: self.rules.metric(&rates, early_stopping.estimate_ns()),
+            rates,
+            inferred: self.terms.inferred_tokens_per_sample.map(|factor| self.inferred(factor)),
             latency,
-            tokens,
+            compared_tokens_per_s: tokens.as_ref().map(|(_, tokens)| self.rules.tokens_per_s(tokens)),
+            tokens: tokens.map(|(_, tokens)| tokens),
             checks,
             advice,
             early_stopping,
@@ -62,7 +61,7 @@ impl Judge<'_> {
             max_ns: *max_ns,
             mean_ns: (sum / count as i128) as i64,
             percentiles_ns: PERCENTILES.map(at),
-            target_ns: at(self.effective.target_latency_percentile),
+            target_ns: at(self.terms.target_percentile),
         }
     }
 
@@ -99,9 +98,9 @@ impl Judge<'_> {
         }
     }
 
-    fn inferred(&self) -> InferredTokens {
+    fn inferred(&self, tokens_per_sample: u64) -> InferredTokens {
         let m = self.measured;
-        let factor = self.effective.token_latency_scaling_factor as f64;
+        let factor = tokens_per_sample as f64;
         InferredTokens {
             completed_tokens_per_s: factor * self.sample_gaps() / m.final_query_done_s,
             tokens_per_s: factor * m.sample_latencies_ns.len() as f64 / m.max_latency_s,
@@ -109,16 +108,16 @@ impl Judge<'_> {
     }
 
     fn early_stopping(&self) -> EarlyStopping {
-        let (m, e) = (self.measured, self.effective);
-        if !e.use_token_latencies {
+        let m = self.measured;
+        let Some(limits) = self.terms.tokens else {
             let own = if m.query_latencies_ns.is_empty() { &m.sample_latencies_ns } else { &m.query_latencies_ns };
-            return EarlyStopping::Latency(self.judge_rule(own, e.target_latency_ns));
-        }
+            return EarlyStopping::Latency(self.judge_rule(own, self.terms.target_latency_ns));
+        };
         // Queries of several samples are judged as queries, in token runs too.
         let or_queries = |own| if m.query_latencies_ns.is_empty() { own } else { &m.query_latencies_ns };
-        let per_token = self.judge_rule(or_queries(&m.times_per_token_ns), e.tpot_latency_ns);
+        let per_token = self.judge_rule(or_queries(&m.times_per_token_ns), limits.tpot_ns);
         let first_token = if per_token.met {
-            self.judge_rule(or_queries(&m.first_token_latencies_ns), e.ttft_latency_ns)
+            self.judge_rule(or_queries(&m.first_token_latencies_ns), limits.ttft_ns)
         } else {
             Judgement::default()
         };
@@ -129,7 +128,7 @@ impl Judge<'_> {
         self.rules.early_stopping().judge(Subject {
             latencies_ns,
             queries: self.measured.queries_issued,
-            percentile: self.effective.target_latency_percentile,
+            percentile: self.terms.target_percentile,
             limit_ns,
         })
     }
@@ -137,15 +136,15 @@ impl Judge<'_> {
     fn checks(
         &self,
         latency: &LatencyStats,
-        tokens: Option<&TokenSummary>,
+        tokens: Option<&(TokenLimits, TokenSummary)>,
         early_stopping: &EarlyStopping,
     ) -> (Checks, Vec<Advice>) {
-        let (m, e) = (self.measured, self.effective);
+        let (m, terms) = (self.measured, self.terms);
         let latency_advice = self.rules.has_latency_limit().then(|| self.latency_advice(latency, tokens));
-        let (duration_s, duration_advice) = self.rules.judged_duration(m);
-        let min_duration = duration_s >= e.min_duration_s();
+        let duration = self.rules.judged_duration(m);
+        let min_duration = duration.seconds >= terms.min_duration_ms as f64 / 1000.0;
         let samples = m.sample_latencies_ns.len() as u64;
-        let min_queries = m.queries_issued >= e.min_query_count && samples >= e.min_sample_count;
+        let min_queries = m.queries_issued >= terms.min_query_count && samples >= terms.min_sample_count;
         let checks = Checks {
             performance_constraints: latency_advice.as_ref().map(Option::is_none),
             min_duration,
@@ -156,23 +155,27 @@ impl Judge<'_> {
             },
         };
         let mut advice: Vec<Advice> = latency_advice.flatten().into_iter().collect();
-        advice.extend((!min_duration).then(|| advise(duration_advice.to_owned())));
+        advice.extend((!min_duration).then(|| advise(duration.advice.to_owned())));
         advice.extend((!min_queries).then(too_few_queries));
         (checks, advice)
     }
 
     /// What to do about latency; `None` when it is within its limits.
-    fn latency_advice(&self, latency: &LatencyStats, tokens: Option<&TokenSummary>) -> Option<Advice> {
+    fn latency_advice(
+        &self,
+        latency: &LatencyStats,
+        tokens: Option<&(TokenLimits, TokenSummary)>,
+    ) -> Option<Advice> {
         let exceeds = |ns: i64, limit_ns: u64| ns > i64::try_from(limit_ns).unwrap_or(i64::MAX);
-        let Some(tokens) = tokens else {
-            return exceeds(latency.target_ns, self.effective.target_latency_ns)
+        let Some((limits, tokens)) = tokens else {
+            return exceeds(latency.target_ns, self.terms.target_latency_ns)
                 .then(|| advise("Reduce target QPS to improve latency.".to_owned()));
         };
-        let limits = [
-            ("TTFT", tokens.first_token.target_ns, self.effective.ttft_latency_ns),
-            ("TPOT", tokens.per_token.target_ns, self.effective.tpot_latency_ns),
+        let judged = [
+            ("TTFT", tokens.first_token.target_ns, limits.ttft_ns),
+            ("TPOT", tokens.per_token.target_ns, limits.tpot_ns),
         ];
-        let failed: Vec<String> = limits
+        let failed: Vec<String> = judged
             .iter()
             .filter(|(_, ns, limit_ns)| exceeds(*ns, *limit_ns))
             .map(|(name, ..)| format!("{name} constrain not met: Reduce target QPS to improve latency."))

@@ -1,7 +1,6 @@
-//! Everything that is known about a judged performance phase; renderers only print it.
+//! Everything that is known about a judged performance phase; reports only print it.
 
-use crate::early_stopping::Judgement;
-use crate::settings::{Mode, Scenario};
+use super::early_stopping::Judgement;
 
 /// The percentiles that every report lists, as fractions.
 pub const PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
@@ -23,8 +22,7 @@ pub struct LatencyStats {
     pub target_ns: i64,
 }
 
-/// Rates of the phase. All are computed; which of them mean something depends on the scenario, see
-/// [`Summary::metric`].
+/// The rates of a phase, per second. All are computed; which of them mean something depends on the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Samples over the time until the last query was scheduled.
@@ -102,7 +100,7 @@ pub enum EarlyStopping {
 }
 
 /// The number by which runs are compared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
     /// Its official detail-log key.
     pub name: &'static str,
@@ -115,10 +113,6 @@ pub struct Metric {
 /// A judged performance phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The effective mode of the test.
-    pub mode: Mode,
     /// Queries issued.
     pub queries: u64,
     /// The judged percentile, as a fraction.
@@ -129,10 +123,14 @@ pub struct Summary {
     pub query_latency: Option<LatencyStats>,
     /// Samples above the target latency.
     pub overlatency_count: u64,
-    /// Rates.
+    /// The rates of the phase.
     pub rates: Rates,
+    /// The number by which runs of the scenario are compared.
+    pub metric: Metric,
     /// Token results, in token runs.
     pub tokens: Option<TokenSummary>,
+    /// The rate by which token runs of the scenario are compared, tokens per second; in token runs.
+    pub compared_tokens_per_s: Option<f64>,
     /// Inferred token rates, when asked for.
     pub inferred: Option<InferredTokens>,
     /// The official conditions.
@@ -144,7 +142,8 @@ pub struct Summary {
 }
 
 impl Metric {
-    pub(crate) fn new(name: &'static str, value: Option<f64>, unit: &'static str) -> Self {
+    /// A value that is not finite becomes `None`.
+    pub fn new(name: &'static str, value: Option<f64>, unit: &'static str) -> Self {
         Self { name, value: value.filter(|value| value.is_finite()), unit }
     }
 }
@@ -159,27 +158,18 @@ impl Summary {
             && checks.early_stopping
     }
 
-    /// The number by which runs of this scenario are compared.
-    pub fn metric(&self) -> Metric {
-        crate::scenario::rules(self.scenario).metric(self)
-    }
-
     /// The latencies whose target percentile is reported: of queries where those are recorded, else of samples.
     pub fn judged_latency(&self) -> &LatencyStats {
         self.query_latency.as_ref().unwrap_or(&self.latency)
     }
+}
 
-    /// The estimate that is compared, where early stopping allowed one.
-    pub(crate) fn estimate_ns(&self) -> Option<f64> {
-        let judgement = self.final_judgement();
-        judgement.met.then_some(judgement.estimate_ns as f64)
-    }
-
-    /// The judgement whose estimates are reported.
-    pub(crate) fn final_judgement(&self) -> &Judgement {
-        match &self.early_stopping {
-            EarlyStopping::Latency(judgement) => judgement,
-            EarlyStopping::Tokens { first_token, per_token } => {
+impl EarlyStopping {
+    /// The judgement whose estimates are reported: in token runs that of times per token, until it is met.
+    pub(crate) fn reported(&self) -> &Judgement {
+        match self {
+            Self::Latency(judgement) => judgement,
+            Self::Tokens { first_token, per_token } => {
                 if per_token.met {
                     first_token
                 } else {
@@ -187,5 +177,11 @@ impl Summary {
                 }
             }
         }
+    }
+
+    /// The estimated latency, ns, where early stopping is met.
+    pub(crate) fn estimate_ns(&self) -> Option<f64> {
+        let judgement = self.reported();
+        judgement.met.then_some(judgement.estimate_ns as f64)
     }
 }

@@ -1,28 +1,15 @@
-//! Requested settings become a plan that can be run: effective values, loaded sets, and the size of every phase.
+//! A plan: settings and library, checked, with the phases of the test.
 //!
 //! A [`Plan`] exists only if its run cannot crash or exhaust the engine; everything after this point relies on it.
 //! No traffic is stored here: phases know how to generate theirs again ([`crate::trace`]).
 
-mod effective;
-mod error;
-mod phase;
-
-pub use effective::Effective;
-pub(crate) use effective::{Request, Sanitised};
-pub use error::PlanError;
-pub use phase::{Generated, PhaseMode, PhasePlan};
-
-use crate::profile::Profile;
-use crate::scenario;
-use crate::sets::{Cut, LoadableSet, loadable_sets};
-use crate::settings::{Mode, Qsl, Scenario, TestSettings};
+use crate::effective::Effective;
+use crate::requested::{Mode, Qsl};
+use crate::scenario::TestSettings;
+use crate::settings::Profile;
+use crate::trace::{Cut, LoadableSet, PhaseMode, PhasePlan, loadable_sets};
+use crate::traffic::PlanError;
 use crate::world::{QuerySeq, SampleSeq};
-
-/// Most samples in one phase: what the recorder's offsets hold.
-pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
-
-/// Longest `min_duration_ms` and `max_duration_ms`: ten years.
-pub const MAX_DURATION_MS: u64 = 10 * 365 * 24 * 3_600 * 1_000;
 
 /// By how much a search for the peak may widen at once.
 const MIN_STEP_SIZE: f64 = 1e-3;
@@ -66,7 +53,7 @@ impl Plan {
     /// # Errors
     /// A value is outside its range.
     pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
-        let (requested, effective, faults) = Effective::judge(requested, qsl)?;
+        let (requested, effective, faults) = Effective::of(requested, qsl)?;
         Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, faults, phases: Vec::new() })
     }
 
@@ -95,15 +82,9 @@ impl Plan {
         &self.faults
     }
 
-    /// What was requested and has no effect here, in words.
+    /// What was requested and is done otherwise here, as a sentence for the user.
     pub fn unsupported(&self) -> Option<String> {
-        let threads = self.requested.server_num_issue_query_threads;
-        (self.effective.scenario == Scenario::Server && threads > 1).then(|| {
-            format!(
-                "server_num_issue_query_threads = {threads} has no effect: one thread issues, with the same schedule \
-                 and samples; limits on queries, and merging, are not split over threads"
-            )
-        })
+        self.effective.scenario.traffic().without_effect(&self.requested)
     }
 
     /// The phases, in order: accuracy, one per loadable set, then performance.
@@ -146,7 +127,9 @@ impl Plan {
 
     /// The same test at another rate, alone, with ids from the given ones on: a trial of a search for the peak.
     pub(crate) fn at_rate(&self, qps: f64, query: QuerySeq, sample: SampleSeq) -> Result<Self, PlanError> {
-        let requested = TestSettings { server_target_qps: qps, ..self.requested.clone() };
+        let scenario = self.effective.scenario;
+        let requested = scenario.traffic().at_rate(&self.requested, qps);
+        let requested = requested.ok_or(PlanError::FindPeak { scenario: scenario.name() })?;
         let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
         for phase in &self.phases {
             let (set, integers) = (phase.set.clone(), self.profile.integers);
@@ -158,8 +141,8 @@ impl Plan {
     /// A search for the peak has a scenario with rates, and numbers that let it end.
     fn check_search(&self) -> Result<(), PlanError> {
         let scenario = self.effective.scenario;
-        if scenario != Scenario::Server {
-            return Err(PlanError::FindPeak { scenario });
+        if scenario.traffic().at_rate(&self.requested, self.effective.target_qps).is_none() {
+            return Err(PlanError::FindPeak { scenario: scenario.name() });
         }
         let step_size = self.requested.server_find_peak_qps_boundary_step_size;
         if !(MIN_STEP_SIZE..=MAX_STEP_SIZE).contains(&step_size) {
@@ -184,7 +167,7 @@ impl Plan {
     }
 
     fn sets(&self, count: u64) -> Vec<LoadableSet> {
-        let padding = scenario::rules(self.effective.scenario).set_padding(&self.effective);
+        let padding = self.effective.scenario.layout().set_padding(self.effective.samples_per_query);
         loadable_sets(Cut {
             count,
             total: self.qsl.total as u32,
@@ -255,15 +238,15 @@ mod tests {
     #[test]
     fn empty_libraries_are_errors_in_every_mode() {
         let empty = Qsl { total: 0, performance: 0 };
-        assert!(error_of(with(Scenario::Server, |s| s.mode = Mode::AccuracyOnly), empty).contains("total"));
+        assert!(error_of(with(Scenario::SERVER, |s| s.mode = Mode::AccuracyOnly), empty).contains("total"));
         let none_fit = Qsl { total: 5, performance: 0 };
-        assert!(error_of(with(Scenario::Server, |_| ()), none_fit).contains("performance sample count"));
+        assert!(error_of(with(Scenario::SERVER, |_| ()), none_fit).contains("performance sample count"));
     }
 
     #[test]
     fn endless_generation_is_an_error() {
         let text = error_of(
-            with(Scenario::Server, |s| {
+            with(Scenario::SERVER, |s| {
                 s.server_target_qps = 1e12;
                 s.min_duration_ms = 600_000;
             }),
@@ -274,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_negative_rate_becomes_one_and_is_logged() {
-        let plan = Plan::new(with(Scenario::Server, |s| s.server_target_qps = -3.0), QSL).unwrap();
+        let plan = Plan::new(with(Scenario::SERVER, |s| s.server_target_qps = -3.0), QSL).unwrap();
         assert_eq!(plan.effective().target_qps, 1.0);
         assert_eq!(plan.faults(), ["Invalid value for server_target_qps requested. requested: -3 using: 1"]);
     }
@@ -284,13 +267,13 @@ mod tests {
         let plan = |scenario, threads| {
             Plan::new(with(scenario, |s| s.server_num_issue_query_threads = threads), QSL).unwrap().unsupported()
         };
-        assert!(plan(Scenario::Server, 4).is_some_and(|text| text.contains("server_num_issue_query_threads = 4")));
-        assert_eq!((plan(Scenario::Server, 1), plan(Scenario::Offline, 4)), (None, None));
+        assert!(plan(Scenario::SERVER, 4).is_some_and(|text| text.contains("server_num_issue_query_threads = 4")));
+        assert_eq!((plan(Scenario::SERVER, 1), plan(Scenario::OFFLINE, 4)), (None, None));
     }
 
     #[test]
     fn ids_count_on_over_phases() {
-        let plan = Plan::new(with(Scenario::Server, |s| s.mode = Mode::SubmissionRun), QSL).unwrap();
+        let plan = Plan::new(with(Scenario::SERVER, |s| s.mode = Mode::SubmissionRun), QSL).unwrap();
         let firsts: Vec<u64> = plan.phases().iter().map(|phase| phase.first_sample.0).collect();
         assert_eq!(firsts, [0, 40, 80, 100]);
     }

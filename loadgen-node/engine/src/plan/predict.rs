@@ -3,9 +3,11 @@
 //! Scenarios that wait for answers are taken to be answered within the expected latency, Offline at the expected rate:
 //! the same assumptions from which LoadGen decides how much traffic to generate.
 
-use super::query_count::percent;
-use crate::plan::{Effective, PhasePlan, Plan};
-use crate::scenario::{self, Pacing};
+use super::checked::Plan;
+use crate::effective::Effective;
+use crate::judge::early_stopping::percent;
+use crate::trace::PhasePlan;
+use crate::traffic::Pacing;
 
 /// Sizes of one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ pub fn obstacles(plan: &Plan) -> Vec<String> {
     };
     let share = share(effective, phase);
     let mut obstacles = Vec::new();
-    let least = scenario::rules(effective.scenario).early_stopping().least_queries(effective.target_latency_percentile);
+    let least = effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile);
     if share.queries < least {
         let percentile = percent(effective.target_latency_percentile);
         obstacles.push(format!(
@@ -131,12 +133,12 @@ pub fn obstacles(plan: &Plan) -> Vec<String> {
 
 fn share(effective: &Effective, phase: &PhasePlan) -> Share {
     let generated = phase.generated;
-    let all = match scenario::rules(effective.scenario).pacing() {
+    let all = match effective.scenario.pacing() {
         Pacing::Schedule => Share { queries: generated.queries, duration_s: generated.duration_ns as f64 / 1e9 },
-        Pacing::Nothing => {
+        Pacing::Room => {
             Share { queries: generated.queries, duration_s: generated.samples() as f64 / effective.target_qps }
         }
-        Pacing::Reply => {
+        Pacing::Reply { .. } => {
             let for_time = (effective.min_duration_s() * effective.target_qps).ceil() as u64;
             let ends_after = effective.min_query_count.max(for_time).min(generated.queries);
             let queries = if phase.is_accuracy() { generated.queries } else { ends_after };
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn closed_loops_end_long_before_what_is_generated() {
-        let plan = plan(Scenario::SingleStream, |s| s.single_stream_expected_latency_ns = 2e6);
+        let plan = plan(Scenario::SINGLE_STREAM, |s| s.single_stream_expected_latency_ns = 2e6);
         let predicted = predict(&plan, SIZE);
         assert_eq!((predicted.queries, predicted.samples), (5_000, 5_000));
         assert_eq!(predicted.duration_s, 10.0);
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn server_follows_its_schedule() {
-        let plan = plan(Scenario::Server, |s| s.server_target_qps = 100.0);
+        let plan = plan(Scenario::SERVER, |s| s.server_target_qps = 100.0);
         let predicted = predict(&plan, SIZE);
         assert!((900..1_100).contains(&predicted.queries), "{predicted:?}");
         assert!((10.0..10.5).contains(&predicted.duration_s), "{predicted:?}");
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn accuracy_phases_count_too() {
-        let plan = plan(Scenario::Offline, |s| {
+        let plan = plan(Scenario::OFFLINE, |s| {
             s.mode = Mode::SubmissionRun;
             s.offline_expected_qps = 50.0;
         });
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_timeline_of_the_judged_phase_is_a_log_file_too() {
-        let bytes = |change: fn(&mut TestSettings)| predict(&plan(Scenario::SingleStream, change), SIZE).log_bytes;
+        let bytes = |change: fn(&mut TestSettings)| predict(&plan(Scenario::SINGLE_STREAM, change), SIZE).log_bytes;
         let (few, many) = (bytes(|s| s.min_duration_ms = 1_000), bytes(|s| s.min_duration_ms = 2_000));
         assert_eq!(many - few, 1_000 * 8, "a thousand queries more");
         let tokens = bytes(|s| (s.min_duration_ms, s.use_token_latencies) = (1_000, true));
@@ -218,11 +220,11 @@ mod tests {
     #[test]
     fn obstacles_are_named() {
         let cases: [(Plan, &str); 4] = [
-            (plan(Scenario::Server, |_| ()), "early stopping, which needs at least 459"),
-            (plan(Scenario::MultiStream, |s| s.max_query_count = 50), "short of the 100 of min_query_count"),
-            (plan(Scenario::SingleStream, |s| s.max_duration_ms = 5_000), "about 5.0 s, short of the 10.0 s"),
+            (plan(Scenario::SERVER, |_| ()), "early stopping, which needs at least 459"),
+            (plan(Scenario::MULTI_STREAM, |s| s.max_query_count = 50), "short of the 100 of min_query_count"),
+            (plan(Scenario::SINGLE_STREAM, |s| s.max_duration_ms = 5_000), "about 5.0 s, short of the 10.0 s"),
             (
-                plan(Scenario::Offline, |s| {
+                plan(Scenario::OFFLINE, |s| {
                     s.offline_expected_qps = 50.0;
                     s.performance_issue_unique = true;
                 }),
@@ -237,6 +239,6 @@ mod tests {
 
     #[test]
     fn accuracy_runs_have_no_verdict_to_miss() {
-        assert!(obstacles(&plan(Scenario::Server, |s| s.mode = Mode::AccuracyOnly)).is_empty());
+        assert!(obstacles(&plan(Scenario::SERVER, |s| s.mode = Mode::AccuracyOnly)).is_empty());
     }
 }

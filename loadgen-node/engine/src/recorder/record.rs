@@ -3,16 +3,9 @@
 //! A sample ends exactly once. Second ends, ends of samples that were given up and names nobody issued are counted and
 //! have no other effect. Nothing is judged here; a closed recorder becomes a [`crate::timeline::Timeline`].
 
-mod cell;
-mod lag;
-mod tokens;
-
-pub(crate) use cell::Cell;
-pub use cell::SampleEnd;
-pub(crate) use lag::Lag;
-pub use lag::LagStats;
-pub(crate) use tokens::{TokenFault, Tokens};
-
+use super::cell::{Cell, SampleEnd};
+use super::lag::{Lag, LagStats};
+use super::tokens::Tokens;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
 
 /// What happened to samples, as numbers.

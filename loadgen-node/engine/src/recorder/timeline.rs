@@ -3,15 +3,11 @@
 //! Enough to judge the phase again, offline, with other limits. Samples that got no answer enter every statistic as
 //! over-latency: [`Timeline::measured`] is the only place where that rule is written down.
 
-mod file;
-
-pub use crate::recorder::SampleEnd;
-pub use file::{About, StoredTimeline, TimelineError};
-
-use crate::plan::Effective;
-use crate::recorder::{Cell, Tokens};
-use crate::results::Measured;
-use crate::scenario::{self, Layout};
+use super::cell::{Cell, SampleEnd};
+use super::tokens::Tokens;
+use crate::effective::Effective;
+use crate::judge::Measured;
+use crate::traffic::Layout;
 
 /// The last query that was issued; times from the start of the phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -67,10 +63,10 @@ impl Timeline {
 
     /// The phase in the form in which it is judged.
     pub fn measured(&self, effective: &Effective) -> Measured {
-        let rules = scenario::rules(effective.scenario);
+        let scenario = effective.scenario;
         let sample_latencies_ns = self.latencies(effective.target_latency_ns);
         let max_latency_ns = sample_latencies_ns.iter().copied().max().unwrap_or(0);
-        let query_latencies_ns = if rules.traffic().layout == Layout::Window {
+        let query_latencies_ns = if scenario.layout() == Layout::Window {
             let per_query = usize::try_from(self.samples_per_query.max(1)).unwrap_or(usize::MAX);
             sample_latencies_ns.chunks(per_query).filter_map(|query| query.iter().copied().max()).collect()
         } else {
@@ -89,7 +85,7 @@ impl Timeline {
         };
         if let Some(tokens) = &self.tokens {
             measured.tokens = (0..self.cells.len()).map(|i| i64::from(tokens.count(i))).sum();
-            if rules.reports_token_latencies() {
+            if scenario.judge().has_token_latencies() {
                 self.token_latencies(tokens, effective, &mut measured);
             }
         }
@@ -165,7 +161,7 @@ mod tests {
 
     fn server(target_latency_ns: u64) -> Effective {
         let settings = TestSettings {
-            scenario: Scenario::Server,
+            scenario: Scenario::SERVER,
             server_target_latency_ns: target_latency_ns,
             ..TestSettings::default()
         };
@@ -201,10 +197,10 @@ mod tests {
                 for b in extremes {
                     let final_query = Some(FinalQuery { due_ns: a, issued_ns: b, scheduled_ns: a, first_position: b });
                     let odd = Timeline { samples_per_query: b, final_query, ..timeline(cells(a), b) };
-                    let summary = crate::results::judge(plan.effective(), odd.measured(plan.effective()));
+                    let summary = plan.effective().judge(odd.measured(plan.effective()));
                     assert_eq!(summary.latency.count, 3);
                     let empty = Timeline { cells: Vec::new(), ..odd };
-                    crate::results::judge(plan.effective(), empty.measured(plan.effective()));
+                    plan.effective().judge(empty.measured(plan.effective()));
                 }
             }
         }

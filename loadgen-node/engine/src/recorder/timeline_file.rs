@@ -17,10 +17,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::{FinalQuery, Timeline};
-use crate::plan::MAX_SAMPLES_PER_PHASE;
-use crate::recorder::{Cell, Tokens};
-use crate::settings::{Qsl, TestSettings};
+use super::cell::Cell;
+use super::timeline::{FinalQuery, Timeline};
+use super::tokens::Tokens;
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
+use crate::trace::MAX_SAMPLES_PER_PHASE;
 
 const MAGIC: [u8; 8] = *b"LONTIME2";
 /// Longest header accepted.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::report::Value;
+use crate::value::Value;
 use crate::world::TimeNs;
 
 /// Kept repetitions of one error or warning.

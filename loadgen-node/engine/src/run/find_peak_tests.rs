@@ -7,7 +7,7 @@ use crate::sim::{Service, SimOptions, SimWorld};
 
 fn settings() -> TestSettings {
     TestSettings {
-        scenario: Scenario::Server,
+        scenario: Scenario::SERVER,
         mode: Mode::FindPeakPerformance,
         server_target_qps: 100.0,
         server_target_latency_ns: 20_000_000,

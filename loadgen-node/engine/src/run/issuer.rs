@@ -1,16 +1,16 @@
 //! When the next query is issued, and when issuing ends: a state machine over (now, outstanding).
 //!
-//! It neither waits nor sends; [`crate::run`] does what it decides. The order of the termination tests is the official
+//! It neither waits nor sends; `driver` does what it decides. The order of the termination tests is the official
 //! one and can be seen in results: the first that applies names the reason.
 
-use crate::plan::{Effective, PhasePlan};
-use crate::scenario::{self, Pacing};
-use crate::trace::Query;
+use crate::effective::Effective;
+use crate::trace::{PhasePlan, Query};
+use crate::traffic::Pacing;
 use crate::world::TimeNs;
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// Issue the query now.
     Issue,
     /// Nothing before this time.
@@ -89,7 +89,7 @@ fn early(reason: &str) -> (bool, String) {
 
 /// The state machine of one phase.
 #[derive(Clone, Debug)]
-pub struct Issuer {
+pub(crate) struct Issuer {
     pacing: Pacing,
     start: TimeNs,
     /// Accuracy phases issue everything, whatever the limits.
@@ -100,6 +100,7 @@ pub struct Issuer {
 
 #[derive(Clone, Copy, Debug)]
 struct Limits {
+    /// Most queries that may be outstanding; 0 = no limit.
     outstanding: u64,
     /// Count and duration with which the phase ends naturally; `None` where the schedule alone decides.
     natural: Option<(u64, u64)>,
@@ -109,12 +110,12 @@ struct Limits {
 
 impl Issuer {
     /// For a phase that starts at `start`.
-    pub fn new(effective: &Effective, phase: &PhasePlan, start: TimeNs) -> Self {
-        let rules = scenario::rules(effective.scenario);
-        let pacing = rules.pacing();
+    pub(crate) fn new(effective: &Effective, phase: &PhasePlan, start: TimeNs) -> Self {
+        let pacing = effective.scenario.pacing();
+        let scheduled = pacing == Pacing::Schedule;
         let limits = (!phase.is_accuracy()).then(|| Limits {
-            outstanding: rules.outstanding_limit(effective),
-            natural: (pacing != Pacing::Schedule)
+            outstanding: if scheduled { effective.max_async_queries } else { 0 },
+            natural: (!scheduled)
                 .then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
             max_queries: effective.max_query_count,
             max_duration_ns: effective.max_duration_ms * 1_000_000,
@@ -124,7 +125,7 @@ impl Issuer {
 
     /// Decides about `upcoming`, the next query, if one is left.
     #[inline]
-    pub fn decide(&self, now: TimeNs, outstanding: u64, upcoming: Option<&Query>) -> Decision {
+    pub(crate) fn decide(&self, now: TimeNs, outstanding: u64, upcoming: Option<&Query>) -> Decision {
         if let Some(stop) = self.stop {
             return Decision::Stop(stop);
         }
@@ -132,9 +133,9 @@ impl Issuer {
             return Decision::Stop(self.exhausted());
         };
         match self.pacing {
-            Pacing::Nothing => Decision::Issue,
-            Pacing::Reply if outstanding == 0 => Decision::Issue,
-            Pacing::Reply => Decision::AwaitReply,
+            Pacing::Room => Decision::Issue,
+            Pacing::Reply { below } if outstanding < below => Decision::Issue,
+            Pacing::Reply { .. } => Decision::AwaitReply,
             Pacing::Schedule => {
                 let due = self.start + query.due_ns;
                 if now >= due { Decision::Issue } else { Decision::WaitUntil(due) }
@@ -144,13 +145,13 @@ impl Issuer {
 
     /// Whether so many outstanding queries would end the phase. Answers that have arrived must be counted first.
     #[inline]
-    pub fn exceeds(&self, outstanding: u64) -> bool {
+    pub(crate) fn exceeds(&self, outstanding: u64) -> bool {
         self.limits.is_some_and(|limits| limits.outstanding > 0 && outstanding > limits.outstanding)
     }
 
     /// Notes that `queries` were issued at `at` (several when merged), and tests whether that was the last.
     #[inline]
-    pub fn issued(&mut self, queries: u64, at: TimeNs, outstanding: u64) {
+    pub(crate) fn issued(&mut self, queries: u64, at: TimeNs, outstanding: u64) {
         self.issued += queries;
         if let Some(limits) = self.limits {
             self.stop = self.test(limits, at.since(self.start), outstanding);
@@ -177,7 +178,7 @@ impl Issuer {
     }
 
     /// Queries issued so far.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.issued
     }
 }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn server_waits_for_due_times_and_ends_at_limits() {
         let plan = plan(|s| {
-            s.scenario = Scenario::Server;
+            s.scenario = Scenario::SERVER;
             s.server_max_async_queries = 2;
         });
         let mut issuer = issuer(&plan);

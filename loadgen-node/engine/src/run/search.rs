@@ -2,11 +2,12 @@
 //!
 //! The official algorithm: the requested rate must pass, then the rate grows by steps until one fails, then the
 //! bracket is halved until it is as narrow as the wanted precision. It neither runs nor judges anything;
-//! [`crate::run`] does what it asks. Unlike the official one it cannot go on for ever: see [`Search::next`].
+//! `find_peak` does what it asks. Unlike the official one it cannot go on for ever: see [`Search::next`].
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Qsl, TestSettings};
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
 
 /// Trials run unless told otherwise: widening from 1 to the largest rate takes 50.
 pub const DEFAULT_MAX_TRIALS: u64 = 64;
@@ -155,6 +156,17 @@ impl Trial {
     pub fn is_at(&self, qps: f64) -> bool {
         (self.qps - qps).abs() <= SAME_RATE * qps.abs()
     }
+}
+
+/// A trial that is about to run, and where the search stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialStart {
+    /// Number of the trial, from 1; known trials count too.
+    pub number: usize,
+    /// The rate to be tried, queries per second.
+    pub qps: f64,
+    /// What is known of the peak so far.
+    pub bracket: Bracket,
 }
 
 /// How a search may be run.

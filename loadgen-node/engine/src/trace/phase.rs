@@ -1,66 +1,34 @@
 //! One phase of a test: its loaded set and the size of its traffic.
 
-use super::{Effective, MAX_SAMPLES_PER_PHASE, PlanError};
-use crate::profile::IntegerRule;
-use crate::sets::LoadableSet;
-use crate::trace::Recipe;
+use super::recipe::{Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, Recipe};
+use super::sets::LoadableSet;
+use crate::effective::Effective;
+use crate::settings::IntegerRule;
+use crate::traffic::PlanError;
 use crate::world::{QuerySeq, SampleSeq};
 
-/// What a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PhaseMode {
-    /// Each loaded sample once; all answers are logged, nothing is judged.
-    AccuracyOnly,
-    /// The timed, judged phase.
-    PerformanceOnly,
-}
-
-impl PhaseMode {
-    /// The official name of the mode that consists of such phases.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AccuracyOnly => "AccuracyOnly",
-            Self::PerformanceOnly => "PerformanceOnly",
-        }
-    }
-}
-
-/// The size of generated traffic, as the `generated_*` log keys give it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generated {
-    /// Queries generated; closed-loop scenarios may issue fewer.
-    pub queries: u64,
-    /// Samples in each of them.
-    pub samples_per_query: u64,
-    /// Due time that the query after the last would have, from the start of the phase.
-    pub duration_ns: u64,
-}
-
-impl Generated {
-    /// Samples in all.
-    pub fn samples(self) -> u64 {
-        self.queries * self.samples_per_query
-    }
-}
-
-/// One phase.
+/// One phase of a test, with everything that generating its traffic needs.
 #[derive(Clone, Debug)]
 pub struct PhasePlan {
-    /// What it is for.
+    /// What the phase is for.
     pub mode: PhaseMode,
-    /// The samples in memory.
+    /// The samples in memory while the phase runs.
     pub set: LoadableSet,
-    /// The size of its traffic.
+    /// The size of the generated traffic.
     pub generated: Generated,
-    /// Id of its first query.
+    /// Id of the first query.
     pub first_query: QuerySeq,
-    /// Id of its first sample.
+    /// Id of the first sample.
     pub first_sample: SampleSeq,
-    pub(crate) recipe: Recipe,
+    pub(super) recipe: Recipe,
 }
 
 impl PhasePlan {
-    pub(super) fn new(
+    /// Checks what the settings come to in this phase, and counts its queries.
+    ///
+    /// # Errors
+    /// The phase would have nothing to issue, never end, read beyond its set, or not fit.
+    pub(crate) fn new(
         effective: &Effective,
         mode: PhaseMode,
         set: LoadableSet,
@@ -74,7 +42,7 @@ impl PhasePlan {
             .count()
             .ok_or(PlanError::TooManySamples { limit: MAX_SAMPLES_PER_PHASE, expected: recipe.expected_samples() })?;
         if generated.samples() == 0 {
-            return Err(PlanError::NothingToIssue { scenario: effective.scenario });
+            return Err(PlanError::NothingToIssue { scenario: effective.scenario.name() });
         }
         if recipe.unique_exhausted(generated.queries, &set) {
             return Err(PlanError::UniqueExhausted);

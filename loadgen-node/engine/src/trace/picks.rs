@@ -3,7 +3,7 @@
 //! One default-seeded stream runs through the whole test, two draws per generated sample whatever the phase; the
 //! user's seed only shifts it. Accuracy phases log everything and merely consume draws.
 
-use crate::rng::Rng;
+use super::rng::Rng;
 
 /// The stream of decisions, in the order in which samples are generated.
 #[derive(Clone, Debug)]

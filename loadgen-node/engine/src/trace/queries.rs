@@ -1,20 +1,13 @@
-//! The traffic of a phase: which queries, due when, with which samples. Generated on the fly, never stored.
+//! The queries of a phase, generated on the fly and never stored.
 //!
-//! `Recipe` holds the numbers and counts the queries in a pass over the schedule alone; [`Trace`] is the iterator
-//! over queries. Draws happen in the official order, so that the same seeds give the same traffic. What is done with
-//! a query, and whether it is issued at all, is not decided here.
+//! What is done with a query, and whether it is issued at all, is not decided here.
 
-mod choice;
-mod recipe;
-
-pub(crate) use recipe::Recipe;
-
-use crate::plan::PhasePlan;
-use crate::rng::Rng;
-use crate::scenario::Layout;
+use super::choice::Choice;
+use super::phase::PhasePlan;
+use super::recipe::Schedule;
+use super::rng::Rng;
+use crate::traffic::Layout;
 use crate::world::{Issued, QuerySeq, SampleIndex, SampleSeq};
-use choice::Choice;
-use recipe::Schedule;
 
 /// One generated query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

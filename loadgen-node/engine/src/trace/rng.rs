@@ -6,7 +6,7 @@
 
 use rand_mt::Mt;
 
-use crate::profile::IntegerRule;
+use crate::settings::IntegerRule;
 
 /// Lists up to this length are shuffled with two positions per draw: the product of two bounds still fits a draw.
 const PAIRED_SHUFFLE_MAX: usize = 65_535;

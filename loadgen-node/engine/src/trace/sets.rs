@@ -3,8 +3,8 @@
 //! A performance phase only touches indices below the performance count; by the older rule of [`SetRule`] it gets the
 //! first part of the whole library, shuffled.
 
-use crate::profile::{Profile, SetRule};
-use crate::rng::Rng;
+use super::rng::Rng;
+use crate::settings::{Profile, SetRule};
 use crate::world::SampleIndex;
 
 /// The samples of one phase.

@@ -1,15 +1,13 @@
-//! Why settings cannot be run.
+//! Why settings cannot be run: the errors of making a plan.
 
 use std::fmt::Display;
 
 use thiserror::Error;
 
-use crate::settings::Scenario;
-
-/// Settings that have no run, found before anything is loaded or sent.
+/// Why settings cannot be run; found before anything is loaded or sent.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PlanError {
-    /// A value outside its range.
+    /// A value is outside its range.
     #[error("{setting} = {value}: {why}")]
     Value {
         /// The setting's name.
@@ -22,27 +20,27 @@ pub enum PlanError {
     /// The library, or the part of it that a phase would use, has no samples.
     #[error("the query sample library has nothing to run: {count} is 0")]
     EmptyLibrary {
-        /// Which count.
+        /// Which count is 0.
         count: &'static str,
     },
     /// The settings generate no query.
-    #[error("nothing to issue: min_query_count and min_duration_ms (or the loaded set) allow no query in {scenario:?}")]
+    #[error("nothing to issue: min_query_count and min_duration_ms (or the loaded set) allow no query in {scenario}")]
     NothingToIssue {
-        /// The scenario.
-        scenario: Scenario,
+        /// The scenario's name.
+        scenario: &'static str,
     },
     /// More samples than the engine accepts in one phase.
     #[error("the settings ask for more than {limit} samples in one phase (expected {expected:.3e})")]
     TooManySamples {
-        /// The bound.
+        /// Most samples of one phase.
         limit: u64,
-        /// What the settings come to.
+        /// Samples that the settings come to.
         expected: f64,
     },
     /// The repeated sample is not in every loaded set.
     #[error("performance_issue_same_index = {index} does not fit a loaded set of {set_len} samples")]
     SameIndex {
-        /// What was requested.
+        /// The requested position in the loaded set.
         index: u64,
         /// Length of the shortest set.
         set_len: usize,
@@ -50,16 +48,17 @@ pub enum PlanError {
     /// Equal issue asks for more queries than there are unique samples.
     #[error("performance_issue_unique with sample_concatenate_permutation asks for more queries than the set has")]
     UniqueExhausted,
-    /// A mode that this scenario does not have.
-    #[error("FindPeakPerformance is not available for {scenario:?}")]
+    /// The scenario has no search for the peak.
+    #[error("FindPeakPerformance is not available for {scenario}")]
     FindPeak {
-        /// The scenario.
-        scenario: Scenario,
+        /// The scenario's name.
+        scenario: &'static str,
     },
 }
 
 impl PlanError {
-    pub(crate) fn value(setting: &'static str, value: &dyn Display, why: &'static str) -> Self {
+    /// A value outside its range; `why` says which values work.
+    pub fn value(setting: &'static str, value: &dyn Display, why: &'static str) -> Self {
         Self::Value { setting, value: format!("{value}"), why }
     }
 }

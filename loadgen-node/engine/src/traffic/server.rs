@@ -1,17 +1,21 @@
-//! Server: one sample per query, due at the times of a Poisson process; latency runs from the due time.
+//! Server: one sample per query, due at the times of a Poisson process; the latency runs from the due time.
 
-use super::{Entry, Gap, Layout, Line, Pacing, Rules, Traffic, effective_rate};
-use crate::early_stopping::Rule;
-use crate::plan::{Effective, PlanError, Request, Sanitised};
-use crate::report::Value;
-use crate::results::Measured;
-use crate::settings::TestSettings;
-use crate::summary::{Metric, Summary};
+use super::checks::effective_rate;
+use super::error::PlanError;
+use super::rules::{Request, Sanitised, Traffic};
+use super::shape::{Gap, Layout, Pacing, Shape};
+use crate::requested::Requested;
+use crate::value::Entry;
 
-pub(super) struct Server;
+/// The traffic of Server.
+pub(crate) struct Server;
 
-impl Rules for Server {
-    fn sanitise(&self, request: Request<'_>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+impl<S: Clone> Traffic<S> for Server {
+    fn shape(&self) -> Shape {
+        Shape { gap: Gap::Poisson, layout: Layout::One, pacing: Pacing::Schedule, duration_factor: 1 }
+    }
+
+    fn sanitise(&self, request: Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
         let s = request.settings;
         Ok(Sanitised {
             samples_per_query: 1,
@@ -24,23 +28,7 @@ impl Rules for Server {
         })
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic { gap: Gap::Poisson, layout: Layout::One, duration_factor: 1 }
-    }
-
-    fn pacing(&self) -> Pacing {
-        Pacing::Schedule
-    }
-
-    fn outstanding_limit(&self, effective: &Effective) -> u64 {
-        effective.max_async_queries
-    }
-
-    fn coalesces(&self, effective: &Effective) -> bool {
-        effective.coalesce_queries
-    }
-
-    fn requested(&self, s: &TestSettings) -> Vec<Entry> {
+    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
         let decimals = i64::from(s.server_find_peak_qps_decimals_of_precision);
         vec![
             ("server_target_qps".into(), s.server_target_qps.into()),
@@ -54,54 +42,17 @@ impl Rules for Server {
         ]
     }
 
-    fn judged_duration(&self, measured: &Measured) -> (f64, &'static str) {
-        let advice = "Increase the target QPS so the loadgen pre-generates more queries.";
-        (measured.final_query_scheduled_s, advice)
+    fn at_rate(&self, settings: &Requested<S>, qps: f64) -> Option<Requested<S>> {
+        Some(Requested { server_target_qps: qps, ..settings.clone() })
     }
 
-    fn has_latency_limit(&self) -> bool {
-        true
+    fn without_effect(&self, s: &Requested<S>) -> Option<String> {
+        let threads = s.server_num_issue_query_threads;
+        (threads > 1).then(|| {
+            format!(
+                "server_num_issue_query_threads = {threads} has no effect: one thread issues, with the same schedule \
+                 and samples; limits on queries, and merging, are not split over threads"
+            )
+        })
     }
-
-    fn early_stopping(&self) -> Rule {
-        Rule::Limit
-    }
-
-    fn metric(&self, summary: &Summary) -> Metric {
-        let value = summary.rates.completed_samples_per_s;
-        Metric::new("result_completed_samples_per_sec", Some(value), "samples/s")
-    }
-
-    fn headline(&self, summary: &Summary) -> Line {
-        ("Completed samples per second    : ".into(), Value::Fixed(summary.rates.completed_samples_per_s))
-    }
-
-    fn token_headline(&self, summary: &Summary) -> Line {
-        ("Completed tokens per second: ".into(), Value::Fixed(completed_tokens_per_s(summary)))
-    }
-
-    fn inferred_headline(&self, summary: &Summary) -> Option<Line> {
-        let inferred = summary.inferred.as_ref()?;
-        Some(("Completed tokens per second (inferred): ".into(), Value::Fixed(inferred.completed_tokens_per_s)))
-    }
-
-    fn leading_stats(&self, summary: &Summary) -> Vec<Line> {
-        vec![("Scheduled samples per second : ".into(), Value::Fixed(summary.rates.scheduled_samples_per_s))]
-    }
-
-    fn leading_token_stats(&self, summary: &Summary) -> Vec<Line> {
-        let value = Value::Fixed(completed_tokens_per_s(summary));
-        vec![("Completed tokens per second                 : ".into(), value)]
-    }
-
-    fn results(&self, summary: &Summary) -> Vec<Entry> {
-        vec![
-            ("result_scheduled_samples_per_sec".into(), summary.rates.scheduled_samples_per_s.into()),
-            ("result_completed_samples_per_sec".into(), summary.rates.completed_samples_per_s.into()),
-        ]
-    }
-}
-
-fn completed_tokens_per_s(summary: &Summary) -> f64 {
-    summary.tokens.as_ref().map_or(0.0, |tokens| tokens.completed_tokens_per_s)
 }

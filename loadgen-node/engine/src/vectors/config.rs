@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Map, Value, json};
 
-use super::keys::{Owner, apply};
-use super::parse::Table;
-use super::rules::Rules;
-use crate::settings::TestSettings;
-use crate::vectors::VectorError;
+use super::form::VectorError;
+use crate::conf::keys::{Owner, apply};
+use crate::conf::parse::Table;
+use crate::conf::rules::Rules;
+use crate::scenario::TestSettings;
 
 /// The official return code of a file with a faulty line.
 const INVALID: i32 = -22;

@@ -1,22 +1,10 @@
-//! Traffic and reports as JSON, for checking against other implementations of LoadGen.
-//!
-//! The forms are those of the conformance vectors, whose whole files are accepted as input: what they expect is
-//! ignored. Behind the commands `trace` and `replay`.
-
-mod listing;
-mod replay;
-mod timeline;
-mod trace;
+//! Reading a vector: JSON of the conformance vectors, less what is ignored in it.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::plan::PlanError;
-
-pub use replay::replay_report;
-pub use timeline::{RejudgeError, replay_timeline};
-pub use trace::trace_json;
+use crate::traffic::PlanError;
 
 /// Why a vector could not be evaluated.
 #[derive(Debug, Error)]
@@ -44,7 +32,7 @@ pub enum VectorError {
 const IGNORED_KEYS: [&str; 5] = ["name", "kind", "note", "expected", "ground_truth"];
 
 /// Reads a vector, less what is ignored in it.
-fn from_vector<T: DeserializeOwned>(text: &str) -> Result<T, VectorError> {
+pub(super) fn from_vector<T: DeserializeOwned>(text: &str) -> Result<T, VectorError> {
     let mut object: Map<String, Value> = serde_json::from_str(text)?;
     for key in IGNORED_KEYS {
         object.remove(key);

@@ -3,11 +3,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{VectorError, from_vector};
-use crate::plan::{MAX_SAMPLES_PER_PHASE, Plan};
+use super::form::{VectorError, from_vector};
+use crate::judge::Measured;
+use crate::plan::Plan;
 use crate::report::{Trailer, result_keys, summary_text};
-use crate::results::{Measured, judge};
-use crate::settings::{Qsl, TestSettings};
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
+use crate::trace::MAX_SAMPLES_PER_PHASE;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,9 +75,9 @@ impl InputResult {
 pub fn replay_report(input: &str) -> Result<Value, VectorError> {
     let input: Input = from_vector(input)?;
     let plan = Plan::for_judging(input.settings, input.qsl)?;
-    let summary = judge(plan.effective(), input.result.measured()?);
+    let summary = plan.effective().judge(input.result.measured()?);
     let detail: Vec<Value> =
-        result_keys(&summary, 0).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
+        result_keys(plan.effective().scenario, &summary, 0).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
     Ok(json!({
         "summary": summary_text(&plan, &summary, &input.sut_name, Trailer::default()),
         "detail": detail,

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::plan::{Plan, PlanError};
+use crate::plan::Plan;
+use crate::recorder::{About, StoredTimeline};
 use crate::report::{Trailer, result_keys, summary_text};
-use crate::results::judge;
-use crate::settings::{Scenario, TestSettings};
-use crate::timeline::{About, StoredTimeline};
+use crate::scenario::{Scenario, TestSettings};
+use crate::traffic::PlanError;
 
 /// Why a timeline cannot be judged by the given settings.
 #[derive(Debug, Error)]
@@ -37,9 +37,9 @@ pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Resul
         return Err(RejudgeError::Scenario { recorded, asked });
     }
     let plan = Plan::for_judging(settings, *qsl)?;
-    let summary = judge(plan.effective(), stored.timeline.measured(plan.effective()));
+    let summary = plan.effective().judge(stored.timeline.measured(plan.effective()));
     let trailer = Trailer { warnings: *warnings, errors: *errors };
     let detail: Vec<Value> =
-        result_keys(&summary, *errors).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
+        result_keys(asked, &summary, *errors).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
     Ok(json!({ "summary": summary_text(&plan, &summary, sut_name, trailer), "detail": detail }))
 }

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::listing::Listing;
-use super::{VectorError, from_vector};
-use crate::issuer::{Decision, Issuer};
-use crate::picks::Picks;
-use crate::plan::{PhasePlan, Plan};
-use crate::scenario::{self, Pacing};
-use crate::settings::{Qsl, TestSettings};
-use crate::trace::{Query, Trace};
+use super::form::{VectorError, from_vector};
+use crate::plan::Plan;
+use crate::requested::Qsl;
+use crate::run::{Decision, Issuer};
+use crate::scenario::TestSettings;
+use crate::trace::{PhasePlan, Picks, Query, Trace};
+use crate::traffic::Pacing;
 use crate::world::TimeNs;
 
 /// Most samples whose lists are printed in full: each takes some hundred bytes on the way.
@@ -160,7 +160,7 @@ impl IssuedLists {
         put("samples_per_issued_query", generated.samples_per_query.into());
         put("first_sample_seq_id", phase.first_sample.0.into());
         put("sample_indices", self.indices.into_json());
-        if scenario::rules(plan.effective().scenario).pacing() == Pacing::Schedule {
+        if plan.effective().scenario.pacing() == Pacing::Schedule {
             put("schedule_ns", self.schedule_ns.into_json());
         }
         put("accuracy_log_seq_ids", if phase.is_accuracy() { "all".into() } else { self.logged.into_json() });

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use loadgen::find_peak::SearchEnd;
+use loadgen::run::SearchEnd;
 use loadgen::plan::Plan;
 use loadgen::report::{Trailer, Value, summary_text};
 use loadgen::run::{AccuracyEntry, Observer, RunOptions, RunOutcome, TrialStart, run};

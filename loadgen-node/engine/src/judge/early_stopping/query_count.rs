@@ -5,7 +5,8 @@
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-use crate::early_stopping::{Bound, CONFIDENCE, Rule};
+use super::binomial::Bound;
+use super::rule::{CONFIDENCE, Rule};
 
 /// Counts are rounded up to multiples of this.
 const UNIT: u64 = 1 << 13;

@@ -1,11 +1,6 @@
-//! Early stopping: how many over-latency queries a run of this length may have, at 99 % confidence.
-//!
-//! The rules and their texts; the statistics behind them are in `binomial`. Which latencies are judged by which rule
-//! is decided by the scenario and by [`crate::results`].
+//! The early-stopping rules and their official texts.
 
-mod binomial;
-
-pub use binomial::{Bound, min_passing};
+use super::binomial::Bound;
 
 /// The confidence that MLPerf fixes.
 pub const CONFIDENCE: f64 = 0.99;

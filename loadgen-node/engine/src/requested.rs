@@ -1,50 +1,12 @@
-//! What the user asks for: the official `TestSettings`, with their names and defaults.
+//! The record of what the user asks for: the official `TestSettings`, with their names, units and defaults.
 //!
-//! Requested values only. What they mean for a run (rounding, paddings, defaults per scenario, rejection of settings
-//! that cannot be run) is decided once, in [`crate::plan`].
-
-mod assign;
-pub(crate) mod keys;
-mod seeds;
+//! Requested values only. What they come to in a scenario is worked out in `effective`; reading them from text is
+//! `settings` and `conf`.
+//!
+//! [`Requested`] is generic in the type of its scenario. Scenarios read these settings, so they are built upon this
+//! file, and it must not know them; `scenario` stands above both and gives the pair its name, `TestSettings`.
 
 use serde::{Deserialize, Serialize};
-
-pub use assign::{Assignment, AssignmentError};
-pub use seeds::{OFFICIAL_SEEDS, Round, Seeds, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};
-
-/// How queries reach the SUT. The order is that of the official enumeration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Scenario {
-    /// One sample at a time, the next when the last was answered.
-    #[default]
-    SingleStream,
-    /// A fixed number of samples at a time, the next query when the last was answered.
-    MultiStream,
-    /// One sample per query at random times of a Poisson process.
-    Server,
-    /// One query with all samples.
-    Offline,
-}
-
-impl Scenario {
-    /// All scenarios, in the order of the official enumeration.
-    pub const ALL: [Scenario; 4] = [Self::SingleStream, Self::MultiStream, Self::Server, Self::Offline];
-
-    /// The official name, without blanks.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SingleStream => "SingleStream",
-            Self::MultiStream => "MultiStream",
-            Self::Server => "Server",
-            Self::Offline => "Offline",
-        }
-    }
-
-    /// The scenario with this official name.
-    pub fn from_name(name: &str) -> Option<Scenario> {
-        Self::ALL.into_iter().find(|scenario| scenario.name() == name)
-    }
-}
 
 /// What a test consists of. The order is that of the official enumeration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,7 +27,7 @@ impl Mode {
     pub const ALL: [Mode; 4] =
         [Self::SubmissionRun, Self::AccuracyOnly, Self::PerformanceOnly, Self::FindPeakPerformance];
 
-    /// The official name.
+    /// The official name, without blanks.
     pub fn name(self) -> &'static str {
         match self {
             Self::SubmissionRun => "SubmissionRun",
@@ -80,18 +42,18 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Whether accuracy phases belong to it.
+    /// Whether a test of this mode has accuracy phases.
     pub fn has_accuracy(self) -> bool {
         matches!(self, Self::SubmissionRun | Self::AccuracyOnly)
     }
 
-    /// Whether a performance phase belongs to it.
+    /// Whether a test of this mode has a performance phase.
     pub fn has_performance(self) -> bool {
         !matches!(self, Self::AccuracyOnly)
     }
 }
 
-/// What the query sample library reports of itself.
+/// The sizes that the query sample library (QSL) reports of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qsl {
@@ -101,12 +63,25 @@ pub struct Qsl {
     pub performance: u64,
 }
 
-/// The official settings of a test, as requested. Unknown keys in their JSON form are an error.
+/// The three seeds that fix the traffic of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    /// `qsl_rng_seed`.
+    pub qsl: u64,
+    /// `sample_index_rng_seed`.
+    pub sample_index: u64,
+    /// `schedule_rng_seed`.
+    pub schedule: u64,
+}
+
+/// The official settings of a test, as requested; `S` is the type of the scenario.
+///
+/// Unknown keys in the JSON form are an error, missing ones have their default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct TestSettings {
+pub struct Requested<S> {
     /// How queries reach the SUT.
-    pub scenario: Scenario,
+    pub scenario: S,
     /// What the test consists of.
     pub mode: Mode,
 
@@ -136,7 +111,7 @@ pub struct TestSettings {
     pub server_max_async_queries: u64,
     /// Server: issuing threads of the official implementation, which deals the queries of one schedule out to them in
     /// turn. When queries are due, and with which samples, does not depend on it. What does (`max_query_count` and
-    /// merging count by thread) is done here as by one thread: [`crate::plan::Plan::unsupported`] says so.
+    /// merging count by thread) is done here as by one thread, and the plan says so.
     pub server_num_issue_query_threads: u64,
     /// Offline: expected samples per second; sets how many samples the query has.
     pub offline_expected_qps: f64,
@@ -178,9 +153,9 @@ pub struct TestSettings {
     pub print_timestamps: bool,
     /// Use each loaded sample once.
     pub performance_issue_unique: bool,
-    /// Use one loaded sample for everything.
+    /// Use one loaded sample for every query.
     pub performance_issue_same: bool,
-    /// Which one: position in the loaded set.
+    /// Which sample `performance_issue_same` uses: a position in the loaded set.
     pub performance_issue_same_index: u64,
     /// Replaces the library's performance count; 0 = do not.
     pub performance_sample_count_override: u64,
@@ -195,16 +170,16 @@ pub struct TestSettings {
     /// Limit of the time per output token, ns.
     #[serde(alias = "tpot_latency")]
     pub server_tpot_latency: u64,
-    /// Report token rates as samples times a factor.
+    /// Report token rates as samples times `token_latency_scaling_factor`.
     pub infer_token_latencies: bool,
-    /// That factor.
+    /// Tokens that each sample stands for, with `infer_token_latencies`.
     pub token_latency_scaling_factor: u64,
 }
 
-impl Default for TestSettings {
+impl<S: Default> Default for Requested<S> {
     fn default() -> Self {
         Self {
-            scenario: Scenario::default(),
+            scenario: S::default(),
             mode: Mode::default(),
             single_stream_expected_latency_ns: 1e6,
             single_stream_target_latency_percentile: 0.90,
@@ -250,7 +225,7 @@ impl Default for TestSettings {
     }
 }
 
-impl TestSettings {
+impl<S> Requested<S> {
     /// Takes the seeds of an official round.
     pub fn set_seeds(&mut self, seeds: Seeds) {
         self.qsl_rng_seed = seeds.qsl;
@@ -275,6 +250,8 @@ impl TestSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    type TestSettings = Requested<String>;
 
     #[test]
     fn json_with_an_unknown_key_names_it() {

@@ -1,0 +1,25 @@
+//! What happened to every issued sample of a phase, and what of it is kept when the phase is over.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `record` | the cells of a running phase; each sample ends exactly once |
+//! | `cell` | one sample in 8 bytes |
+//! | `tokens` | first-token latency and token count of every sample, in token runs |
+//! | `lag` | how late samples were handed to the network |
+//! | `timeline` | [`Timeline`]: a closed phase, in the form in which it is judged |
+//! | `timeline_file` | the stored form of a timeline, `timeline.bin` |
+
+mod cell;
+mod lag;
+mod record;
+mod timeline;
+mod timeline_file;
+mod tokens;
+
+pub use cell::SampleEnd;
+pub use lag::LagStats;
+pub use record::Counts;
+pub(crate) use record::{Recorder, Refused};
+pub use timeline::{FinalQuery, Timeline};
+pub use timeline_file::{About, StoredTimeline, TimelineError};
+pub(crate) use tokens::TokenFault;
