@@ -1,5 +1,7 @@
 //! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
 
+use serde::{Deserialize, Serialize};
+
 use super::rng::Rng;
 use super::sets::LoadableSet;
 use crate::effective::Effective;
@@ -10,7 +12,7 @@ use crate::traffic::{Gap, Layout, PlanError, Shape};
 pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
 
 /// What a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PhaseMode {
     /// Each loaded sample once; all answers are logged, nothing is judged.
     AccuracyOnly,
