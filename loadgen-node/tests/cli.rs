@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use loadgen::plan::Plan;
+use loadgen::recorder::About;
 use loadgen::report::{Trailer, summary_text};
 use loadgen::run::{RunOptions, run};
 use loadgen::settings::{Qsl, Scenario, TestSettings};
 use loadgen::sim::{SimOptions, SimWorld};
-use loadgen::recorder::About;
 
 fn loadgen_node(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_loadgen-node")).args(args).output().unwrap()

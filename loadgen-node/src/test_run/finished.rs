@@ -15,9 +15,9 @@ use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::saturation::Saturation;
 use crate::world::tally::Tally;
 use loadgen::conf::rules::Rules;
+use loadgen::judge::Metric;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
-use loadgen::judge::Metric;
 
 /// A test that is over, however it ended.
 pub(crate) struct Finished<'a> {

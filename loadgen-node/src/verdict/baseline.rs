@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use loadgen::settings::Scenario;
+use loadgen::traffic::{Layout, Pacing};
 
 /// The version of the file that is understood.
 const SCHEMA: u32 = 1;
@@ -203,8 +204,8 @@ impl Tax {
         percentiles_ns: Option<[i64; NAMES.len()]>,
     ) -> Tax {
         let File { throughput, latency_ns: alone, .. } = &baseline.file;
-        let is_offline = scenario == Scenario::OFFLINE;
-        let is_single = matches!(scenario, Scenario::SINGLE_STREAM | Scenario::SERVER);
+        let is_offline = scenario.pacing() == Pacing::Room;
+        let is_single = scenario.layout() == Layout::One;
         let alone_ns = [alone.p50, alone.p90, alone.p95, alone.p97, alone.p99, alone.p99_9];
         let added = |run: [i64; NAMES.len()]| {
             let mut added = run;

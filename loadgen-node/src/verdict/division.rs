@@ -22,6 +22,9 @@ pub(crate) enum Division {
     Network,
 }
 
+/// The scenarios of the Network division.
+const SCENARIOS: [Scenario; 2] = [Scenario::SERVER, Scenario::OFFLINE];
+
 /// What is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DivisionFacts<'a> {
@@ -84,7 +87,7 @@ pub(crate) fn check(division: Division, facts: &DivisionFacts<'_>) -> Result<Vec
 }
 
 fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
-    if !matches!(facts.scenario, Scenario::SERVER | Scenario::OFFLINE) {
+    if !SCENARIOS.contains(&facts.scenario) {
         return Err(DivisionError::Scenario(facts.scenario));
     }
     if let Some(file) = &facts.benchmark.file {
@@ -104,7 +107,7 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
 /// Everything that a Network result would not have had.
 fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     let mut marks = Vec::new();
-    if !matches!(facts.scenario, Scenario::SERVER | Scenario::OFFLINE) {
+    if !SCENARIOS.contains(&facts.scenario) {
         marks
             .push(format!("not a Network result: its scenarios are Server and Offline, not {}", facts.scenario.name()));
     }
@@ -218,7 +221,7 @@ mod tests {
     fn server_and_offline_alone() {
         for scenario in Scenario::ALL {
             let facts = DivisionFacts { scenario, ..facts("resnet50") };
-            if matches!(scenario, Scenario::SERVER | Scenario::OFFLINE) {
+            if SCENARIOS.contains(&scenario) {
                 assert_eq!(check(Division::Network, &facts), Ok(Vec::new()));
             } else {
                 assert!(refusal(facts).contains(scenario.name()));

@@ -58,7 +58,7 @@ impl Pacing {
     /// `io_threads` and `spin` as asked for; `busy_poll`: never sleep.
     pub(crate) fn decide(io_threads: Option<usize>, spin: Spin, busy_poll: bool, at: Circumstances) -> Pacing {
         // One query at a time needs no second thread; and where cores are few, handing over costs more than it gains.
-        let one_by_one = matches!(at.scenario, Scenario::SINGLE_STREAM | Scenario::MULTI_STREAM);
+        let one_by_one = at.scenario.pacing().is_one_by_one();
         let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;
         let io_threads = if one_by_one { 0 } else { io_threads.unwrap_or(usize::from(!alone)) };
         let threads = 1 + io_threads;

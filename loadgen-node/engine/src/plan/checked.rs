@@ -182,6 +182,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Scenario;
 
     const QSL: Qsl = Qsl { total: 100, performance: 40 };
 
@@ -197,32 +198,35 @@ mod tests {
 
     #[test]
     fn what_crashes_or_exhausts_the_official_one_is_an_error() {
-        use Scenario::{MultiStream, Offline, Server, SingleStream};
+        const SERVER: Scenario = Scenario::SERVER;
+        const SINGLE_STREAM: Scenario = Scenario::SINGLE_STREAM;
+        const MULTI_STREAM: Scenario = Scenario::MULTI_STREAM;
+        const OFFLINE: Scenario = Scenario::OFFLINE;
         let cases: [(TestSettings, &str); 11] = [
-            (with(Server, |s| s.min_query_count = 0), "nothing to issue"),
-            (with(Server, |s| s.server_target_qps = 0.0), "server_target_qps"),
-            (with(Server, |s| s.server_target_qps = f64::INFINITY), "server_target_qps"),
-            (with(SingleStream, |s| s.single_stream_expected_latency_ns = 0.0), "single_stream_expected_latency_ns"),
-            (with(MultiStream, |s| s.multi_stream_samples_per_query = 0), "multi_stream_samples_per_query"),
-            (with(Offline, |s| s.min_query_count = 0), "nothing to issue"),
-            (with(Offline, |s| s.offline_expected_qps = 0.0), "offline_expected_qps"),
+            (with(SERVER, |s| s.min_query_count = 0), "nothing to issue"),
+            (with(SERVER, |s| s.server_target_qps = 0.0), "server_target_qps"),
+            (with(SERVER, |s| s.server_target_qps = f64::INFINITY), "server_target_qps"),
+            (with(SINGLE_STREAM, |s| s.single_stream_expected_latency_ns = 0.0), "single_stream_expected_latency_ns"),
+            (with(MULTI_STREAM, |s| s.multi_stream_samples_per_query = 0), "multi_stream_samples_per_query"),
+            (with(OFFLINE, |s| s.min_query_count = 0), "nothing to issue"),
+            (with(OFFLINE, |s| s.offline_expected_qps = 0.0), "offline_expected_qps"),
             (
-                with(MultiStream, |s| {
+                with(MULTI_STREAM, |s| {
                     s.performance_issue_unique = true;
                     s.sample_concatenate_permutation = true;
                 }),
                 "performance_issue_unique",
             ),
             (
-                with(Server, |s| {
+                with(SERVER, |s| {
                     s.performance_issue_same = true;
                     s.performance_issue_same_index = 40;
                 }),
                 "performance_issue_same_index",
             ),
-            (with(Offline, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
+            (with(OFFLINE, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
             (
-                with(Server, |s| {
+                with(SERVER, |s| {
                     s.mode = Mode::FindPeakPerformance;
                     s.server_find_peak_qps_boundary_step_size = 0.0;
                 }),

@@ -237,7 +237,8 @@ mod tests {
     fn unanswered_samples_have_no_end_and_tokens_have_events() {
         let (outcome, failed) = events(Scenario::SERVER, SimOptions { failing: 0.3, ..SimOptions::default() });
         assert_eq!(named(&failed, "Sample", "e").len() as u64, outcome.counts().completed);
-        for (scenario, name, ph) in [(Scenario::SERVER, "Token_Latency", "C"), (Scenario::SINGLE_STREAM, "Token", "e")] {
+        for (scenario, name, ph) in [(Scenario::SERVER, "Token_Latency", "C"), (Scenario::SINGLE_STREAM, "Token", "e")]
+        {
             let (outcome, events) = events(scenario, SimOptions { tokens: Some(3), ..SimOptions::default() });
             assert_eq!(named(&events, name, ph).len() as u64, outcome.counts().completed, "{scenario:?}");
         }

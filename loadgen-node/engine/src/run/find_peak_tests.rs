@@ -1,9 +1,9 @@
 //! Searches for the peak in the simulated world: limits, interruption, resuming, giving up.
 
 use super::*;
-use crate::find_peak::SearchRecord;
 use crate::settings::{Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
+use crate::world::TimeNs;
 
 fn settings() -> TestSettings {
     TestSettings {

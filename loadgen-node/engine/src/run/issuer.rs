@@ -115,8 +115,7 @@ impl Issuer {
         let scheduled = pacing == Pacing::Schedule;
         let limits = (!phase.is_accuracy()).then(|| Limits {
             outstanding: if scheduled { effective.max_async_queries } else { 0 },
-            natural: (!scheduled)
-                .then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
+            natural: (!scheduled).then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
             max_queries: effective.max_query_count,
             max_duration_ns: effective.max_duration_ms * 1_000_000,
         });

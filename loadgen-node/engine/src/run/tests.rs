@@ -1,12 +1,12 @@
 //! Whole runs in the simulated world: all scenarios, many seeds, faults.
 
 use super::*;
+use crate::recorder::{About, Timeline};
 use crate::settings::{Mode, Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
-use crate::timeline::About;
 use crate::trace::Trace;
 use crate::vectors::{LoggedSamples, Numbers};
-use crate::world::SampleIndex;
+use crate::world::{SampleIndex, TimeNs};
 
 const QSL: Qsl = Qsl { total: 64, performance: 24 };
 const GRACE_NS: u64 = 50_000_000;
@@ -368,6 +368,6 @@ fn a_stored_timeline_is_judged_as_the_run_was() {
     timeline.write_to(&about, &mut bytes).unwrap();
     let stored = Timeline::read_from(&mut bytes.as_slice()).unwrap();
     let plan = Plan::for_judging(stored.about.settings, stored.about.qsl).unwrap();
-    let again = results::judge(plan.effective(), stored.timeline.measured(plan.effective()));
+    let again = plan.effective().judge(stored.timeline.measured(plan.effective()));
     assert_eq!(Some(again), run.outcome.summary);
 }

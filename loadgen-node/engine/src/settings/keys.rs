@@ -123,7 +123,9 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("test05_sample_index_rng_seed", Whole(|s| &mut s.test05_sample_index_rng_seed, 1)).reserved(),
     Key::new("test05_schedule_rng_seed", Whole(|s| &mut s.test05_schedule_rng_seed, 1)).reserved(),
     Key::new("target_qps", Real(|s| &mut s.server_target_qps, 1.0)).field("server_target_qps").only(Scenario::SERVER),
-    Key::new("target_qps", Real(|s| &mut s.offline_expected_qps, 1.0)).field("offline_expected_qps").only(Scenario::OFFLINE),
+    Key::new("target_qps", Real(|s| &mut s.offline_expected_qps, 1.0))
+        .field("offline_expected_qps")
+        .only(Scenario::OFFLINE),
     Key::new("target_latency", Whole(|s| &mut s.server_target_latency_ns, MS_WHOLE))
         .field("server_target_latency_ns")
         .only(Scenario::SERVER),

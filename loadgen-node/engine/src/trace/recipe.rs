@@ -92,8 +92,7 @@ impl Recipe {
         let equal = effective.sample_concatenate_permutation;
         let mut padded_min_queries = min_queries;
         if equal && !accuracy {
-            let padded =
-                if layout == Layout::WholeSet { &mut samples_per_query } else { &mut padded_min_queries };
+            let padded = if layout == Layout::WholeSet { &mut samples_per_query } else { &mut padded_min_queries };
             *padded = padded.checked_next_multiple_of(set_len.max(1)).unwrap_or(u64::MAX);
         }
         Self {
