@@ -300,7 +300,7 @@ fn issues(case: &Case, told: &str) {
         let Some(first) = samples().map(|record| record.issued_ns).min() else { continue };
         match case.settings.scenario {
             server if server == Scenario::SERVER => {
-                assert!(first >= phase.started.0 + query.due_ns, "{told}: before it was due")
+                assert!(first >= phase.started.0 + query.due_ns, "{told}: before it was due");
             }
             offline if offline == Scenario::OFFLINE => {}
             _ => assert!(before.is_none_or(|end| first >= end), "{told}: before the answer to the query before it"),
