@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
+use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
-use loadgen::settings::Scenario;
-use loadgen::summary::{LatencyStats, Summary, TokenSummary};
 
 /// Title and text of each line; none unless the run is judged by its tokens.
 pub(crate) fn lines(summary: &Summary, effective: &Effective) -> Vec<(&'static str, String)> {
     let Some(tokens) = &summary.tokens else { return Vec::new() };
-    let judged = summary.scenario.has_latency_limit();
+    let judged = effective.scenario.judge().has_latency_limit();
     let line = |stats, limit_ns: u64, definition| {
         let percentile = summary.target_percentile * 100.0;
         against(stats, percentile, judged.then_some(limit_ns), definition)
@@ -17,7 +16,7 @@ pub(crate) fn lines(summary: &Summary, effective: &Effective) -> Vec<(&'static s
     let ttft =
         line(&tokens.first_token, effective.ttft_latency_ns, "from when a query was due until its first token came");
     let tpot = line(&tokens.per_token, effective.tpot_latency_ns, "(latency - TTFT) / (tokens - 1) of each answer");
-    let rate = rate(summary, tokens).map(|rate| format!("{rate:.2} tokens/s"));
+    let rate = rate(summary).map(|rate| format!("{rate:.2} tokens/s"));
     let rate = rate.map(|rate| ("Tokens", rate));
     [ttft.map(|text| ("TTFT", text)), tpot.map(|text| ("TPOT", text)), rate].into_iter().flatten().collect()
 }
@@ -38,14 +37,9 @@ fn against(stats: &LatencyStats, percentile: f64, limit_ns: Option<u64>, definit
     Some(format!("p{percentile} {value}{limit} ({definition}; p50 {p50}, p90 {p90}, p99 {p99}, max {max})"))
 }
 
-/// The rate that the official summary calls the result where it has one; elsewhere over the time until the last query
-/// was answered, which is as good there.
-pub(crate) fn rate(summary: &Summary, tokens: &TokenSummary) -> Option<f64> {
-    let rate = match summary.scenario {
-        Scenario::Offline => tokens.tokens_per_s,
-        _ => tokens.completed_tokens_per_s,
-    };
-    (rate.is_finite() && rate > 0.0).then_some(rate)
+/// The rate by which token runs of the scenario are compared; `None` when too little was measured for one.
+pub(crate) fn rate(summary: &Summary) -> Option<f64> {
+    summary.compared_tokens_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use loadgen::judge::PERCENTILES;
 use loadgen::settings::Scenario;
+use loadgen::traffic::{Layout, Pacing};
 
 /// A file of `sut-node bench`.
 #[derive(Clone, Debug)]
@@ -125,8 +126,8 @@ impl Tax {
         percentiles_ns: Option<[i64; PERCENTILES.len()]>,
     ) -> Tax {
         let BenchReport { throughput, latency_ns: alone, .. } = &baseline.report;
-        let is_offline = scenario == Scenario::Offline;
-        let is_single = matches!(scenario, Scenario::SingleStream | Scenario::Server);
+        let is_offline = scenario.pacing() == Pacing::Room;
+        let is_single = scenario.layout() == Layout::One;
         let alone_ns = alone_ns(alone);
         let added = |run: [i64; PERCENTILES.len()]| {
             let mut added = run;
@@ -196,14 +197,14 @@ mod tests {
     fn offline_is_compared_by_rate_and_single_queries_by_latency() {
         let baseline = read(&text()).unwrap();
         let percentiles = Some([11, 22, 33, 44, 55, 66]);
-        let tax = Tax::of(&baseline, Scenario::Offline, 2, Some(97.0), percentiles);
+        let tax = Tax::of(&baseline, Scenario::OFFLINE, 2, Some(97.0), percentiles);
         assert_eq!((tax.ratio(), tax.rates), (Some(0.97), Some((100.0, 97.0))));
         assert!(tax.added_ns.is_none() && tax.text(|ns| ns.to_string()).starts_with("97.0 %"));
-        let tax = Tax::of(&baseline, Scenario::Server, 1, Some(3.0), percentiles);
+        let tax = Tax::of(&baseline, Scenario::SERVER, 1, Some(3.0), percentiles);
         assert_eq!(tax.added_ns, Some([1, 2, 3, 4, 5, 6]));
         assert_eq!(tax.ratio(), None);
         assert!(tax.text(|ns| ns.to_string()).starts_with("p50 +1, p90 +2, p99 +5"));
-        let tax = Tax::of(&baseline, Scenario::MultiStream, 1, Some(3.0), percentiles);
+        let tax = Tax::of(&baseline, Scenario::MULTI_STREAM, 1, Some(3.0), percentiles);
         assert_eq!(tax, Tax { rates: None, added_ns: None });
     }
 

@@ -8,7 +8,7 @@
 //! - `probe`, `conf`, `accuracy`: what the commands of these names print with `--json`;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
-//! Documents of other crates: [`SearchRecord`](loadgen::find_peak::SearchRecord) (`find_peak.json`),
+//! Documents of other crates: [`SearchRecord`](loadgen::run::find_peak::SearchRecord) (`find_peak.json`),
 //! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::vectors::ConfigCase)
 //! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 

@@ -16,8 +16,8 @@ use crate::test_run::finished::Finished;
 use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::saturation::Saturation;
 use crate::world::kserve;
-use loadgen::find_peak::{Bracket, SearchEnd, Trial};
 use loadgen::judge::Summary;
+use loadgen::run::{Bracket, SearchEnd, Trial};
 use loadgen::run::{End, FindPeakOutcome, LagStats, RunOutcome};
 use loadgen::settings::TestSettings;
 
@@ -365,7 +365,7 @@ fn metric(finished: &Finished<'_>, accuracy: Option<&AccuracyDocument>) -> Optio
     let Some(summary) = &finished.outcome.summary else {
         return accuracy.cloned().map(MetricDocument::Accuracy);
     };
-    let metric = summary.metric();
+    let metric = summary.metric;
     Some(MetricDocument::Performance(PerformanceMetric {
         name: metric.name.to_owned(),
         value: finished.metric_value(&metric),
@@ -511,7 +511,7 @@ impl TokensDocument {
         Some(TokensDocument {
             ttft_ns: spread(&tokens.first_token).filter(|_| tokens.first_token.count > 0),
             tpot_ns: spread(&tokens.per_token).filter(|_| tokens.per_token.count > 0),
-            tokens_per_s: tokens::rate(summary, tokens),
+            tokens_per_s: tokens::rate(summary),
         })
     }
 }
