@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::Benchmark;
+use lon_qsl::dataset::OpenOptions;
 use lon_qsl::dataset::{Dataset, SLOT_BYTES};
-use lon_qsl::files::OpenOptions;
 use lon_qsl::memory;
 use lon_qsl::{Codec, PART_BYTES};
 

@@ -134,7 +134,7 @@ fn fastest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic;
+    use crate::dataset::formats::synthetic;
 
     fn figures_of(ratio: f64, inflate_bytes_per_s: f64) -> Figures {
         Figures { codec: Codec::Lz4, ratio, encode_bytes_per_s: 1e9, inflate_bytes_per_s }

@@ -21,21 +21,14 @@ pub mod advice;
 pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
-pub mod digits;
-mod disk;
-pub mod files;
-pub mod inputs;
-pub mod kserve;
+pub mod encode;
+mod files;
 pub mod memory;
-mod npy;
 mod parallel;
-pub mod reading;
-pub mod source;
-mod sums;
-pub mod synthetic;
-mod wordpiece;
 
+pub use dataset::formats::digits;
+
+pub use files::sums::SumError;
 pub use lon_image::{Preprocess, SpecError};
 pub use lon_proto::codec::{Codec, CodecError};
 pub use lon_proto::limits::PART_BYTES;
-pub use sums::SumError;

@@ -26,7 +26,7 @@ use logits::Layout;
 pub use rows::Rows;
 use spans::Span;
 
-use crate::reading::Reading;
+use crate::encode::passages::Reading;
 
 /// A way to score answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

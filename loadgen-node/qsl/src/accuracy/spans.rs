@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use super::logits::Logits;
-use crate::reading::{Question, Reading};
+use crate::encode::passages::{Question, Reading};
 
 /// Places at which a span may start, and at which it may end.
 const LIKELIEST: usize = 20;

@@ -10,7 +10,7 @@ use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
 use super::{Benchmark, Form, Kind, NetworkRules, QslSize, Target};
 use crate::accuracy::Metric;
 use crate::bandwidth::Formula;
-use crate::inputs::Inputs;
+use crate::encode::inputs::Inputs;
 
 /// A file of `benchmarks/`.
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 //! - [`network`]: which codecs the Network division allows, by direction and round;
 //! - [`suite`]: which scenarios a benchmark has in which suite and round;
 //! - [`crate::bandwidth`]: what a rate takes of a fabric;
-//! - [`crate::inputs`]: what its model takes;
+//! - [`crate::encode::inputs`]: what its model takes;
 //! - `file`: what a file may say.
 //!
 //! A file of the user's takes the place of one of these, or adds one for a run ([`Benchmark::named`]); for good,
@@ -28,10 +28,12 @@ pub use suite::{Membership, Suite};
 
 pub use crate::accuracy::Target;
 use crate::bandwidth::Formula;
+use crate::dataset::OpenOptions;
+use crate::dataset::formats::{digits, images, squad, synthetic};
+use crate::dataset::opening;
 use crate::dataset::{Dataset, DatasetError};
-use crate::files::{self, OpenOptions};
-use crate::inputs::Inputs;
-use crate::{digits, disk, synthetic};
+use crate::encode::inputs::Inputs;
+use crate::files::disk;
 
 /// A benchmark: what is asked, within which limits and rules, and what counts as right.
 #[derive(Clone, Debug)]
@@ -256,12 +258,12 @@ impl Benchmark {
     /// # Errors
     /// The dataset is missing, altered, or not what this benchmark takes.
     pub fn open_with(&self, dataset: Option<&str>, options: &OpenOptions) -> Result<Dataset, DatasetError> {
-        let is_images = |text: &str| Path::new(text).join(files::IMAGES).exists();
+        let is_images = |text: &str| Path::new(text).join(images::MAP).exists();
         if let Some(steps) = options.preprocess.as_ref().filter(|_| !dataset.is_some_and(is_images)) {
             let path = dataset.unwrap_or(self.name).into();
             let reason = format!(
                 "--preprocess {steps} is for images, and these are none (a folder of JPEGs with {} is)",
-                files::IMAGES
+                images::MAP
             );
             return Err(DatasetError::Form { path, reason });
         }
@@ -294,15 +296,15 @@ impl Benchmark {
             (Kind::Synthetic { .. }, Some(path)) if digits::is_folder(Path::new(path)) => {
                 digits::from_folder(Path::new(path))
             }
-            (Kind::Synthetic { .. }, Some(path)) => files::open(Path::new(path), options, None),
+            (Kind::Synthetic { .. }, Some(path)) => opening::open(Path::new(path), options, None),
             (Kind::Files { form, .. }, Some(path)) => self.open_files(Path::new(path), form, options),
         }
     }
 
     fn open_files(&self, path: &Path, form: Form, options: &OpenOptions) -> Result<Dataset, DatasetError> {
-        let is_images = path.join(files::IMAGES).exists();
+        let is_images = path.join(images::MAP).exists();
         let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
-        let is_squad = !is_images && path.join(files::SQUAD).exists();
+        let is_squad = !is_images && path.join(squad::QUESTIONS).exists();
         if is_squad && !self.reads_passages() {
             let reason = format!(
                 "questions about passages are for a model that tells the two apart: {} has no input for types \
@@ -321,7 +323,7 @@ impl Benchmark {
             return Err(DatasetError::Form { path: path.to_owned(), reason });
         }
         let preprocess = options.preprocess.as_ref().or(self.preprocess.as_ref()).cloned();
-        let dataset = files::open(path, &OpenOptions { preprocess, ..options.clone() }, self.inputs())?;
+        let dataset = opening::open(path, &OpenOptions { preprocess, ..options.clone() }, self.inputs())?;
         // Who says what is done to the images also says what comes out; and files as they are have no shape yet.
         let is_asked_for = is_images && (options.preprocess.is_some() || options.original);
         match self.inputs() {
@@ -347,7 +349,7 @@ impl Benchmark {
     /// What can be given, for messages.
     fn accepted(&self, form: Form) -> String {
         match self.reads_passages() {
-            true => format!("a folder with {} and its vocabulary (SQuAD), {}", files::SQUAD, form.accepted()),
+            true => format!("a folder with {} and its vocabulary (SQuAD), {}", squad::QUESTIONS, form.accepted()),
             false => form.accepted().to_owned(),
         }
     }

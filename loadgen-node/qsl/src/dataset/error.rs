@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use lon_proto::codec::{EncodeError, InflateError};
 use lon_proto::sample::Mismatch;
 
-use crate::kserve::RequestError;
-use crate::source::ReadError;
-use crate::sums::SumError;
+use crate::dataset::reader::ReadError;
+use crate::encode::kserve::RequestError;
+use crate::files::sums::SumError;
 
 /// Why a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]

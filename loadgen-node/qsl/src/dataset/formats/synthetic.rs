@@ -14,8 +14,8 @@
 use bytes::Bytes;
 use lon_proto::sample::{DType, Dims, MAX_TENSORS, Tensor};
 
+use crate::dataset::reader::{MAX_COUNT, ReadError, Source};
 use crate::dataset::{Dataset, DatasetError};
-use crate::source::{MAX_COUNT, ReadError, Source};
 use image::Image;
 use random::Random;
 use tokens::Tokens;

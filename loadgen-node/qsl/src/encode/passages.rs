@@ -6,7 +6,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::wordpiece::WordPiece;
+use crate::encode::wordpiece::WordPiece;
 
 #[cfg(test)]
 mod tests;

@@ -13,15 +13,15 @@ use lon_proto::sample::{DType, Tensor};
 use zip::ZipArchive;
 
 use super::labels;
-use super::path::{content, named, split};
 use crate::accuracy::{Truth, Truths};
+use crate::dataset::formats::npy::{self, Header};
+use crate::dataset::opened::{content, named, split};
+use crate::dataset::reader::{Array, ReadError, Source};
 use crate::dataset::{Dataset, DatasetError};
-use crate::disk;
-use crate::inputs::Inputs;
+use crate::encode::inputs::Inputs;
+use crate::files::disk;
+use crate::files::sums::{SumError, Sums};
 use crate::memory;
-use crate::npy::{self, Header};
-use crate::source::{Array, ReadError, Source};
-use crate::sums::{SumError, Sums};
 
 /// Equal tensors in a file, one after the other.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) fn tensor(&self, index: usize) -> Result<Tensor, ReadError> {
+    pub(crate) fn tensor(&self, index: usize) -> Result<Tensor, ReadError> {
         let mut data = vec![0; self.sample_bytes];
         let at = self.data_at + index as u64 * self.sample_bytes as u64;
         let read = self.file.read_exact_at(&mut data, at);
@@ -53,7 +53,7 @@ struct Npy {
     sums: Option<Sums>,
 }
 
-pub(super) fn open_npy(path: &Path) -> Result<Dataset, DatasetError> {
+pub(crate) fn open_npy(path: &Path) -> Result<Dataset, DatasetError> {
     let (folder, _) = split(path);
     let told = |source| SumError::Read { file: path.to_owned(), source };
     let mut file = disk::open(path).map_err(told)?;
@@ -109,11 +109,11 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-pub(super) fn is_folder(folder: &Path) -> bool {
+pub(crate) fn is_folder(folder: &Path) -> bool {
     !names(folder).is_empty()
 }
 
-pub(super) fn open_folder(folder: &Path) -> Result<Dataset, DatasetError> {
+pub(crate) fn open_folder(folder: &Path) -> Result<Dataset, DatasetError> {
     let names = names(folder);
     let truths = labels::beside(folder, names.len())?;
     Ok(named(folder, Folder { folder: folder.to_owned(), names, sums: Sums::beside(folder)? }, truths))
@@ -150,7 +150,7 @@ struct Arrays(Vec<Array>);
 /// The array of a `.npz` that holds labels: either of these.
 const LABELS: [&str; 2] = ["labels", "label"];
 
-pub(super) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+pub(crate) fn open_npz(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
     let (folder, name) = split(path);
     if let Some(sums) = Sums::beside(&folder)? {
         sums.verify(&name)?;

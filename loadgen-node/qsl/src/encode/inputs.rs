@@ -2,15 +2,12 @@
 //!
 //! `N` is the batch, `?` a size that is free. Several types may be given, `f32|f16|u8`: the rules let samples be of any
 //! precision. A `?` behind the name marks an input that a sample may leave out: `max_tokens? i32[N]`.
-//!
-//! - `tokens`: how token ids become such inputs.
-
-pub(crate) mod tokens;
 
 use std::fmt;
 
 use lon_proto::sample::{DType, Tensor, TensorSpec, UnknownDType, fit};
-pub(crate) use tokens::{TokenInput, Tokens};
+
+use super::tokens::{self, TokenInput};
 
 /// The inputs of one sample, in the model's order.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use serde::Deserialize;
 
-use super::path::{content, named, split};
 use crate::accuracy::{Truth, Truths};
+use crate::dataset::opened::{content, named, split};
+use crate::dataset::reader::{ReadError, Source};
 use crate::dataset::{Dataset, DatasetError};
-use crate::disk;
-use crate::inputs::{Inputs, TokenInput, Tokens, tokens};
-use crate::source::{ReadError, Source};
-use crate::sums::{SumError, Sums};
+use crate::encode::inputs::Inputs;
+use crate::encode::tokens::{self, TokenInput, Tokens};
+use crate::files::disk;
+use crate::files::sums::{SumError, Sums};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +38,7 @@ struct Lines {
     inputs: Vec<TokenInput>,
 }
 
-pub(super) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
     let (folder, name) = split(path);
     if let Some(sums) = Sums::beside(&folder)? {
         sums.verify(&name)?;

@@ -56,7 +56,7 @@ fn a_question_becomes_ids_mask_and_segments() {
 #[test]
 fn files_are_what_their_sums_say() {
     let (_guard, path) = folder(DEV, VOCABULARY_OF_THREE);
-    let sum = |name: &str| crate::sums::sum(&path.join(name)).unwrap().0;
+    let sum = |name: &str| crate::files::sums::sum(&path.join(name)).unwrap().0;
     let list = format!("{}  {QUESTIONS}\n{}  {VOCABULARY}\n", sum(QUESTIONS), sum(VOCABULARY));
     fs::write(path.join("SHA256SUMS"), &list).unwrap();
     assert!(opened("bert", &path).is_ok());

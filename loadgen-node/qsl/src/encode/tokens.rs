@@ -44,7 +44,7 @@ pub(crate) struct Tokens<'a> {
 impl TokenInput {
     /// # Errors
     /// Ids do not make an input like this.
-    pub(super) fn new(spec: &TensorSpec) -> Result<TokenInput, String> {
+    pub(crate) fn new(spec: &TensorSpec) -> Result<TokenInput, String> {
         let TensorSpec { name, dtype, is_optional, .. } = spec.clone();
         let refused = || format!("token ids do not make an input like {spec}");
         let role = role(&name);
@@ -64,7 +64,7 @@ impl TokenInput {
     }
 
     /// Whether it may be left out, and nothing beside the ids says what it would be.
-    pub(super) fn is_never_said(&self) -> bool {
+    pub(crate) fn is_never_said(&self) -> bool {
         self.is_optional && matches!(self.role, Role::Ids | Role::Positions)
     }
 
@@ -155,7 +155,7 @@ pub(crate) fn tensors(inputs: &[TokenInput], text: &Tokens<'_>) -> Result<Vec<Te
 
 /// Whether two names stand for the same part of a text. Of names that stand for none of the others' only those are ids
 /// that say so.
-pub(super) fn mean_the_same(one: &str, other: &str) -> bool {
+pub(crate) fn mean_the_same(one: &str, other: &str) -> bool {
     let are_ids = |name: &str| ["ids", "tokens"].iter().any(|part| name.to_ascii_lowercase().contains(part));
     role(one) == role(other) && (role(one) != Role::Ids || (are_ids(one) && are_ids(other)))
 }
@@ -174,7 +174,7 @@ fn role(name: &str) -> Role {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inputs::Inputs;
+    use crate::encode::inputs::Inputs;
 
     fn tokens(lines: &[&str]) -> Result<Vec<TokenInput>, String> {
         Inputs::parse(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>()).unwrap().tokens()

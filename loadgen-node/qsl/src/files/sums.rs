@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::disk;
+use crate::files::disk;
 
 /// The file that lists the sums of the files beside it, as `sha256sum` writes it.
 pub(crate) const SUMS_FILE: &str = "SHA256SUMS";

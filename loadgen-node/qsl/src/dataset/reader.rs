@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lon_image::ImageError;
 use lon_proto::sample::{DType, SampleError, Tensor};
 
-use crate::sums::SumError;
+use crate::files::sums::SumError;
 
 /// Samples at most: an index has 32 bits.
 pub(crate) const MAX_COUNT: usize = u32::MAX as usize;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::path::content;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::DatasetError;
-use crate::disk;
-use crate::npy;
-use crate::sums::{SumError, Sums};
+use crate::dataset::formats::npy;
+use crate::dataset::opened::content;
+use crate::files::disk;
+use crate::files::sums::{SumError, Sums};
 
 /// Names that are looked for beside samples.
 pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];

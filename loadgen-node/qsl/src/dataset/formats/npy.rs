@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use npyz::{Order, TypeStr};
 
-use crate::source::{Array, MAX_COUNT};
+use crate::dataset::reader::{Array, MAX_COUNT};
 
 /// Samples along the first axis.
 ///

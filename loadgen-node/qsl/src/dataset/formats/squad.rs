@@ -7,15 +7,16 @@ use std::sync::Arc;
 use lon_proto::sample::Tensor;
 use serde::Deserialize;
 
-use super::path::{content, named};
 use crate::accuracy::Truths;
+use crate::dataset::opened::{content, named};
+use crate::dataset::reader::{MAX_COUNT, ReadError, Source};
 use crate::dataset::{Dataset, DatasetError};
-use crate::disk;
-use crate::inputs::{Inputs, TokenInput, Tokens, tokens};
-use crate::reading::{Feature, Reading, Shape};
-use crate::source::{MAX_COUNT, ReadError, Source};
-use crate::sums::{SumError, Sums};
-use crate::wordpiece::WordPiece;
+use crate::encode::inputs::Inputs;
+use crate::encode::passages::{Feature, Reading, Shape};
+use crate::encode::tokens::{self, TokenInput, Tokens};
+use crate::encode::wordpiece::WordPiece;
+use crate::files::disk;
+use crate::files::sums::{SumError, Sums};
 
 /// Questions, passages and answers.
 pub(crate) const QUESTIONS: &str = "dev-v1.1.json";
@@ -67,7 +68,7 @@ struct Windows {
     inputs: Vec<TokenInput>,
 }
 
-pub(super) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+pub(crate) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
     let sums = Sums::beside(folder)?;
     let vocabulary = WordPiece::new(&text(folder, VOCABULARY, sums.as_ref())?);
     let vocabulary = vocabulary.map_err(|error| content(&folder.join(VOCABULARY), error.to_string()))?;

@@ -6,8 +6,9 @@
 use std::path::Path;
 
 use crate::accuracy::{Truth, Truths};
+use crate::dataset::formats::npy;
 use crate::dataset::{Dataset, DatasetError};
-use crate::{npy, sums};
+use crate::files::sums;
 
 const IMAGES: &str = "images.npy";
 const LABELS: &str = "labels.npy";
@@ -15,10 +16,10 @@ const LABELS: &str = "labels.npy";
 pub const MODEL: &str = "digits.onnx";
 
 /// The model, for a SUT node that is started with nothing installed.
-pub static MODEL_BYTES: &[u8] = include_bytes!("../digits/digits.onnx");
-static IMAGE_BYTES: &[u8] = include_bytes!("../digits/images.npy");
-static LABEL_BYTES: &[u8] = include_bytes!("../digits/labels.npy");
-static SUMS: &str = include_str!("../digits/SHA256SUMS");
+pub static MODEL_BYTES: &[u8] = include_bytes!("../../../digits/digits.onnx");
+static IMAGE_BYTES: &[u8] = include_bytes!("../../../digits/images.npy");
+static LABEL_BYTES: &[u8] = include_bytes!("../../../digits/labels.npy");
+static SUMS: &str = include_str!("../../../digits/SHA256SUMS");
 
 /// The dataset inside the program.
 ///

@@ -43,22 +43,13 @@
 use std::path::Path;
 
 use crate::dataset::{Dataset, DatasetError};
-use crate::inputs::Inputs;
+use crate::encode::inputs::Inputs;
 
-mod arrays;
-mod images;
-mod labels;
-mod lines;
-mod manifest;
-mod options;
-mod path;
-mod squad;
+use super::formats::{arrays, images, lines, manifest, squad};
+use super::options::OpenOptions;
+
 #[cfg(test)]
 mod tests;
-
-pub(crate) use images::MAP as IMAGES;
-pub use options::OpenOptions;
-pub(crate) use squad::QUESTIONS as SQUAD;
 
 /// Opens what `path` is.
 pub(crate) fn open(path: &Path, options: &OpenOptions, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use lon_image::{Preprocess, decode_jpeg};
 use lon_proto::sample::Tensor;
 
-use super::options::OpenOptions;
-use super::path::{content, named};
 use crate::accuracy::{Truth, Truths};
+use crate::dataset::opened::{content, named};
+use crate::dataset::options::OpenOptions;
+use crate::dataset::reader::{ReadError, Source};
 use crate::dataset::{Dataset, DatasetError};
-use crate::disk;
-use crate::source::{ReadError, Source};
-use crate::sums::{SumError, Sums};
+use crate::files::disk;
+use crate::files::sums::{SumError, Sums};
 
 /// The list of images.
 pub(crate) const MAP: &str = "val_map.txt";
@@ -26,7 +26,7 @@ struct Images {
     sums: Option<Sums>,
 }
 
-pub(super) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
+pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
     let map = folder.join(MAP);
     let sums = Sums::beside(folder)?;
     if options.preprocess.is_none() && !options.original {

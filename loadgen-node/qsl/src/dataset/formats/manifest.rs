@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use super::arrays::Stored;
 use super::labels;
-use super::path::{content, named, split};
+use crate::dataset::opened::{content, named, split};
+use crate::dataset::reader::{MAX_COUNT, ReadError, Source};
 use crate::dataset::{Dataset, DatasetError};
-use crate::disk;
-use crate::source::{MAX_COUNT, ReadError, Source};
-use crate::sums::{self, SumError, Sums};
+use crate::files::disk;
+use crate::files::sums::{self, SumError, Sums};
 
 /// The manifest of a folder.
-pub(super) const NAME: &str = "dataset.toml";
+pub(crate) const NAME: &str = "dataset.toml";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ struct Raw {
     sums: Option<Sums>,
 }
 
-pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
+pub(crate) fn open(path: &Path) -> Result<Dataset, DatasetError> {
     let (folder, _) = split(path);
     let text = disk::read_to_string(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
     let manifest: Manifest = toml::from_str(&text).map_err(|error| content(path, error.to_string().trim_end()))?;

@@ -62,7 +62,7 @@ fn jpeg(path: &Path, grey: u8, width: u16, height: u16, kind: ColorType, channel
 }
 
 fn sums(folder: &Path, names: &[&str]) {
-    let line = |name: &&str| format!("{}  ./{name}\n", crate::sums::sum(&folder.join(name)).unwrap().0);
+    let line = |name: &&str| format!("{}  ./{name}\n", crate::files::sums::sum(&folder.join(name)).unwrap().0);
     fs::write(folder.join("SHA256SUMS"), names.iter().map(line).collect::<String>()).unwrap();
 }
 
@@ -112,7 +112,7 @@ fn images_may_be_sent_as_they_are() {
     let sent = tensors(&mut dataset, 0);
     assert_eq!((sent[0].to_string(), &sent[0].data()[..]), (format!("u8[{}]", file.len()), &file[..]));
     assert_eq!(dataset.tensor_bytes(0), dataset.payload(0).len() as u64);
-    let plain = crate::synthetic::open("synthetic:u8[3]x2").unwrap();
+    let plain = crate::dataset::formats::synthetic::open("synthetic:u8[3]x2").unwrap();
     assert!(plain.check_codec(Codec::Original).unwrap_err().to_string().contains("--compression original"));
 }
 
@@ -396,7 +396,7 @@ fn raw_tensors_and_their_manifest() {
     fs::write(path.join("1.bin"), [2; 4]).unwrap();
     fs::write(path.join("classes.txt"), "3\n4\n").unwrap();
     let manifest = path.join("dataset.toml");
-    let sum = crate::sums::sum(&path.join("all.bin")).unwrap().0;
+    let sum = crate::files::sums::sum(&path.join("all.bin")).unwrap().0;
     let text = format!(
         "schema = 1\nsamples = 2\nlabels = \"classes.txt\"\n\
          [[tensors]]\ndtype = \"i16\"\ndims = [3]\nfile = \"all.bin\"\nsha256 = \"{sum}\"\n\
@@ -450,7 +450,8 @@ fn a_part_of_a_dataset_can_be_in_memory() {
     fs::write(&file, npy("|u1", "False", "(9, 2)", &[1; 18])).unwrap();
     let mut dataset = opened("synthetic", &file).unwrap();
     assert!(
-        dataset.is_read_when_needed() && !crate::synthetic::open("synthetic:u8[3]x2").unwrap().is_read_when_needed()
+        dataset.is_read_when_needed()
+            && !crate::dataset::formats::synthetic::open("synthetic:u8[3]x2").unwrap().is_read_when_needed()
     );
     dataset.limit_performance_count(4);
     dataset.limit_performance_count(7);

@@ -5,14 +5,20 @@ use lon_proto::codec::{Codec, Encoder, Layout};
 use lon_proto::sample::{self, DType, Signature, Tensor};
 
 use crate::accuracy::{Metric, Truths};
-use crate::inputs::places;
-use crate::kserve::Request;
+use crate::dataset::reader::{ReadError, Source};
+use crate::encode::inputs::places;
+use crate::encode::kserve::Request;
 use crate::parallel;
-use crate::source::{ReadError, Source};
 
 mod error;
+pub mod formats;
+mod opened;
+pub(crate) mod opening;
+mod options;
+pub(crate) mod reader;
 
 pub use error::{DatasetError, FitError};
+pub use options::OpenOptions;
 
 /// A dataset, of which some samples are loaded: encoded and in memory.
 #[derive(Debug)]
@@ -379,7 +385,7 @@ mod tests {
     use lon_proto::codec::Inflater;
 
     use super::*;
-    use crate::synthetic;
+    use crate::dataset::formats::synthetic;
 
     fn dataset(codec: &str) -> Dataset {
         let mut dataset = synthetic::open("synthetic:tokens-i32[200]x700").unwrap();
