@@ -1,11 +1,12 @@
 //! What can be wrong with a dataset.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use lon_proto::codec::{EncodeError, InflateError};
 use lon_proto::sample::Mismatch;
 
-use crate::dataset::reader::ReadError;
+use super::reader::ReadError;
 use crate::encode::kserve::RequestError;
 use crate::files::sums::SumError;
 
@@ -125,6 +126,16 @@ pub enum DatasetError {
         /// How many there are.
         count: usize,
     },
+}
+
+/// Returns the error for a file with the wrong content; `reason` says what is wrong with it.
+pub(crate) fn content(file: &Path, reason: impl Into<String>) -> DatasetError {
+    DatasetError::Content { file: file.to_owned(), reason: reason.into() }
+}
+
+/// Returns a function that names `file` in an error of the operating system.
+pub(crate) fn unreadable(file: &Path) -> impl Fn(io::Error) -> DatasetError {
+    move |source| SumError::Read { file: file.to_owned(), source }.into()
 }
 
 /// Why a model and a dataset do not go together.

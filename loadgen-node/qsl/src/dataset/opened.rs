@@ -1,22 +1,32 @@
-//! The path that was given: parts of it, the dataset that is called by it, the error that names it.
+//! The result of opening a dataset, the same for every format.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::reader::Reader;
 use crate::accuracy::Truths;
-use crate::dataset::reader::Source;
-use crate::dataset::{Dataset, DatasetError};
 
-/// Folder and name of a file that was given.
-pub(crate) fn split(file: &Path) -> (PathBuf, String) {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    (folder.unwrap_or(Path::new(".")).to_owned(), name)
+/// A dataset that was opened, with no sample loaded.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// The name of the dataset in results.
+    pub(crate) name: String,
+    pub(crate) reader: Box<dyn Reader>,
+    /// The right answers, when the dataset has them.
+    pub(crate) truths: Option<Truths>,
+    /// The names of a sample's tensors, in their order; empty when the tensors have no names.
+    pub(crate) input_names: Vec<String>,
+    /// A sentence for the log that says how the file was read, when it could be read in several ways.
+    pub(crate) note: Option<String>,
 }
 
-pub(crate) fn named(path: &Path, source: impl Source + 'static, truths: Option<Truths>) -> Dataset {
-    Dataset::new(path.display().to_string(), Box::new(source), truths)
-}
+impl Opened {
+    /// Describes a dataset whose tensors have no names.
+    pub(crate) fn new(name: impl Into<String>, reader: impl Reader + 'static, truths: Option<Truths>) -> Opened {
+        Opened { name: name.into(), reader: Box::new(reader), truths, input_names: Vec::new(), note: None }
+    }
 
-pub(crate) fn content(file: &Path, reason: impl Into<String>) -> DatasetError {
-    DatasetError::Content { file: file.to_owned(), reason: reason.into() }
+    /// Describes a dataset that is called by its path.
+    pub(crate) fn at(path: &Path, reader: impl Reader + 'static, truths: Option<Truths>) -> Opened {
+        Opened::new(path.display().to_string(), reader, truths)
+    }
 }

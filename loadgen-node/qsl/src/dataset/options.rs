@@ -1,14 +1,18 @@
-//! What is asked of a dataset's files when they are opened.
+//! The options of opening a dataset.
 
 use lon_image::Preprocess;
 
-/// What is known when a dataset is opened.
+use crate::encode::inputs::Inputs;
+
+/// How a dataset is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// What is done to images; the benchmark's own unless given.
+    /// The preprocessing of images; a folder of images needs it, unless the images are sent as they are.
     pub preprocess: Option<Preprocess>,
-    /// Images are sent as they are: nothing is done to them here.
+    /// Send images as they are: neither decoded nor preprocessed on this side.
     pub original: bool,
-    /// Only labels are wanted, so that files of samples may be missing.
+    /// Open the dataset for its labels alone, so that files of samples may be missing.
     pub labels_only: bool,
+    /// The inputs of the model, which token ids and named arrays are made to fit; unset: the defaults of the format.
+    pub inputs: Option<Inputs>,
 }

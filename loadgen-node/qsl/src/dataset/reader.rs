@@ -1,109 +1,86 @@
-//! Where samples come from: whatever gives tensors by index.
+//! The interface to a stored dataset: the tensors of a sample, by the sample's index.
+//!
+//! Each format in [`formats`](super::formats) has a reader of its own. A reader knows nothing of codecs and keeps no
+//! sample that was read.
 
 use std::io;
 use std::path::PathBuf;
 
 use bytes::Bytes;
 use lon_image::ImageError;
-use lon_proto::sample::{DType, SampleError, Tensor};
+use lon_proto::sample::{SampleError, Tensor};
 
 use crate::files::sums::SumError;
 
-/// Samples at most: an index has 32 bits.
+/// The largest number of samples in a dataset: a sample index has 32 bits.
 pub(crate) const MAX_COUNT: usize = u32::MAX as usize;
 
-/// Gives the tensors of samples. Several threads ask it at once.
-pub(crate) trait Source: std::fmt::Debug + Send + Sync {
-    /// How many samples there are.
+/// Reads samples by index. Several threads call it at the same time.
+pub(crate) trait Reader: std::fmt::Debug + Send + Sync {
+    /// Returns the number of samples.
     fn count(&self) -> usize;
 
-    /// The tensors of one sample; `index` is below [`Source::count`].
+    /// Reads the tensors of one sample; `index` must be below [`Reader::count`].
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError>;
 
-    /// Whether a sample takes memory only while it is asked for.
+    /// Tells whether a sample takes memory only while it is read.
     fn is_read_when_needed(&self) -> bool {
         false
     }
 
-    /// Whether samples are files with a compression of their own.
+    /// Tells whether samples are files with a compression of their own, which [`Reader::original`] returns.
     fn has_originals(&self) -> bool {
         false
     }
 
-    /// The file of one sample as it is. Asked only of who has them.
+    /// Returns the file of one sample, unchanged. Only a reader with [`Reader::has_originals`] has one.
     fn original(&self, _index: usize) -> Result<Bytes, ReadError> {
         Err(ReadError::NoOriginal)
     }
 
-    /// How many files are in a list of sums and were not compared with it when the dataset was opened.
+    /// Returns how many files [`Reader::verify`] can compare with a list of sums. Files that were compared when the
+    /// dataset was opened do not count.
     fn listed_files(&self) -> usize {
         0
     }
 
-    /// Compares one of them.
+    /// Compares one file with its sum; `file` must be below [`Reader::listed_files`].
     fn verify(&self, _file: usize) -> Result<(), SumError> {
         Ok(())
     }
 }
 
-/// Why a sample cannot be had.
+/// The reasons why a sample cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Its tensors cannot be laid out.
+    /// The tensors do not form a valid sample.
     #[error(transparent)]
     Layout(#[from] SampleError),
-    /// Its file cannot be read.
+    /// The operating system cannot read the sample's file.
     #[error("cannot read {file}: {source}")]
     File {
-        /// Which file.
+        /// The path of the file.
         file: PathBuf,
-        /// The operating system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Its image cannot be decoded or preprocessed.
+    /// The image cannot be decoded or preprocessed.
     #[error("{file}: {source}")]
     Image {
-        /// Which file.
+        /// The path of the image.
         file: PathBuf,
-        /// Why not.
+        /// The error of the decoder or of the preprocessing.
         source: ImageError,
     },
-    /// Its file holds something else.
+    /// The file does not contain a sample of this dataset.
     #[error("{file}: {reason}")]
     Content {
-        /// Which file.
+        /// The path of the file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// A clause that says what is wrong with it.
         reason: String,
     },
-    /// It has no compression of its own.
+    /// The sample is not a file with a compression of its own.
     #[error("the sample is no file with a compression of its own")]
     NoOriginal,
-}
-
-/// Equal tensors in one block of memory, one after the other.
-#[derive(Debug)]
-pub(crate) struct Array {
-    pub(crate) dtype: DType,
-    /// Of one sample.
-    pub(crate) dims: Vec<u32>,
-    pub(crate) count: usize,
-    pub(crate) data: Bytes,
-}
-
-impl Source for Array {
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
-        Ok(vec![self.tensor(index)?])
-    }
-}
-
-impl Array {
-    pub(crate) fn tensor(&self, index: usize) -> Result<Tensor, SampleError> {
-        let len = self.data.len() / self.count.max(1);
-        Tensor::new(self.dtype, &self.dims, self.data.slice(index * len..(index + 1) * len))
-    }
 }

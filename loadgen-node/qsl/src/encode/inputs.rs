@@ -1,7 +1,7 @@
-//! What a benchmark's model takes: `NAME DTYPE[DIMS]` for each input, as signatures are shown.
+//! The inputs of a benchmark's model, written as signatures are: `NAME DTYPE[DIMS]` for each input.
 //!
-//! `N` is the batch, `?` a size that is free. Several types may be given, `f32|f16|u8`: the rules let samples be of any
-//! precision. A `?` behind the name marks an input that a sample may leave out: `max_tokens? i32[N]`.
+//! `N` is the batch and `?` a size that is free. An input may have several types, `f32|f16|u8`, because the rules allow
+//! samples of any precision. A `?` after the name marks an input that a sample may leave out: `max_tokens? i32[N]`.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use lon_proto::sample::{DType, Tensor, TensorSpec, UnknownDType, fit};
 
 use super::tokens::{self, TokenInput};
 
-/// The inputs of one sample, in the model's order.
+/// The inputs of a model, in the model's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inputs(Vec<TensorSpec>);
 
 impl Inputs {
-    /// Parses the lines of a benchmark's file.
+    /// Parses the inputs of a benchmark's file, one in each text.
     ///
     /// # Errors
-    /// A text that says which line is wrong, and how.
+    /// A text that says which input is wrong, and why.
     pub(crate) fn parse(lines: &[String]) -> Result<Inputs, String> {
         let input = |line: &String| input(line).map_err(|reason| format!("input '{line}': {reason}"));
         let inputs = lines.iter().map(input).collect::<Result<Vec<TensorSpec>, String>>()?;
@@ -31,50 +31,51 @@ impl Inputs {
         }
     }
 
-    /// What a model takes that generates tokens, where nothing else is said.
+    /// Returns the inputs of a model that generates tokens, for use when no benchmark gives others.
     pub(crate) fn generating() -> Inputs {
         let limit = TensorSpec { is_optional: true, ..TensorSpec::new("max_tokens", DType::I32, vec![None]) };
         Inputs(vec![TensorSpec::new("input_ids", DType::I64, vec![None, None]), limit])
     }
 
-    /// Whether a sample of these tensors can be one of the benchmark's.
-    pub(crate) fn accept(&self, tensors: &[Tensor]) -> bool {
+    /// Tells whether these tensors are a sample for the model.
+    pub(crate) fn fits(&self, tensors: &[Tensor]) -> bool {
         fit(&self.0, tensors)
     }
 
-    /// The same, with a text (`u8[bytes]`) for the first input.
-    pub(crate) fn accept_text(&self, tensors: &[Tensor]) -> bool {
+    /// Tells whether these tensors are a sample for the model, with a text (`u8[bytes]`) in place of the first input.
+    pub(crate) fn fits_text(&self, tensors: &[Tensor]) -> bool {
         let (Some((_, inputs)), Some((text, rest))) = (self.0.split_first(), tensors.split_first()) else {
             return false;
         };
         text.dtype() == DType::U8 && text.dims().len() == 1 && fit(inputs, rest)
     }
 
-    /// Their names, in order.
+    /// Returns the names of the inputs, in their order.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|input| input.name.as_str()).collect()
     }
 
-    /// For each of these names the place of the input that it is one for, by [`places`]. None: one is for no input, two
-    /// are for the same, or one is missing that a sample must have.
+    /// Returns, for each of these names, the place of the input that it stands for (see [`places`]). None when a name
+    /// stands for no input, when two stand for the same, or when a required input is missing.
     pub(crate) fn places(&self, names: &[&str]) -> Option<Vec<usize>> {
         let places = places(names, &self.names()).into_iter().collect::<Option<Vec<usize>>>()?;
         let is_given = |(at, input): (usize, &TensorSpec)| input.is_optional || places.contains(&at);
         self.0.iter().enumerate().all(is_given).then_some(places)
     }
 
-    /// Whether they are of token ids, and one of them says which text an id is of.
+    /// Tells whether token ids can become the inputs, and one of the inputs tells texts apart.
     pub(crate) fn tell_texts_apart(&self) -> bool {
         self.tokens().is_ok_and(|inputs| inputs.iter().any(TokenInput::is_types))
     }
 
-    /// How each is made of token ids; those that cannot be, or say nothing beside the ids, and may be left out are.
+    /// Returns the inputs that are made from token ids. Optional inputs are left out when token ids cannot become them, or
+    /// when a text has no numbers for them.
     ///
     /// # Errors
-    /// One cannot be, and may not be left out.
+    /// Token ids cannot become an input that is required.
     pub(crate) fn tokens(&self) -> Result<Vec<TokenInput>, String> {
         let made = |input: &TensorSpec| match TokenInput::new(input) {
-            Ok(made) if made.is_never_said() => None,
+            Ok(made) if made.is_always_left_out() => None,
             Err(_) if input.is_optional => None,
             made => Some(made),
         };
@@ -82,8 +83,9 @@ impl Inputs {
     }
 }
 
-/// For each name the place among `wanted` of the one that means the same: the same name, else the only one that stands
-/// for the same part of a text (`attention_mask` and `input_mask`; `token_type_ids` and `segment_ids`) and is no other's.
+/// Returns, for each name, the place in `wanted` of the name that means the same. Equal names mean the same. Other names
+/// do when they stand for the same part of a text (`attention_mask` and `input_mask`; `token_type_ids` and
+/// `segment_ids`) and no third name does.
 pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
     let same = |name: &&str| wanted.iter().position(|wanted| wanted == name);
     let exact: Vec<Option<usize>> = names.iter().map(same).collect();
@@ -100,6 +102,7 @@ pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
     places
 }
 
+/// Parses one input.
 fn input(line: &str) -> Result<TensorSpec, String> {
     let (name, rest) = line.split_once(' ').ok_or("it is NAME DTYPE[DIMS]")?;
     let (name, is_optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
@@ -126,7 +129,7 @@ fn input(line: &str) -> Result<TensorSpec, String> {
     Ok(TensorSpec { name: name.to_owned(), dtype, other_dtypes, dims, is_optional })
 }
 
-/// As in a benchmark's file.
+/// Writes the inputs as a benchmark's file has them.
 impl fmt::Display for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, input) in self.0.iter().enumerate() {
@@ -156,10 +159,10 @@ mod tests {
         let image = inputs(&["image f32|u8[N,3,2,2]"]).unwrap();
         assert_eq!(image.to_string(), "image f32|u8[N,3,2,2]");
         for dtype in [DType::F32, DType::U8] {
-            assert!(image.accept(&[tensor(dtype, &[3, 2, 2])]) && image.accept(&[tensor(dtype, &[1, 3, 2, 2])]));
-            assert!(!image.accept(&[tensor(dtype, &[2, 2, 3])]) && !image.accept(&[]));
+            assert!(image.fits(&[tensor(dtype, &[3, 2, 2])]) && image.fits(&[tensor(dtype, &[1, 3, 2, 2])]));
+            assert!(!image.fits(&[tensor(dtype, &[2, 2, 3])]) && !image.fits(&[]));
         }
-        assert!(!image.accept(&[tensor(DType::F16, &[3, 2, 2])]));
+        assert!(!image.fits(&[tensor(DType::F16, &[3, 2, 2])]));
     }
 
     #[test]
@@ -169,14 +172,14 @@ mod tests {
         let ids = || tensor(DType::I64, &[9]);
         let limit = || tensor(DType::I32, &[]);
         let pixels = || tensor(DType::F32, &[7, 3]);
-        assert!(decoder.accept(&[ids()]) && decoder.accept(&[ids(), limit()]));
-        assert!(decoder.accept(&[ids(), pixels()]) && decoder.accept(&[ids(), pixels(), limit()]));
-        assert!(!decoder.accept(&[]) && !decoder.accept(&[ids(), ids()]) && !decoder.accept(&[pixels()]));
-        assert!(!decoder.accept(&[ids(), limit(), limit()]) && !decoder.accept(&[ids(), limit(), pixels()]));
+        assert!(decoder.fits(&[ids()]) && decoder.fits(&[ids(), limit()]));
+        assert!(decoder.fits(&[ids(), pixels()]) && decoder.fits(&[ids(), pixels(), limit()]));
+        assert!(!decoder.fits(&[]) && !decoder.fits(&[ids(), ids()]) && !decoder.fits(&[pixels()]));
+        assert!(!decoder.fits(&[ids(), limit(), limit()]) && !decoder.fits(&[ids(), limit(), pixels()]));
         let text = || tensor(DType::U8, &[5]);
-        assert!(decoder.accept_text(&[text()]) && decoder.accept_text(&[text(), limit()]));
+        assert!(decoder.fits_text(&[text()]) && decoder.fits_text(&[text(), limit()]));
         assert!(
-            !decoder.accept_text(&[ids()]) && !decoder.accept_text(&[text(), text()]) && !decoder.accept(&[text()])
+            !decoder.fits_text(&[ids()]) && !decoder.fits_text(&[text(), text()]) && !decoder.fits(&[text()])
         );
         assert_eq!(decoder.places(&["max_tokens", "ids"]), Some(vec![2, 0]));
         assert_eq!(decoder.places(&["max_tokens", "pixels"]), None);

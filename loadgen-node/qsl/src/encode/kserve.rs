@@ -1,8 +1,8 @@
-//! Samples as requests of the Open Inference Protocol (KServe V2): the whole body of a call, made before any clock
-//! starts. What sends it adds the call's id and nothing else.
+//! Samples as requests of the Open Inference Protocol (KServe V2): the body of a call, made before any clock starts. The
+//! sender adds the id of the call and nothing else.
 //!
-//! A body has the model's name, each input's name, datatype and shape, and the tensors' bytes in `raw_input_contents`.
-//! A sample is one element of a batch: inputs whose model has a batch dimension get it as 1.
+//! A body has the name of the model, the name, datatype and shape of each input, and the bytes of the tensors in
+//! `raw_input_contents`. A sample is one element of a batch: inputs with a batch dimension have 1 there.
 
 use bytes::Bytes;
 use lon_proto::kserve::datatype;
@@ -11,81 +11,82 @@ use lon_proto::kserve::v2::model_infer_request::InferInputTensor;
 use lon_proto::sample::{Signature, Tensor, TensorSpec};
 use prost::Message as _;
 
-/// What the bodies of a run have in common.
+/// The parts of a request that are the same for all samples of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     model: String,
-    /// In the order of the samples' tensors.
+    /// The inputs in the order of a sample's tensors.
     inputs: Vec<Input>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Input {
     name: String,
-    /// What the model says of it; none when it says nothing.
+    /// The model's signature of this input; none when the server does not tell it.
     spec: Option<TensorSpec>,
 }
 
-/// Why samples cannot be made into requests for a model.
+/// The reasons why samples cannot be made into requests for a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// Nobody says what the inputs are called.
+    /// Neither the server nor the user gives the names of the inputs.
     #[error(
         "the server does not say what inputs model '{model}' has, and the dataset's tensors have no names: give them in \
          the order of the sample's tensors ({tensors}) with --kserve-inputs NAME[,NAME...]"
     )]
     NoNames {
-        /// The model.
+        /// The name of the model.
         model: String,
-        /// What a sample has.
+        /// The types and shapes of a sample's tensors.
         tensors: String,
     },
-    /// Names, or the model's inputs, are not as many as a sample's tensors.
+    /// A sample does not have one tensor for each name, or for each of the model's inputs.
     #[error("a sample has {tensors}, which is not one tensor for each of the inputs {inputs}{hint}")]
     Count {
-        /// What a sample has.
+        /// The types and shapes of a sample's tensors.
         tensors: String,
-        /// What there should be.
+        /// The inputs that there should be.
         inputs: String,
-        /// What to do, if that is known.
+        /// A clause that says what to do; empty when that is not known.
         hint: &'static str,
     },
-    /// A name that the model does not have.
+    /// The model has no input of this name.
     #[error("--kserve-inputs: model '{model}' has no input '{name}'; it has {known}")]
     UnknownName {
-        /// The model.
+        /// The name of the model.
         model: String,
-        /// The name.
+        /// The name of the input.
         name: String,
-        /// Its own.
+        /// The inputs of the model.
         known: String,
     },
-    /// A name that was given more than once.
+    /// The user gave this name more than once.
     #[error("--kserve-inputs: '{0}' is given twice")]
     Twice(String),
-    /// A tensor that its input does not take.
+    /// A tensor does not have the type or shape of its input.
     #[error(
         "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves the batch dimension out or has it as 1)"
     )]
     Mismatch {
-        /// What the sample has.
+        /// The type and shape of the tensor.
         got: String,
-        /// What the model takes.
+        /// The signature of the input.
         wanted: String,
-        /// What to do, if that is known.
+        /// A clause that says what to do; empty when that is not known.
         hint: &'static str,
     },
 }
 
-/// When tensors and inputs are matched by their order, which may be another than the dataset's.
+/// The hint for a sample of several tensors, which may have another order than the model's inputs.
 const ORDER: &str = "; if it is the order that is wrong, --kserve-inputs NAME[,NAME...] gives it";
 
 impl Request {
-    /// For a model with these inputs (empty: its server does not say), which samples like `first` are sent to. `names` are
-    /// the inputs' names in the order of a sample's tensors; empty: that of the model.
+    /// Prepares requests for a model, to which samples like `first` are sent. `signature` is the model's, empty when its
+    /// server does not tell it. `names` are the names of the inputs in the order of a sample's tensors; empty means the
+    /// order of the model.
     ///
     /// # Errors
-    /// Names are missing, or they, the model and `first` do not fit together.
+    /// Names are missing, or the names, the model and `first` do not fit together.
     pub fn new(
         model: &str,
         signature: &Signature,
@@ -109,7 +110,7 @@ impl Request {
                 })
             };
             let inputs = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-            // One that is left out would be missed by the server, sample after sample.
+            // The server would refuse every sample without one of its inputs.
             if inputs.len() < signature.len() {
                 return Err(count(first, signature.to_string(), "; --kserve-inputs has to name all of them"));
             }
@@ -123,10 +124,10 @@ impl Request {
         Ok(request)
     }
 
-    /// The body for one sample.
+    /// Returns the body for one sample.
     ///
     /// # Errors
-    /// It is not like the first one.
+    /// The sample does not fit the model as the first one did.
     pub fn body(&self, tensors: Vec<Tensor>) -> Result<Bytes, RequestError> {
         let shapes = self.shapes(&tensors)?;
         let input = |((input, tensor), shape): ((&Input, &Tensor), Vec<i64>)| InferInputTensor {
@@ -144,7 +145,7 @@ impl Request {
         Ok(request.encode_to_vec().into())
     }
 
-    /// As they are sent.
+    /// Returns the shapes of the tensors as they are sent. They fit the inputs when there is no error.
     fn shapes(&self, tensors: &[Tensor]) -> Result<Vec<Vec<i64>>, RequestError> {
         if tensors.len() != self.inputs.len() {
             let names: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
@@ -155,9 +156,10 @@ impl Request {
 }
 
 impl Input {
+    /// Returns the shape of one tensor as it is sent. `inputs` is the number of the model's inputs.
     fn shape(&self, tensor: &Tensor, inputs: usize) -> Result<Vec<i64>, RequestError> {
         let (has_batch_dim, dims) = match &self.spec {
-            // Nearly every model has one.
+            // Nearly every model has a batch dimension.
             None => (true, &**tensor.dims()),
             Some(spec) => {
                 let dims = spec.sample_dims(tensor).ok_or_else(|| RequestError::Mismatch {
@@ -173,6 +175,7 @@ impl Input {
     }
 }
 
+/// Shows the types and shapes of tensors.
 fn shown(tensors: &[Tensor]) -> String {
     tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,10 +1,10 @@
-//! From token ids and texts to the inputs of a model, and from a sample to the body of a request.
+//! From texts and token ids to the inputs of a model, and from a sample to the body of a KServe request.
 //!
-//! - [`inputs`]: what a benchmark's model takes;
-//! - [`tokens`]: token ids as such inputs;
-//! - [`wordpiece`]: texts as pieces of words;
-//! - [`passages`]: questions about passages, cut into windows;
-//! - [`kserve`]: samples as requests to servers that are no SUT nodes.
+//! - [`inputs`]: the inputs of a benchmark's model;
+//! - [`tokens`]: from token ids to tensors of such inputs;
+//! - [`wordpiece`]: from a text to BERT's token ids;
+//! - [`passages`]: questions about passages, cut into windows of token ids;
+//! - [`kserve`]: samples as requests to servers that are not SUT nodes.
 
 pub mod inputs;
 pub mod kserve;

@@ -1,33 +1,36 @@
-//! Questions about passages, as a reading model sees them: in windows of a fixed length.
+//! Questions about passages, cut into windows of a fixed length, as a reading model (BERT on SQuAD) takes them.
 //!
 //! A window is a sample: `[CLS]` question `[SEP]` a stretch of the passage `[SEP]`. A passage that does not fit into one
-//! window takes several, which overlap. Windows and their order are those of MLPerf's reference implementation of BERT
-//! (`language/bert/create_squad_data.py`), by the lengths that `Shape::REFERENCE` has.
+//! window takes several windows, which overlap. With the lengths of [`Shape::REFERENCE`] windows and their order are those
+//! of MLPerf's reference implementation of BERT (`language/bert/create_squad_data.py`).
+//!
+//! A piece is a part of a word, or a word, that has a token id (see [`wordpiece`](super::wordpiece)).
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::encode::wordpiece::WordPiece;
+use super::tokens::Tokens;
+use super::wordpiece::WordPiece;
 
 #[cfg(test)]
 mod tests;
 
-/// How passages are cut; all in pieces.
+/// The lengths by which passages are cut, all in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// A window, with what stands around its stretch of the passage.
+    /// The length of a window: question, marks and stretch of the passage.
     pub(crate) window: usize,
-    /// A question at most; what is longer is cut off. With three more it leaves room in the window.
+    /// The largest length of a question, whose end is cut off. With three marks it must leave room in the window.
     pub(crate) question: usize,
-    /// From the start of a window to that of the next.
+    /// The distance from the start of one stretch to the start of the next.
     pub(crate) stride: usize,
 }
 
 impl Shape {
-    /// Of the reference implementation.
+    /// The lengths of the reference implementation.
     pub(crate) const REFERENCE: Shape = Shape { window: 384, question: 64, stride: 128 };
 }
 
-/// `[CLS]` and two `[SEP]`.
+/// The number of marks in a window: `[CLS]` and two `[SEP]`.
 const MARKS: usize = 3;
 
 /// Passages, questions about them, and their windows.
@@ -40,29 +43,32 @@ pub struct Reading {
     windows: Vec<Window>,
 }
 
-/// Texts are less than 4 GiB, so 32 bits have room for whatever is counted in them.
+/// One passage. Its text has less than 4 GiB, so that 32 bits can count words, pieces and bytes.
 #[derive(Debug)]
 struct Passage {
-    /// Its words with one blank between them.
+    /// The words with one blank between them.
     text: String,
-    /// Where each word ends in the text.
+    /// The end of each word in the text, in bytes.
     word_ends: Vec<u32>,
+    /// The token ids of all pieces.
     pieces: Vec<u32>,
-    /// Of which word each piece is.
+    /// For each piece, the number of its word.
     words: Vec<u32>,
 }
 
+/// One question about a passage.
 #[derive(Debug)]
 pub(crate) struct Question {
     passage: usize,
+    /// The token ids of the question.
     pieces: Vec<u32>,
-    /// Any of them is right.
+    /// The texts of which any is right.
     pub(crate) answers: Vec<String>,
-    /// None of a passage without pieces.
+    /// The numbers of its windows; empty when the passage has no pieces.
     pub(crate) windows: Range<usize>,
 }
 
-/// A stretch of a passage.
+/// One window: a question and a stretch of its passage, counted in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Window {
     question: u32,
@@ -76,19 +82,28 @@ impl Window {
     }
 }
 
-/// A window as a model takes it.
+/// The token ids of a window, not padded.
 #[derive(Debug, Default)]
 pub(crate) struct Feature {
     pub(crate) ids: Vec<i64>,
-    /// 0 of the question, 1 of the passage.
+    /// For each id, 0 when it belongs to the question and 1 when it belongs to the passage.
     pub(crate) types: Vec<i64>,
 }
 
+impl Feature {
+    /// Returns ids and types as the tokens of one text.
+    pub(crate) fn tokens(&self) -> Tokens<'_> {
+        Tokens { ids: &self.ids, types: Some(&self.types), ..Tokens::default() }
+    }
+}
+
 impl Reading {
+    /// Starts without passages.
     pub(crate) fn new(vocabulary: WordPiece, shape: Shape) -> Reading {
         Reading { vocabulary, shape, passages: Vec::new(), questions: Vec::new(), windows: Vec::new() }
     }
 
+    /// Adds a passage; questions that are added next are about it.
     pub(crate) fn add_passage(&mut self, text: &str) {
         let mut passage = Passage { text: String::new(), word_ends: Vec::new(), pieces: Vec::new(), words: Vec::new() };
         for (number, word) in text.split(is_blank).filter(|word| !word.is_empty()).enumerate() {
@@ -102,7 +117,7 @@ impl Reading {
         self.passages.push(passage);
     }
 
-    /// A question about the passage that was added last.
+    /// Adds a question about the passage that was added last, with its right answers, and cuts its windows.
     pub(crate) fn add_question(&mut self, text: &str, answers: Vec<String>) {
         let Some(passage) = self.passages.len().checked_sub(1) else { return };
         let mut pieces = self.vocabulary.encode(text);
@@ -119,28 +134,28 @@ impl Reading {
         self.questions.push(Question { passage, pieces, answers, windows: first..self.windows.len() });
     }
 
-    /// Windows, of all questions.
+    /// Returns the number of windows of all questions, which is the number of samples.
     pub fn samples(&self) -> usize {
         self.windows.len()
     }
 
-    /// Questions.
+    /// Returns the questions in the order in which they were added.
     pub(crate) fn questions(&self) -> &[Question] {
         &self.questions
     }
 
-    /// Places in a window, which is as many logits as count.
+    /// Returns the number of places in a window, padding included.
     pub(crate) fn places(&self) -> usize {
         self.shape.window
     }
 
-    /// Places of a window that are not padding.
+    /// Returns the number of places of a window that are not padding.
     pub(crate) fn len(&self, window: usize) -> usize {
         let Window { question, len, .. } = self.windows[window];
         self.questions[question as usize].pieces.len() + MARKS + len as usize
     }
 
-    /// What a model takes of a window, not padded.
+    /// Returns the token ids and types of a window.
     pub(crate) fn feature(&self, window: usize) -> Feature {
         let Window { question, start, len } = self.windows[window];
         let question = &self.questions[question as usize];
@@ -152,7 +167,8 @@ impl Reading {
         Feature { ids: asked.into_iter().chain(told).map(i64::from).collect(), types }
     }
 
-    /// Which piece of its passage stands at a place of a window; none: a piece of the question, a mark, or padding.
+    /// Returns the number of the passage's piece that stands at a place of a window. None when a piece of the question, a
+    /// mark or padding stands there.
     pub(crate) fn piece_at(&self, window: usize, place: usize) -> Option<u32> {
         let Window { question, start, len } = self.windows[window];
         let before = self.questions[question as usize].pieces.len() + MARKS - 1;
@@ -160,8 +176,9 @@ impl Reading {
         Some(start + at as u32)
     }
 
-    /// Whether no other window of the question shows more of what stands around this piece: the smaller of what is left
-    /// and right of it counts, and a hundredth of the stretch's length. Of equal windows it is the first.
+    /// Tells whether this window shows the most context around a piece, among all windows of the question. Context is the
+    /// smaller of the numbers of pieces on both sides, plus a hundredth of the stretch's length. Of equal windows the first
+    /// shows the most.
     pub(crate) fn shows_most_around(&self, window: usize, piece: u32) -> bool {
         let all = &self.questions[self.windows[window].question as usize].windows;
         let mut best: Option<(f64, usize)> = None;
@@ -178,18 +195,18 @@ impl Reading {
         best.is_some_and(|(_, number)| number == window)
     }
 
-    /// Pieces of a question's passage, as ids, and the words that they are of.
+    /// Returns the token ids of these pieces of a question's passage, and the text of the words to which they belong.
     pub(crate) fn stretch(&self, question: &Question, pieces: RangeInclusive<u32>) -> (&[u32], &str) {
         let passage = &self.passages[question.passage];
         let (first, last) = (*pieces.start() as usize, *pieces.end() as usize);
         let (first_word, last_word) = (passage.words[first] as usize, passage.words[last] as usize);
-        // Behind the blank that follows the word before.
+        // The text of a word starts after the blank that follows the previous word.
         let text_start = first_word.checked_sub(1).map_or(0, |before| passage.word_ends[before] as usize + 1);
         (&passage.pieces[first..=last], &passage.text[text_start..passage.word_ends[last_word] as usize])
     }
 }
 
-/// What parts the words of a passage: fewer blanks than Unicode has.
+/// Tells whether a character separates the words of a passage, as in the reference implementation.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{202f}')
 }

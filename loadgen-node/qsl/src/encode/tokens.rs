@@ -1,49 +1,52 @@
-//! Token ids as the inputs of a model: padded, masked, with types and positions, as the inputs' names say.
+//! From token ids to the tensors of a model's inputs. The name of an input says what it is for: the ids, a mask, types,
+//! positions or a limit.
 
 use bytes::Bytes;
 use lon_proto::sample::{DType, SampleError, Tensor, TensorSpec};
 
-/// What an input is for, judged by its name.
+/// The purpose of an input, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// The ids themselves.
     Ids,
-    /// 1 where there is an id, 0 where padding is.
+    /// 1 for each id and 0 for padding.
     Mask,
-    /// Which text an id is of.
+    /// The number of the text that each id belongs to.
     Types,
-    /// 0, 1, 2, ...
+    /// The numbers 0, 1, 2 and so on.
     Positions,
-    /// How many tokens may be generated: one number.
+    /// The number of tokens that may be generated: one number for a text.
     Limit,
 }
 
-/// How one input is made.
+/// One input that can be made from token ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenInput {
     name: String,
     role: Role,
     dtype: DType,
-    /// Padded to it; none: as long as the text is.
+    /// The length to which rows are padded; none: each row is as long as its text.
     len: Option<usize>,
     is_optional: bool,
 }
 
-/// The ids of one text, and what stands beside them.
+/// The token ids of one text, and the numbers beside them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tokens<'a> {
     pub(crate) ids: &'a [i64],
-    /// As long as the ids; none: all of them count.
+    /// One number for each id; none: the mask is 1 for all of them.
     pub(crate) mask: Option<&'a [i64]>,
-    /// As long as the ids; none: one text.
+    /// One number for each id; none: all ids belong to text 0.
     pub(crate) types: Option<&'a [i64]>,
-    /// How many tokens may be generated.
+    /// The number of tokens that may be generated.
     pub(crate) max_tokens: Option<i32>,
 }
 
 impl TokenInput {
+    /// Describes an input by its name, type and dimensions.
+    ///
     /// # Errors
-    /// Ids do not make an input like this.
+    /// Token ids cannot become an input like this.
     pub(crate) fn new(spec: &TensorSpec) -> Result<TokenInput, String> {
         let TensorSpec { name, dtype, is_optional, .. } = spec.clone();
         let refused = || format!("token ids do not make an input like {spec}");
@@ -63,41 +66,46 @@ impl TokenInput {
         }
     }
 
-    /// Whether it may be left out, and nothing beside the ids says what it would be.
-    pub(crate) fn is_never_said(&self) -> bool {
+    /// Tells whether the input is always left out: it is optional, and a text has no numbers for it beside the ids.
+    pub(crate) fn is_always_left_out(&self) -> bool {
         self.is_optional && matches!(self.role, Role::Ids | Role::Positions)
     }
 
-    /// What it is padded to.
+    /// Returns the length to which rows are padded; none: each row is as long as its text.
     pub(crate) fn len(&self) -> Option<usize> {
         self.len
     }
 
-    /// Its name.
+    /// Returns the name of the input.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it has the text's number of tokens to generate, and not one for each of its ids.
+    /// Tells whether the input is the number of tokens that may be generated.
     pub(crate) fn is_limit(&self) -> bool {
         self.role == Role::Limit
     }
 
-    /// What keeps a text from becoming this input.
-    fn fault(&self, text: &Tokens<'_>) -> Option<String> {
+    /// Checks that a text can become this input.
+    fn fits(&self, text: &Tokens<'_>) -> Result<(), String> {
         if self.is_limit() {
-            let is_missing = text.max_tokens.is_none() && !self.is_optional;
-            return is_missing.then(|| format!("max_tokens is missing, which {} takes", self.name));
+            return match text.max_tokens.is_none() && !self.is_optional {
+                true => Err(format!("max_tokens is missing, which {} takes", self.name)),
+                false => Ok(()),
+            };
         }
         if let Some(longest) = self.len.filter(|&longest| text.ids.len() > longest) {
-            return Some(format!("{} token ids; {} takes {longest}", text.ids.len(), self.name));
+            return Err(format!("{} token ids; {} takes {longest}", text.ids.len(), self.name));
         }
         let too_large = |id: &&i64| self.dtype == DType::I32 && i32::try_from(**id).is_err();
-        text.ids.iter().find(too_large).map(|id| format!("{id} is no i32, which {} takes", self.name))
+        match text.ids.iter().find(too_large) {
+            Some(id) => Err(format!("{id} is no i32, which {} takes", self.name)),
+            None => Ok(()),
+        }
     }
 
-    /// This input of a text without [fault](TokenInput::fault); none when it is left out: what may be, is, where nothing is
-    /// said of it.
+    /// Returns the tensor of this input for a text that [fits](TokenInput::fits). None when the input is left out: it is
+    /// optional, and the text has no numbers for it.
     fn tensor(&self, text: &Tokens<'_>) -> Result<Option<Tensor>, SampleError> {
         let is_said = match self.role {
             Role::Mask => text.mask.is_some(),
@@ -125,6 +133,7 @@ impl TokenInput {
         Tensor::new(self.dtype, &[len as u32], self.bytes((0..len).map(value))).map(Some)
     }
 
+    /// Lays out whole numbers in the type of this input.
     fn bytes(&self, values: impl Iterator<Item = i64>) -> Bytes {
         match self.dtype {
             DType::I32 => values.flat_map(|value| (value as i32).to_le_bytes()).collect::<Vec<u8>>().into(),
@@ -132,34 +141,38 @@ impl TokenInput {
         }
     }
 
-    /// Whether ones like this take a mask.
+    /// Tells whether the input is a mask.
     pub(crate) fn is_mask(&self) -> bool {
         self.role == Role::Mask
     }
 
-    /// Whether ones like this tell texts apart.
+    /// Tells whether the input tells texts apart.
     pub(crate) fn is_types(&self) -> bool {
         self.role == Role::Types
     }
 }
 
-/// What keeps a text from becoming these inputs.
-pub(crate) fn fault(inputs: &[TokenInput], text: &Tokens<'_>) -> Option<String> {
-    inputs.iter().find_map(|input| input.fault(text))
+/// Checks that a text can become these inputs.
+///
+/// # Errors
+/// A text that names the first input that the tokens do not fit.
+pub(crate) fn fits(inputs: &[TokenInput], text: &Tokens<'_>) -> Result<(), String> {
+    inputs.iter().try_for_each(|input| input.fits(text))
 }
 
-/// The inputs of a text without [fault], those that are left out aside.
+/// Returns the tensors of a text that [fits]. Inputs that are left out have none.
 pub(crate) fn tensors(inputs: &[TokenInput], text: &Tokens<'_>) -> Result<Vec<Tensor>, SampleError> {
     inputs.iter().filter_map(|input| input.tensor(text).transpose()).collect()
 }
 
-/// Whether two names stand for the same part of a text. Of names that stand for none of the others' only those are ids
-/// that say so.
+/// Tells whether two names stand for the same part of a text. Two inputs without a known part are the same only when
+/// both names speak of ids or tokens.
 pub(crate) fn mean_the_same(one: &str, other: &str) -> bool {
     let are_ids = |name: &str| ["ids", "tokens"].iter().any(|part| name.to_ascii_lowercase().contains(part));
     role(one) == role(other) && (role(one) != Role::Ids || (are_ids(one) && are_ids(other)))
 }
 
+/// Returns the purpose that a name stands for; a name without a known word stands for ids.
 fn role(name: &str) -> Role {
     let is = |part: &str| name.to_ascii_lowercase().contains(part);
     match () {
@@ -181,7 +194,7 @@ mod tests {
     }
 
     fn row(input: &TokenInput, text: &Tokens<'_>) -> Option<Vec<i64>> {
-        assert_eq!(input.fault(text), None);
+        assert_eq!(input.fits(text), Ok(()));
         let tensor = input.tensor(text).unwrap()?;
         let wide = |four: &[u8; 4]| i64::from(i32::from_le_bytes(*four));
         Some(match tensor.dtype() {
@@ -201,7 +214,7 @@ mod tests {
         let rows: Vec<_> = all[..3].iter().map(|input| row(input, &bare).unwrap()).collect();
         assert_eq!(rows, [vec![7, 8, 9, 0], vec![1, 1, 1, 0], vec![0; 3]]);
         let long = Tokens { ids: &[1; 5], ..Tokens::default() };
-        assert_eq!(all[0].fault(&long).unwrap(), "5 token ids; input_ids takes 4");
+        assert_eq!(all[0].fits(&long).unwrap_err(), "5 token ids; input_ids takes 4");
     }
 
     #[test]
@@ -213,8 +226,8 @@ mod tests {
         let bare = Tokens { ids: &[3], ..Tokens::default() };
         assert_eq!(row(&all[1], &bare), None);
         let required = tokens(&["input_ids i32[N,?]", "max_new_tokens i32[1]"]).unwrap();
-        assert!(required[1].fault(&bare).unwrap().contains("max_new_tokens"));
-        assert!(all[0].fault(&Tokens { ids: &[1 << 40], ..bare }).unwrap().contains("no i32"));
+        assert!(required[1].fits(&bare).unwrap_err().contains("max_new_tokens"));
+        assert!(all[0].fits(&Tokens { ids: &[1 << 40], ..bare }).unwrap_err().contains("no i32"));
     }
 
     #[test]

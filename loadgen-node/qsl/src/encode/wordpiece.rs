@@ -1,10 +1,10 @@
-//! Texts as the pieces of words that BERT knows: WordPiece, without case and accents.
+//! BERT's tokenizer WordPiece, without case and accents: from a text to the ids of pieces of words.
 //!
-//! What it does to a text is what `BertTokenizer(vocab_file)` of transformers 4 does, the slow one that the reference
-//! implementation of BERT calls; a test compares the two. The kinds of characters are of a newer Unicode than most
-//! Pythons have: what is younger than theirs may be read another way, and of Unicode 14 one sign of Ahom is.
+//! It does what `BertTokenizer(vocab_file)` of transformers 4 does, which the reference implementation of BERT calls; a
+//! test compares the two. It uses a newer Unicode than most versions of Python. Characters that are newer than a Python's
+//! Unicode may be read in another way; compared with Unicode 14 that is one sign of the script Ahom.
 //!
-//! - `words`: from a text to words and punctuation;
+//! - [`words`]: from a text to words and punctuation;
 //! - here: from a word to its pieces.
 
 use std::collections::HashMap;
@@ -15,39 +15,40 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-/// Texts that are pieces of their own, wherever they stand and in capitals only.
+/// The marks: texts in capitals that are one piece wherever they stand.
 const WHOLE: [&str; 5] = ["[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"];
 
-/// What stands before a piece that is not the first of its word.
+/// The prefix of every piece that is not the first of its word.
 const WITHIN: &str = "##";
 
-/// A word of more characters is not known.
+/// The largest number of characters of a word. A longer word is unknown.
 const LONGEST_WORD: usize = 100;
 
-/// A vocabulary, by which texts are split.
+/// A vocabulary, which says into which pieces texts are split.
 #[derive(Debug)]
 pub(crate) struct WordPiece {
     ids: HashMap<Arc<str>, u32>,
-    /// By id.
+    /// The pieces by their ids.
     pieces: Vec<Arc<str>>,
+    /// The id of `[UNK]`, which stands for an unknown word.
     unknown: u32,
-    /// Stands before a text.
+    /// The id of `[CLS]`, which stands before a text.
     pub(crate) first: u32,
-    /// Stands behind a text.
+    /// The id of `[SEP]`, which stands after a text.
     pub(crate) separator: u32,
 }
 
-/// A vocabulary that cannot be BERT's.
+/// The error for a file that is not a vocabulary of BERT: it has no line with this mark.
 #[derive(Debug, thiserror::Error)]
 #[error("no line of it is {0}: it is no vocabulary of BERT, which has a piece a line")]
 pub(crate) struct VocabularyError(&'static str);
 
 impl WordPiece {
-    /// Reads a vocabulary: a piece a line, whose number, counted from 0, is its id. Of two lines that are the same the
-    /// last has the id.
+    /// Reads a vocabulary, which has a piece on each line. The id of a piece is the number of its line, counted from 0;
+    /// when a piece has two lines, the last one counts.
     ///
     /// # Errors
-    /// It lacks one of the pieces that every BERT has.
+    /// The vocabulary has no line for one of the marks that every BERT has.
     pub(crate) fn new(vocabulary: &str) -> Result<WordPiece, VocabularyError> {
         let lines = vocabulary.strip_suffix('\n').unwrap_or(vocabulary).split('\n');
         let pieces: Vec<Arc<str>> = lines.map(|line| line.strip_suffix('\r').unwrap_or(line).into()).collect();
@@ -59,12 +60,12 @@ impl WordPiece {
         Ok(WordPiece { ids, pieces, unknown, first, separator })
     }
 
-    /// The piece of this id, which is one of [`WordPiece::encode`].
+    /// Returns the piece with this id, which must be one that [`WordPiece::encode`] returned.
     pub(crate) fn piece(&self, id: u32) -> &str {
         &self.pieces[id as usize]
     }
 
-    /// The ids of a text's pieces.
+    /// Returns the ids of the pieces of a text.
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
         let mut ids = Vec::new();
         let mut rest = text;
@@ -77,6 +78,7 @@ impl WordPiece {
         ids
     }
 
+    /// Adds the ids of a text without marks.
     fn encode_words(&self, text: &str, ids: &mut Vec<u32>) {
         for word in words::words(text) {
             let before = ids.len();
@@ -87,8 +89,8 @@ impl WordPiece {
         }
     }
 
-    /// The longest piece that the word starts with, then the longest that the rest starts with, and so on. Whether that
-    /// went to the word's end.
+    /// Adds the ids of one word: the longest piece with which it starts, then the longest with which the rest starts, and
+    /// so on. Returns false when no piece starts the rest.
     fn encode_word(&self, word: &str, ids: &mut Vec<u32>) -> bool {
         let mut rest = word.to_owned();
         let mut mark = 0;
@@ -104,7 +106,7 @@ impl WordPiece {
     }
 }
 
-/// Where the next text stands that is a piece of its own, and which it is.
+/// Returns the place of the next mark in a text, and the mark.
 fn next_whole(text: &str) -> Option<(usize, &'static str)> {
     let found = WHOLE.into_iter().filter_map(|whole| Some((text.find(whole)?, whole)));
     found.min_by_key(|(at, _)| *at)

@@ -1,41 +1,48 @@
-//! Files of users, and nothing but files: a pipe would be waited for, for as long as nobody writes to it.
+//! Reading files of users, and only files: reading a named pipe would wait for as long as nobody writes to it.
 
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Opens a file to read it.
+/// Opens a file for reading.
 ///
 /// # Errors
-/// It cannot be opened, or is no file.
+/// It cannot be opened, or is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    is_file(path)?;
+    check_is_file(path)?;
     File::open(path)
 }
 
-/// All of a file.
+/// Reads a whole file.
 ///
 /// # Errors
-/// It cannot be read, or is no file.
+/// It cannot be read, or is not a regular file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    is_file(path)?;
+    check_is_file(path)?;
     fs::read(path)
 }
 
-/// All of a file, which is UTF-8.
+/// Reads a whole file of UTF-8 text.
 ///
 /// # Errors
-/// It cannot be read, is no file, or is something else.
+/// It cannot be read, is not a regular file, or is not UTF-8.
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
-    is_file(path)?;
+    check_is_file(path)?;
     fs::read_to_string(path)
 }
 
-fn is_file(path: &Path) -> io::Result<()> {
+fn check_is_file(path: &Path) -> io::Result<()> {
     match fs::metadata(path)?.is_file() {
         true => Ok(()),
         false => Err(Error::new(ErrorKind::InvalidInput, "it is no file")),
     }
+}
+
+/// Splits the path of a file into its folder and its name. The folder of a bare name is `.`.
+pub(crate) fn split(file: &Path) -> (PathBuf, String) {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    (folder.unwrap_or(Path::new(".")).to_owned(), name)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! SHA-256 sums: a file is what it was when the sums were written, or it is not used.
+//! Lists of SHA-256 sums, as the program `sha256sum` writes them: a file is used only when it has its sum.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _};
@@ -6,65 +6,67 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::files::disk;
+use super::disk;
 
-/// The file that lists the sums of the files beside it, as `sha256sum` writes it.
+/// The name of the file that lists the sums of the files beside it.
 pub(crate) const SUMS_FILE: &str = "SHA256SUMS";
 
-/// Why a file cannot be trusted.
+/// The reasons why a file is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum SumError {
-    /// It cannot be read.
+    /// The operating system cannot read the file.
     #[error("cannot read {file}: {source}")]
     Read {
-        /// Which file.
+        /// The path of the file.
         file: PathBuf,
-        /// The operating system's answer.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The list of sums is none.
+    /// A line of the list is not a sum and a name, or contradicts an earlier line.
     #[error("{list}: line {line}: {reason}")]
     List {
-        /// The list.
+        /// The path of the list.
         list: PathBuf,
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// A clause that says what is wrong with the line.
         reason: String,
     },
-    /// The list of sums does not name it.
+    /// The list does not name the file.
     #[error("{list} has no sum for {name}")]
     NotListed {
-        /// The list.
+        /// The path of the list.
         list: PathBuf,
-        /// The file it should name.
+        /// The name of the file.
         name: String,
     },
-    /// It is not the file that was listed.
+    /// The file does not have the sum that the list gives it.
     #[error("{file} is truncated or altered: its SHA-256 is {got} ({bytes} bytes), {SUMS_FILE} says {expected}")]
     Mismatch {
-        /// Which file.
+        /// The path of the file.
         file: PathBuf,
-        /// Sum of what is there.
+        /// The sum of the file, in hexadecimal.
         got: String,
-        /// Bytes that are there.
+        /// The size of the file in bytes.
         bytes: usize,
-        /// Sum of what should be there.
+        /// The sum in the list, in hexadecimal.
         expected: String,
     },
 }
 
-/// Reads `name` in `folder` and checks it against the folder's list of sums.
+/// Reads the file `name` in `folder` and compares it with the folder's list of sums, which must exist.
+///
+/// # Errors
+/// See [`SumError`].
 pub(crate) fn read(folder: &Path, name: &str) -> Result<Vec<u8>, SumError> {
     let load = |file: PathBuf| disk::read(&file).map_err(|source| SumError::Read { file, source });
-    let list = folder.join(SUMS_FILE);
-    let sums = String::from_utf8_lossy(&load(list.clone())?).into_owned();
+    let text = load(folder.join(SUMS_FILE))?;
     let content = load(folder.join(name))?;
-    check(&folder.join(name), name, &content, &list, &sums)?;
+    Sums::parse(folder, &String::from_utf8_lossy(&text))?.verify_content(name, &content)?;
     Ok(content)
 }
 
-/// The list of a folder, when it has one.
+/// The list of sums of one folder.
 #[derive(Debug)]
 pub(crate) struct Sums {
     folder: PathBuf,
@@ -72,45 +74,74 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// None: the folder has no list.
+    /// Reads the text of the list that lies, or would lie, in `folder`.
     ///
     /// # Errors
-    /// The list cannot be read.
-    pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
-        let list = folder.join(SUMS_FILE);
-        let text = match disk::read(&list) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(SumError::Read { file: list, source }),
-        };
-        let by_name = parse(&text, &list)?;
-        Ok(Some(Sums { folder: folder.to_owned(), by_name }))
+    /// A line is not a sum and a name, or contradicts an earlier line.
+    pub(crate) fn parse(folder: &Path, text: &str) -> Result<Sums, SumError> {
+        Ok(Sums { folder: folder.to_owned(), by_name: parse(text, &folder.join(SUMS_FILE))? })
     }
 
-    /// Whether the file is what it was; read in pieces, however large it is.
+    /// Reads the list in `folder`; none when the folder has no list.
     ///
     /// # Errors
-    /// It is not, or is not in the list, or cannot be read.
-    pub(crate) fn verify(&self, name: &str) -> Result<(), SumError> {
-        let file = self.folder.join(name);
-        let list = || self.folder.join(SUMS_FILE);
-        let expected = self.by_name.get(name);
-        let expected = expected.ok_or_else(|| SumError::NotListed { list: list(), name: name.to_owned() })?;
-        let (got, bytes) = sum(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
-        match got == *expected {
-            true => Ok(()),
-            false => Err(SumError::Mismatch { file, got, bytes: bytes as usize, expected: expected.clone() }),
+    /// The list cannot be read, or is not a list of sums.
+    pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
+        let list = folder.join(SUMS_FILE);
+        match disk::read(&list) {
+            Ok(bytes) => Sums::parse(folder, &String::from_utf8_lossy(&bytes)).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(SumError::Read { file: list, source }),
         }
+    }
+
+    /// Checks that the file has its sum. The file is read in pieces, so that it may be larger than memory.
+    ///
+    /// # Errors
+    /// The file has another sum, is not in the list, or cannot be read.
+    pub(crate) fn verify(&self, name: &str) -> Result<(), SumError> {
+        let expected = self.expected(name)?;
+        verify_file(&self.folder.join(name), expected)
+    }
+
+    /// Checks that `content`, which is that of the file, has the file's sum.
+    ///
+    /// # Errors
+    /// The content has another sum, or the file is not in the list.
+    pub(crate) fn verify_content(&self, name: &str, content: &[u8]) -> Result<(), SumError> {
+        let got = hex::encode(Sha256::digest(content));
+        compare(&self.folder.join(name), got, content.len(), self.expected(name)?)
+    }
+
+    fn expected(&self, name: &str) -> Result<&str, SumError> {
+        let not_listed = || SumError::NotListed { list: self.folder.join(SUMS_FILE), name: name.to_owned() };
+        self.by_name.get(name).map(String::as_str).ok_or_else(not_listed)
     }
 }
 
-/// The sum of a file, and its bytes.
+/// Checks that the file has the sum `expected`, which is in lower-case hexadecimal. The file is read in pieces.
+///
+/// # Errors
+/// The file has another sum, or cannot be read.
+pub(crate) fn verify_file(file: &Path, expected: &str) -> Result<(), SumError> {
+    let (got, bytes) = sum(file).map_err(|source| SumError::Read { file: file.to_owned(), source })?;
+    compare(file, got, bytes as usize, expected)
+}
+
+fn compare(file: &Path, got: String, bytes: usize, expected: &str) -> Result<(), SumError> {
+    match got == expected {
+        true => Ok(()),
+        false => Err(SumError::Mismatch { file: file.to_owned(), got, bytes, expected: expected.to_owned() }),
+    }
+}
+
+/// Returns the sum of a file in hexadecimal, and the file's size in bytes.
 pub(crate) fn sum(file: &Path) -> io::Result<(String, u64)> {
     let mut reader = disk::open(file)?;
     let (mut hasher, mut buffer, mut bytes) = (Sha256::new(), vec![0; 1 << 18], 0);
     loop {
         match reader.read(&mut buffer)? {
-            0 => return Ok((hex(&hasher.finalize()), bytes)),
+            0 => return Ok((hex::encode(hasher.finalize()), bytes)),
             read => {
                 hasher.update(&buffer[..read]);
                 bytes += read as u64;
@@ -119,11 +150,7 @@ pub(crate) fn sum(file: &Path) -> io::Result<(String, u64)> {
     }
 }
 
-fn hex(sum: &[u8]) -> String {
-    sum.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Sums by names. Empty lines are none of the list.
+/// Returns the sums of a list by name. Empty lines are skipped.
 fn parse(text: &str, list: &Path) -> Result<HashMap<String, String>, SumError> {
     let mut by_name = HashMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -136,23 +163,13 @@ fn parse(text: &str, list: &Path) -> Result<HashMap<String, String>, SumError> {
     Ok(by_name)
 }
 
-/// Name and sum of one line.
+/// Returns the name and the sum of one line; none when the line is something else.
 fn entry(line: &str) -> Option<(&str, String)> {
     let (sum, name) = line.trim_start().split_once(char::is_whitespace)?;
+    // A star marks a file that was read as binary.
     let name = name.trim().trim_start_matches('*');
     let is_sum = sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_sum && !name.is_empty()).then(|| (name.strip_prefix("./").unwrap_or(name), sum.to_ascii_lowercase()))
-}
-
-/// Checks content against a list of sums.
-pub(crate) fn check(file: &Path, name: &str, content: &[u8], list: &Path, sums: &str) -> Result<(), SumError> {
-    let expected = parse(sums, list)?.remove(name);
-    let expected = expected.ok_or_else(|| SumError::NotListed { list: list.to_owned(), name: name.to_owned() })?;
-    let got = hex(&Sha256::digest(content));
-    if got != expected {
-        return Err(SumError::Mismatch { file: file.to_owned(), got, bytes: content.len(), expected });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A folder of JPEGs with `val_map.txt`: `relative/path.jpg LABEL` a line, as for ImageNet.
+//! A folder of JPEG images with `val_map.txt`, which has a line `relative/path.jpg LABEL` for each image, as for ImageNet.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,32 @@ use lon_image::{Preprocess, decode_jpeg};
 use lon_proto::sample::Tensor;
 
 use crate::accuracy::{Truth, Truths};
-use crate::dataset::opened::{content, named};
+use crate::dataset::error::{DatasetError, content, unreadable};
+use crate::dataset::opened::Opened;
 use crate::dataset::options::OpenOptions;
-use crate::dataset::reader::{ReadError, Source};
-use crate::dataset::{Dataset, DatasetError};
+use crate::dataset::reader::{ReadError, Reader};
 use crate::files::disk;
 use crate::files::sums::{SumError, Sums};
 
-/// The list of images.
+/// The name of the list of images.
 pub(crate) const MAP: &str = "val_map.txt";
 
 #[derive(Debug)]
 struct Images {
     folder: PathBuf,
     names: Vec<Box<str>>,
-    /// None: images are sent as they are.
+    /// None: the images are sent as they are.
     preprocess: Option<Preprocess>,
     sums: Option<Sums>,
 }
 
-pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
+/// Tells whether `path` is a folder of images.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.join(MAP).exists()
+}
+
+/// Opens a folder of images. No image is read.
+pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, DatasetError> {
     let map = folder.join(MAP);
     let sums = Sums::beside(folder)?;
     if options.preprocess.is_none() && !options.original {
@@ -34,7 +40,7 @@ pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, Data
                       resize=256,crop=224,dtype=u8, or send them as they are with --compression original";
         return Err(content(folder, reason));
     }
-    let text = disk::read_to_string(&map).map_err(|source| SumError::Read { file: map.clone(), source })?;
+    let text = disk::read_to_string(&map).map_err(unreadable(&map))?;
     let (mut names, mut truths) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let (name, label) = entry(line).map_err(|reason| content(&map, format!("line {}: {reason}", number + 1)))?;
@@ -49,10 +55,11 @@ pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Dataset, Data
         return Err(content(&map, "it names no images"));
     }
     let preprocess = options.preprocess.clone().filter(|_| !options.original);
-    Ok(named(folder, Images { folder: folder.to_owned(), names, preprocess, sums }, Some(Truths::Samples(truths))))
+    let images = Images { folder: folder.to_owned(), names, preprocess, sums };
+    Ok(Opened::at(folder, images, Some(Truths::Samples(truths))))
 }
 
-/// A name, and its label if there is one. A name may have blanks in it.
+/// Returns the name on a line, and the label when there is one. A name may contain blanks.
 fn entry(line: &str) -> Result<(&str, Option<i64>), String> {
     let line = line.trim();
     let labelled = line.rsplit_once(char::is_whitespace).map(|(name, label)| (name.trim_end(), label.parse::<i64>()));
@@ -72,7 +79,7 @@ impl Images {
     }
 }
 
-impl Source for Images {
+impl Reader for Images {
     fn count(&self) -> usize {
         self.names.len()
     }

@@ -1,18 +1,17 @@
-//! Labels in a file of their own.
+//! Labels in a file of their own beside the samples: `labels.npy` or `labels.txt`.
 
 use std::path::Path;
 
+use super::npy;
 use crate::accuracy::{Truth, Truths};
-use crate::dataset::DatasetError;
-use crate::dataset::formats::npy;
-use crate::dataset::opened::content;
+use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::files::disk;
-use crate::files::sums::{SumError, Sums};
+use crate::files::sums::Sums;
 
-/// Names that are looked for beside samples.
+/// The names of a file of labels, in the order in which they are looked for.
 pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
 
-/// The labels that lie in the samples' folder, if any do.
+/// Reads the file of labels in the samples' folder; none when there is no such file. `count` is the number of samples.
 pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
     match NAMES.into_iter().find(|name| folder.join(name).exists()) {
         Some(name) => read(folder, name, count).map(Some),
@@ -20,13 +19,13 @@ pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, Data
     }
 }
 
-/// The labels of a file, as many as there are samples.
+/// Reads a file of labels for `count` samples. The last samples have no label when the file has fewer.
 pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, DatasetError> {
     let file = folder.join(name);
     if let Some(sums) = Sums::beside(folder)? {
         sums.verify(name)?;
     }
-    let bytes = disk::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    let bytes = disk::read(&file).map_err(unreadable(&file))?;
     let labels = match name.ends_with(".npy") {
         true => npy::labels(&bytes).map_err(|reason| content(&file, reason))?,
         false => lines(&String::from_utf8_lossy(&bytes)).map_err(|reason| content(&file, reason))?,
@@ -39,6 +38,7 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     Ok(Truths::Samples(truths))
 }
 
+/// Reads a whole number from each line.
 fn lines(text: &str) -> Result<Vec<i64>, String> {
     let label = |(number, line): (usize, &str)| {
         line.trim().parse().map_err(|_| format!("line {}: '{line}' is not a whole number", number + 1))

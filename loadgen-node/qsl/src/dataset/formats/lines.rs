@@ -1,4 +1,17 @@
-//! JSON lines: token ids or prompts, with what is right beside them.
+//! JSON lines: token ids or prompts, and the right answers beside them.
+//!
+//! | key | value |
+//! |---|---|
+//! | `prompt` | a text; either this or `input_ids` |
+//! | `input_ids` | token ids |
+//! | `attention_mask`, `token_type_ids` | as many numbers as `input_ids`; optional |
+//! | `max_tokens` | how many tokens may be generated; optional |
+//! | `label` | the right class; optional |
+//! | `answers` | texts of which any is right; optional |
+//!
+//! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the inputs
+//! of the benchmark, of the first type where an input may have several, padded with zeros where the length is fixed. When
+//! no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,13 +21,13 @@ use lon_proto::sample::{DType, Tensor};
 use serde::Deserialize;
 
 use crate::accuracy::{Truth, Truths};
-use crate::dataset::opened::{content, named, split};
-use crate::dataset::reader::{ReadError, Source};
-use crate::dataset::{Dataset, DatasetError};
+use crate::dataset::error::{DatasetError, content, unreadable};
+use crate::dataset::opened::Opened;
+use crate::dataset::reader::{ReadError, Reader};
 use crate::encode::inputs::Inputs;
 use crate::encode::tokens::{self, TokenInput, Tokens};
 use crate::files::disk;
-use crate::files::sums::{SumError, Sums};
+use crate::files::sums::Sums;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,49 +41,37 @@ struct Line {
     answers: Option<Vec<String>>,
 }
 
-/// The text of all lines, and where each is: parsed once to find what is wrong, and again when a sample is loaded.
+/// The text of a file and the places of its lines. A line is parsed when the file is opened, to find what is wrong with
+/// it, and again when the sample is loaded.
 #[derive(Debug)]
 struct Lines {
     path: PathBuf,
     text: String,
+    /// The number of each line, counted from 1, and its place in the text.
     lines: Vec<(usize, Range<usize>)>,
-    /// What token ids become.
+    /// The inputs that token ids become.
     inputs: Vec<TokenInput>,
 }
 
-pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
-    let (folder, name) = split(path);
+/// Opens a file of JSON lines. `inputs` are the inputs of the model, when they are known.
+pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
+    let (folder, name) = disk::split(path);
     if let Some(sums) = Sums::beside(&folder)? {
         sums.verify(&name)?;
     }
-    let bytes = disk::read(path).map_err(|source| SumError::Read { file: path.to_owned(), source })?;
+    let bytes = disk::read(path).map_err(unreadable(path))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
         content(path, format!("line {}: not UTF-8", line + 1))
     })?;
     let inputs = inputs.map_or_else(|| Inputs::generating().tokens(), Inputs::tokens);
     let inputs = inputs.map_err(|reason| content(path, reason))?;
-    let mut all = Lines { path: path.to_owned(), text, lines: Vec::new(), inputs };
-    all.lines = spans(&all.text);
-    let (mut truths, mut first_is_prompt) = (Vec::new(), None);
-    for index in 0..all.lines.len() {
-        let number = all.lines[index].0;
-        let told = |reason: String| content(path, format!("line {number}: {reason}"));
-        let mut line = all.line(index).map_err(told)?;
-        if *first_is_prompt.get_or_insert(line.prompt.is_some()) != line.prompt.is_some() {
-            return Err(told("prompts and token ids in one file".to_owned()));
-        }
-        all.check(&line).map_err(told)?;
-        truths.push(line.truth().map_err(told)?);
-    }
-    if truths.is_empty() {
-        return Err(content(path, "it has no lines"));
-    }
-    let truths = truths.iter().any(Option::is_some).then_some(Truths::Samples(truths));
-    Ok(named(path, all, truths))
+    let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs };
+    let truths = lines.check().map_err(|reason| content(path, reason))?;
+    Ok(Opened::at(path, lines, truths))
 }
 
-/// Lines with anything in them, with their numbers counted from 1.
+/// Returns the number and the place of each line that is not blank.
 fn spans(text: &str) -> Vec<(usize, Range<usize>)> {
     let mut spans = Vec::new();
     let mut at = 0;
@@ -85,17 +86,35 @@ fn spans(text: &str) -> Vec<(usize, Range<usize>)> {
 }
 
 impl Lines {
+    /// Checks every line. Returns the right answers, when at least one line has one.
+    fn check(&self) -> Result<Option<Truths>, String> {
+        let (mut truths, mut first_is_prompt) = (Vec::new(), None);
+        for (index, (number, _)) in self.lines.iter().enumerate() {
+            let told = |reason: String| format!("line {number}: {reason}");
+            let mut line = self.line(index).map_err(told)?;
+            if *first_is_prompt.get_or_insert(line.prompt.is_some()) != line.prompt.is_some() {
+                return Err(told("prompts and token ids in one file".to_owned()));
+            }
+            self.check_line(&line).map_err(told)?;
+            truths.push(line.truth().map_err(told)?);
+        }
+        match truths.is_empty() {
+            true => Err("it has no lines".to_owned()),
+            false => Ok(truths.iter().any(Option::is_some).then_some(Truths::Samples(truths))),
+        }
+    }
+
     fn line(&self, index: usize) -> Result<Line, String> {
         let text = &self.text[self.lines[index].1.clone()];
         serde_json::from_str(text).map_err(|error| {
-            // The parser's own line number is always 1.
+            // The parser sees one line alone, so its own line number is always 1.
             let (text, column) = (error.to_string(), error.column());
             format!("{} (column {column})", text.split(" at line ").next().unwrap_or(&text))
         })
     }
 
-    /// What can be wrong with a line that is JSON of the right keys.
-    fn check(&self, line: &Line) -> Result<(), String> {
+    /// Checks one line that has the right keys.
+    fn check_line(&self, line: &Line) -> Result<(), String> {
         if line.max_tokens.is_some_and(|max_tokens| max_tokens <= 0) {
             return Err("max_tokens is 1 or more".to_owned());
         }
@@ -111,6 +130,7 @@ impl Lines {
         }
     }
 
+    /// Checks one line of `len` token ids.
     fn check_ids(&self, line: &Line, len: usize) -> Result<(), String> {
         let takes = |role: fn(&TokenInput) -> bool| self.inputs.iter().any(role);
         for (key, values, is_taken) in [
@@ -128,7 +148,7 @@ impl Lines {
         if line.max_tokens.is_some() && !takes(TokenInput::is_limit) {
             return Err("this benchmark's model generates nothing: max_tokens does not belong here".to_owned());
         }
-        tokens::fault(&self.inputs, &line.tokens()).map_or(Ok(()), Err)
+        tokens::fits(&self.inputs, &line.tokens())
     }
 }
 
@@ -153,7 +173,7 @@ impl Line {
     }
 }
 
-/// A text as it is: its UTF-8, and how many tokens may be generated.
+/// Returns the tensors of a prompt: its UTF-8, and the number of tokens that may be generated when that is known.
 fn prompt(text: String, max_tokens: Option<i32>) -> Result<Vec<Tensor>, ReadError> {
     let mut tensors = vec![Tensor::new(DType::U8, &[text.len() as u32], Bytes::from(text))?];
     if let Some(max_tokens) = max_tokens {
@@ -162,7 +182,7 @@ fn prompt(text: String, max_tokens: Option<i32>) -> Result<Vec<Tensor>, ReadErro
     Ok(tensors)
 }
 
-impl Source for Lines {
+impl Reader for Lines {
     fn count(&self) -> usize {
         self.lines.len()
     }

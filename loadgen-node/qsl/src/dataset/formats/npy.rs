@@ -1,4 +1,6 @@
-//! Arrays from `.npy` files, as blocks of samples.
+//! The format `.npy` of numpy: its header, and arrays that are in memory.
+//!
+//! The crate `npyz` reads the header. What it would accept beyond what numpy writes is refused before.
 
 use std::borrow::Cow;
 
@@ -6,13 +8,14 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use npyz::{Order, TypeStr};
 
-use crate::dataset::reader::{Array, MAX_COUNT};
+use super::blocks::Array;
+use crate::dataset::reader::MAX_COUNT;
 
-/// Samples along the first axis.
+/// Reads a file as an array of samples, which its first axis counts.
 ///
 /// # Errors
-/// A text that says what the file has and what is taken instead.
-pub(crate) fn samples(file: impl Into<Bytes>) -> Result<Array, String> {
+/// A text that says what the file has and what is accepted instead.
+pub(super) fn samples(file: impl Into<Bytes>) -> Result<Array, String> {
     let file = file.into();
     let header = Header::read(&file, file.len() as u64)?;
     let (count, dims) = header.samples()?;
@@ -20,22 +23,22 @@ pub(crate) fn samples(file: impl Into<Bytes>) -> Result<Array, String> {
     Ok(Array { dtype: header.dtype, dims, count, data })
 }
 
-/// The one array of a file, whole.
+/// Reads a file as one tensor.
 ///
 /// # Errors
-/// As for [`samples`].
-pub(crate) fn tensor(file: &[u8]) -> Result<Tensor, String> {
+/// As [`samples`].
+pub(super) fn tensor(file: &[u8]) -> Result<Tensor, String> {
     let (dtype, shape, data) = block(file)?;
     let dims: Result<Vec<u32>, _> = shape.iter().map(|&dim| u32::try_from(dim)).collect();
     let dims = dims.map_err(|error| error.to_string())?;
     Tensor::new(dtype, &dims, data).map_err(|error| error.to_string())
 }
 
-/// Labels: one `i32` or `i64` each.
+/// Reads a file as labels: one dimension of `i32` or `i64`.
 ///
 /// # Errors
-/// As for [`samples`].
-pub(crate) fn labels(file: &[u8]) -> Result<Vec<i64>, String> {
+/// As [`samples`].
+pub(super) fn labels(file: &[u8]) -> Result<Vec<i64>, String> {
     let (dtype, shape, data) = block(file)?;
     match (dtype, shape.len()) {
         (DType::I64, 1) => Ok(data.as_chunks::<8>().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()),
@@ -46,24 +49,25 @@ pub(crate) fn labels(file: &[u8]) -> Result<Vec<i64>, String> {
     }
 }
 
-/// What the head of a file says of the data behind it.
+/// The header of a file, which describes the data behind it.
 #[derive(Debug)]
-pub(crate) struct Header {
-    pub(crate) dtype: DType,
-    pub(crate) shape: Vec<u64>,
-    /// Where the data begin.
-    pub(crate) data_at: u64,
+pub(super) struct Header {
+    pub(super) dtype: DType,
+    /// The sizes of all axes.
+    pub(super) shape: Vec<u64>,
+    /// The offset of the data in the file.
+    pub(super) data_at: u64,
 }
 
 impl Header {
-    /// Bytes up to which a header is looked for.
-    pub(crate) const WITHIN: usize = 1 << 16;
+    /// The number of bytes from the start of a file in which a header must end.
+    pub(super) const WITHIN: usize = 1 << 16;
 
-    /// Reads the header of a file of `file_bytes` that starts with `start`.
+    /// Reads the header of a file of `file_bytes` bytes that starts with `start`.
     ///
     /// # Errors
-    /// As for [`samples`].
-    pub(crate) fn read(start: &[u8], file_bytes: u64) -> Result<Header, String> {
+    /// As [`samples`].
+    pub(super) fn read(start: &[u8], file_bytes: u64) -> Result<Header, String> {
         check_header(start)?;
         let mut rest = start;
         let header = npyz::NpyHeader::from_reader(&mut rest).map_err(|error| format!("not a .npy file: {error}"))?;
@@ -85,11 +89,12 @@ impl Header {
         Ok(Header { dtype, shape, data_at })
     }
 
-    /// How many samples along the first axis, and the dimensions of one.
+    /// Returns the number of samples along the first axis, and the dimensions of one sample.
     ///
     /// # Errors
-    /// None at all.
-    pub(crate) fn samples(&self) -> Result<(usize, Vec<u32>), String> {
+    /// A text that says why the array is not an array of samples: it has no axis, no samples, samples without bytes, or
+    /// too many samples.
+    pub(super) fn samples(&self) -> Result<(usize, Vec<u32>), String> {
         let (count, dims) = self.shape.split_first().ok_or("a single number, not an array of samples")?;
         let dims: Result<Vec<u32>, _> = dims.iter().map(|&dim| u32::try_from(dim)).collect();
         let count = usize::try_from(*count).map_err(|error| error.to_string())?;
@@ -106,14 +111,15 @@ impl Header {
     }
 }
 
+/// Returns the element type, the shape and a copy of the data.
 fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
     let header = Header::read(file, file.len() as u64)?;
     let data = Bytes::copy_from_slice(&file[header.data_at as usize..]);
     Ok((header.dtype, header.shape, data))
 }
 
-/// What numpy writes, and nothing else: the parser takes more (sizes in hexadecimal, a shape given twice), and
-/// multiplies sizes without a check.
+/// Checks that a header is one that numpy writes. The crate `npyz` also accepts sizes in hexadecimal and a shape that is
+/// given twice, and it multiplies the sizes without a check.
 fn check_header(start: &[u8]) -> Result<(), String> {
     let Some(text) = header_text(start) else { return Err("not a .npy file: its header is cut or none".to_owned()) };
     let is_nested = text.contains('[') || text.matches('{').count() != 1 || text.matches('(').count() > 1;
@@ -137,7 +143,7 @@ fn check_header(start: &[u8]) -> Result<(), String> {
     product.map(|_| ())
 }
 
-/// The text of a header, as long as it says it is.
+/// Returns the text of a header; none when the file is not a `.npy` file or ends within the header.
 fn header_text(start: &[u8]) -> Option<Cow<'_, str>> {
     let (len, rest) = match start.strip_prefix(b"\x93NUMPY")? {
         [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
@@ -147,7 +153,7 @@ fn header_text(start: &[u8]) -> Option<Cow<'_, str>> {
     rest.get(..len).map(String::from_utf8_lossy)
 }
 
-/// numpy writes `<f4`, `|u1`, ...: byte order, kind, size.
+/// Returns the element type of a text such as `<f4` or `|u1`: byte order, kind and size.
 fn element_type(type_str: &TypeStr) -> Result<DType, String> {
     let text = type_str.to_string();
     match text.trim_start_matches(['<', '|', '=']) {

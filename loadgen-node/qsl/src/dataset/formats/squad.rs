@@ -1,4 +1,9 @@
-//! SQuAD v1.1 as it is published, beside the vocabulary of the model that reads it.
+//! A folder with SQuAD v1.1 as it is published, and the vocabulary of the model that reads it.
+//!
+//! The folder has the development set, `dev-v1.1.json`, and the vocabulary of an uncased BERT, `vocab.txt`, with a piece
+//! on each line. A sample is a window of a passage and not a question: a long passage takes several windows (see
+//! [`passages`](crate::encode::passages)). The tensors are the inputs of the benchmark, padded with zeros. When no inputs
+//! are given, they are ids, mask and segments, `i64[384]` each.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,31 +13,31 @@ use lon_proto::sample::Tensor;
 use serde::Deserialize;
 
 use crate::accuracy::Truths;
-use crate::dataset::opened::{content, named};
-use crate::dataset::reader::{MAX_COUNT, ReadError, Source};
-use crate::dataset::{Dataset, DatasetError};
+use crate::dataset::error::{DatasetError, content, unreadable};
+use crate::dataset::opened::Opened;
+use crate::dataset::reader::{MAX_COUNT, ReadError, Reader};
 use crate::encode::inputs::Inputs;
-use crate::encode::passages::{Feature, Reading, Shape};
-use crate::encode::tokens::{self, TokenInput, Tokens};
+use crate::encode::passages::{Reading, Shape};
+use crate::encode::tokens::{self, TokenInput};
 use crate::encode::wordpiece::WordPiece;
 use crate::files::disk;
-use crate::files::sums::{SumError, Sums};
+use crate::files::sums::Sums;
 
-/// Questions, passages and answers.
+/// The name of the file with passages, questions and answers.
 pub(crate) const QUESTIONS: &str = "dev-v1.1.json";
-/// Pieces of words, one a line.
+/// The name of the vocabulary, with a piece of a word on each line.
 const VOCABULARY: &str = "vocab.txt";
 
-/// What a model takes where no benchmark says it.
+/// The inputs of the model, when no benchmark gives them.
 const INPUTS: [&str; 3] = ["input_ids i64[N,384]", "input_mask i64[N,384]", "segment_ids i64[N,384]"];
 
-/// Bytes of a file at most, so that 32 bits can count what is in it.
+/// The largest size of a file, so that 32 bits can count the bytes of a passage.
 const MAX_FILE_BYTES: usize = u32::MAX as usize;
 
-/// What some editors put before UTF-8.
+/// The bytes that some editors write in front of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Keys that are not needed are not read.
+/// The keys of the published file that are needed; others are ignored.
 #[derive(Deserialize)]
 struct Squad {
     data: Vec<Article>,
@@ -61,14 +66,21 @@ struct Answer {
     text: String,
 }
 
+/// Windows of passages as samples.
 #[derive(Debug)]
 struct Windows {
     reading: Arc<Reading>,
-    /// What token ids become.
+    /// The inputs that token ids become.
     inputs: Vec<TokenInput>,
 }
 
-pub(crate) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Dataset, DatasetError> {
+/// Tells whether `path` is a folder with SQuAD's questions.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.join(QUESTIONS).exists()
+}
+
+/// Opens a folder with questions and a vocabulary. `inputs` are the inputs of the model, when they are known.
+pub(crate) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
     let sums = Sums::beside(folder)?;
     let vocabulary = WordPiece::new(&text(folder, VOCABULARY, sums.as_ref())?);
     let vocabulary = vocabulary.map_err(|error| content(&folder.join(VOCABULARY), error.to_string()))?;
@@ -79,11 +91,11 @@ pub(crate) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Dataset, Da
     let reading = Arc::new(reading(squad, vocabulary).map_err(told)?);
     let inputs = token_inputs(inputs).map_err(told)?;
     let windows = Windows { reading: Arc::clone(&reading), inputs };
-    windows.check().map_err(told)?;
-    Ok(named(folder, windows, Some(Truths::Questions(reading))))
+    windows.fits().map_err(told)?;
+    Ok(Opened::at(folder, windows, Some(Truths::Questions(reading))))
 }
 
-/// A file of the folder, which is what its sum says if there is one.
+/// Reads a file of the folder, after a comparison with its sum when there is a list of sums.
 fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, DatasetError> {
     let file = folder.join(name);
     if name == VOCABULARY && !file.exists() {
@@ -95,7 +107,7 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
     if let Some(sums) = sums {
         sums.verify(name)?;
     }
-    let bytes = disk::read(&file).map_err(|source| SumError::Read { file: file.clone(), source })?;
+    let bytes = disk::read(&file).map_err(unreadable(&file))?;
     if bytes.starts_with(BYTE_ORDER_MARK) {
         return Err(content(&file, "it starts with a byte order mark, which is not part of it: save it without"));
     }
@@ -106,6 +118,7 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
         .map_err(|error| content(&file, format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())))
 }
 
+/// Cuts all passages into windows.
 fn reading(squad: Squad, vocabulary: WordPiece) -> Result<Reading, String> {
     let mut reading = Reading::new(vocabulary, Shape::REFERENCE);
     let mut ids = HashSet::new();
@@ -140,26 +153,21 @@ fn token_inputs(inputs: Option<&Inputs>) -> Result<Vec<TokenInput>, String> {
     }
 }
 
-impl Feature {
-    fn tokens(&self) -> Tokens<'_> {
-        Tokens { ids: &self.ids, types: Some(&self.types), ..Tokens::default() }
-    }
-}
-
 impl Windows {
-    /// What keeps a window from becoming the inputs.
-    fn check(&self) -> Result<(), String> {
+    /// Checks that every window can become the inputs.
+    fn fits(&self) -> Result<(), String> {
         let places = self.reading.places();
         if let Some(input) = self.inputs.iter().find(|input| input.len().is_some_and(|len| len != places)) {
             return Err(format!("samples have {places} places, not those of input {}", input.name()));
         }
-        let fault = |window: usize| tokens::fault(&self.inputs, &self.reading.feature(window).tokens());
-        let found = (0..self.reading.samples()).find_map(|window| Some((window, fault(window)?)));
-        found.map_or(Ok(()), |(window, fault)| Err(format!("sample {window}: {fault}")))
+        (0..self.reading.samples()).try_for_each(|window| {
+            let fits = tokens::fits(&self.inputs, &self.reading.feature(window).tokens());
+            fits.map_err(|reason| format!("sample {window}: {reason}"))
+        })
     }
 }
 
-impl Source for Windows {
+impl Reader for Windows {
     fn count(&self) -> usize {
         self.reading.samples()
     }

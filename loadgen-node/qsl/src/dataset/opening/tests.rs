@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::accuracy::{Metric, Truth};
 use crate::benchmark::Benchmark;
+use crate::dataset::Dataset;
 
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -106,14 +107,14 @@ fn images_may_be_sent_as_they_are() {
     let (_guard, path) = image_folder();
     let options = OpenOptions { original: true, ..OpenOptions::default() };
     let mut dataset = Benchmark::find("synthetic").unwrap().open_with(path.to_str(), &options).unwrap();
-    dataset.check_codec(Codec::Original).unwrap();
+    dataset.fits_codec(Codec::Original).unwrap();
     dataset.set_codec(Codec::Original);
     let file = fs::read(path.join("val/rgb.jpg")).unwrap();
     let sent = tensors(&mut dataset, 0);
     assert_eq!((sent[0].to_string(), &sent[0].data()[..]), (format!("u8[{}]", file.len()), &file[..]));
     assert_eq!(dataset.tensor_bytes(0), dataset.payload(0).len() as u64);
-    let plain = crate::dataset::formats::synthetic::open("synthetic:u8[3]x2").unwrap();
-    assert!(plain.check_codec(Codec::Original).unwrap_err().to_string().contains("--compression original"));
+    let plain = Dataset::open("synthetic:u8[3]x2", &OpenOptions::default()).unwrap();
+    assert!(plain.fits_codec(Codec::Original).unwrap_err().to_string().contains("--compression original"));
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn what_is_wrong_with_images_is_named() {
     assert!(error.contains("cannot read") && error.contains("ink.jpg"), "{error}");
     let map = |text: &str| fs::write(path.join("val_map.txt"), text).unwrap();
     map("val/rgb.jpg 3\nval/dot.jpg\n");
-    let error = opened("resnet50", &path).unwrap().check_labels(Metric::Top1).unwrap_err().to_string();
+    let error = opened("resnet50", &path).unwrap().fits_metric(Metric::Top1).unwrap_err().to_string();
     assert!(error.contains("sample 1 ") && error.contains("no label"), "{error}");
     map("val/rgb.jpg 3\nval/dot.jpg seven\n");
     assert!(fault("resnet50", &path).contains("line 2: 'val/dot.jpg seven'"));
@@ -204,7 +205,7 @@ fn arrays_are_read_sample_by_sample() {
     assert_eq!(tensors(&mut dataset, 2)[0].data()[..], (16..24).collect::<Vec<u8>>());
     assert_eq!(dataset.truths().unwrap().samples()[2], Some(Truth::Class(7)));
     fs::write(path.join("labels.txt"), "5\n6\n").unwrap();
-    let error = opened("synthetic", &file).unwrap().check_labels(Metric::Top1).unwrap_err().to_string();
+    let error = opened("synthetic", &file).unwrap().fits_metric(Metric::Top1).unwrap_err().to_string();
     assert!(error.contains("sample 2 ") && error.contains("samples.npy"), "{error}");
     for (labels, part) in [("1\nx\n", "line 2: 'x'"), ("1\n2\n3\n4\n", "4 labels for 3 samples")] {
         fs::write(path.join("labels.txt"), labels).unwrap();
@@ -248,7 +249,7 @@ fn a_file_for_each_sample() {
     fs::write(path.join("labels.npy"), npy("<i8", "False", "(2,)", &[4; 16])).unwrap();
     let mut dataset = opened("synthetic", &path).unwrap();
     assert_eq!([0, 1].map(|index| shown(&mut dataset, index)), ["i32[3]", "i32[2]"]);
-    assert!(dataset.check_labels(Metric::Top1).is_ok() && dataset.check_labels(Metric::F1).is_err());
+    assert!(dataset.fits_metric(Metric::Top1).is_ok() && dataset.fits_metric(Metric::F1).is_err());
     fs::write(path.join("b.npy"), npy("<i4", "True", "(2, 1)", &[2; 8])).unwrap();
     let error = opened("synthetic", &path).unwrap().load(0..2).unwrap_err().to_string();
     assert!(error.contains("b.npy") && error.contains("Fortran"), "{error}");
@@ -323,7 +324,7 @@ fn token_ids_are_padded_and_masked_as_the_benchmark_asks() {
     assert_eq!(i64s(&tensors(&mut dataset, 1)[1]), [0; 384]);
     let truth = Truth::Texts(vec!["Santa Clara".to_owned(), "CA".to_owned()]);
     assert_eq!(dataset.truths().unwrap().samples(), [Some(truth), None]);
-    let error = dataset.check_labels(Metric::F1).unwrap_err().to_string();
+    let error = dataset.fits_metric(Metric::F1).unwrap_err().to_string();
     assert!(error.contains("sample 1 ") && error.contains("f1"), "{error}");
 }
 
@@ -451,7 +452,7 @@ fn a_part_of_a_dataset_can_be_in_memory() {
     let mut dataset = opened("synthetic", &file).unwrap();
     assert!(
         dataset.is_read_when_needed()
-            && !crate::dataset::formats::synthetic::open("synthetic:u8[3]x2").unwrap().is_read_when_needed()
+            && !Dataset::open("synthetic:u8[3]x2", &OpenOptions::default()).unwrap().is_read_when_needed()
     );
     dataset.limit_performance_count(4);
     dataset.limit_performance_count(7);

@@ -1,9 +1,9 @@
-//! From a text to its words: small letters without accents; punctuation and Chinese characters are words by themselves.
+//! From a text to its words, in lower case and without accents. Each punctuation mark and each Chinese character is a word.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
-/// The words of a text.
+/// Returns the words of a text.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in plain(text).split_whitespace() {
@@ -12,8 +12,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// In small letters, with blanks for all that is blank and around Chinese characters, without what cannot be seen.
-/// Characters become small one by one: a sigma is never a final one.
+/// Returns a text in lower case, without invisible characters, with blanks around Chinese characters and a plain blank for
+/// each blank. Characters are lowered one by one, so that a sigma never becomes a final sigma.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -27,6 +27,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
+/// Adds the parts of a word between punctuation marks, and the marks, without accents.
 fn split_at_punctuation(word: &str, words: &mut Vec<String>) {
     let mut current = String::new();
     for c in word.nfd().filter(|c| !is_accent(*c)) {
@@ -40,11 +41,12 @@ fn split_at_punctuation(word: &str, words: &mut Vec<String>) {
     words.extend((!current.is_empty()).then_some(current));
 }
 
+/// Tells whether a character is a blank for BERT.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r') || (!c.is_ascii() && c.general_category() == GeneralCategory::SpaceSeparator)
 }
 
-/// Controls, marks of format, what is not assigned; and what stands for a character that could not be read.
+/// Tells whether a character is dropped: controls, format characters, unassigned ones, and the replacement character.
 fn is_invisible(c: char) -> bool {
     match c.is_ascii() {
         true => c.is_ascii_control(),
@@ -52,11 +54,12 @@ fn is_invisible(c: char) -> bool {
     }
 }
 
+/// Tells whether a character is an accent of the character before it.
 fn is_accent(c: char) -> bool {
     !c.is_ascii() && c.general_category() == GeneralCategory::NonspacingMark
 }
 
-/// In ASCII all that is neither letter nor digit; beyond it what Unicode says.
+/// Tells whether a character is punctuation. In ASCII every visible character is that is neither letter nor digit.
 fn is_punctuation(c: char) -> bool {
     match c.is_ascii() {
         true => c.is_ascii_punctuation(),
@@ -64,7 +67,7 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
-/// The blocks of ideographs that BERT's tokenizer knows; kana and hangul are not among them.
+/// Tells whether a character is in one of the blocks of ideographs that BERT's tokenizer knows. Kana and hangul are not.
 fn is_chinese(c: char) -> bool {
     matches!(
         c,

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::accuracy::{Metric, Rows, Target};
 use crate::benchmark::Benchmark;
+use crate::dataset::Dataset;
 
 const VOCABULARY_OF_THREE: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nwhat\n";
 
@@ -49,7 +50,7 @@ fn a_question_becomes_ids_mask_and_segments() {
         );
         assert_eq!(rows(&dataset, 2)[0][..5], [2, 3, 6, 3, 0]);
         assert!(rows(&dataset, 1).iter().all(|row| row.len() == 384 && row[383] == 0));
-        assert!(dataset.check_labels(Metric::F1).is_ok() && dataset.check_labels(Metric::Top1).is_err());
+        assert!(dataset.fits_metric(Metric::F1).is_ok() && dataset.fits_metric(Metric::Top1).is_err());
     }
 }
 

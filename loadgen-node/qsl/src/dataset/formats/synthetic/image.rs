@@ -1,46 +1,46 @@
-//! Images with the statistics that codecs and filters live on: smooth areas, edges, and the noise of a sensor.
+//! Synthetic images with the statistics that codecs and filters gain from: smooth areas, edges, and a sensor's noise.
 //!
-//! A few rectangles and discs, each of one colour, lie on a background and under a light that changes slowly over the
-//! image; each channel of each pixel then gets noise of its own. The light is drawn from a coarse random grid, smoothly
-//! filled in. Only sums and products of f32 are used, so that every machine draws the same image.
+//! A few rectangles and discs, each of one colour, lie on a background. The light changes slowly over the image. Each
+//! channel of each pixel has noise of its own. The light is drawn from a coarse random grid and filled in smoothly. Only
+//! sums and products of f32 are used, so that every machine draws the same image.
 
 use lon_proto::sample::{DType, Dims};
 
 use super::random::Random;
 
-/// Channels at most.
+/// The largest number of channels.
 const MAX_CHANNELS: u32 = 4;
-/// Cells of the grid of light along either side.
+/// The number of cells of the grid of light along each side.
 const CELLS: usize = 6;
-/// The light differs by so many grey levels at most, either way,
+/// The light differs from its mean by at most this many grey levels.
 const LIGHT: f32 = 45.0;
-/// and a colour channel follows it by at least this part.
+/// A colour channel follows the light by at least this part of it.
 const MIN_GAIN: f32 = 0.7;
-/// Standard deviation of the noise, in grey levels: of a good sensor in daylight to a fair one indoors.
+/// The standard deviation of the noise in grey levels: from a good sensor in daylight to a fair one indoors.
 const NOISE: (f32, f32) = (1.5, 2.8);
-/// Rectangles and discs on the background.
+/// The smallest and the largest number of rectangles and discs.
 const SHAPES: (u64, u64) = (5, 12);
 
-/// Where the channels of a pixel lie.
+/// The size of an image, and where the channels of a pixel lie.
 #[derive(Debug)]
 pub(super) struct Image {
     height: usize,
     width: usize,
     channels: usize,
-    /// Elements from one pixel to the next,
+    /// The number of elements from one pixel to the next.
     pixel_stride: usize,
-    /// and from one channel of a pixel to its next.
+    /// The number of elements from one channel of a pixel to the next.
     channel_stride: usize,
 }
 
-/// What one thing in the image looks like: the grey level of each channel.
+/// The colour of one thing in the image: the grey level of each channel.
 type Colour = [f32; MAX_CHANNELS as usize];
 
 impl Image {
-    /// Channels last, or first when the first dimension could be channels and the last cannot.
+    /// Reads the dimensions: channels last, or first when the first dimension can be channels and the last cannot.
     ///
     /// # Errors
-    /// A text that says what is taken.
+    /// A text that says which types and dimensions an image can have.
     pub(super) fn new(dtype: DType, dims: &Dims) -> Result<Image, String> {
         if dtype != DType::U8 {
             return Err(format!("images are image-u8, not {dtype}"));
@@ -68,7 +68,7 @@ impl Image {
         }
     }
 
-    /// Draws one image.
+    /// Draws one image into `data`.
     pub(super) fn draw(&self, random: &mut Random, data: &mut [u8]) {
         let (things, colours) = self.things(random);
         let light = Light::new(random);
@@ -84,14 +84,14 @@ impl Image {
                 let colour = &colours[usize::from(things[at])];
                 for channel in 0..self.channels {
                     let level = colour[channel] + lit * gains[channel] + sigma * noise.next(random);
-                    // Saturates, as a sensor does.
+                    // The conversion saturates, as a sensor does.
                     data[at * self.pixel_stride + channel * self.channel_stride] = (level + 0.5) as u8;
                 }
             }
         }
     }
 
-    /// What lies at each pixel, and the colours of all that lies there; the background is thing 0.
+    /// Returns the number of the thing at each pixel, and the colour of each thing. The background is thing 0.
     fn things(&self, random: &mut Random) -> (Vec<u8>, Vec<Colour>) {
         let mut things = vec![0; self.height * self.width];
         let mut colours = vec![colour(random)];
@@ -119,18 +119,18 @@ impl Image {
     }
 }
 
-/// So that neither light nor noise takes most of it out of range.
+/// Returns a colour that light and noise rarely take out of range.
 fn colour(random: &mut Random) -> Colour {
     let grey = random.between(60.0, 195.0);
     std::array::from_fn(|_| grey + random.between(-35.0, 35.0))
 }
 
-/// What lies within `half` of `middle` on a side of this length.
+/// Returns the places within `half` of `middle` on a side of length `side`.
 fn range(middle: i64, half: i64, side: usize) -> std::ops::Range<usize> {
     (middle - half).max(0) as usize..((middle + half + 1).min(side as i64)) as usize
 }
 
-/// Levels at the corners of the grid's cells.
+/// The light at the corners of the grid's cells, in grey levels.
 struct Light([[f32; CELLS + 1]; CELLS + 1]);
 
 impl Light {
@@ -138,7 +138,8 @@ impl Light {
         Light(std::array::from_fn(|_| std::array::from_fn(|_| random.between(-LIGHT, LIGHT))))
     }
 
-    /// The cell that a place on a side lies in, and how far on it is towards the next, without kinks.
+    /// Returns the cell in which a place on a side lies, and how far the place is on its way to the next cell, from 0 to
+    /// 1. The way is a smooth step, so that the light has no visible edges.
     fn place(at: usize, side: usize) -> (usize, f32) {
         let place = at as f32 * CELLS as f32 / side as f32;
         let cell = (place as usize).min(CELLS - 1);
@@ -146,20 +147,22 @@ impl Light {
         (cell, part * part * (3.0 - 2.0 * part))
     }
 
-    /// Levels at the sides of the cells, at this place from top to bottom.
+    /// Returns the light at the borders of the cells along one row of pixels.
     fn row(&self, (cell, part): (usize, f32)) -> [f32; CELLS + 1] {
         let (above, below) = (&self.0[cell], &self.0[cell + 1]);
         std::array::from_fn(|x| above[x] + (below[x] - above[x]) * part)
     }
 }
 
-/// About normal, with a standard deviation of 1: the sum of four random bytes. One random number serves for two.
+/// Noise that is about normal with a standard deviation of 1: the sum of four random bytes. One random number of 64 bits
+/// is enough for two values.
 #[derive(Default)]
 struct Noise(Option<u32>);
 
 impl Noise {
-    /// Of four bytes: the mean of their sum, and its standard deviation: the root of 4 (256^2 - 1) / 12.
+    /// The mean of the sum of four random bytes.
     const MEAN: f32 = 510.0;
+    /// The standard deviation of that sum: the root of 4 (256^2 - 1) / 12.
     const DEVIATION: f32 = 147.8;
 
     fn next(&mut self, random: &mut Random) -> f32 {

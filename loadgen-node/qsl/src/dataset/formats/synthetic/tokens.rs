@@ -1,35 +1,35 @@
-//! Texts as token ids: a few words are most of the text, most texts are short, the rest of the row is zeros.
+//! Synthetic texts as token ids: a few words make up most of a text, most texts are short, the rest of a row is zeros.
 //!
-//! Ids follow Zipf's law with exponent 1 over a vocabulary the size of BERT's, whose ordinary words stand roughly in
-//! the order of their frequency behind 999 marks and unused places.
+//! Ids follow Zipf's law with exponent 1 over a vocabulary of BERT's size. There the ordinary words stand roughly in the
+//! order of their frequency, after 999 marks and unused ids.
 
 use lon_proto::sample::{DType, Dims};
 
 use super::random::Random;
 
-/// Ids, with those that are no words.
+/// The number of ids, including those that are not words.
 const VOCABULARY: u32 = 30_522;
-/// The most frequent word.
+/// The id of the most frequent word.
 const FIRST_WORD: u32 = 999;
-/// The weight of the most frequent word; an integer, so that every machine draws the same words.
+/// The weight of the most frequent word. Weights are integers, so that every machine draws the same words.
 const FIRST_WEIGHT: u64 = 1 << 40;
-/// The shortest text is this part of a row.
+/// A row is this many times longer than the shortest text.
 const SHORTEST: usize = 6;
 
-/// Rows of token ids.
+/// Draws rows of token ids.
 #[derive(Debug)]
 pub(super) struct Tokens {
     row_len: usize,
     id_bytes: usize,
-    /// Sum of the weights of each word and those before it.
+    /// For each word, the sum of its weight and the weights of all words before it.
     weights: Vec<u64>,
 }
 
 impl Tokens {
-    /// Along the last dimension; every row has a text of its own.
+    /// Reads the dimensions: the last one is the length of a row, and every row has a text of its own.
     ///
     /// # Errors
-    /// A text that says what is taken.
+    /// A text that says which types and dimensions tokens can have.
     pub(super) fn new(dtype: DType, dims: &Dims) -> Result<Tokens, String> {
         if !matches!(dtype, DType::I32 | DType::I64) {
             return Err(format!("tokens are tokens-i32 or tokens-i64, not {dtype}"));
@@ -42,24 +42,25 @@ impl Tokens {
         Ok(Tokens { row_len, id_bytes: dtype.size(), weights: weights.collect() })
     }
 
-    /// Fills a sample; `data` is all zeros.
+    /// Fills a sample with texts; `data` must be all zeros.
     pub(super) fn write(&self, random: &mut Random, data: &mut [u8]) {
         for row in data.chunks_exact_mut(self.row_len * self.id_bytes) {
             let len = self.len(random);
             for id in row.chunks_exact_mut(self.id_bytes).take(len) {
-                // The bytes above are zeros, in both types.
+                // An id has 32 bits: in both types the bytes above are zeros.
                 id[..4].copy_from_slice(&self.id(random).to_le_bytes());
             }
         }
     }
 
-    /// Of one text: a sixth of the row to all of it, short ones more often.
+    /// Draws the length of a text: from a sixth of the row to the whole row, short ones more often.
     fn len(&self, random: &mut Random) -> usize {
         let shortest = (self.row_len / SHORTEST).max(1);
         let unit = random.unit();
         shortest + ((self.row_len - shortest + 1) as f32 * unit * unit) as usize
     }
 
+    /// Draws one word.
     fn id(&self, random: &mut Random) -> u32 {
         let total = self.weights.last().copied().unwrap_or(1);
         let drawn = random.below(total);
