@@ -9,9 +9,9 @@
 //!
 //! `B < 8 v (1 - 1 / r)`
 //!
-//! This compares one sample on an idle link with one thread. With many samples in flight the link sends one while others
-//! are inflated, and several threads inflate at the same time. Then throughput counts, and the limit is higher by a factor:
-//! the number of threads that have a core of their own.
+//! This compares one sample on an idle link with one thread. With many samples in flight the link sends one while
+//! others are inflated, and several threads inflate at the same time. Then throughput counts, and the limit is higher
+//! by a factor: the number of threads that have a core of their own.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -41,16 +41,16 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Returns the bandwidth in bits per second below which this codec wins (see [the module](self)); none when it never
-    /// wins.
+    /// Returns the bandwidth in bits per second below which this codec wins (see [the module](self)); none when it
+    /// never wins.
     pub fn break_even_bits_per_s(&self) -> Option<f64> {
         (self.ratio > 1.0).then(|| 8.0 * self.inflate_bytes_per_s * (1.0 - 1.0 / self.ratio))
     }
 }
 
-/// Measures each codec on up to `samples` samples (at least one), spread evenly over the dataset. The loaded samples of the
-/// dataset and its codec do not matter and do not change. It takes about 0.3 s for each codec, or the time of one pass over
-/// the samples when that is longer.
+/// Measures each codec on up to `samples` samples (at least one), spread evenly over the dataset. The loaded samples of
+/// the dataset and its codec do not matter and do not change. It takes about 0.3 s for each codec, or the time of one
+/// pass over the samples when that is longer.
 ///
 /// # Errors
 /// A sample cannot be read, encoded or inflated.
@@ -63,8 +63,8 @@ pub fn measure(dataset: &Dataset, codecs: &[Codec], samples: usize) -> Result<Ve
     codecs.iter().map(|&codec| figures(dataset, codec, &raws)).collect()
 }
 
-/// Returns, for each codec, the raw bytes of all samples divided by their encoded bytes. All samples are encoded, so the
-/// dataset should be small.
+/// Returns, for each codec, the raw bytes of all samples divided by their encoded bytes. All samples are encoded, so
+/// the dataset should be small.
 ///
 /// # Errors
 /// A sample cannot be read or encoded.
@@ -108,8 +108,8 @@ fn figures(dataset: &Dataset, codec: Codec, raws: &[(usize, Bytes)]) -> Result<F
     })
 }
 
-/// Does `work` on all samples, in several passes. Returns the results, and the seconds for one pass. For each sample the
-/// fastest time counts, because in the others something else used the core.
+/// Does `work` on all samples, in several passes. Returns the results, and the seconds for one pass. For each sample
+/// the fastest time counts, because in the others something else used the core.
 fn fastest(
     samples: &[(usize, Bytes)],
     mut work: impl FnMut(usize, &Bytes) -> Result<Bytes, DatasetError>,

@@ -1,5 +1,5 @@
-//! The bandwidth that a rate of samples needs, by Appendix B of the MLPerf Inference rules: bytes of raw input (and of large
-//! output) of a sample, times samples per second. And the reverse: the rate that a bandwidth allows.
+//! The bandwidth that a rate of samples needs, by Appendix B of the MLPerf Inference rules: bytes of raw input (and of
+//! large output) of a sample, times samples per second. And the reverse: the rate that a bandwidth allows.
 //!
 //! All of it is arithmetic. Nothing is measured here.
 
@@ -88,7 +88,8 @@ impl Formula {
         Ok(self)
     }
 
-    /// Returns the formula with input elements of `dtype_bytes` bytes, for a dataset of another type. 0 changes nothing.
+    /// Returns the formula with input elements of `dtype_bytes` bytes, for a dataset of another type. 0 changes
+    /// nothing.
     #[must_use]
     pub fn with_ingress_dtype(&self, dtype_bytes: u32) -> Formula {
         let mut formula = self.clone();
@@ -103,8 +104,8 @@ impl Formula {
         self.terms(direction).iter().map(Term::bytes).sum()
     }
 
-    /// Returns the bandwidth that this many samples per second need. `ingress_dtype_bytes` replaces the formula's size of an
-    /// input element.
+    /// Returns the bandwidth that this many samples per second need. `ingress_dtype_bytes` replaces the formula's size
+    /// of an input element.
     pub fn required(&self, samples_per_s: f64, ingress_dtype_bytes: Option<u32>) -> Required {
         let formula = self.with_ingress_dtype(ingress_dtype_bytes.unwrap_or(0));
         let bits_per_s = |direction| formula.sample_bytes(direction) as f64 * 8.0 * samples_per_s;
@@ -114,8 +115,9 @@ impl Formula {
         }
     }
 
-    /// Returns the samples per second that a network can carry when a codec makes inputs `ratio` times smaller (1 without a
-    /// codec). Infinite when both directions are negligible. The bytes of frames and headers are not subtracted.
+    /// Returns the samples per second that a network can carry when a codec makes inputs `ratio` times smaller (1
+    /// without a codec). Infinite when both directions are negligible. The bytes of frames and headers are not
+    /// subtracted.
     pub fn samples_per_s(&self, ingress_bits_per_s: f64, egress_bits_per_s: f64, ratio: f64) -> f64 {
         let rate = |direction, bits_per_s: f64| match self.sample_bytes(direction) {
             0 => f64::INFINITY,

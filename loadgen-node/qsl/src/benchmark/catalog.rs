@@ -1,7 +1,7 @@
 //! The benchmarks that are built in, one TOML file each in `benchmarks/`, and how one is found by its name.
 //!
-//! To add a benchmark, add a file and its name to `FILES`. A file of the user's takes the place of a built-in benchmark,
-//! or adds one, for a single run.
+//! To add a benchmark, add a file and its name to `FILES`. A file of the user's takes the place of a built-in
+//! benchmark, or adds one, for a single run.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

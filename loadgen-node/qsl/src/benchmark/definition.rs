@@ -74,7 +74,8 @@ impl Benchmark {
         self.inputs.as_ref()
     }
 
-    /// Tells whether a text in UTF-8, `u8[bytes]`, may stand for the first of its inputs. The SUT then makes the tokens.
+    /// Tells whether a text in UTF-8, `u8[bytes]`, may stand for the first of its inputs. The SUT then makes the
+    /// tokens.
     pub fn takes_texts(&self) -> bool {
         matches!(self.dataset, DatasetKind::Files { form: Form::Prompts, .. })
     }

@@ -117,8 +117,8 @@ fn texts(texts: &[Text]) -> Vec<&'static str> {
     texts.iter().map(|text| text.0).collect()
 }
 
-/// Reads the text of a file. Returns its benchmark, followed by the variants. `name` is the file's name without `.toml`,
-/// which must be the name of the benchmark.
+/// Reads the text of a file. Returns its benchmark, followed by the variants. `name` is the file's name without
+/// `.toml`, which must be the name of the benchmark.
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
     let mut file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.name.0 != name {

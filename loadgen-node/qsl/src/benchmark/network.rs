@@ -83,7 +83,8 @@ pub enum Breach {
 }
 
 impl CodecClass {
-    /// Returns the class of a codec by its name (`zstd`) or as typed (`zstd:3`). None when the rules do not speak of it.
+    /// Returns the class of a codec by its name (`zstd`) or as typed (`zstd:3`). None when the rules do not speak of
+    /// it.
     pub fn of(codec: &str) -> Option<CodecClass> {
         match codec.split(':').next() {
             Some("none") => Some(CodecClass::None),

@@ -123,8 +123,8 @@ impl Benchmark {
         }
     }
 
-    /// Checks that synthetic samples are like the benchmark's, judged by the first sample. All other datasets pass: their
-    /// samples were checked when they were opened, or were preprocessed in another way on purpose.
+    /// Checks that synthetic samples are like the benchmark's, judged by the first sample. All other datasets pass:
+    /// their samples were checked when they were opened, or were preprocessed in another way on purpose.
     ///
     /// # Errors
     /// The samples have other types or shapes, or the first one cannot be read.

@@ -1,5 +1,5 @@
-//! The scores that the official rules require of the answers, in the metrics of the reference implementation. Not all of
-//! them can be computed here.
+//! The scores that the official rules require of the answers, in the metrics of the reference implementation. Not all
+//! of them can be computed here.
 
 use std::fmt;
 

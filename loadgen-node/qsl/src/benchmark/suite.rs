@@ -24,7 +24,8 @@ pub enum ScenarioName {
     SingleStream,
     /// One query of several samples after the other.
     MultiStream,
-    /// Queries at random times. The rules' scenario Interactive is Server with the settings of an `-interactive` variant.
+    /// Queries at random times. The rules' scenario Interactive is Server with the settings of an `-interactive`
+    /// variant.
     Server,
     /// All samples in one query.
     Offline,

@@ -10,8 +10,7 @@ use crate::dataset::formats::synthetic;
 fn every_file_of_the_folder_is_built_in_and_no_other() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let found: BTreeSet<String> =
-        paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let found: BTreeSet<String> = paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     let listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
     assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), found);
     assert!(FILES.iter().is_sorted_by_key(|(name, _)| name), "{listed:?}");
@@ -81,8 +80,7 @@ fn a_file_of_the_users_is_a_benchmark() {
 
 #[test]
 fn what_answers_must_be_worth_is_known_of_every_official_benchmark() {
-    for benchmark in Benchmark::all().iter().filter(|benchmark| !["digits", "synthetic"].contains(&benchmark.name))
-    {
+    for benchmark in Benchmark::all().iter().filter(|benchmark| !["digits", "synthetic"].contains(&benchmark.name)) {
         assert!(!benchmark.quality.is_empty(), "{}", benchmark.name);
         // Where it is scored here, by the same number.
         if let Some(target) = benchmark.accuracy {
@@ -157,3 +155,5 @@ fn benchmarks_of_the_datacenter_suite_have_rules_and_a_formula() {
         // BERT left the suite before v5.0; the rules still speak of it.
         let wanted = member || benchmark.name == "bert";
         assert_eq!(known, (wanted, wanted), "{}", benchmark.name);
+    }
+}

@@ -1,4 +1,5 @@
-//! From the tensors of a sample to the bytes that are sent: a sample layout in a codec, or the body of a KServe request.
+//! From the tensors of a sample to the bytes that are sent: a sample layout in a codec, or the body of a KServe
+//! request.
 
 use bytes::Bytes;
 use lon_proto::codec::{Codec, Encoder, Layout};
@@ -80,7 +81,8 @@ impl Encode<'_> {
     }
 }
 
-/// Reads the tensors of one sample as they are sent. With the codec `original` that is the file, as one tensor of bytes.
+/// Reads the tensors of one sample as they are sent. With the codec `original` that is the file, as one tensor of
+/// bytes.
 pub(super) fn tensors(reader: &dyn Reader, codec: Codec, index: usize) -> Result<Vec<Tensor>, ReadError> {
     match codec {
         Codec::Original => {

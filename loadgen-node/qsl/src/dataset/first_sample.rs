@@ -67,18 +67,16 @@ impl FirstSample {
     pub(super) fn fits_model(&self, model: &Signature, names: &[String]) -> Result<(), FitError> {
         model.accepts(&self.tensors)?;
         match other_order(names, model) {
-            Some(order) => Err(FitError::Order {
-                samples: names.join(", "),
-                model: model.to_string(),
-                order: order.join(","),
-            }),
+            Some(order) => {
+                Err(FitError::Order { samples: names.join(", "), model: model.to_string(), order: order.join(",") })
+            }
             None => Ok(()),
         }
     }
 }
 
-/// Returns the names of the model's inputs in the order of `names`, when the model has the same inputs in another order.
-/// None when the order is the same, or when the names do not say which input is which.
+/// Returns the names of the model's inputs in the order of `names`, when the model has the same inputs in another
+/// order. None when the order is the same, or when the names do not say which input is which.
 pub(super) fn other_order(names: &[String], model: &Signature) -> Option<Vec<String>> {
     let ours: Vec<&str> = names.iter().map(String::as_str).collect();
     let theirs: Vec<&str> = model.iter().map(|input| input.name.as_str()).collect();
@@ -102,7 +100,8 @@ mod tests {
         let plain = first.encoded_bytes(Codec::None).unwrap();
         let small = first.encoded_bytes(Codec::Lz4).unwrap();
         assert!(plain > 4096 && small < 1024, "{plain} {small}");
-        assert_eq!((first.encoded_bytes(Codec::None).unwrap(), first.encoded_bytes(Codec::Lz4).unwrap()), (plain, small));
+        assert_eq!(first.encoded_bytes(Codec::None).unwrap(), plain);
+        assert_eq!(first.encoded_bytes(Codec::Lz4).unwrap(), small);
         assert_eq!(first.encoded_bytes.lock().unwrap().len(), 2, "each once");
     }
 }

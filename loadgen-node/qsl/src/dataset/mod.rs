@@ -231,18 +231,15 @@ impl Dataset {
 
     /// Makes samples that are loaded from now on into KServe requests for a model. Unloads what was loaded.
     ///
-    /// `inputs` is the model's signature, empty when it is not known. `names` are the names of the inputs in the order of
-    /// a sample's tensors; empty means the order of the model.
+    /// `inputs` is the model's signature, empty when it is not known. `names` are the names of the inputs in the order
+    /// of a sample's tensors; empty means the order of the model.
     ///
     /// # Errors
     /// The first sample cannot be read, or does not fit the model.
     pub fn set_kserve(&mut self, model: &str, inputs: &Signature, names: &[String]) -> Result<(), DatasetError> {
         let request = Request::new(model, inputs, names, self.first_sample()?.tensors());
-        let request = request.map_err(|source| DatasetError::Request {
-            dataset: self.name().to_owned(),
-            index: 0,
-            source,
-        })?;
+        let request =
+            request.map_err(|source| DatasetError::Request { dataset: self.name().to_owned(), index: 0, source })?;
         self.unload();
         self.encoding = Encoding::Kserve(request);
         Ok(())

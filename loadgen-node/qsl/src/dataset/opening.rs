@@ -61,11 +61,7 @@ pub(crate) fn open(text: &str, options: &OpenOptions) -> Result<Opened, DatasetE
 }
 
 /// Opens a file or folder of this format, which must be [`Format::of`] the path.
-pub(crate) fn open_format(
-    path: &Path,
-    format: Option<Format>,
-    options: &OpenOptions,
-) -> Result<Opened, DatasetError> {
+pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOptions) -> Result<Opened, DatasetError> {
     let refused = |reason: String| DatasetError::Form { path: path.to_owned(), reason };
     let is_folder = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?.is_dir();
     let inputs = options.inputs.as_ref();

@@ -1,7 +1,11 @@
 use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lon_proto::codec::Inflater;
+use lon_proto::sample::{DType, Tensor, TensorSpec};
 
+use super::reader::Reader;
 use super::*;
 
 fn dataset(codec: &str) -> Dataset {
@@ -64,4 +68,40 @@ fn an_index_beyond_the_end_is_named() {
     let error = dataset("lz4").load([0, 700].into_iter()).unwrap_err().to_string();
     assert!(error.contains("700 samples") && error.contains("no sample 700"), "{error}");
     assert!(dataset("lz4").load(std::iter::empty()).is_ok());
+}
+
+/// Samples of `u8[64]`, and how often one was read.
+#[derive(Debug, Default)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Reader for Counted {
+    fn count(&self) -> usize {
+        3
+    }
+
+    fn tensors(&self, _index: usize) -> Result<Vec<Tensor>, ReadError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(vec![Tensor::new(DType::U8, &[64], vec![7; 64].into())?])
+    }
+}
+
+#[test]
+fn the_first_sample_is_read_once_for_all_checks() {
+    let reader = Counted::default();
+    let reads = Arc::clone(&reader.0);
+    let mut dataset = Dataset::from(Opened::new("counted", reader, None));
+    let model = Signature::new(vec![TensorSpec::new("x", DType::U8, vec![None, Some(64)])]);
+    dataset.name_inputs(&["x"]).unwrap();
+    for codec in ["none", "lz4", "none", "lz4"] {
+        dataset.set_codec(codec.parse().unwrap());
+        for _node in 0..4 {
+            dataset.fits_model(&model).unwrap();
+            assert!(dataset.sample_bytes().unwrap() > 0);
+        }
+    }
+    assert_eq!(dataset.first_sample().unwrap().shapes(), "u8[64]");
+    dataset.set_kserve("m", &model, &[]).unwrap();
+    assert_eq!(reads.load(Ordering::Relaxed), 1);
+    dataset.load(0..3).unwrap();
+    assert_eq!(reads.load(Ordering::Relaxed), 4);
 }

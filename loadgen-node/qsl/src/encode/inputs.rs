@@ -68,8 +68,8 @@ impl Inputs {
         self.tokens().is_ok_and(|inputs| inputs.iter().any(TokenInput::is_types))
     }
 
-    /// Returns the inputs that are made from token ids. Optional inputs are left out when token ids cannot become them, or
-    /// when a text has no numbers for them.
+    /// Returns the inputs that are made from token ids. Optional inputs are left out when token ids cannot become them,
+    /// or when a text has no numbers for them.
     ///
     /// # Errors
     /// Token ids cannot become an input that is required.
@@ -83,8 +83,8 @@ impl Inputs {
     }
 }
 
-/// Returns, for each name, the place in `wanted` of the name that means the same. Equal names mean the same. Other names
-/// do when they stand for the same part of a text (`attention_mask` and `input_mask`; `token_type_ids` and
+/// Returns, for each name, the place in `wanted` of the name that means the same. Equal names mean the same. Other
+/// names do when they stand for the same part of a text (`attention_mask` and `input_mask`; `token_type_ids` and
 /// `segment_ids`) and no third name does.
 pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
     let same = |name: &&str| wanted.iter().position(|wanted| wanted == name);
@@ -178,9 +178,7 @@ mod tests {
         assert!(!decoder.fits(&[ids(), limit(), limit()]) && !decoder.fits(&[ids(), limit(), pixels()]));
         let text = || tensor(DType::U8, &[5]);
         assert!(decoder.fits_text(&[text()]) && decoder.fits_text(&[text(), limit()]));
-        assert!(
-            !decoder.fits_text(&[ids()]) && !decoder.fits_text(&[text(), text()]) && !decoder.fits(&[text()])
-        );
+        assert!(!decoder.fits_text(&[ids()]) && !decoder.fits_text(&[text(), text()]) && !decoder.fits(&[text()]));
         assert_eq!(decoder.places(&["max_tokens", "ids"]), Some(vec![2, 0]));
         assert_eq!(decoder.places(&["max_tokens", "pixels"]), None);
         assert_eq!(decoder.tokens().unwrap().len(), 2);

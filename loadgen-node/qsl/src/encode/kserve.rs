@@ -1,5 +1,5 @@
-//! Samples as requests of the Open Inference Protocol (KServe V2): the body of a call, made before any clock starts. The
-//! sender adds the id of the call and nothing else.
+//! Samples as requests of the Open Inference Protocol (KServe V2): the body of a call, made before any clock starts.
+//! The sender adds the id of the call and nothing else.
 //!
 //! A body has the name of the model, the name, datatype and shape of each input, and the bytes of the tensors in
 //! `raw_input_contents`. A sample is one element of a batch: inputs with a batch dimension have 1 there.
@@ -31,8 +31,8 @@ struct Input {
 pub enum RequestError {
     /// Neither the server nor the user gives the names of the inputs.
     #[error(
-        "the server does not say what inputs model '{model}' has, and the dataset's tensors have no names: give them in \
-         the order of the sample's tensors ({tensors}) with --kserve-inputs NAME[,NAME...]"
+        "the server does not say what inputs model '{model}' has, and the dataset's tensors have no names: give \
+         them in the order of the sample's tensors ({tensors}) with --kserve-inputs NAME[,NAME...]"
     )]
     NoNames {
         /// The name of the model.
@@ -65,7 +65,8 @@ pub enum RequestError {
     Twice(String),
     /// A tensor does not have the type or shape of its input.
     #[error(
-        "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves the batch dimension out or has it as 1)"
+        "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves the batch dimension \
+         out or has it as 1)"
     )]
     Mismatch {
         /// The type and shape of the tensor.
@@ -81,9 +82,9 @@ pub enum RequestError {
 const ORDER: &str = "; if it is the order that is wrong, --kserve-inputs NAME[,NAME...] gives it";
 
 impl Request {
-    /// Prepares requests for a model, to which samples like `first` are sent. `signature` is the model's, empty when its
-    /// server does not tell it. `names` are the names of the inputs in the order of a sample's tensors; empty means the
-    /// order of the model.
+    /// Prepares requests for a model, to which samples like `first` are sent. `signature` is the model's, empty when
+    /// its server does not tell it. `names` are the names of the inputs in the order of a sample's tensors; empty means
+    /// the order of the model.
     ///
     /// # Errors
     /// Names are missing, or the names, the model and `first` do not fit together.

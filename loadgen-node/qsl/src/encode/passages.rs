@@ -1,8 +1,8 @@
 //! Questions about passages, cut into windows of a fixed length, as a reading model (BERT on SQuAD) takes them.
 //!
-//! A window is a sample: `[CLS]` question `[SEP]` a stretch of the passage `[SEP]`. A passage that does not fit into one
-//! window takes several windows, which overlap. With the lengths of [`Shape::REFERENCE`] windows and their order are those
-//! of MLPerf's reference implementation of BERT (`language/bert/create_squad_data.py`).
+//! A window is a sample: `[CLS]` question `[SEP]` a stretch of the passage `[SEP]`. A passage that does not fit into
+//! one window takes several windows, which overlap. With the lengths of [`Shape::REFERENCE`] windows and their order
+//! are those of MLPerf's reference implementation of BERT (`language/bert/create_squad_data.py`).
 //!
 //! A piece is a part of a word, or a word, that has a token id (see [`wordpiece`](super::wordpiece)).
 
@@ -167,8 +167,8 @@ impl Reading {
         Feature { ids: asked.into_iter().chain(told).map(i64::from).collect(), types }
     }
 
-    /// Returns the number of the passage's piece that stands at a place of a window. None when a piece of the question, a
-    /// mark or padding stands there.
+    /// Returns the number of the passage's piece that stands at a place of a window. None when a piece of the question,
+    /// a mark or padding stands there.
     pub(crate) fn piece_at(&self, window: usize, place: usize) -> Option<u32> {
         let Window { question, start, len } = self.windows[window];
         let before = self.questions[question as usize].pieces.len() + MARKS - 1;
@@ -176,9 +176,9 @@ impl Reading {
         Some(start + at as u32)
     }
 
-    /// Tells whether this window shows the most context around a piece, among all windows of the question. Context is the
-    /// smaller of the numbers of pieces on both sides, plus a hundredth of the stretch's length. Of equal windows the first
-    /// shows the most.
+    /// Tells whether this window shows the most context around a piece, among all windows of the question. Context is
+    /// the smaller of the numbers of pieces on both sides, plus a hundredth of the stretch's length. Of equal windows
+    /// the first shows the most.
     pub(crate) fn shows_most_around(&self, window: usize, piece: u32) -> bool {
         let all = &self.questions[self.windows[window].question as usize].windows;
         let mut best: Option<(f64, usize)> = None;

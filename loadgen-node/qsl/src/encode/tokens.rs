@@ -104,8 +104,8 @@ impl TokenInput {
         }
     }
 
-    /// Returns the tensor of this input for a text that [fits](TokenInput::fits). None when the input is left out: it is
-    /// optional, and the text has no numbers for it.
+    /// Returns the tensor of this input for a text that [fits](TokenInput::fits). None when the input is left out: it
+    /// is optional, and the text has no numbers for it.
     fn tensor(&self, text: &Tokens<'_>) -> Result<Option<Tensor>, SampleError> {
         let is_said = match self.role {
             Role::Mask => text.mask.is_some(),

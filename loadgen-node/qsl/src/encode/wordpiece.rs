@@ -1,8 +1,8 @@
 //! BERT's tokenizer WordPiece, without case and accents: from a text to the ids of pieces of words.
 //!
 //! It does what `BertTokenizer(vocab_file)` of transformers 4 does, which the reference implementation of BERT calls; a
-//! test compares the two. It uses a newer Unicode than most versions of Python. Characters that are newer than a Python's
-//! Unicode may be read in another way; compared with Unicode 14 that is one sign of the script Ahom.
+//! test compares the two. It uses a newer Unicode than most versions of Python. Characters that are newer than a
+//! Python's Unicode may be read in another way; compared with Unicode 14 that is one sign of the script Ahom.
 //!
 //! - [`words`]: from a text to words and punctuation;
 //! - here: from a word to its pieces.
@@ -89,8 +89,8 @@ impl WordPiece {
         }
     }
 
-    /// Adds the ids of one word: the longest piece with which it starts, then the longest with which the rest starts, and
-    /// so on. Returns false when no piece starts the rest.
+    /// Adds the ids of one word: the longest piece with which it starts, then the longest with which the rest starts,
+    /// and so on. Returns false when no piece starts the rest.
     fn encode_word(&self, word: &str, ids: &mut Vec<u32>) -> bool {
         let mut rest = word.to_owned();
         let mut mark = 0;

@@ -1,4 +1,5 @@
-//! A folder of JPEG images with `val_map.txt`, which has a line `relative/path.jpg LABEL` for each image, as for ImageNet.
+//! A folder of JPEG images with `val_map.txt`, which has a line `relative/path.jpg LABEL` for each image, as for
+//! ImageNet.
 
 use std::path::{Path, PathBuf};
 

@@ -9,9 +9,9 @@
 //! | `label` | the right class; optional |
 //! | `answers` | texts of which any is right; optional |
 //!
-//! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the inputs
-//! of the benchmark, of the first type where an input may have several, padded with zeros where the length is fixed. When
-//! no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`.
+//! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the
+//! inputs of the benchmark, of the first type where an input may have several, padded with zeros where the length is
+//! fixed. When no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

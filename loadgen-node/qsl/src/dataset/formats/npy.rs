@@ -118,8 +118,8 @@ fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
     Ok((header.dtype, header.shape, data))
 }
 
-/// Checks that a header is one that numpy writes. The crate `npyz` also accepts sizes in hexadecimal and a shape that is
-/// given twice, and it multiplies the sizes without a check.
+/// Checks that a header is one that numpy writes. The crate `npyz` also accepts sizes in hexadecimal and a shape that
+/// is given twice, and it multiplies the sizes without a check.
 fn check_header(start: &[u8]) -> Result<(), String> {
     let Some(text) = header_text(start) else { return Err("not a .npy file: its header is cut or none".to_owned()) };
     let is_nested = text.contains('[') || text.matches('{').count() != 1 || text.matches('(').count() > 1;

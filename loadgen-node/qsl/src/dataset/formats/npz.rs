@@ -117,9 +117,9 @@ fn unpack(bytes: Vec<u8>) -> Result<Unpacked, String> {
     Ok(Unpacked { arrays, labels })
 }
 
-/// Unpacks one `.npy` file of an archive. The archive says that the file has `bytes` bytes, and that all files up to and
-/// including this one have `total_bytes`. Before memory is taken for them, the header of the array must say the same,
-/// and the bytes must fit into memory.
+/// Unpacks one `.npy` file of an archive. The archive says that the file has `bytes` bytes, and that all files up to
+/// and including this one have `total_bytes`. Before memory is taken for them, the header of the array must say the
+/// same, and the bytes must fit into memory.
 fn inflate(entry: &mut impl Read, bytes: u64, total_bytes: u64) -> Result<Vec<u8>, String> {
     let mut file = Vec::new();
     let read = |entry: &mut dyn Read, most: u64, file: &mut Vec<u8>| {

@@ -1,9 +1,9 @@
 //! A folder with SQuAD v1.1 as it is published, and the vocabulary of the model that reads it.
 //!
-//! The folder has the development set, `dev-v1.1.json`, and the vocabulary of an uncased BERT, `vocab.txt`, with a piece
-//! on each line. A sample is a window of a passage and not a question: a long passage takes several windows (see
-//! [`passages`](crate::encode::passages)). The tensors are the inputs of the benchmark, padded with zeros. When no inputs
-//! are given, they are ids, mask and segments, `i64[384]` each.
+//! The folder has the development set, `dev-v1.1.json`, and the vocabulary of an uncased BERT, `vocab.txt`, with a
+//! piece on each line. A sample is a window of a passage and not a question: a long passage takes several windows (see
+//! [`passages`](crate::encode::passages)). The tensors are the inputs of the benchmark, padded with zeros. When no
+//! inputs are given, they are ids, mask and segments, `i64[384]` each.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -475,17 +475,17 @@ fn a_model_of_another_order_is_refused() {
         Signature::new(names.map(spec).to_vec())
     };
     for same in [["input_ids", "input_mask", "segment_ids"], ["input_ids", "attention_mask", "token_type_ids"]] {
-        dataset.fits(&model(same)).unwrap();
+        dataset.fits_model(&model(same)).unwrap();
     }
     // Nobody knows better than the shapes.
-    dataset.fits(&model(["a", "b", "c"])).unwrap();
-    let told = dataset.fits(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
+    dataset.fits_model(&model(["a", "b", "c"])).unwrap();
+    let told = dataset.fits_model(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
     assert!(told.contains("--inputs input_ids,attention_mask,token_type_ids"), "{told}");
     let made_up = "synthetic:tokens-i64[384]+ones-i64[384]+zeros-i64[384]x4";
     let bert = Benchmark::find("bert").unwrap();
     let dataset = bert.open(Some(made_up)).unwrap();
-    assert!(bert.misfit(&dataset).is_none());
-    assert!(dataset.fits(&model(["segment_ids", "input_ids", "input_mask"])).is_err());
+    bert.fits(&dataset).unwrap();
+    assert!(dataset.fits_model(&model(["segment_ids", "input_ids", "input_mask"])).is_err());
     let other = bert.open(Some("synthetic:f32[384]x4")).unwrap();
-    assert!(bert.misfit(&other).unwrap().contains("f32[384]"));
+    assert!(bert.fits(&other).unwrap_err().to_string().contains("f32[384]"));
 }

@@ -1,4 +1,5 @@
-//! From a text to its words, in lower case and without accents. Each punctuation mark and each Chinese character is a word.
+//! From a text to its words, in lower case and without accents. Each punctuation mark and each Chinese character is a
+//! word.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
@@ -12,8 +13,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Returns a text in lower case, without invisible characters, with blanks around Chinese characters and a plain blank for
-/// each blank. Characters are lowered one by one, so that a sigma never becomes a final sigma.
+/// Returns a text in lower case, without invisible characters, with blanks around Chinese characters and a plain blank
+/// for each blank. Characters are lowered one by one, so that a sigma never becomes a final sigma.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -67,7 +68,8 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
-/// Tells whether a character is in one of the blocks of ideographs that BERT's tokenizer knows. Kana and hangul are not.
+/// Tells whether a character is in one of the blocks of ideographs that BERT's tokenizer knows. Kana and hangul are
+/// not.
 fn is_chinese(c: char) -> bool {
     matches!(
         c,

@@ -1,8 +1,8 @@
 //! Synthetic images with the statistics that codecs and filters gain from: smooth areas, edges, and a sensor's noise.
 //!
 //! A few rectangles and discs, each of one colour, lie on a background. The light changes slowly over the image. Each
-//! channel of each pixel has noise of its own. The light is drawn from a coarse random grid and filled in smoothly. Only
-//! sums and products of f32 are used, so that every machine draws the same image.
+//! channel of each pixel has noise of its own. The light is drawn from a coarse random grid and filled in smoothly.
+//! Only sums and products of f32 are used, so that every machine draws the same image.
 
 use lon_proto::sample::{DType, Dims};
 
@@ -138,8 +138,8 @@ impl Light {
         Light(std::array::from_fn(|_| std::array::from_fn(|_| random.between(-LIGHT, LIGHT))))
     }
 
-    /// Returns the cell in which a place on a side lies, and how far the place is on its way to the next cell, from 0 to
-    /// 1. The way is a smooth step, so that the light has no visible edges.
+    /// Returns the cell in which a place on a side lies, and how far the place is on its way to the next cell, from 0
+    /// to 1. The way is a smooth step, so that the light has no visible edges.
     fn place(at: usize, side: usize) -> (usize, f32) {
         let place = at as f32 * CELLS as f32 / side as f32;
         let cell = (place as usize).min(CELLS - 1);
@@ -154,8 +154,8 @@ impl Light {
     }
 }
 
-/// Noise that is about normal with a standard deviation of 1: the sum of four random bytes. One random number of 64 bits
-/// is enough for two values.
+/// Noise that is about normal with a standard deviation of 1: the sum of four random bytes. One random number of 64
+/// bits is enough for two values.
 #[derive(Default)]
 struct Noise(Option<u32>);
 

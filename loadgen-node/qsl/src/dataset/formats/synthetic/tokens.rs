@@ -1,7 +1,7 @@
 //! Synthetic texts as token ids: a few words make up most of a text, most texts are short, the rest of a row is zeros.
 //!
-//! Ids follow Zipf's law with exponent 1 over a vocabulary of BERT's size. There the ordinary words stand roughly in the
-//! order of their frequency, after 999 marks and unused ids.
+//! Ids follow Zipf's law with exponent 1 over a vocabulary of BERT's size. There the ordinary words stand roughly in
+//! the order of their frequency, after 999 marks and unused ids.
 
 use lon_proto::sample::{DType, Dims};
 
