@@ -1,47 +1,24 @@
-//! `--transport kserve`: servers that are no SUT nodes. What has to be typed for them, what they cannot do, and how
-//! samples are made to fit their model.
+//! Servers that speak KServe's protocol and are no SUT nodes: what they cannot do, and how samples are made to fit their
+//! model.
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use lon_qsl::dataset::Dataset;
-use qdl::{KserveConfig, NodeAddress, NodeDescription};
+use qdl::NodeDescription;
 
-use crate::cli::{DialArgs, KserveArgs, RunArgs, Transport};
-use crate::world::targets;
+use super::spec::Codecs;
+use crate::world::target::Target;
 use loadgen::plan::Plan;
 
-/// Whether the nodes are such servers.
-pub(crate) fn is_on(args: &DialArgs) -> bool {
-    args.transport == Transport::Kserve
-}
-
-/// The nodes and what is asked of them, as typed: `NAME=host:port[,...]` with --model; other transports want neither.
-pub(crate) fn nodes(dial: &DialArgs, kserve: &KserveArgs) -> anyhow::Result<(Vec<NodeAddress>, Option<KserveConfig>)> {
-    if !is_on(dial) {
-        let flags = [("--model", kserve.model.is_some()), ("--kserve-inputs", !kserve.inputs.is_empty())];
-        if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
-            bail!("{flag} is for --transport kserve");
-        }
-        return Ok((targets::parse(&dial.sut)?, None));
-    }
-    let model = kserve.model.clone().filter(|model| !model.is_empty());
-    let model =
-        model.ok_or_else(|| anyhow!("--transport kserve needs --model NAME: the name that the server knows it by"))?;
-    let (names, nodes) = targets::parse_named(&dial.sut)?.into_iter().unzip();
-    Ok((nodes, Some(KserveConfig { names, model })))
-}
-
-/// What such servers cannot do is refused before they are asked anything.
-pub(crate) fn check(args: &RunArgs, plan: &Plan) -> anyhow::Result<()> {
-    if !is_on(&args.dial) {
+/// Refuses what such servers cannot do, before they are asked anything.
+pub(super) fn check(target: &Target, codecs: Codecs, probe: bool, plan: &Plan) -> anyhow::Result<()> {
+    if !target.is_kserve() {
         return Ok(());
     }
-    let codecs = &args.codecs;
-    let has_codec = codecs.compression != crate::cli::Compression::default();
-    if has_codec || !codecs.response_compression.is_none() {
-        let flag = if has_codec { "--compression" } else { "--response-compression" };
+    if codecs != Codecs::default() {
+        let flag = if codecs.samples.is_none() { "--response-compression" } else { "--compression" };
         bail!("{flag}: KServe's protocol knows no codec, so that samples and answers go as they are (none)");
     }
-    if args.probe {
+    if probe {
         bail!("--probe: {}", no_probe());
     }
     if plan.effective().use_token_latencies {
@@ -60,7 +37,7 @@ pub(crate) fn no_probe() -> &'static str {
 }
 
 /// Makes the dataset's samples into requests that all of the servers take.
-pub(crate) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[String]) -> anyhow::Result<()> {
+pub(super) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[String]) -> anyhow::Result<()> {
     let Some((first, others)) = nodes.split_first() else { return Ok(()) };
     if let Some(other) = others.iter().find(|other| other.inputs != first.inputs) {
         let shown = |node: &NodeDescription| match node.inputs.to_string() {
@@ -85,38 +62,4 @@ pub(crate) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[St
     }
     let inputs = known.as_deref().unwrap_or(inputs);
     dataset.set_kserve(&first.model, &first.inputs, inputs).map_err(|error| anyhow::Error::new(error).context(told()))
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::cli::{Cli, Command};
-
-    fn run_args(more: &[&str]) -> RunArgs {
-        let typed = ["loadgen-node", "run", "--benchmark", "digits", "--scenario", "Offline"];
-        match Cli::parse_from(typed.iter().chain(more)).command {
-            Command::Run(args) => *args,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn parsed(more: &[&str]) -> Result<(Vec<NodeAddress>, Option<KserveConfig>), String> {
-        let args = run_args(more);
-        nodes(&args.dial, &args.kserve).map_err(|error| format!("{error:#}"))
-    }
-
-    #[test]
-    fn servers_have_names_and_a_model() {
-        let typed = ["--transport", "kserve", "--model", "m", "--sut", "a=127.0.0.1:8001, b=[::1]"];
-        let (nodes, kserve) = parsed(&typed).unwrap();
-        assert_eq!(nodes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:8001", "[::1]:8000"]);
-        assert_eq!(kserve, Some(KserveConfig { names: vec!["a".into(), "b".into()], model: "m".into() }));
-        assert!(parsed(&["--transport", "kserve", "--sut", "a=h:1"]).unwrap_err().contains("--model"));
-        for flag in ["--model", "--kserve-inputs"] {
-            assert!(parsed(&["--sut", "h:1", flag, "x"]).unwrap_err().contains(flag));
-        }
-        assert_eq!(parsed(&["--sut", "h:1"]).unwrap().1, None);
-    }
 }

@@ -3,7 +3,6 @@
 //! `network` refuses what the rules of the Network division refuse. `open` runs it all the same; then every output
 //! carries a mark that says what a Network result would not have had. Either way nothing here makes a result official.
 
-use clap::ValueEnum;
 use lon_qsl::Codec;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::network::{Breach, NetworkRules};
@@ -13,8 +12,8 @@ use qdl::Host;
 use loadgen::settings::Scenario;
 
 /// Whose rules a run is to keep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Division {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Division {
     /// Anything goes, and is marked.
     #[default]
     Open,
@@ -332,13 +331,5 @@ mod tests {
         assert!(text.contains("nodes n1, n2 "), "{text}");
         let nobody = ids("", "uninitialized");
         assert_eq!(one_host(&nobody, [("n1", &nobody), ("n2", &ours)].into_iter()), None);
-    }
-
-    #[test]
-    fn divisions_are_typed_as_they_are_called() {
-        for division in Division::value_variants() {
-            assert_eq!(Division::from_str(division.name(), false), Ok(*division));
-        }
-        assert_eq!(Division::default(), Division::Open);
     }
 }
