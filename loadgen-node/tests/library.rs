@@ -41,7 +41,7 @@ impl Node {
     }
 
     fn spec(&self, scenario: Scenario, mode: Mode, set: &[&str]) -> TestSpec {
-        let target = Target::new(vec![self.address.clone()], Transport::Grpc);
+        let target = Target::new(vec![self.address.clone()], Transport::GRPC);
         let mut spec = TestSpec::new(Benchmark::find("digits").unwrap(), scenario, target);
         spec.settings.mode = Some(mode);
         spec.settings.set = set.iter().map(|text| text.parse().unwrap()).collect();
@@ -100,7 +100,7 @@ fn a_test_that_is_told_to_stop_ends_early_and_frees_its_nodes() {
 
 #[test]
 fn what_cannot_be_run_is_refused_before_a_node_is_asked() {
-    let nowhere = Target::new(vec!["127.0.0.1:1".parse().unwrap()], Transport::Tcp);
+    let nowhere = Target::new(vec!["127.0.0.1:1".parse().unwrap()], Transport::TCP);
     let mut spec = TestSpec::new(Benchmark::find("digits").unwrap(), Scenario::Offline, nowhere);
     spec.data.dataset = Some("/no/such.npz".to_owned());
     let failure = Test::new(spec).err().unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
 use lon_net::tls::TlsFiles;
-use qdl::{KserveConfig, NodeAddress, Transport};
+use qdl::{KserveServer, PeerKind, Peers, Transport};
 
 use super::parse::duration;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -75,51 +75,45 @@ pub(crate) enum TransportArg {
 impl From<TransportArg> for Transport {
     fn from(transport: TransportArg) -> Transport {
         match transport {
-            TransportArg::Grpc => Transport::Grpc,
-            TransportArg::Quic => Transport::Quic,
-            TransportArg::Tcp => Transport::Tcp,
-            TransportArg::Kserve => Transport::Kserve,
+            TransportArg::Grpc => Transport::GRPC,
+            TransportArg::Quic => Transport::QUIC,
+            TransportArg::Tcp => Transport::TCP,
+            TransportArg::Kserve => Transport::KSERVE,
         }
     }
 }
 
 impl DialArgs {
-    /// Whether the nodes are servers of KServe's protocol.
-    pub(crate) fn is_kserve(&self) -> bool {
-        self.transport == TransportArg::Kserve
+    /// What nodes of the kind that the transport reaches can do.
+    pub(crate) fn kind(&self) -> PeerKind {
+        Transport::from(self.transport).peer_kind()
     }
 
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
     pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
-        let (nodes, config) = self.nodes(kserve).context("--sut").or_exit(Exit::Usage)?;
+        let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
         let SecurityArgs { tls_ca, tls_cert, tls_key, insecure } = self.security.clone();
         let files = TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key };
-        let tls = security::tls(&files, insecure, self.transport.into(), &nodes).or_exit(Exit::Usage)?;
-        Ok(Target {
-            nodes,
-            transport: self.transport.into(),
-            kserve: config,
-            kserve_inputs: kserve.inputs.clone(),
-            tls,
-            wait_ready: self.wait_ready,
-            written: self.sut.clone(),
-        })
+        let tls = security::tls(&files, insecure, peers.transport(), peers.addresses()).or_exit(Exit::Usage)?;
+        let (inputs, wait_ready) = (kserve.inputs.clone(), self.wait_ready);
+        Ok(Target { peers, inputs, tls, wait_ready, written: self.sut.clone() })
     }
 
     /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.
-    fn nodes(&self, kserve: &KserveArgs) -> anyhow::Result<(Vec<NodeAddress>, Option<KserveConfig>)> {
-        if !self.is_kserve() {
+    fn peers(&self, kserve: &KserveArgs) -> anyhow::Result<Peers> {
+        if self.transport != TransportArg::Kserve {
             let flags = [("--model", kserve.model.is_some()), ("--kserve-inputs", !kserve.inputs.is_empty())];
             if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
                 bail!("{flag} is for --transport kserve");
             }
-            return Ok((targets::parse(&self.sut)?, None));
+            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.transport.into()));
         }
         let model = kserve.model.clone().filter(|model| !model.is_empty());
         let needs = "--transport kserve needs --model NAME: the name that the server knows it by";
         let model = model.ok_or_else(|| anyhow!(needs))?;
-        let (names, nodes) = targets::parse_named(&self.sut)?.into_iter().unzip();
-        Ok((nodes, Some(KserveConfig { names, model })))
+        let servers = targets::parse_named(&self.sut)?;
+        let servers = servers.into_iter().map(|(name, address)| KserveServer { name, address });
+        Ok(Peers::kserve(servers.collect(), model))
     }
 }
 
@@ -138,21 +132,22 @@ mod tests {
         }
     }
 
-    fn parsed(more: &[&str]) -> Result<(Vec<NodeAddress>, Option<KserveConfig>), String> {
+    fn parsed(more: &[&str]) -> Result<Peers, String> {
         let args = run_args(more);
-        args.dial.nodes(&args.kserve).map_err(|error| format!("{error:#}"))
+        args.dial.peers(&args.kserve).map_err(|error| format!("{error:#}"))
     }
 
     #[test]
     fn servers_have_names_and_a_model() {
         let typed = ["--transport", "kserve", "--model", "m", "--sut", "a=127.0.0.1:8001, b=[::1]"];
-        let (nodes, kserve) = parsed(&typed).unwrap();
-        assert_eq!(nodes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:8001", "[::1]:8000"]);
-        assert_eq!(kserve, Some(KserveConfig { names: vec!["a".into(), "b".into()], model: "m".into() }));
+        let server = |name: &str, at: &str| KserveServer { name: name.to_owned(), address: at.parse().unwrap() };
+        let servers = vec![server("a", "127.0.0.1:8001"), server("b", "[::1]:8000")];
+        assert_eq!(parsed(&typed), Ok(Peers::kserve(servers, "m".to_owned())));
         assert!(parsed(&["--transport", "kserve", "--sut", "a=h:1"]).unwrap_err().contains("--model"));
         for flag in ["--model", "--kserve-inputs"] {
             assert!(parsed(&["--sut", "h:1", flag, "x"]).unwrap_err().contains(flag));
         }
-        assert_eq!(parsed(&["--sut", "h:1"]).unwrap().1, None);
+        let node = vec!["h:1".parse().unwrap()];
+        assert_eq!(parsed(&["--sut", "h:1"]), Ok(Peers::sut_nodes(node, qdl::Transport::GRPC)));
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn advise(spec: &AdviceSpec) -> Outcome {
     let count = dataset.total_count().min(SAMPLES);
     tracing::info!("measuring {} codecs on {count} samples of {}", codecs.len(), dataset.name());
     let figures = measure(&dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
-    print(&text(benchmark, dataset.name(), &figures, rules.round.name).trim_end())
+    print(text(benchmark, dataset.name(), &figures, rules.round.name).trim_end())
 }
 
 fn text(benchmark: &Benchmark, dataset: &str, figures: &[Figures], round: &str) -> String {

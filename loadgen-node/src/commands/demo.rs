@@ -37,7 +37,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let nodes = NODES.iter().map(|name| Node::start(name, &backend, &tls));
     let nodes: Vec<Node> = nodes.collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     let addresses = nodes.iter().map(|node| node.address.clone()).collect();
-    let mut target = Target::new(addresses, Transport::Grpc);
+    let mut target = Target::new(addresses, Transport::GRPC);
     target.tls = Some(certificate.client().or_exit(Exit::Bug)?);
     target.wait_ready = Duration::from_secs(10);
     let mut spec = TestSpec::new(benchmark, Scenario::Server, target);

@@ -8,18 +8,17 @@ use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::probe::{carries, failed, measure};
 use crate::test_run::kserve;
 use crate::world::signals::Signals;
-use crate::world::target;
 use loadgen::conf::rules::Rules;
 
 /// `probe`: measures, prints, and says what the fabric would carry.
 pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
-    if args.dial.is_kserve() {
+    if args.dial.kind().no_probe.is_some() {
         return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
     }
     let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
     let target = args.dial.target(&KserveArgs::default())?;
     let qdl = target.connect()?;
-    let (fabric, outcome) = measure(&qdl, target::name(target.transport), args.limits.check(), &signals)?;
+    let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), args.limits.check(), &signals)?;
     let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
     let carries = carries::table(fabric.together.up, fabric.together.down, Rules::newest().round.name);
     if args.json {
@@ -28,7 +27,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         json["ended_early"] = outcome.as_ref().err().map(Failure::one_line).into();
         print(&format!("{json:#}"))?;
     } else {
-        print(&format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
+        print(format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
     }
     outcome.map(|()| Exit::Ok)
 }

@@ -7,7 +7,6 @@ use super::documents::network_report::ratio;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
 use crate::test_run::finished::Finished;
-use crate::world::target;
 use loadgen::run::End;
 
 /// Title and text of each line.
@@ -59,7 +58,7 @@ fn codecs(finished: &Finished) -> String {
     let back = ratio(|counts| (counts.tensor_bytes_in, counts.payload_bytes_in));
     let answers = finished.setup.codecs.answers;
     let mut text =
-        format!("{}, samples {}{there}", target::name(finished.setup.link.transport), finished.setup.codecs.samples);
+        format!("{}, samples {}{there}", finished.setup.link.transport.name(), finished.setup.codecs.samples);
     if !answers.is_none() {
         let _ = write!(text, ", answers {}{back}", answers);
     }
@@ -71,8 +70,9 @@ fn ends(finished: &Finished) -> String {
     let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
     match (asked, differences) {
-        (0, _) if (finished.setup.link.transport == qdl::Transport::Kserve) => qdl::KSERVE_NO_COUNTERS.to_owned(),
-        (0, _) => "no node gave its counters".to_owned(),
+        (0, _) => {
+            finished.setup.link.transport.peer_kind().no_counters.unwrap_or("no node gave its counters").to_owned()
+        }
         (asked, 0) if asked == finished.nodes.reports.len() => "both ends counted the same bytes".to_owned(),
         (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.nodes.reports.len()),
         (_, count) if finished.outcome.end != End::Completed => {

@@ -9,7 +9,6 @@ use super::documents::accuracy;
 use super::network_lines as lines;
 use super::tokens;
 use crate::test_run::finished::Finished;
-use crate::world::target;
 use loadgen::run::End;
 use loadgen::settings::Scenario;
 
@@ -105,7 +104,7 @@ fn verdict(finished: &Finished) -> String {
 fn engines(finished: &Finished) -> String {
     let mut engines: Vec<&str> = finished.nodes.described.iter().map(|node| node.engine.as_str()).collect();
     engines.dedup();
-    format!("{} over {}", engines.join(", "), target::name(finished.setup.link.transport))
+    format!("{} over {}", engines.join(", "), finished.setup.link.transport.name())
 }
 
 fn test(finished: &Finished) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::Codec;
-use qdl::{Driver, Host, NodeDescription, Policy, Qdl, RunConfig};
+use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, RunConfig};
 
 use super::claimed::Claimed;
 use super::test::Test;
@@ -20,7 +20,6 @@ use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
 use crate::world::pace::{Circumstances, Pacing};
 use crate::world::signals::StopRequests;
-use crate::world::target;
 use loadgen::settings::Scenario;
 
 /// A test and its nodes, which take its samples. Nobody else is kept from the nodes yet.
@@ -47,7 +46,7 @@ impl Connected {
         }
         let link = &self.test.setup.link;
         let limits = ProbeLimits::usual(link.connections);
-        let (fabric, outcome) = probe::measure(&self.qdl, target::name(link.transport), limits, stop)?;
+        let (fabric, outcome) = probe::measure(&self.qdl, link.transport.name(), limits, stop)?;
         outcome.map_err(|error| probe::failed(error, "--probe ended early, and nothing was run"))?;
         self.fabric = Some(fabric);
         Ok(())
@@ -80,8 +79,8 @@ impl Test {
     /// Whether the nodes take the samples, and are those of the baseline. Samples for other servers are made to fit here.
     fn fit(&mut self, nodes: &[NodeDescription]) -> Outcome<()> {
         let Test { setup, dataset, target, .. } = self;
-        if target.is_kserve() {
-            kserve::fit(dataset, nodes, &target.kserve_inputs).or_exit(Exit::Usage)?;
+        if target.kind().payload == Payload::KserveRequest {
+            kserve::fit(dataset, nodes, &target.inputs).or_exit(Exit::Usage)?;
         } else if setup.codecs.samples != Codec::Original {
             // In that codec a sample is a file, and the node that takes it knows what it becomes.
             for node in nodes {

@@ -3,25 +3,21 @@
 
 use anyhow::bail;
 use lon_qsl::dataset::Dataset;
-use qdl::NodeDescription;
+use qdl::{NodeDescription, Payload, PeerKind};
 
 use super::spec::Codecs;
-use crate::world::target::Target;
 use loadgen::plan::Plan;
 
-/// Refuses what such servers cannot do, before they are asked anything.
-pub(super) fn check(target: &Target, codecs: Codecs, probe: bool, plan: &Plan) -> anyhow::Result<()> {
-    if !target.is_kserve() {
-        return Ok(());
-    }
-    if codecs != Codecs::default() {
+/// Refuses what nodes of this kind cannot do, before they are asked anything.
+pub(super) fn check(kind: PeerKind, codecs: Codecs, probe: bool, plan: &Plan) -> anyhow::Result<()> {
+    if !kind.has_codecs && codecs != Codecs::default() {
         let flag = if codecs.samples.is_none() { "--response-compression" } else { "--compression" };
         bail!("{flag}: KServe's protocol knows no codec, so that samples and answers go as they are (none)");
     }
-    if probe {
+    if probe && kind.no_probe.is_some() {
         bail!("--probe: {}", no_probe());
     }
-    if plan.effective().use_token_latencies {
+    if kind.payload == Payload::KserveRequest && plan.effective().use_token_latencies {
         bail!(
             "use_token_latencies: a call of KServe's protocol has one answer and no first token; a SUT node in front of \
              the model (sut-node serve) can tell"

@@ -50,13 +50,13 @@ impl Test {
             codec: codecs.samples,
             response_codec: codecs.answers,
             round: layered.rules.round.name,
-            kserve: target.is_kserve(),
+            no_counters: target.kind().no_counters,
             misfit: misfit.as_deref(),
         };
         let marks = division::check(spec.division, &facts).context("--division network").or_exit(Exit::Usage)?;
         let plan = plan(&layered, &dataset)?;
         check_labels(&plan, benchmark, &dataset)?;
-        kserve::check(&target, codecs, spec.probe, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
+        kserve::check(target.kind(), codecs, spec.probe, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
         let stated = spec.system_desc.as_deref().map(Stated::read).transpose();
         let stated = stated.context("--system-desc").or_exit(Exit::Usage)?.unwrap_or_default();
         let baseline = spec.baseline.as_deref().map(Baseline::read).transpose();
@@ -69,7 +69,11 @@ impl Test {
             codecs,
             rules: layered.rules,
             division: spec.division,
-            link: Link { transport: target.transport, has_tls: target.tls.is_some(), connections: spec.connections },
+            link: Link {
+                transport: target.peers.transport(),
+                has_tls: target.tls.is_some(),
+                connections: spec.connections,
+            },
             stated,
             baseline,
             trace_log: spec.trace_log,

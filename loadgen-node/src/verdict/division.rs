@@ -32,8 +32,8 @@ pub(crate) struct DivisionFacts<'a> {
     pub(crate) response_codec: Codec,
     /// The round whose rules apply, for example `v6.1`.
     pub(crate) round: &'a str,
-    /// Nodes are servers that speak KServe's protocol, not SUT nodes of ours.
-    pub(crate) kserve: bool,
+    /// Why nodes of this kind have no counters; they are no SUT nodes then.
+    pub(crate) no_counters: Option<&'static str>,
     /// Why the samples cannot be this benchmark's, if they cannot.
     pub(crate) misfit: Option<&'a str>,
 }
@@ -97,7 +97,7 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
     if let Some(misfit) = facts.misfit {
         return Err(DivisionError::Misfit(misfit.to_owned()));
     }
-    if facts.kserve { Err(DivisionError::Kserve) } else { Ok(()) }
+    if facts.no_counters.is_some() { Err(DivisionError::Kserve) } else { Ok(()) }
 }
 
 /// Everything that a Network result would not have had.
@@ -117,9 +117,7 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     if let Some(misfit) = facts.misfit {
         marks.push(format!("not a Network result: {misfit}"));
     }
-    if facts.kserve {
-        marks.push(kserve_mark());
-    }
+    marks.extend(facts.no_counters.map(kserve_mark));
     marks
 }
 
@@ -129,8 +127,7 @@ fn breaches(rules: &NetworkRules, facts: &DivisionFacts<'_>) -> Vec<Breach> {
 }
 
 /// What every output of a run against servers of KServe's protocol carries.
-fn kserve_mark() -> String {
-    let none = qdl::KSERVE_NO_COUNTERS;
+fn kserve_mark(none: &str) -> String {
     format!(
         "not a Network result: nodes that speak KServe's protocol show neither names nor stage times nor counters of \
          their own ({none})"
@@ -201,7 +198,7 @@ mod tests {
             codec: Codec::None,
             response_codec: Codec::None,
             round: "v6.1",
-            kserve: false,
+            no_counters: None,
             misfit: None,
         }
     }
@@ -246,9 +243,9 @@ mod tests {
 
     #[test]
     fn kserve_is_refused() {
-        let facts = DivisionFacts { kserve: true, ..facts("bert") };
+        let facts = DivisionFacts { no_counters: Some(qdl::KSERVE_NO_COUNTERS), ..facts("bert") };
         assert!(refusal(facts).contains("KServe"));
-        assert_eq!(check(Division::Open, &facts), Ok(vec![kserve_mark()]));
+        assert_eq!(check(Division::Open, &facts), Ok(vec![kserve_mark(qdl::KSERVE_NO_COUNTERS)]));
     }
 
     /// Whatever codecs there are: `network` allows what the rules allow, and `open` marks what they do not.

@@ -26,10 +26,7 @@ pub(crate) fn tls(
 
 /// A name counts as its addresses do, all of them.
 fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
-    let way = match transport {
-        Transport::Grpc | Transport::Tcp | Transport::Kserve => "in plain text",
-        Transport::Quic => "to whoever answers (and control calls go in plain text)",
-    };
+    let way = transport.without_tls();
     let text = node.to_string();
     let resolved: Vec<SocketAddr> = text
         .to_socket_addrs()
@@ -58,7 +55,7 @@ mod tests {
     #[test]
     fn plain_text_stays_on_this_host_unless_asked_for() {
         let none = TlsFiles::default();
-        for transport in [Transport::Grpc, Transport::Tcp, Transport::Quic] {
+        for transport in [Transport::GRPC, Transport::TCP, Transport::QUIC] {
             assert_eq!(
                 refused(&none, false, transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]),
                 None
@@ -69,15 +66,15 @@ mod tests {
             }
             assert_eq!(refused(&none, true, transport, &["192.0.2.7:8000", "no.such.host.invalid:1"]), None);
         }
-        let error = refused(&none, false, Transport::Grpc, &["no.such.host.invalid:1"]).unwrap();
+        let error = refused(&none, false, Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
         assert!(error.contains("no.such.host.invalid:1") && error.contains("--insecure"), "{error}");
     }
 
     #[test]
     fn tls_files_must_be_usable() {
         let args = TlsFiles { cert: Some("c.pem".into()), ..TlsFiles::default() };
-        assert!(refused(&args, false, Transport::Grpc, &["a:1"]).unwrap().contains("--tls-key"));
+        assert!(refused(&args, false, Transport::GRPC, &["a:1"]).unwrap().contains("--tls-key"));
         let args = TlsFiles { ca: Some("/no/such.pem".into()), ..TlsFiles::default() };
-        assert!(refused(&args, false, Transport::Quic, &["a:1"]).unwrap().contains("/no/such.pem"));
+        assert!(refused(&args, false, Transport::QUIC, &["a:1"]).unwrap().contains("/no/such.pem"));
     }
 }

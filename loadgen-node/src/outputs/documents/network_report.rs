@@ -4,13 +4,12 @@
 //! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
 //! over QUIC the payload of UDP). The last two are counted at both ends.
 
-use qdl::{NodeReport, SutCounts, Transport};
+use qdl::{NodeReport, Payload, SutCounts};
 use serde_json::{Value, json};
 
 use crate::network::nics::NicUse;
 use crate::network::traffic::{self, Bytes};
 use crate::test_run::finished::Finished;
-use crate::world::target;
 
 /// The whole file.
 pub(crate) fn json(finished: &Finished) -> Value {
@@ -32,7 +31,7 @@ pub(crate) fn json(finished: &Finished) -> Value {
     });
     json!({
         "schema": 1,
-        "transport": target::name(link.transport),
+        "transport": link.transport.name(),
         // Nodes were verified by their certificates, and nobody could read along.
         "tls": link.has_tls,
         "connections": link.connections,
@@ -72,7 +71,7 @@ pub(crate) fn name_round_trips(finished: &Finished) -> Value {
     let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
         let rtt_ns = trip.rtt.as_nanos() as u64;
         // Servers of other protocols have no nonce to return.
-        let nonce_ok = (!(finished.setup.link.transport == qdl::Transport::Kserve)).then(|| trip.nonce_ok());
+        let nonce_ok = finished.setup.link.transport.peer_kind().has_nonce.then(|| trip.nonce_ok());
         json!({ "node": node.name, "rtt_ns": rtt_ns, "nonce_ok": nonce_ok })
     };
     trips.map(trip).collect()
@@ -114,7 +113,7 @@ fn node_nic(sut: &SutCounts) -> Option<NicUse> {
 /// Bytes before the codec over bytes after it; none when nothing was sent, or when what was encoded was not the sample
 /// alone: calls of KServe's protocol have the request around it.
 pub(crate) fn ratio(reports: &[NodeReport], of: fn(&qdl::NodeCounts) -> (u64, u64)) -> Option<f64> {
-    if reports.iter().any(|report| report.transport == Transport::Kserve) {
+    if reports.iter().any(|report| report.peer_kind.payload != Payload::Sample) {
         return None;
     }
     let sum = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{latency, network_report as report};
 use crate::outputs::tokens;
 use crate::test_run::finished::{Finished, Setup};
-use crate::world::target;
 use loadgen::run::End;
 
 /// The whole of `result_summary.json`.
@@ -109,7 +108,7 @@ fn network(finished: &Finished) -> Value {
         })
     });
     json!({
-        "transport": target::name(finished.setup.link.transport),
+        "transport": finished.setup.link.transport.name(),
         // Nodes were verified by their certificates, and nobody could read along.
         "tls": finished.setup.link.has_tls,
         "codec": finished.setup.codecs.samples.to_string(),

@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 
 use crate::network::nics::NicUse;
 use crate::test_run::finished::Finished;
-use crate::world::target;
 
 use crate::test_run::stated::NETWORK_KEYS;
 
@@ -121,7 +120,7 @@ impl<'a> Facts<'a> {
     fn protocol(&self) -> String {
         let link = &self.finished.setup.link;
         let tls = if link.has_tls { ", TLS 1.3" } else { "" };
-        format!("{}{tls}", target::protocol(link.transport))
+        format!("{}{tls}", link.transport.protocol())
     }
 
     fn loadgen_json(&self) -> Value {
