@@ -1,5 +1,6 @@
 //! Tests as values: made without a command line, several in one process.
 #![cfg(feature = "demo")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot start its node has failed")]
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ fn never() -> Arc<AtomicBool> {
 #[test]
 fn two_tests_in_one_process() {
     let node = Node::start();
-    let few = ["min_query_count=64", "min_duration=100"];
+    let few = ["min_query_count=64", "min_duration=100", "target_latency=0.01"];
     let test = Test::new(node.spec(Scenario::SingleStream, Mode::PerformanceOnly, &few)).unwrap();
     let first = test.run(&never(), &mut ()).unwrap();
     assert_eq!((&first.outcome.end, first.exit()), (&End::Completed, Exit::Ok), "{:?}", first.outcome.verdict);
