@@ -65,14 +65,14 @@ fn never() -> Arc<AtomicBool> {
 fn two_tests_in_one_process() {
     let node = Node::start();
     let few = ["min_query_count=64", "min_duration=100", "target_latency=0.01"];
-    let test = Test::new(node.spec(Scenario::SingleStream, Mode::PerformanceOnly, &few)).unwrap();
+    let test = Test::new(node.spec(Scenario::SINGLE_STREAM, Mode::PerformanceOnly, &few)).unwrap();
     let first = test.run(&never(), &mut ()).unwrap();
     assert_eq!((&first.outcome.end, first.exit()), (&End::Completed, Exit::Ok), "{:?}", first.outcome.verdict);
     assert!(first.outcome.counts().completed >= 64);
     // The second one goes step by step, and leaves a run folder.
     let above = tempfile::tempdir().unwrap();
     let out = above.path().join("accuracy");
-    let test = Test::new(node.spec(Scenario::Offline, Mode::AccuracyOnly, &[])).unwrap();
+    let test = Test::new(node.spec(Scenario::OFFLINE, Mode::AccuracyOnly, &[])).unwrap();
     let claimed = test.connect().unwrap().claim(&never()).unwrap();
     let Recorded { finished, folder, written } = record(claimed, &out).unwrap();
     written.unwrap();
@@ -89,12 +89,12 @@ fn a_test_that_is_told_to_stop_ends_early_and_frees_its_nodes() {
     let stop = never();
     stop.store(true, SeqCst);
     let long = ["min_duration=600000", "target_qps=10"];
-    let test = Test::new(node.spec(Scenario::Server, Mode::PerformanceOnly, &long)).unwrap();
+    let test = Test::new(node.spec(Scenario::SERVER, Mode::PerformanceOnly, &long)).unwrap();
     let finished = test.run(&stop, &mut ()).unwrap();
     assert_eq!((&finished.outcome.end, finished.exit()), (&End::Interrupted, Exit::Interrupted));
     // A claimed test that is given up leaves the node to the next one.
     let few = ["min_query_count=8", "min_duration=10"];
-    let spec = node.spec(Scenario::SingleStream, Mode::PerformanceOnly, &few);
+    let spec = node.spec(Scenario::SINGLE_STREAM, Mode::PerformanceOnly, &few);
     Test::new(spec.clone()).unwrap().connect().unwrap().claim(&never()).unwrap().release();
     assert_eq!(Test::new(spec).unwrap().run(&never(), &mut ()).unwrap().outcome.end, End::Completed);
 }
@@ -102,7 +102,7 @@ fn a_test_that_is_told_to_stop_ends_early_and_frees_its_nodes() {
 #[test]
 fn what_cannot_be_run_is_refused_before_a_node_is_asked() {
     let nowhere = Target::new(vec!["127.0.0.1:1".parse().unwrap()], Transport::TCP);
-    let mut spec = TestSpec::new(Benchmark::find("digits").unwrap(), Scenario::Offline, nowhere);
+    let mut spec = TestSpec::new(Benchmark::find("digits").unwrap(), Scenario::OFFLINE, nowhere);
     spec.data.dataset = Some("/no/such.npz".to_owned());
     let failure = Test::new(spec).err().unwrap();
     assert_eq!(failure.exit, Exit::Usage);

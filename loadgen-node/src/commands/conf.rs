@@ -13,11 +13,11 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::{self as document, View};
 use crate::test_run::settings::{self, Subject};
 use crate::test_run::{DataSpec, samples};
-use loadgen::conf::predict::{self, SampleSize};
 use loadgen::conf::rules::Rules;
-use loadgen::conf::vector::config_cases;
 use loadgen::plan::Plan;
+use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
+use loadgen::vectors::config_cases;
 
 /// What is known of a benchmark's samples.
 struct Samples {

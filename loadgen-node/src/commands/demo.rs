@@ -40,7 +40,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let mut target = Target::new(addresses, Transport::GRPC);
     target.tls = Some(certificate.client().or_exit(Exit::Bug)?);
     target.wait_ready = Duration::from_secs(10);
-    let mut spec = TestSpec::new(benchmark, Scenario::Server, target);
+    let mut spec = TestSpec::new(benchmark, Scenario::SERVER, target);
     spec.settings.mode = Some(Mode::SubmissionRun);
     spec.settings.set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     // Its SUT nodes share the machine, so the demo's generator is allowed what a real one is not.

@@ -4,10 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::outputs::folder::{FolderError, RunFolder, Spool};
 use crate::test_run::finished::{Finished, Setup};
+use loadgen::recorder::About;
 use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::{AccuracyEntry, Observer};
-use loadgen::timeline::About;
 use loadgen::world::TimeNs;
 
 /// Bytes of text gathered before they go to the file.

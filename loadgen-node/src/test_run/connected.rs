@@ -20,7 +20,7 @@ use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
 use crate::world::pace::{Circumstances, Pacing};
 use crate::world::signals::StopRequests;
-use loadgen::settings::Scenario;
+use loadgen::traffic;
 
 /// A test and its nodes, which take its samples. Nobody else is kept from the nodes yet.
 pub struct Connected {
@@ -86,13 +86,13 @@ impl Test {
             for node in nodes {
                 let told =
                     || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-                dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+                dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
             }
         }
         if setup.plan.effective().mode.has_accuracy()
             && setup.benchmark.accuracy.is_some()
             && let (Some(truths), Some(rows)) = (dataset.truths(), score::rows(nodes))
-            && let Some(fault) = truths.fault(rows)
+            && let Err(fault) = truths.fits(rows)
         {
             return Err(anyhow!("the answers could not be scored: {fault}")).or_exit(Exit::Usage);
         }
@@ -112,9 +112,9 @@ impl Test {
     }
 
     fn run_config(&self, pacing: Pacing) -> RunConfig {
-        let policy = match self.setup.scenario() {
-            Scenario::Offline => Policy::Pull,
-            _ => Policy::LeastOutstanding,
+        let policy = match self.setup.scenario().pacing() {
+            traffic::Pacing::Room => Policy::Pull,
+            traffic::Pacing::Schedule | traffic::Pacing::Reply { .. } => Policy::LeastOutstanding,
         };
         let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);
         let mut config = RunConfig::new(policy, driver);

@@ -6,8 +6,8 @@ use anyhow::{Context as _, anyhow, bail};
 
 use super::spec::FindPeakSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use loadgen::find_peak::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
 use loadgen::plan::Plan;
+use loadgen::run::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
 use loadgen::settings::Mode;
 
 /// Version of the form of find_peak.json.

@@ -16,10 +16,10 @@ use crate::verdict::division::Division;
 use crate::verdict::saturation::Saturation;
 use crate::world::tally::Tally;
 use loadgen::conf::rules::Rules;
+use loadgen::judge::Metric;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
 use loadgen::settings::Scenario;
-use loadgen::summary::Metric;
 
 /// A test that is over, however it ended.
 pub struct Finished {
@@ -118,7 +118,7 @@ impl Finished {
     pub(crate) fn tax(&self) -> Option<(&Baseline, Tax)> {
         let baseline = self.setup.baseline.as_ref()?;
         let summary = self.outcome.summary.as_ref();
-        let rate = summary.and_then(|summary| self.metric_value(&summary.metric()));
+        let rate = summary.and_then(|summary| self.metric_value(&summary.metric));
         let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
         Some((baseline, Tax::of(baseline, self.setup.scenario(), self.nodes.reports.len(), rate, percentiles)))
     }

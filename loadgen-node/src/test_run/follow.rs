@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use super::finished::Setup;
 use crate::world::counts::Counts;
-use loadgen::find_peak::Trial;
 use loadgen::plan::PhasePlan;
-use loadgen::run::{AccuracyEntry, Observer, PhaseOutcome, Progress, TrialStart};
-use loadgen::settings::Scenario;
+use loadgen::run::{AccuracyEntry, Observer, PhaseOutcome, Progress, Trial, TrialStart};
+use loadgen::traffic::Pacing;
 use loadgen::world::TimeNs;
 
 /// Answers with the index of their sample.
@@ -20,7 +19,7 @@ pub(super) type Answers = Vec<(usize, Vec<u8>)>;
 pub(super) struct Follow<'a, O> {
     next: &'a mut O,
     counts: Arc<Counts>,
-    scenario: Scenario,
+    pacing: Pacing,
     min_duration_ns: u64,
     /// Answers of accuracy phases will be scored.
     keep: bool,
@@ -33,7 +32,7 @@ impl<'a, O> Follow<'a, O> {
         Follow {
             next,
             counts,
-            scenario: setup.scenario(),
+            pacing: setup.plan.effective().scenario.pacing(),
             min_duration_ns: setup.plan.effective().min_duration_ms.saturating_mul(1_000_000),
             keep: setup.benchmark.accuracy.is_some(),
             answers: Vec::new(),
@@ -50,10 +49,10 @@ impl<'a, O> Follow<'a, O> {
     fn plan_progress(&self, phase: &PhasePlan) {
         let Counts { issued, planned, planned_ns, phase: number, .. } = &*self.counts;
         // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
-        let (samples, duration_ns) = match (phase.is_accuracy(), self.scenario) {
-            (_, Scenario::Server) => (phase.generated.samples(), phase.generated.duration_ns),
-            (true, _) | (_, Scenario::Offline) => (phase.generated.samples(), 0),
-            _ => (0, self.min_duration_ns),
+        let (samples, duration_ns) = match (phase.is_accuracy(), self.pacing) {
+            (_, Pacing::Schedule) => (phase.generated.samples(), phase.generated.duration_ns),
+            (true, _) | (_, Pacing::Room) => (phase.generated.samples(), 0),
+            (false, Pacing::Reply { .. }) => (0, self.min_duration_ns),
         };
         planned.store(if samples > 0 { issued.load(Relaxed) + samples } else { 0 }, Relaxed);
         planned_ns.store(duration_ns, Relaxed);

@@ -2,15 +2,14 @@
 
 use anyhow::anyhow;
 use lon_qsl::benchmark::Benchmark;
-use lon_qsl::dataset::{Dataset, SLOT_BYTES};
-use lon_qsl::files::OpenOptions;
+use lon_qsl::dataset::{Dataset, OpenOptions, SLOT_BYTES};
 use lon_qsl::memory;
 use lon_qsl::{Codec, PART_BYTES};
 
 use super::spec::{Codecs, DataSpec};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use loadgen::conf::predict::{SampleSize, predict};
 use loadgen::plan::Plan;
+use loadgen::plan::predict::{SampleSize, predict};
 use loadgen::settings::Qsl;
 
 /// About as many bytes as a message's fields take beside its payload.
@@ -37,7 +36,7 @@ pub(super) fn open_for_run(benchmark: &Benchmark, spec: &DataSpec, codecs: Codec
             .or_exit(Exit::Usage);
     }
     let mut dataset = open(benchmark, spec, codecs.samples)?;
-    dataset.check_codec(codecs.samples).or_exit(Exit::Usage)?;
+    dataset.fits_codec(codecs.samples).or_exit(Exit::Usage)?;
     dataset.set_codec(codecs.samples);
     limit(&mut dataset, benchmark)?;
     Ok(dataset)

@@ -43,7 +43,7 @@ impl Test {
         let dataset = samples::open_for_run(benchmark, &spec.data, codecs)?;
         let subject = Subject { model: benchmark.name, known: &benchmark.settings, scenario: spec.scenario };
         let layered = settings::layer(subject, &spec.settings)?;
-        let misfit = benchmark.misfit(&dataset);
+        let misfit = benchmark.fits(&dataset).err().map(|error| error.to_string());
         let facts = DivisionFacts {
             scenario: spec.scenario,
             benchmark,
@@ -138,5 +138,5 @@ fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcom
     if dataset.truths().is_none() {
         tracing::warn!("{} has no labels: answers are logged, but not scored", dataset.name());
     }
-    dataset.check_labels(target.metric).or_exit(Exit::Usage)
+    dataset.fits_metric(target.metric).or_exit(Exit::Usage)
 }

@@ -2,9 +2,8 @@
 
 use crate::outputs::folder::{FolderError, RunFolder};
 use crate::test_run::find_peak::SEARCH_SCHEMA;
-use loadgen::find_peak::SearchRecord;
 use loadgen::plan::Plan;
-use loadgen::run::RunOutcome;
+use loadgen::run::{RunOutcome, SearchRecord};
 
 /// Name in the run folder.
 const FILE: &str = "find_peak.json";
