@@ -4,8 +4,8 @@
 use lon_qsl::bandwidth::{Formula, Probed, judge};
 use qdl::NodeReport;
 
+use super::fabric::Goodput;
 use super::nics::NicUse;
-use crate::probe::Goodput;
 use loadgen::run::RunOutcome;
 
 /// Bit/s in both directions; what is none is not known. Ingress is towards the SUT.

@@ -1,4 +1,4 @@
-//! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too.
+//! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it is a line.
 
 use lon_qsl::accuracy::Score;
 use lon_qsl::benchmark::Target;
@@ -40,4 +40,13 @@ impl AccuracyDocument {
             questions: score.questions,
         }
     }
+}
+
+/// The score for people.
+pub(crate) fn line(score: Score, target: Target) -> String {
+    let (name, unit) = (target.metric.name(), target.metric.unit());
+    let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
+    let (value, samples, wanted) = (score.value, score.samples, target.value);
+    let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
+    format!("{name} {value:.3} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
 }

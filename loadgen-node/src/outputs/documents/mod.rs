@@ -4,16 +4,17 @@
 //! with its unit and with when it is null or absent. Readers ignore keys that they do not know: later versions add
 //! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
 //!
-//! - `result_summary`, `network_report`, `system_desc`: files of the run folder;
+//! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
 //! - `probe`, `conf`, `accuracy`: what the commands of these names print with `--json`;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
-//! Documents of other crates: [`SearchRecord`](loadgen::run::find_peak::SearchRecord) (`find_peak.json`),
+//! Types of other crates: [`SearchRecord`](loadgen::run::find_peak::SearchRecord) (`find_peak.json`),
 //! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::vectors::ConfigCase)
 //! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 
 pub(crate) mod accuracy;
 pub(crate) mod conf;
+pub(crate) mod find_peak;
 mod in_order;
 pub(crate) mod network_report;
 mod parts;

@@ -15,7 +15,6 @@ use super::probe::FabricDocument;
 use crate::network::nics::NicUse;
 use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;
-use crate::world::kserve;
 
 /// Name in the run folder.
 pub(crate) const FILE: &str = "network_report.json";
@@ -131,22 +130,21 @@ pub(crate) struct PerSecond {
     pub(crate) socket_egress: Vec<u64>,
 }
 
-impl From<&Finished<'_>> for NetworkReport {
-    fn from(finished: &Finished<'_>) -> NetworkReport {
-        let (args, network) = (finished.args, &finished.network);
-        let (nodes, reports) = (&finished.nodes, &finished.reports);
-        let trips = finished.names.iter().flat_map(|name| &name.trips);
+impl From<&Finished> for NetworkReport {
+    fn from(finished: &Finished) -> NetworkReport {
+        let (setup, network) = (&finished.setup, &finished.network);
+        let (nodes, reports) = (&finished.nodes.described, &finished.nodes.reports);
         NetworkReport {
             schema: SCHEMA,
-            transport: args.dial.transport.name().to_owned(),
-            tls: args.dial.security.has_tls(),
-            connections: args.connections.get() as u64,
-            codec: finished.codec.to_string(),
-            response_codec: args.codecs.response_compression.to_string(),
+            transport: setup.link.transport.name().to_owned(),
+            tls: setup.link.has_tls,
+            connections: setup.link.connections.get() as u64,
+            codec: setup.codecs.samples.to_string(),
+            response_codec: setup.codecs.answers.to_string(),
             ratio: ratio(reports, |counts| (counts.tensor_bytes_out, counts.payload_bytes_out)),
             response_ratio: ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
             sut_counters: reports.iter().find_map(|report| report.sut.as_ref().err().cloned()),
-            name_round_trips: name_round_trips(trips, nodes, !kserve::is_on(&args.dial)),
+            name_round_trips: name_round_trips(finished),
             nodes: nodes.iter().zip(reports).map(|(node, report)| NodeTrafficDocument::new(node, report)).collect(),
             total: LayerBytes::of(reports),
             differences: network.differences.clone(),
@@ -154,7 +152,7 @@ impl From<&Finished<'_>> for NetworkReport {
             control_bytes: network.control.into(),
             probe: network.fabric.as_ref().map(FabricDocument::from),
             per_second: PerSecond::of(&network.looks),
-            latency_split_ns: LatencySplit::from(&finished.tally),
+            latency_split_ns: LatencySplit::from(&finished.nodes.tally),
             bandwidth_gbit_s: BandwidthDocument::from(&network.bandwidth),
         }
     }

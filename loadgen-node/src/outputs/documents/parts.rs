@@ -5,9 +5,10 @@ use qdl::{NameTrip, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 
 use crate::network::bandwidth::{Bandwidth, PerDirection};
+use crate::network::fabric::gbit_s;
 use crate::network::nics::NicUse;
 use crate::network::traffic::Bytes;
-use crate::probe::gbit_s;
+use crate::test_run::finished::{Finished, Nodes};
 use crate::world::tally::Tally;
 use loadgen::judge::LatencyStats;
 
@@ -224,18 +225,17 @@ pub(super) fn by_end(
     }
 }
 
-/// Every round trip for a name. The trips are in the order of the nodes, once or several times over.
-pub(super) fn name_round_trips<'a>(
-    trips: impl Iterator<Item = &'a NameTrip>,
-    nodes: &[NodeDescription],
-    has_nonces: bool,
-) -> Vec<NameRoundTrip> {
+/// Every round trip for a name, before the run and after it.
+pub(super) fn name_round_trips(finished: &Finished) -> Vec<NameRoundTrip> {
+    let has_nonce = finished.setup.link.transport.peer_kind().has_nonce;
+    let Nodes { described, first_name, last_name, .. } = &finished.nodes;
     let trip = |(trip, node): (&NameTrip, &NodeDescription)| NameRoundTrip {
         node: node.name.clone(),
         rtt_ns: trip.rtt.as_nanos() as u64,
-        nonce_ok: has_nonces.then(|| trip.nonce_ok()),
+        nonce_ok: has_nonce.then(|| trip.nonce_ok()),
     };
-    trips.zip(nodes.iter().cycle()).map(trip).collect()
+    let trips = first_name.trips.iter().chain(&last_name.trips);
+    trips.zip(described.iter().cycle()).map(trip).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::{ByDirection, Percentiles, to_thousandths};
+use crate::network::fabric::{CUT, Fabric, Goodput, NodeFabric, gbit_s};
 use crate::probe::carries::Row;
-use crate::probe::{CUT, Fabric, Goodput, NodeFabric, gbit_s};
 
 /// The version of [`FabricDocument`].
 const SCHEMA: u32 = 1;
@@ -150,8 +150,8 @@ impl From<&Row> for CarriedDocument {
 mod tests {
     use super::super::reads_back;
     use super::*;
+    use crate::network::fabric::{Percentiles as FabricPercentiles, Rtt};
     use crate::network::traffic::Bytes;
-    use crate::probe::{FabricPercentiles, Rtt};
     use serde_json::{Value, json};
 
     fn fabric() -> Fabric {

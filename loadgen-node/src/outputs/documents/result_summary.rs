@@ -12,10 +12,9 @@ use super::parts::{
     to_thousandths,
 };
 use crate::outputs::tokens;
-use crate::test_run::finished::Finished;
+use crate::test_run::finished::{Finished, Setup};
 use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::saturation::Saturation;
-use crate::world::kserve;
 use loadgen::judge::Summary;
 use loadgen::run::{Bracket, SearchEnd, Trial};
 use loadgen::run::{End, FindPeakOutcome, LagStats, RunOutcome};
@@ -321,9 +320,10 @@ fn there_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Res
     Option::deserialize(from)
 }
 
-impl From<&Finished<'_>> for ResultSummary {
-    fn from(finished: &Finished<'_>) -> ResultSummary {
-        let Finished { args, benchmark, plan, outcome, .. } = finished;
+impl From<&Finished> for ResultSummary {
+    fn from(finished: &Finished) -> ResultSummary {
+        let Finished { setup, outcome, nodes, judgement, .. } = finished;
+        let Setup { benchmark, plan, .. } = setup;
         let verdict = &outcome.verdict;
         let accuracy = accuracy(finished);
         let summary = outcome.summary.as_ref();
@@ -334,24 +334,24 @@ impl From<&Finished<'_>> for ResultSummary {
             interrupted: outcome.end == End::Interrupted,
             unofficial: "results of this tool are unverified and are not official MLPerf results".to_owned(),
             loadgen_version: concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial").to_owned(),
-            division: args.division.name().to_owned(),
-            marks: finished.marks.clone(),
-            rules: finished.rules.round.name.to_owned(),
+            division: setup.division.name().to_owned(),
+            marks: judgement.marks.clone(),
+            rules: setup.rules.round.name.to_owned(),
             benchmark: benchmark.name.to_owned(),
             benchmark_file: benchmark.file.as_ref().map(|path| path.display().to_string()),
-            dataset: finished.dataset_name.clone(),
-            scenario: plan.requested().scenario.name().to_owned(),
+            dataset: setup.dataset_name.clone(),
+            scenario: setup.scenario().name().to_owned(),
             mode: plan.requested().mode.name().to_owned(),
-            sut_name: finished.names[1].text.clone(),
+            sut_name: nodes.last_name.text.clone(),
             metric: metric(finished, accuracy.as_ref()),
             find_peak: outcome.find_peak.as_ref().map(FindPeakDocument::from),
             accuracy,
-            accuracy_note: not_scored(finished),
+            accuracy_note: finished.not_scored(),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
             schedule_lag_ns: LagDocument::from(outcome.lag()),
-            saturation: SaturationDocument::new(&finished.saturation, outcome, finished.tally.refused()),
+            saturation: SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused()),
             baseline: finished.tax().map(|(baseline, tax)| BaselineDocument::new(baseline, &tax)),
-            counts: CountsDocument::new(outcome, &finished.reports, finished.nan()),
+            counts: CountsDocument::new(outcome, &nodes.reports, finished.nan()),
             reasons: verdict.reasons.iter().map(|reason| reason.text.clone()).collect(),
             settings: plan.requested().clone(),
             network: NetworkSummary::from(finished),
@@ -361,7 +361,7 @@ impl From<&Finished<'_>> for ResultSummary {
 }
 
 /// The metric of a performance run, else the score of an accuracy run.
-fn metric(finished: &Finished<'_>, accuracy: Option<&AccuracyDocument>) -> Option<MetricDocument> {
+fn metric(finished: &Finished, accuracy: Option<&AccuracyDocument>) -> Option<MetricDocument> {
     let Some(summary) = &finished.outcome.summary else {
         return accuracy.cloned().map(MetricDocument::Accuracy);
     };
@@ -374,26 +374,9 @@ fn metric(finished: &Finished<'_>, accuracy: Option<&AccuracyDocument>) -> Optio
 }
 
 /// The score, where there is one.
-fn accuracy(finished: &Finished<'_>) -> Option<AccuracyDocument> {
-    let score = finished.accuracy.as_ref()?.as_ref().ok()?;
-    Some(AccuracyDocument::new(*score, finished.benchmark.accuracy?))
-}
-
-/// Why an accuracy run has no score. None: it has one, or it is no accuracy run.
-pub(crate) fn not_scored(finished: &Finished<'_>) -> Option<String> {
-    if !finished.plan.effective().mode.has_accuracy() || finished.accuracy.is_some() {
-        return None;
-    }
-    let why = match finished.benchmark.accuracy {
-        None if finished.benchmark.quality.is_empty() => format!("{} cannot be scored here", finished.benchmark.name),
-        None => {
-            let official: Vec<String> = finished.benchmark.quality.iter().map(ToString::to_string).collect();
-            let (name, official) = (finished.benchmark.name, official.join(", "));
-            format!("{name} cannot be scored here (officially {official})")
-        }
-        Some(_) => "the dataset has no labels".to_owned(),
-    };
-    Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
+fn accuracy(finished: &Finished) -> Option<AccuracyDocument> {
+    let score = finished.judgement.score.as_ref()?.as_ref().ok()?;
+    Some(AccuracyDocument::new(*score, finished.setup.benchmark.accuracy?))
 }
 
 impl Validity {
@@ -466,20 +449,19 @@ impl CountsDocument {
     }
 }
 
-impl From<&Finished<'_>> for NetworkSummary {
-    fn from(finished: &Finished<'_>) -> NetworkSummary {
-        let args = finished.args;
-        let (nodes, reports) = (&finished.nodes, &finished.reports);
-        let trips = finished.names.iter().flat_map(|name| &name.trips);
+impl From<&Finished> for NetworkSummary {
+    fn from(finished: &Finished) -> NetworkSummary {
+        let setup = &finished.setup;
+        let (nodes, reports) = (&finished.nodes.described, &finished.nodes.reports);
         NetworkSummary {
-            transport: args.dial.transport.name().to_owned(),
-            tls: args.dial.security.has_tls(),
-            codec: finished.codec.to_string(),
-            response_codec: args.codecs.response_compression.to_string(),
-            connections: args.connections.get() as u64,
+            transport: setup.link.transport.name().to_owned(),
+            tls: setup.link.has_tls,
+            codec: setup.codecs.samples.to_string(),
+            response_codec: setup.codecs.answers.to_string(),
+            connections: setup.link.connections.get() as u64,
             nodes: nodes.iter().zip(reports).map(|(node, report)| NodeSummary::new(node, report)).collect(),
-            name_round_trips: name_round_trips(trips, nodes, !kserve::is_on(&args.dial)),
-            latency_split_ns: LatencySplit::from(&finished.tally),
+            name_round_trips: name_round_trips(finished),
+            latency_split_ns: LatencySplit::from(&finished.nodes.tally),
             bandwidth_gbit_s: BandwidthDocument::from(&finished.network.bandwidth),
         }
     }

@@ -71,20 +71,20 @@ pub(crate) struct SutSystem {
     pub(crate) nics_used: Vec<String>,
 }
 
-impl From<&Finished<'_>> for SystemDesc {
-    fn from(finished: &Finished<'_>) -> SystemDesc {
+impl From<&Finished> for SystemDesc {
+    fn from(finished: &Finished) -> SystemDesc {
         let facts = Facts::of(finished);
         let official = facts.official();
         let is_missing = |key: &&str| official.get(*key).is_none_or(|value| value == "");
         let missing = NETWORK_KEYS.into_iter().filter(is_missing);
-        let nodes = finished.nodes.iter().zip(&finished.reports);
+        let nodes = finished.nodes.described.iter().zip(&finished.nodes.reports);
         SystemDesc {
             to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
             official,
-            marks: finished.marks.clone(),
+            marks: finished.judgement.marks.clone(),
             unofficial: "written by lon; not an official MLPerf system description".to_owned(),
             loadgen: LoadgenSystem {
-                host: HostDocument::from(&finished.host),
+                host: HostDocument::from(&finished.nodes.host),
                 software: SOFTWARE.to_owned(),
                 nics_used: facts.ours.iter().map(|nic| nic.interface.name.clone()).collect(),
             },
@@ -126,16 +126,20 @@ fn wanted(key: &str) -> &'static str {
 
 /// What the description is made of.
 struct Facts<'a> {
-    finished: &'a Finished<'a>,
+    finished: &'a Finished,
     /// Interfaces that the run used, here and at each node that told.
     ours: &'a [NicUse],
     theirs: Vec<&'a Interface>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(finished: &'a Finished<'a>) -> Facts<'a> {
+    fn of(finished: &'a Finished) -> Facts<'a> {
         let nic = |report: &'a NodeReport| report.sut.as_ref().ok()?.nic.as_ref().map(|nic| &nic.interface);
-        Facts { finished, ours: &finished.network.nics, theirs: finished.reports.iter().filter_map(nic).collect() }
+        Facts {
+            finished,
+            ours: &finished.network.nics,
+            theirs: finished.nodes.reports.iter().filter_map(nic).collect(),
+        }
     }
 
     /// The official keys: what is known, and over it what the user states.
@@ -147,7 +151,7 @@ impl<'a> Facts<'a> {
         for (key, text) in self.others() {
             official.insert(key.to_owned(), text.into());
         }
-        for (key, value) in self.finished.stated.iter() {
+        for (key, value) in self.finished.setup.stated.iter() {
             official.insert(key.to_owned(), value.clone());
         }
         official
@@ -163,15 +167,15 @@ impl<'a> Facts<'a> {
             "network_rate" => self.finished.network.bandwidth.nic_claim.ingress.map(rate),
             "nic_loadgen" => listed(ours().map(nic_text)),
             "number_nic_loadgen" => count(self.ours.len()),
-            "net_software_stack_loadgen" => listed([software_text(&self.finished.host, SOFTWARE)].into_iter()),
+            "net_software_stack_loadgen" => listed([software_text(&self.finished.nodes.host, SOFTWARE)].into_iter()),
             "network_protocol" => Some(self.protocol()),
             "number_connections" => {
-                Some((self.finished.nodes.len() * self.finished.args.connections.get()).to_string())
+                Some((self.finished.nodes.described.len() * self.finished.setup.link.connections.get()).to_string())
             }
             "nic_sut" => listed(self.theirs.iter().copied().map(nic_text)),
             "number_nic_sut" => count(self.theirs.len()),
             "net_software_stack_sut" => {
-                let known = self.finished.nodes.iter().filter(|node| !node.host.kernel.is_empty());
+                let known = self.finished.nodes.described.iter().filter(|node| !node.host.kernel.is_empty());
                 listed(known.map(|node| software_text(&node.host, &node.software)))
             }
             // Cables and switches are not seen from the ends.
@@ -181,7 +185,7 @@ impl<'a> Facts<'a> {
 
     /// What is known under other official keys: of the SUT nodes, which are the system.
     fn others(&self) -> Vec<(&'static str, String)> {
-        let nodes = &self.finished.nodes;
+        let nodes = &self.finished.nodes.described;
         let told = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
         let known = [
             ("number_of_nodes", Some(nodes.len().to_string())),
@@ -194,9 +198,9 @@ impl<'a> Facts<'a> {
     }
 
     fn protocol(&self) -> String {
-        let dial = &self.finished.args.dial;
-        let tls = if dial.security.has_tls() { ", TLS 1.3" } else { "" };
-        format!("{}{tls}", dial.transport.protocol())
+        let link = &self.finished.setup.link;
+        let tls = if link.has_tls { ", TLS 1.3" } else { "" };
+        format!("{}{tls}", link.transport.protocol())
     }
 }
 
