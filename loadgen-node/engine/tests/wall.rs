@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The only crates that the engine may depend on, and what for.
-const DEPENDENCIES: [(&str, &str); 8] = [
+const DEPENDENCIES: [(&str, &str); 10] = [
     ("hdrhistogram", "percentiles of the schedule lag in fixed memory"),
+    ("hex", "digests of long lists as text"),
     ("jiff", "moments that were handed in, as text in the logs; its clocks are forbidden below"),
     ("rand_mt", "the Mersenne Twister from which the official LoadGen draws"),
     ("serde", "settings and documents as JSON"),
     ("serde_json", "the same"),
     ("sha2", "checksums of stored timelines, digests of long lists"),
     ("statrs", "exact factorials and the normal distribution, for early stopping"),
+    ("strsim", "the known key that a misspelt one probably is"),
     ("thiserror", "typed errors"),
 ];
 
