@@ -71,10 +71,7 @@ impl ChatServer {
     }
 
     /// The same inside TLS, with this certificate.
-    pub fn start_tls(
-        certificate: &Throwaway,
-        script: impl Fn(&str) -> Vec<Act> + Send + Sync + 'static,
-    ) -> ChatServer {
+    pub fn start_tls(certificate: &Throwaway, script: impl Fn(&str) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
         ChatServer::open(Some(server_config(certificate)), Box::new(well_begun(script)))
     }
 
