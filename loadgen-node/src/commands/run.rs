@@ -36,7 +36,7 @@ use crate::world::pace::{Circumstances, Pacing};
 use crate::world::signals::Signals;
 use loadgen::plan::Plan;
 use loadgen::run::RunOptions;
-use loadgen::settings::Scenario;
+use loadgen::traffic;
 
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -192,9 +192,9 @@ fn pacing(args: &RunArgs, here: &Host, nodes: &[NodeDescription]) -> Pacing {
 }
 
 fn run_config(args: &RunArgs, codec: Codec, pacing: Pacing) -> RunConfig {
-    let policy = match args.scenario {
-        Scenario::Offline => Policy::Pull,
-        _ => Policy::LeastOutstanding,
+    let policy = match args.scenario.pacing() {
+        traffic::Pacing::Room => Policy::Pull,
+        traffic::Pacing::Schedule | traffic::Pacing::Reply { .. } => Policy::LeastOutstanding,
     };
     let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);
     let mut config = RunConfig::new(policy, driver);

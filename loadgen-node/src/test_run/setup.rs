@@ -18,9 +18,9 @@ use crate::verdict::division::{self, DivisionFacts};
 use crate::world::kserve;
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
-use loadgen::conf::predict::{SampleSize, predict};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
+use loadgen::plan::predict::{SampleSize, predict};
 use loadgen::settings::{Assignment, Mode, Qsl, Scenario};
 
 /// A test that can be run as far as this side is concerned.
