@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Failure;
+use super::error::Failure;
 use super::sse::Event;
 use crate::backend::stream::Output;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Failure;
 use super::connection::{Connection, Heard, READ_BYTES};
+use super::error::Failure;
 use super::prompt::Prompt;
 use super::reply::{Progress, Reply};
 use super::server::Server;

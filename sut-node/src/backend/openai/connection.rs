@@ -1,11 +1,11 @@
-//! One connection to the server, for one request and its answer: sends, receives, and knows how long it has been silent.
+//! One connection to the server, for one request and its answer: sends, receives, and knows how long nothing came.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::Failure;
-use super::tls::TlsStream;
+use super::error::Failure;
+use super::tls::{TlsStream, is_wait};
 
 /// How long one read or write waits, so that whoever waits can also be told to stop.
 pub(super) const POLL: Duration = Duration::from_millis(50);
@@ -135,11 +135,6 @@ impl Write for Stream {
             Stream::Tls(stream) => stream.flush(),
         }
     }
-}
-
-/// Whether a read or write only found nothing to do within its time.
-pub(super) fn is_wait(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 #[cfg(test)]

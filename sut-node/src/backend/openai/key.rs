@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use super::OpenAiError;
+use super::error::OpenAiError;
 
 /// What is wrong with a text that is no key.
 const NOT_A_KEY: &str = "is not one line of printable characters without blanks";

@@ -15,9 +15,9 @@
 //! - `start`: the list of models and a first prompt, before any sample
 //! - `error`: why a server cannot be used, and why a prompt has no answer
 //!
-//! A sample is `u8[LEN]`, the prompt in UTF-8, and optionally a scalar `i32[]`, the most tokens of its answer. The first
-//! token is the text of the first chunk that has any (a chunk with a role alone is none), and it is told as soon as the
-//! read returns that brought it; the answer is the whole text. Tokens are counted as the server counts them
+//! A sample is `u8[LEN]`, the prompt in UTF-8, and optionally a scalar `i32[]`, the most tokens of its answer. The
+//! first token is the text of the first chunk that has any (a chunk with a role alone is none), and it is told as soon
+//! as the read returns that brought it; the answer is the whole text. Tokens are counted as the server counts them
 //! (`usage.completion_tokens`). Where it does not, chunks with text are counted, and the name of the engine and the log
 //! say so. An answer without text is a failure, even when it ends well.
 //!
@@ -77,7 +77,7 @@ pub struct OpenAiOptions {
     pub server_timeout: Duration,
     /// The file with the API key; without one the environment's `OPENAI_API_KEY`, else no key.
     pub api_key_file: Option<PathBuf>,
-    /// The file with the CA (PEM) that the server of an `https://` URL is verified with. Needed there, refused elsewhere.
+    /// The file with the CA (PEM) that the server of an `https://` URL is verified with. Refused for other URLs.
     pub server_ca: Option<PathBuf>,
 }
 

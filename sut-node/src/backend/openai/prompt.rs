@@ -38,8 +38,8 @@ pub enum PromptError {
 }
 
 impl<'a> Prompt<'a> {
-    /// Reads tensor 0 as the text (`u8[LEN]`), and tensor 1, if there is one, as the most tokens of the answer (a scalar
-    /// `i32[]`; `max_tokens` where there is none).
+    /// Reads tensor 0 as the text (`u8[LEN]`), and tensor 1, if there is one, as the most tokens of the answer (a
+    /// scalar `i32[]`; `max_tokens` where there is none).
     ///
     /// # Errors
     /// The tensors are not a prompt; see [`PromptError`].

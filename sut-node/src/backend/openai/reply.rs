@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::Failure;
 use super::answer::{Answer, Completion, message_of};
+use super::error::Failure;
 use super::http::{Head, HttpAnswer};
 use super::sse::SseParser;
 

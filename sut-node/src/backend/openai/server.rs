@@ -8,11 +8,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::connection::{Connection, Heard, POLL, READ_BYTES, Stream};
+use super::error::{Failure, OpenAiError};
 use super::http::{Head, HttpAnswer};
 use super::key::ApiKey;
 use super::target::Target;
 use super::tls::Tls;
-use super::{Failure, OpenAiError};
 
 /// How long a connection may take to be made, and how long its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

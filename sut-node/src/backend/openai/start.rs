@@ -7,9 +7,9 @@ use serde::Deserialize;
 use super::answer::{message_of, shorten};
 use super::call::{Call, Shared};
 use super::connection::READ_BYTES;
+use super::error::{Failure, OpenAiError};
 use super::prompt::Prompt;
 use super::server::Server;
-use super::{Failure, OpenAiError};
 
 /// Tokens that the first prompt asks for.
 const WARM_UP_TOKENS: u32 = 8;

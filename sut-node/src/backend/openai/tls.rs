@@ -16,8 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::TLS13;
 use rustls::{CertificateError, ClientConnection, RootCertStore, StreamOwned};
 
-use super::connection::is_wait;
-use super::{Failure, OpenAiError};
+use super::error::{Failure, OpenAiError};
 
 /// How a server is verified. One for all connections to it.
 #[derive(Debug)]
@@ -57,13 +56,9 @@ impl Tls {
         let start = Instant::now();
         while connection.is_handshaking() {
             match connection.complete_io(&mut stream) {
-                Ok(_) => {}
-                Err(error) if is_wait(&error) => {
-                    if start.elapsed() >= limit {
-                        return Err(Failure::Tls(format!("no handshake within {limit:?}")));
-                    }
-                }
-                Err(error) => return Err(Failure::Tls(explain(&error))),
+                Err(error) if !is_wait(&error) => return Err(Failure::Tls(explain(&error))),
+                _ if start.elapsed() < limit => {}
+                _ => return Err(Failure::Tls(format!("no handshake within {limit:?}"))),
             }
         }
         Ok(TlsStream(StreamOwned::new(connection, stream)))
@@ -71,11 +66,11 @@ impl Tls {
 }
 
 impl Read for TlsStream {
-    /// A connection that breaks off without TLS's own goodbye counts as closed, as many servers do that: whether an
-    /// answer is whole is told by what it says, not by how its connection ends.
+    /// A connection that ends without a `close_notify` counts as closed, since many servers send none. Whether an
+    /// answer is whole is known from its length and its last event, not from the end of its connection.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let StreamOwned { conn, sock } = &mut self.0;
-        // Not rustls's own read, which sends first what waits to be sent: a server may answer without reading on.
+        // rustls's own read would first send what waits to be sent, but a server may answer without reading on.
         loop {
             match conn.reader().read(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -96,6 +91,11 @@ impl Write for TlsStream {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+/// Whether a read or write ended only because nothing moved within its timeout.
+pub(super) fn is_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 /// The certificates in a PEM file. Those that cannot be used are passed over: long lists have a few.
