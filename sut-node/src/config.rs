@@ -8,7 +8,7 @@ use lon_image::Preprocess;
 use lon_net::tls::ServerTls;
 use lon_proto::limits;
 
-use crate::decode;
+use crate::work::decode::pool as decode;
 
 /// Everything [`crate::serve`] wants to know besides the backend.
 #[derive(Clone, Debug)]

@@ -23,38 +23,24 @@ use lon_net::throwaway::ThrowawayError;
 use lon_net::tls::TlsError;
 use tokio::sync::watch;
 
+mod accept;
 pub mod backend;
 mod bench;
 pub mod cli;
-mod codecs;
 mod config;
-mod crew;
-mod decode;
-mod describe;
-mod front;
-mod healthcheck;
 mod host;
-mod lane;
-mod listener;
 pub mod pipeline;
-mod probe;
-mod queue;
-mod reader;
 mod run;
 mod service;
-mod sockets;
-mod streamer;
-mod streams;
 pub mod tensor;
-mod wire;
-mod workers;
+mod work;
 
 use crate::pipeline::images::PreprocessError;
+use accept::io_threads::{self as front, Front, IoThreads, Serving};
+pub use accept::sockets::{ListenError, Sockets};
 pub use config::{Limits, NodeName, NodeNameError, ServeConfig};
-use crew::Crew;
-use front::{Front, IoThreads, Serving};
-use service::{Claim, Service};
-pub use sockets::{ListenError, Sockets};
+use service::calls::{self as calls, Claim, Service};
+use work::threads::Crew;
 
 use crate::backend::{Backend, BackendError};
 
@@ -154,7 +140,7 @@ pub async fn serve(
 /// Keeps the runtime from sleeping while a run has the node: each turn asks the sockets anew.
 async fn stay_awake(claim: Claim) {
     loop {
-        if service::is_at_work(&claim) {
+        if calls::is_at_work(&claim) {
             tokio::task::yield_now().await;
         } else {
             tokio::time::sleep(LOOK_AROUND).await;
@@ -174,7 +160,7 @@ async fn stopped(mut stop: watch::Receiver<bool>) {
 async fn drained(stop: watch::Receiver<bool>, claim: &Claim, drain: Duration) -> bool {
     stopped(stop).await;
     let idle = async {
-        while service::is_at_work(claim) {
+        while calls::is_at_work(claim) {
             tokio::time::sleep(LOOK_AROUND).await;
         }
         // Time for the last words to leave.
@@ -183,4 +169,4 @@ async fn drained(stop: watch::Receiver<bool>, claim: &Claim, drain: Duration) ->
     tokio::time::timeout(drain, idle).await.is_err()
 }
 
-pub(crate) use describe::describe_json;
+pub(crate) use service::describe::describe_json;

@@ -15,7 +15,7 @@ use super::{Failure, bug, usage};
 use crate::backend::openai::OpenAiOptions;
 use crate::backend::{self, Backend, BackendOptions, TokenOptions};
 use crate::bench::{self, report::Report, samples::Samples};
-use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use crate::cli::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::pipeline::images;
 use crate::pipeline::post::Postprocess;
 use crate::{NodeName, Sockets, serve};

@@ -8,10 +8,11 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};
 use self::commands::{run_bench, run_describe, run_healthcheck, run_serve};
-use crate::healthcheck::HealthcheckArgs;
+use crate::cli::healthcheck::HealthcheckArgs;
 
 mod args;
 mod commands;
+pub(crate) mod healthcheck;
 
 const EXIT_BUG: u8 = 1;
 const EXIT_USAGE: u8 = 2;

@@ -20,10 +20,11 @@ use tokio::sync::watch;
 use tonic::Status;
 
 use crate::backend::{Input, Sample, Worker};
-use crate::decode::{DecodePool, Wrapped};
-use crate::lane::{Answer, Lane, Stages};
-use crate::queue::{Job, JobQueue};
-use crate::{probe, tensor, workers};
+use crate::tensor;
+use crate::work::decode::pool::{DecodePool, Wrapped};
+use crate::work::lane::{Answer, Lane, Stages};
+use crate::work::queue::{Job, JobQueue};
+use crate::work::{batches as workers, probe};
 
 /// Where the samples of a stream go.
 pub(crate) enum Target {

@@ -11,10 +11,10 @@ use lon_proto::codec::Codec;
 use lon_proto::v1;
 use tokio::sync::Notify;
 
-use crate::codecs::Codecs;
 use crate::config::Limits;
 use crate::host;
-use crate::wire::{Wire, Wires};
+use crate::run::codecs::Codecs;
+use crate::run::connections::{Wire, Wires};
 
 /// What a caller claims the node for.
 #[derive(Clone, Copy, Debug)]

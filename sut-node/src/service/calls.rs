@@ -24,16 +24,16 @@ use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::backend::{Backend, Execution};
-use crate::codecs::Codecs;
 use crate::config::{Limits, ServeConfig};
-use crate::crew::{self, Work};
-use crate::describe::describe;
-use crate::lane::{Lane, LaneOutput};
 use crate::pipeline::varies;
-use crate::probe;
-use crate::reader::{self, Reader, Target};
-use crate::run::{Purpose, Run};
-use crate::wire::Wire;
+use crate::run::codecs::Codecs;
+use crate::run::connections::Wire;
+use crate::run::state::{Purpose, Run};
+use crate::service::describe::describe;
+use crate::work::lane::{Lane, LaneOutput};
+use crate::work::probe;
+use crate::work::reader::{self, Reader, Target};
+use crate::work::threads::{self, Work};
 
 /// A claim lapses when no stream was opened for this long,
 const CLAIM_WITHOUT_STREAM: Duration = Duration::from_secs(10);
@@ -243,7 +243,7 @@ impl SutNode for Service {
         // Another call may have ended it since.
         self.claim().take_if(|current| Arc::ptr_eq(current, &run));
         self.work.let_go(&run);
-        tracing::info!("{} ended: {}", run.title(), crate::run::in_words(&report));
+        tracing::info!("{} ended: {}", run.title(), crate::run::state::in_words(&report));
         Ok(Response::new(report))
     }
 }

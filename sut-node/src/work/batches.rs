@@ -12,12 +12,12 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::backend::{Half, Sample, Worker};
-use crate::codecs::Coder;
-use crate::lane::{Answer, Stages};
-use crate::queue::{Job, JobQueue};
-use crate::run::Run;
-use crate::streamer;
+use crate::run::codecs::Coder;
+use crate::run::state::Run;
 use crate::tensor::SampleError;
+use crate::work::lane::{Answer, Stages};
+use crate::work::queue::{Job, JobQueue};
+use crate::work::token_streams as streamer;
 
 /// Starts one thread per worker; they end when the queue is closed and empty. Each calls `prepare` first.
 pub(crate) fn start(workers: Vec<Half>, queue: &Arc<JobQueue>, prepare: fn()) -> io::Result<Vec<JoinHandle<()>>> {

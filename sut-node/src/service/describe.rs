@@ -5,7 +5,8 @@ use lon_proto::v1::{self, DescribeResponse};
 
 use crate::backend::Backend;
 use crate::pipeline::images;
-use crate::{NodeName, codecs, host, tensor};
+use crate::run::codecs;
+use crate::{NodeName, host, tensor};
 
 pub(crate) fn describe(node: &NodeName, backend: &dyn Backend, preprocesses: bool) -> DescribeResponse {
     let info = backend.info();

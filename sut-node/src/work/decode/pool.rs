@@ -23,12 +23,13 @@ use bytes::Bytes;
 use lon_image::Preprocess;
 
 use crate::backend::{Input, Sample, Worker};
-use crate::codecs::Coder;
-use crate::lane::{Answer, Lane, Stages};
 use crate::pipeline::images;
-use crate::queue::{Job, JobQueue};
-use crate::run::Run;
-use crate::{tensor, workers};
+use crate::run::codecs::Coder;
+use crate::run::state::Run;
+use crate::tensor;
+use crate::work::batches as workers;
+use crate::work::lane::{Answer, Lane, Stages};
+use crate::work::queue::{Job, JobQueue};
 
 /// Samples that a thread takes in one go, when there are many and they are small: at most so many,
 const TAKE_SAMPLES: usize = 32;
@@ -357,14 +358,14 @@ pub(crate) fn default_threads() -> NonZeroUsize {
 mod tests {
     use super::*;
     use crate::config::Limits;
-    use crate::run::Purpose;
+    use crate::run::state::Purpose;
 
     fn pool(samples: u64, bytes: u64) -> Arc<DecodePool> {
         DecodePool::new(NonZeroUsize::MIN, Window { samples, bytes }, None)
     }
 
     fn lane() -> Arc<Lane> {
-        let purpose = Purpose::Run(crate::codecs::Codecs::NONE);
+        let purpose = Purpose::Run(crate::run::codecs::Codecs::NONE);
         Lane::new(Arc::new(Run::new(Bytes::new(), String::new(), Limits::default(), purpose, None)))
     }
 

@@ -19,7 +19,7 @@ use tonic_health::pb::health_client::HealthClient;
 use tower::service_fn;
 
 use crate::backend;
-use crate::service::GrpcNode;
+use crate::service::calls::GrpcNode;
 
 #[derive(Args, Debug)]
 pub(crate) struct HealthcheckArgs {

@@ -1,6 +1,6 @@
 //! The queue between the streams and the workers, and the batches that leave it.
 //!
-//! Bounded from outside: a sample enters only after [`crate::run::Run`] admitted it. There is no batcher thread; the
+//! Bounded from outside: a sample enters only after [`crate::run::state::Run`] admitted it. There is no batcher thread; the
 //! worker that is free forms its own batch, so a batch costs no hand-over.
 //!
 //! Where the model leaves sizes free, a batch holds samples of one shape, so that it runs as one: the queue keeps shapes
@@ -12,8 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::backend::Sample;
-use crate::decode::Inflated;
-use crate::lane::Lane;
+use crate::work::decode::pool::Inflated;
+use crate::work::lane::Lane;
 
 mod buckets;
 

@@ -20,7 +20,7 @@ use lon_proto::v1::{self, DispatchResponse};
 use tokio::time::{Interval, MissedTickBehavior};
 use tonic::Status;
 
-use crate::run::Run;
+use crate::run::state::Run;
 
 /// The answer to one sample.
 pub(crate) struct Answer {

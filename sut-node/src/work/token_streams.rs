@@ -12,11 +12,11 @@ use bytes::Bytes;
 
 use crate::backend::Streamer;
 use crate::backend::stream::{Event, Output, What};
-use crate::codecs::Coder;
-use crate::decode::Inflated;
-use crate::lane::{Answer, Lane, Stages};
-use crate::queue::{Job, JobQueue};
-use crate::workers;
+use crate::run::codecs::Coder;
+use crate::work::batches as workers;
+use crate::work::decode::pool::Inflated;
+use crate::work::lane::{Answer, Lane, Stages};
+use crate::work::queue::{Job, JobQueue};
 
 /// How often samples are looked after that nobody may wait for any more.
 const LOOK_AROUND: Duration = Duration::from_millis(10);

@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 
 use crate::backend::{Backend, BackendError, Execution, Half, Worker};
 use crate::config::ServeConfig;
-use crate::decode::{self, DecodePool, Next, Window};
 use crate::pipeline::{images, varies};
-use crate::queue::JobQueue;
-use crate::run::Run;
-use crate::service::busy_samples;
-use crate::{ServeError, os, workers};
+use crate::run::state::Run;
+use crate::service::calls::busy_samples;
+use crate::work::batches as workers;
+use crate::work::decode::pool::{self, DecodePool, Next, Window};
+use crate::work::queue::JobQueue;
+use crate::{ServeError, os};
 
 /// Where samples wait for a thread.
 #[derive(Clone)]

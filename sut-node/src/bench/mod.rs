@@ -15,16 +15,17 @@ use hdrhistogram::Histogram;
 use lon_proto::v1::StartRunRequest;
 
 use crate::backend::{Backend, Execution, Input, Sample, Worker};
-use crate::codecs::Codecs;
 use crate::config::ServeConfig;
-use crate::crew::{self, Crew};
-use crate::decode::Wrapped;
-use crate::lane::{Answer, Lane};
 use crate::pipeline::images;
-use crate::queue::Job;
-use crate::run::{Purpose, Run};
-use crate::service::busy_samples;
-use crate::{ServeError, tensor, workers};
+use crate::run::codecs::Codecs;
+use crate::run::state::{Purpose, Run};
+use crate::service::calls::busy_samples;
+use crate::work::batches as workers;
+use crate::work::decode::pool::Wrapped;
+use crate::work::lane::{Answer, Lane};
+use crate::work::queue::Job;
+use crate::work::threads::{self, Crew};
+use crate::{ServeError, tensor};
 
 pub(crate) mod report;
 pub(crate) mod samples;
@@ -216,7 +217,7 @@ impl<'a> Client<'a> {
                 answers.extend(ids.into_iter().zip(results).map(|(id, result)| Answer {
                     id,
                     result,
-                    stages: crate::lane::Stages::default(),
+                    stages: crate::work::lane::Stages::default(),
                     sample_bytes: 0,
                 }));
             }

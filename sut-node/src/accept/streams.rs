@@ -24,9 +24,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tonic::Status;
 
-use crate::service::Service;
+use crate::run::connections::Wire;
+use crate::service::calls::Service;
 use crate::stopped;
-use crate::wire::Wire;
 
 /// How long the last words on a TCP connection may be on their way.
 const LINGER: Duration = Duration::from_secs(1);

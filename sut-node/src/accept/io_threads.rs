@@ -20,9 +20,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
 use tonic::transport::Server;
 
-use crate::listener::{self, Arrival, Doors, MAX_HANDSHAKES, Reception};
-use crate::service::{GrpcNode, Service};
-use crate::{ServeError, Sockets, os, stay_awake, stopped, streams};
+use crate::accept::listener::{self, Arrival, Doors, MAX_HANDSHAKES, Reception};
+use crate::accept::streams;
+use crate::service::calls::{GrpcNode, Service};
+use crate::{ServeError, Sockets, os, stay_awake, stopped};
 
 /// Connections that have said what they speak and wait to be served.
 const DOOR_PLACES: usize = 64;

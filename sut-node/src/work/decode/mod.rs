@@ -1,0 +1,3 @@
+//! Decode threads.
+
+pub(crate) mod pool;
