@@ -1,155 +1,123 @@
-//! The side of a node that faces the network: its ports, and the threads that serve what comes in.
+//! The threads that serve connections.
 //!
-//! The caller's thread is the first: it has the listener and QUIC. Every further one has a runtime, an HTTP server and a
-//! share of the TCP connections of its own, handshakes included; they meet in the service, the lanes and the queues only.
+//! The caller's thread is the first: it has the listener and the transports with ports of their own. Every further thread
+//! has a runtime, an HTTP server and its share of the TCP connections, handshakes included. The threads meet in the
+//! service, the lanes and the queues only.
 
 use std::io;
-use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use lon_net::io::NetStream;
-use lon_net::quic;
-use lon_net::throwaway::Throwaway;
+use futures_util::future::join_all;
 use lon_net::tls::ServerTls;
-use lon_proto::limits;
-use quinn::Endpoint;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::{mpsc, oneshot};
 use tonic::service::Routes;
-use tonic::transport::Server;
 
-use crate::accept::listener::{self, Arrival, Doors, MAX_HANDSHAKES, Reception};
-use crate::accept::streams;
-use crate::service::calls::{GrpcNode, Service};
-use crate::{ServeError, Sockets, os, stay_awake, stopped};
+use super::listener::{self, ByProtocol, Handshake, MAX_HANDSHAKES, NewConnection};
+use super::registry;
+use super::transport::{Streams, Transport};
+use crate::error::{ServeError, os};
+use crate::service::claim::Claim;
+use crate::stop::{Stop, Stopper, stop};
 
-/// Connections that have said what they speak and wait to be served.
-const DOOR_PLACES: usize = 64;
+/// How often a thread that is to stay awake during runs looks whether there is one.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What every thread that serves connections needs.
+/// What every I/O thread needs.
 #[derive(Clone)]
-pub(crate) struct Serving {
-    pub(crate) service: Arc<Service>,
-    /// The same over HTTP, health beside it.
+pub(crate) struct IoThread {
+    /// What transports give their streams to.
+    pub(crate) streams: Streams,
+    /// The node and its health, as HTTP sees them.
     pub(crate) routes: Routes,
+    /// TLS for connections of the TCP port; none: plain text.
     pub(crate) tls: Option<ServerTls>,
-    /// Ask again and again instead of sleeping.
-    pub(crate) busy_poll: bool,
-    pub(crate) stop: watch::Receiver<bool>,
+    /// While this node has a run, ask the network again and again instead of sleeping; none: sleep.
+    pub(crate) busy_poll: Option<Claim>,
+    pub(crate) stop: Stop,
 }
 
-/// The ports of a node.
-pub(crate) struct Front {
-    tcp: TcpListener,
-    pub(crate) quic: Endpoint,
-}
-
-impl Front {
-    /// On a runtime, which drives QUIC from here on.
-    pub(crate) fn open(sockets: Sockets, tls: Option<&ServerTls>) -> Result<Front, ServeError> {
-        let Sockets { tcp, udp, .. } = sockets;
-        tcp.set_nonblocking(true).map_err(os("cannot use the listener"))?;
-        let tcp = TcpListener::from_std(tcp).map_err(os("cannot use the listener"))?;
-        let for_quic = match tls {
-            Some(tls) => tls.clone(),
-            None => Throwaway::new(&["localhost"])?.server()?,
-        };
-        let quic = quic::server_endpoint(udp, &for_quic).map_err(os("cannot serve QUIC"))?;
-        Ok(Front { tcp, quic })
-    }
-
-    /// Serves all three transports, on this thread and on `others`. Returns once the node is told to stop and every
-    /// connection has ended.
-    pub(crate) async fn serve(self, serving: Serving, others: &mut IoThreads) -> Result<(), ServeError> {
-        let stop = serving.stop.clone();
-        let (reception, rooms) = reception(&serving);
-        let listening = listener::listen(self.tcp, reception, others.take_doors(), stopped(stop.clone()));
-        let quic = streams::serve_quic(Arc::clone(&serving.service), self.quic, stop);
-        let ((), here, (), elsewhere) = tokio::join!(listening, rooms.serve(serving), quic, others.outcome());
+impl IoThread {
+    /// Serves on the caller's thread: takes connections of the TCP port in for all threads, and has `transports`, which
+    /// have ports of their own. Returns once the node is told to stop and every connection of all threads has ended.
+    ///
+    /// # Errors
+    /// A transport failed as a whole, here or on another thread.
+    pub(crate) async fn serve_first(
+        self,
+        listener: TcpListener,
+        transports: Vec<Box<dyn Transport>>,
+        others: &mut IoThreads,
+    ) -> Result<(), ServeError> {
+        let (handshake, of_tcp_port) = self.tcp_port();
+        let listening = listener::listen(listener, handshake, others.take_senders(), self.stop.clone().told());
+        let here = self.serve(of_tcp_port.into_iter().chain(transports));
+        let ((), here, elsewhere) = tokio::join!(listening, here, others.outcome());
         here?;
         elsewhere
     }
-}
 
-/// Where connections go that one thread has taken in.
-struct Rooms {
-    grpc: mpsc::Receiver<io::Result<NetStream>>,
-    tcp: mpsc::Receiver<NetStream>,
-}
+    /// What is done with this thread's share of the TCP connections.
+    fn tcp_port(&self) -> (Handshake, Vec<Box<dyn Transport>>) {
+        let (then, transports): (ByProtocol, _) = registry::of_tcp_port(self.routes.clone());
+        (Handshake { tls: self.tls.clone(), then }, transports)
+    }
 
-fn reception(serving: &Serving) -> (Reception, Rooms) {
-    let (grpc, grpc_room) = mpsc::channel(DOOR_PLACES);
-    let (tcp, tcp_room) = mpsc::channel(DOOR_PLACES);
-    let reception = Reception { tls: serving.tls.clone(), doors: Doors { grpc, tcp } };
-    (reception, Rooms { grpc: grpc_room, tcp: tcp_room })
-}
-
-impl Rooms {
-    /// Serves the connections of this thread. Returns once the node is told to stop and they have ended.
-    async fn serve(self, serving: Serving) -> Result<(), tonic::transport::Error> {
-        if serving.busy_poll {
-            tokio::spawn(stay_awake(serving.service.claim_cell()));
+    /// Runs transports on this thread until all of them have ended.
+    async fn serve(self, transports: impl Iterator<Item = Box<dyn Transport>>) -> Result<(), ServeError> {
+        if let Some(claim) = self.busy_poll {
+            tokio::spawn(stay_awake(claim));
         }
-        let grpc = Server::builder()
-            .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)
-            .max_frame_size(limits::HTTP2_FRAME_BYTES)
-            // A LoadGen node whose host died closes nothing; its claim must lapse all the same.
-            .http2_keepalive_interval(Some(limits::KEEPALIVE_INTERVAL))
-            .http2_keepalive_timeout(Some(limits::KEEPALIVE_TIMEOUT))
-            .add_routes(serving.routes)
-            .serve_with_incoming_shutdown(ReceiverStream::new(self.grpc), stopped(serving.stop));
-        let tcp = streams::serve_tcp(serving.service, self.tcp);
-        tokio::join!(grpc, tcp).0
+        let serving = join_all(transports.map(|transport| transport.serve(self.streams.clone())));
+        serving.await.into_iter().collect()
     }
 }
 
-/// Health and the node itself, as HTTP sees them. Health changes when the node is told to stop, for as long as the
-/// future runs.
-pub(crate) async fn routes(
-    service: &Arc<Service>,
-    stop: watch::Receiver<bool>,
-) -> (Routes, impl Future<Output = ()> + use<>) {
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<GrpcNode>().await;
-    let routes = Routes::new(GrpcNode::new(Arc::clone(service))).add_service(health_service);
-    let until_stop = async move {
-        stopped(stop).await;
-        health.set_not_serving::<GrpcNode>().await;
-    };
-    (routes, until_stop)
+/// Keeps the runtime from sleeping while a run has the node: each turn asks the sockets anew.
+async fn stay_awake(claim: Claim) {
+    loop {
+        if claim.is_at_work() {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    }
 }
 
-/// The threads that serve connections besides the caller's. They end with it.
+/// The I/O threads besides the caller's. They end when this is dropped.
 pub(crate) struct IoThreads {
-    threads: Vec<IoThread>,
-    over: watch::Sender<bool>,
+    threads: Vec<Started>,
+    end: Stopper,
 }
 
-struct IoThread {
-    /// Until it is given to the listener.
-    door: Option<mpsc::Sender<Arrival>>,
-    outcome: Option<oneshot::Receiver<Result<(), tonic::transport::Error>>>,
+/// One thread that was started.
+struct Started {
+    /// Connections for it; none once the listener has it.
+    sender: Option<mpsc::Sender<NewConnection>>,
+    outcome: Option<oneshot::Receiver<Result<(), ServeError>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl IoThreads {
     /// Starts `count` threads.
-    pub(crate) fn start(count: usize, serving: &Serving) -> Result<IoThreads, ServeError> {
-        let (over, until_over) = watch::channel(false);
+    ///
+    /// # Errors
+    /// The operating system has no thread or runtime left. Threads that were started end.
+    pub(crate) fn start(count: usize, io: &IoThread) -> Result<IoThreads, ServeError> {
+        let (end, until_end) = stop();
         // Threads that were started end with it if one cannot be.
-        let mut all = IoThreads { threads: Vec::new(), over };
+        let mut all = IoThreads { threads: Vec::new(), end };
         for number in 1..=count {
-            all.threads.push(IoThread::start(number, serving.clone(), until_over.clone())?);
+            all.threads.push(Started::new(number, io.clone(), until_end.clone())?);
         }
         Ok(all)
     }
 
-    /// Where connections for each of them go; whoever has the doors keeps them open.
-    fn take_doors(&mut self) -> Vec<mpsc::Sender<Arrival>> {
-        self.threads.iter_mut().filter_map(|thread| thread.door.take()).collect()
+    /// Where to send the connections of each thread. The threads expect connections for as long as a sender is kept.
+    fn take_senders(&mut self) -> Vec<mpsc::Sender<NewConnection>> {
+        self.threads.iter_mut().filter_map(|thread| thread.sender.take()).collect()
     }
 
     /// Resolves when all of them have nothing left to serve.
@@ -165,39 +133,41 @@ impl IoThreads {
 
 impl Drop for IoThreads {
     fn drop(&mut self) {
-        let _ = self.over.send(true);
+        self.end.tell();
         for thread in self.threads.iter_mut().filter_map(|thread| thread.thread.take()) {
-            // What it says of a panic, its outcome has said.
+            // Its outcome has told of a panic already.
             let _ = thread.join();
         }
     }
 }
 
-impl IoThread {
-    fn start(number: usize, serving: Serving, over: watch::Receiver<bool>) -> Result<IoThread, ServeError> {
+impl Started {
+    fn new(number: usize, io: IoThread, end: Stop) -> Result<Started, ServeError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(os("cannot start a runtime"))?;
-        let (door, arrivals) = mpsc::channel(MAX_HANDSHAKES);
+        let (sender, connections) = mpsc::channel(MAX_HANDSHAKES);
         let (tell, outcome) = oneshot::channel();
-        let work = move || run_io_thread(&runtime, serving, arrivals, over, tell);
+        let work = move || run(&runtime, io, connections, end, tell);
         let thread = std::thread::Builder::new().name(format!("io-{number}")).spawn(work);
         let thread = thread.map_err(os("cannot start an I/O thread"))?;
-        Ok(IoThread { door: Some(door), outcome: Some(outcome), thread: Some(thread) })
+        Ok(Started { sender: Some(sender), outcome: Some(outcome), thread: Some(thread) })
     }
 }
 
-fn run_io_thread(
+/// Serves on a thread of its own until there is nothing left to serve, or until `end` is told.
+fn run(
     runtime: &Runtime,
-    serving: Serving,
-    arrivals: mpsc::Receiver<Arrival>,
-    over: watch::Receiver<bool>,
-    tell: oneshot::Sender<Result<(), tonic::transport::Error>>,
+    io: IoThread,
+    connections: mpsc::Receiver<NewConnection>,
+    end: Stop,
+    tell: oneshot::Sender<Result<(), ServeError>>,
 ) {
     runtime.block_on(async {
-        let (reception, rooms) = reception(&serving);
-        let receiving = listener::receive(arrivals, reception, stopped(serving.stop.clone()));
+        let (handshake, transports) = io.tcp_port();
+        let receiving = listener::receive(connections, handshake, io.stop.clone().told());
+        let serving = io.serve(transports.into_iter());
         tokio::select! {
-            ((), outcome) = async { tokio::join!(receiving, rooms.serve(serving)) } => drop(tell.send(outcome)),
-            () = stopped(over) => {}
+            ((), outcome) = async { tokio::join!(receiving, serving) } => drop(tell.send(outcome)),
+            () = end.told() => {}
         }
     });
 }

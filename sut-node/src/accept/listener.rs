@@ -1,7 +1,7 @@
-//! The door of a node: takes connections in, spreads them over the I/O threads, has them say what they speak, and hands
-//! them on.
+//! The TCP port of a node: takes connections in, spreads them over the I/O threads, makes the handshake, finds out what is
+//! spoken on each connection, and hands it to that transport.
 //!
-//! Not here: what is then spoken on them. Nothing that a single connection does ends the loop.
+//! What is then spoken is not known here. Nothing that a single connection does ends the loop.
 
 use std::future::Future;
 use std::io;
@@ -16,81 +16,94 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// Connections that are making their handshake at once; further ones wait in the kernel's backlog.
+/// How many connections may make their handshake at one time. Further ones wait in the kernel's backlog.
 pub(crate) const MAX_HANDSHAKES: usize = 256;
 
-/// Pause when the operating system has no descriptors left: until one is closed, accepting fails at once.
+/// How long accepting pauses when the operating system has no descriptors left: until one is closed, it fails at once.
 const OUT_OF_DESCRIPTORS_PAUSE: Duration = Duration::from_millis(100);
 
-/// At most one log line in this time says so.
-const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
+/// The log says so once in this time at most.
+const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where connections go. Whoever drops a receiver has those connections closed.
+/// Where the connections of one I/O thread go, by what is spoken on them. When a receiver is dropped, its connections are
+/// closed.
 #[derive(Clone, Debug)]
-pub(crate) struct Doors {
-    /// HTTP/2: what tonic's `serve_with_incoming` takes, once the receiver is wrapped as a stream.
-    pub(crate) grpc: mpsc::Sender<io::Result<NetStream>>,
-    /// Ours, magic read.
+pub(crate) struct ByProtocol {
+    /// Connections that begin as HTTP/2 does. The first bytes are still to be read.
+    pub(crate) grpc: mpsc::Sender<NetStream>,
+    /// Connections that begin with our magic, which has been read.
     pub(crate) tcp: mpsc::Sender<NetStream>,
 }
 
-impl Doors {
-    async fn hand_on(&self, accepted: Accepted) {
+impl ByProtocol {
+    async fn hand_over(&self, accepted: Accepted) {
         // A receiver that is gone belongs to a node that shuts down.
         match accepted {
-            Accepted::Grpc(stream) => drop(self.grpc.send(Ok(stream)).await),
+            Accepted::Grpc(stream) => drop(self.grpc.send(stream).await),
             Accepted::Tcp(stream) => drop(self.tcp.send(stream).await),
         }
     }
 }
 
-/// Where the connections of one thread say what they speak, and where they go then.
+/// How the connections of one I/O thread make their handshake, and where they go then.
 #[derive(Clone, Debug)]
-pub(crate) struct Reception {
+pub(crate) struct Handshake {
+    /// TLS for every connection; none: plain text.
     pub(crate) tls: Option<ServerTls>,
-    pub(crate) doors: Doors,
+    pub(crate) then: ByProtocol,
 }
 
-/// A connection on its way to the thread that will serve it.
+impl Handshake {
+    /// Finds out what is spoken on a connection and hands it over. One that speaks nothing we know is closed.
+    async fn make(self, tcp: TcpStream, client: SocketAddr, permit: OwnedSemaphorePermit) {
+        match accept(tcp, self.tls.as_ref()).await {
+            Ok(accepted) => self.then.hand_over(accepted).await,
+            Err(error) if error.is_tls() => tracing::info!("connection from {client} refused: {error}"),
+            Err(error) => tracing::debug!("connection from {client} refused: {error}"),
+        }
+        drop(permit);
+    }
+}
+
+/// A connection on its way to the I/O thread that will serve it.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct NewConnection {
     tcp: std::net::TcpStream,
-    peer: SocketAddr,
-    /// Among those that make their handshake.
-    place: OwnedSemaphorePermit,
+    client: SocketAddr,
+    /// Counts it among those that make their handshake.
+    permit: OwnedSemaphorePermit,
 }
 
-/// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are
-/// closed with it. Runs on a runtime's worker; each handshake is a task of its own. Connections go to `reception` and to
-/// the threads behind `elsewhere` in turn.
+/// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are closed
+/// with it. Connections make `handshake` here, each in a task of its own, and on the threads behind `elsewhere`, in turn.
 pub(crate) async fn listen(
     listener: TcpListener,
-    reception: Reception,
-    elsewhere: Vec<mpsc::Sender<Arrival>>,
+    handshake: Handshake,
+    elsewhere: Vec<mpsc::Sender<NewConnection>>,
     shutdown: impl Future<Output = ()>,
 ) {
-    // Aborts what is in it when it is dropped.
+    // Aborts its tasks when it is dropped.
     let mut handshakes = JoinSet::new();
-    let places = Arc::new(Semaphore::new(MAX_HANDSHAKES));
-    let mut complaints = Complaints::default();
+    let permits = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    let mut warnings = WarningLimit::default();
     let mut turns = std::iter::once(None).chain(elsewhere.iter().map(Some)).cycle();
     let accepting = async {
         loop {
-            // The place comes first: who has none stays in the backlog.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            // The permit comes first: a connection that has none stays in the backlog.
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             while handshakes.try_join_next().is_some() {}
             match listener.accept().await {
-                Ok((tcp, peer)) => match turns.next().flatten() {
-                    Some(door) => send_elsewhere(door, tcp, peer, place),
-                    None => drop(handshakes.spawn(welcome(tcp, peer, reception.clone(), place))),
+                Ok((tcp, client)) => match turns.next().flatten() {
+                    Some(thread) => send_elsewhere(thread, tcp, client, permit),
+                    None => drop(handshakes.spawn(handshake.clone().make(tcp, client, permit))),
                 },
                 Err(error) if is_out_of_descriptors(&error) => {
-                    if complaints.is_due(Instant::now()) {
+                    if warnings.is_due(Instant::now()) {
                         tracing::warn!("connections wait: {error}; raise the limit on open files (ulimit -n)");
                     }
                     tokio::time::sleep(OUT_OF_DESCRIPTORS_PAUSE).await;
                 }
-                // The connection went away while it waited, or the like: the next one is another's.
+                // The connection went away while it waited, or the like. The next one is another client's.
                 Err(error) => tracing::debug!("a connection could not be accepted: {error}"),
             }
         }
@@ -103,20 +116,20 @@ pub(crate) async fn listen(
 
 /// Takes in what [`listen`] has sent to this thread, until `shutdown` resolves or nothing more can come.
 pub(crate) async fn receive(
-    mut arrivals: mpsc::Receiver<Arrival>,
-    reception: Reception,
+    mut connections: mpsc::Receiver<NewConnection>,
+    handshake: Handshake,
     shutdown: impl Future<Output = ()>,
 ) {
     let mut handshakes = JoinSet::new();
     let receiving = async {
-        while let Some(Arrival { tcp, peer, place }) = arrivals.recv().await {
+        while let Some(NewConnection { tcp, client, permit }) = connections.recv().await {
             while handshakes.try_join_next().is_some() {}
             match TcpStream::from_std(tcp) {
-                Ok(tcp) => drop(handshakes.spawn(welcome(tcp, peer, reception.clone(), place))),
-                Err(error) => tracing::warn!("connection from {peer} cannot be served: {error}"),
+                Ok(tcp) => drop(handshakes.spawn(handshake.clone().make(tcp, client, permit))),
+                Err(error) => tracing::warn!("connection from {client} cannot be served: {error}"),
             }
         }
-        // The listener is gone; what it has let in may still become something.
+        // The listener is gone, but connections that it took in may still become streams.
         while handshakes.join_next().await.is_some() {}
     };
     tokio::select! {
@@ -125,39 +138,36 @@ pub(crate) async fn receive(
     }
 }
 
-/// Leaves this thread's reactor for another's.
-fn send_elsewhere(door: &mpsc::Sender<Arrival>, tcp: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+/// Moves a connection from this thread's reactor to another thread.
+fn send_elsewhere(
+    thread: &mpsc::Sender<NewConnection>,
+    tcp: TcpStream,
+    client: SocketAddr,
+    permit: OwnedSemaphorePermit,
+) {
     match tcp.into_std() {
-        // There is room for everybody who has a place. A thread that is gone belongs to a node that shuts down.
-        Ok(tcp) => drop(door.try_send(Arrival { tcp, peer, place })),
-        Err(error) => tracing::warn!("connection from {peer} cannot be served: {error}"),
+        // There is room for every connection that has a permit. A thread that is gone belongs to a node that shuts down.
+        Ok(tcp) => drop(thread.try_send(NewConnection { tcp, client, permit })),
+        Err(error) => tracing::warn!("connection from {client} cannot be served: {error}"),
     }
 }
 
-async fn welcome(tcp: TcpStream, peer: SocketAddr, reception: Reception, place: OwnedSemaphorePermit) {
-    match accept(tcp, reception.tls.as_ref()).await {
-        Ok(accepted) => reception.doors.hand_on(accepted).await,
-        Err(error) if error.is_tls() => tracing::info!("connection from {peer} refused: {error}"),
-        Err(error) => tracing::debug!("connection from {peer} refused: {error}"),
-    }
-    drop(place);
-}
-
-/// This process, or the whole machine, has as many files open as it may.
+/// Whether this process, or the whole machine, has as many files open as it may.
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     use nix::libc::{EMFILE, ENFILE};
     matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
 }
 
-/// Keeps the log readable.
+/// Keeps a warning that would come again and again from filling the log.
 #[derive(Debug, Default)]
-struct Complaints {
+struct WarningLimit {
     last: Option<Instant>,
 }
 
-impl Complaints {
+impl WarningLimit {
+    /// Whether the warning may be logged at `now`.
     fn is_due(&mut self, now: Instant) -> bool {
-        let due = self.last.is_none_or(|last| now.duration_since(last) >= COMPLAINT_INTERVAL);
+        let due = self.last.is_none_or(|last| now.duration_since(last) >= WARNING_INTERVAL);
         if due {
             self.last = Some(now);
         }
@@ -178,7 +188,7 @@ mod tests {
 
     struct Node {
         address: String,
-        grpc: mpsc::Receiver<io::Result<NetStream>>,
+        grpc: mpsc::Receiver<NetStream>,
         tcp: mpsc::Receiver<NetStream>,
         stop: oneshot::Sender<()>,
         listening: JoinHandle<()>,
@@ -190,11 +200,11 @@ mod tests {
         let (grpc_sender, grpc) = mpsc::channel(4);
         let (tcp_sender, tcp) = mpsc::channel(4);
         let (stop, stopped) = oneshot::channel();
-        let reception = Reception { tls, doors: Doors { grpc: grpc_sender, tcp: tcp_sender } };
+        let handshake = Handshake { tls, then: ByProtocol { grpc: grpc_sender, tcp: tcp_sender } };
         let shutdown = async {
             let _ = stopped.await;
         };
-        let listening = tokio::spawn(listen(listener, reception, Vec::new(), shutdown));
+        let listening = tokio::spawn(listen(listener, handshake, Vec::new(), shutdown));
         Node { address, grpc, tcp, stop, listening }
     }
 
@@ -205,13 +215,13 @@ mod tests {
         http.write_all(b"PRI * HTTP/2.0").await.unwrap();
         http.flush().await.unwrap();
         let mut preface = [0; 14];
-        node.grpc.recv().await.unwrap().unwrap().read_exact(&mut preface).await.unwrap();
+        node.grpc.recv().await.unwrap().read_exact(&mut preface).await.unwrap();
         assert_eq!(&preface, b"PRI * HTTP/2.0");
     }
 
     /// Clients that say nothing, or the wrong thing, are in nobody's way.
     #[tokio::test]
-    async fn connections_go_through_the_right_door() {
+    async fn connections_go_to_the_transport_that_they_speak() {
         let made = Throwaway::new(&["127.0.0.1"]).unwrap();
         for (server, client) in [(None, None), (Some(made.server().unwrap()), Some(made.client().unwrap()))] {
             let mut node = node(server).await;
@@ -223,33 +233,33 @@ mod tests {
         }
     }
 
-    /// Three threads, this one among them: each gets every third, and nobody loses its place on the way.
+    /// Three threads, this one among them: each gets every third, and no connection is lost on the way.
     #[tokio::test]
     async fn connections_are_spread_in_turn() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let room = || {
+        let thread = || {
             let (grpc, _) = mpsc::channel(4);
-            let (tcp, room) = mpsc::channel(4);
-            (Reception { tls: None, doors: Doors { grpc, tcp } }, room)
+            let (tcp, incoming) = mpsc::channel(4);
+            (Handshake { tls: None, then: ByProtocol { grpc, tcp } }, incoming)
         };
-        let (here, mut room_here) = room();
-        let (doors, arrivals): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(MAX_HANDSHAKES)).unzip();
-        let mut rooms_elsewhere = Vec::new();
-        for arrivals in arrivals {
-            let (elsewhere, room) = room();
-            tokio::spawn(receive(arrivals, elsewhere, std::future::pending()));
-            rooms_elsewhere.push(room);
+        let (here, mut incoming_here) = thread();
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(MAX_HANDSHAKES)).unzip();
+        let mut incoming_elsewhere = Vec::new();
+        for connections in receivers {
+            let (elsewhere, incoming) = thread();
+            tokio::spawn(receive(connections, elsewhere, std::future::pending()));
+            incoming_elsewhere.push(incoming);
         }
-        tokio::spawn(listen(listener, here, doors, std::future::pending()));
+        tokio::spawn(listen(listener, here, senders, std::future::pending()));
         let mut kept = Vec::new();
         for _ in 0..2 {
             // One after the other, so that it is known whose turn it is.
             kept.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
-            room_here.recv().await.unwrap();
-            for room in &mut rooms_elsewhere {
+            incoming_here.recv().await.unwrap();
+            for incoming in &mut incoming_elsewhere {
                 kept.push(dial(&address, None, Protocol::Tcp, Arc::default()).await.unwrap());
-                room.recv().await.unwrap();
+                incoming.recv().await.unwrap();
             }
         }
     }
@@ -286,9 +296,9 @@ mod tests {
         use nix::libc::{ECONNABORTED, EMFILE, ENFILE};
         assert!([EMFILE, ENFILE].map(io::Error::from_raw_os_error).iter().all(is_out_of_descriptors));
         assert!(!is_out_of_descriptors(&io::Error::from_raw_os_error(ECONNABORTED)));
-        let mut complaints = Complaints::default();
+        let mut warnings = WarningLimit::default();
         let start = Instant::now();
-        let due = [0, 999, 1000, 1500, 2001].map(|ms| complaints.is_due(start + Duration::from_millis(ms)));
+        let due = [0, 999, 1000, 1500, 2001].map(|ms| warnings.is_due(start + Duration::from_millis(ms)));
         assert_eq!(due, [true, false, true, false, true]);
     }
 }

@@ -1,26 +1,36 @@
-//! What one `--listen HOST:PORT` opens: a TCP port, and the UDP port of the same number.
+//! What a node listens on: one `--listen HOST:PORT` opens a TCP port, and the UDP port of the same number.
 
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-/// A free TCP port may be taken over UDP; so many are tried before that is an error.
+use super::transport::Transport;
+
+/// How many free TCP ports are tried until one is free for UDP as well.
 const ATTEMPTS: usize = 16;
 
-/// The sockets of a node that is about to serve. Clients can connect from here on.
-#[derive(Debug)]
+/// What a node that is about to serve listens on. Clients can connect from here on.
 pub struct Sockets {
     pub(crate) tcp: TcpListener,
     pub(crate) udp: UdpSocket,
+    pub(crate) more: Vec<Box<dyn Transport>>,
     address: SocketAddr,
 }
 
-/// Why a node cannot listen.
+impl fmt::Debug for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sockets { address, more, .. } = self;
+        f.debug_struct("Sockets").field("address", address).field("more", &more.len()).finish_non_exhaustive()
+    }
+}
+
+/// The error for a port that a node cannot listen on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// The TCP port cannot be had.
     #[error("cannot listen on {listen} (--listen): {source}")]
     Tcp {
-        /// What was asked for.
+        /// The host and port that were given.
         listen: String,
         /// The operating system's answer.
         source: io::Error,
@@ -31,9 +41,9 @@ pub enum ListenError {
          is free for TCP and for UDP"
     )]
     Udp {
-        /// What was asked for.
+        /// The host and port that were given.
         listen: String,
-        /// The number.
+        /// The number of the port.
         port: u16,
         /// The operating system's answer.
         source: io::Error,
@@ -41,26 +51,33 @@ pub enum ListenError {
 }
 
 impl Sockets {
-    /// Listens on `HOST:PORT`; with port 0 on one that is free for both.
+    /// Listens on `HOST:PORT`; with port 0 on a port that is free for TCP and for UDP.
     ///
     /// # Errors
-    /// A port that cannot be had.
+    /// The port cannot be had.
     pub fn bind(listen: &str) -> Result<Sockets, ListenError> {
         let attempts = if listen.ends_with(":0") { ATTEMPTS } else { 1 };
-        // Kept until the end, or the same would be offered again.
+        // Kept until the end, or the system would offer the same port again.
         let mut half_taken = Vec::new();
         loop {
             let of_tcp = |source| ListenError::Tcp { listen: listen.to_owned(), source };
             let tcp = TcpListener::bind(listen).map_err(of_tcp)?;
             let address = tcp.local_addr().map_err(of_tcp)?;
             match UdpSocket::bind(address) {
-                Ok(udp) => return Ok(Sockets { tcp, udp, address }),
+                Ok(udp) => return Ok(Sockets { tcp, udp, more: Vec::new(), address }),
                 Err(_) if half_taken.len() + 1 < attempts => half_taken.push(tcp),
                 Err(source) => {
                     return Err(ListenError::Udp { listen: listen.to_owned(), port: address.port(), source });
                 }
             }
         }
+    }
+
+    /// Adds a transport to those that every node has. It brings a listener of its own and serves on the first I/O thread.
+    #[must_use]
+    pub fn with(mut self, transport: impl Transport) -> Sockets {
+        self.more.push(Box::new(transport));
+        self
     }
 
     /// Address and port, the same for TCP and UDP.

@@ -1,7 +1,8 @@
-//! What a run's samples and answers are wrapped in: agreed on in StartRun, undone and applied by one thread's [`Coder`].
+//! What a run's samples and answers are wrapped in, as agreed on in `StartRun`.
+//!
+//! The threads that undo and apply them have a coder each (`work::coder`).
 
-use bytes::Bytes;
-use lon_proto::codec::{Codec, Encoder, Inflater, Layout};
+use lon_proto::codec::{Codec, Layout};
 use lon_proto::v1::StartRunRequest;
 use tonic::Status;
 
@@ -12,21 +13,24 @@ use crate::tensor::Signature;
 /// The codecs of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Codecs {
+    /// The codec of samples.
     pub(crate) samples: Codec,
+    /// The codec of answers.
     pub(crate) answers: Codec,
-    /// What the answers' encoder may know of them.
-    answer_layout: Layout,
+    /// What the encoder of answers may know of their content.
+    pub(crate) answer_layout: Layout,
 }
 
 impl Codecs {
-    /// Everything as it is.
+    /// No codec for samples and none for answers.
     pub(crate) const NONE: Codecs =
         Codecs { samples: Codec::None, answers: Codec::None, answer_layout: Layout::Elements { element_bytes: 1 } };
 
-    /// What `request` asks for, for answers that hold `outputs`, at a node that takes files as they are or not.
+    /// The codecs that `request` asks for. The model's answers hold `outputs`; `takes_files` says whether the node
+    /// makes something of files as they are.
     ///
     /// # Errors
-    /// A codec that is not known here, or cannot be as it is asked for.
+    /// A codec that this node does not know, or that cannot be had as it was asked for.
     pub(crate) fn agreed(
         request: &StartRunRequest,
         node: &NodeName,
@@ -44,12 +48,13 @@ impl Codecs {
         Ok(Codecs { samples, answers: named(&request.response_codec, node, false)?, answer_layout })
     }
 
+    /// Whether neither samples nor answers have a codec.
     pub(crate) fn is_none(&self) -> bool {
         self.samples.is_none() && self.answers.is_none()
     }
 }
 
-/// The codecs' names. Files as they are can only be taken where something is made of them.
+/// The names of the codecs that a node knows. Files as they are can only be taken where something is made of them.
 pub(crate) fn known(takes_files: bool) -> impl Iterator<Item = &'static str> {
     Codec::NAMES.into_iter().chain(takes_files.then_some(ORIGINAL))
 }
@@ -71,47 +76,12 @@ fn named(text: &str, node: &NodeName, takes_files: bool) -> Result<Codec, Status
     text.parse().map_err(|error| Status::invalid_argument(format!("node {node}: {error}")))
 }
 
-/// Bytes of an element of the answers, if it is the same in all of them; else 1.
+/// The bytes of one element of the answers when all outputs have elements of one size; else 1.
 fn element_bytes(outputs: &Signature) -> u8 {
     let mut sizes = outputs.iter().map(|output| output.dtype.size());
     match sizes.next() {
         Some(first) if sizes.all(|size| size == first) => u8::try_from(first).unwrap_or(1),
         _ => 1,
-    }
-}
-
-/// One thread's inflater and encoder, kept from sample to sample for as long as the codecs stay the same.
-#[derive(Default)]
-pub(crate) struct Coder {
-    inflater: Option<((Codec, u64), Inflater)>,
-    encoder: Option<(Codec, Encoder)>,
-}
-
-impl Coder {
-    /// What a sample of at most `max_raw_bytes` was before it was wrapped.
-    pub(crate) fn inflate(&mut self, codec: Codec, max_raw_bytes: u64, wrapped: Bytes) -> Result<Bytes, String> {
-        if codec.is_none() {
-            return Ok(wrapped);
-        }
-        let key = (codec, max_raw_bytes);
-        if self.inflater.as_ref().is_none_or(|(have, _)| *have != key) {
-            self.inflater = None;
-        }
-        let (_, inflater) = self.inflater.get_or_insert_with(|| (key, Inflater::new(codec, max_raw_bytes)));
-        let inflated = inflater.inflate(wrapped);
-        // Its level is the sender's business.
-        inflated.map_err(|error| format!("the sample cannot be inflated: {}: {}", codec.name(), error.reason))
-    }
-
-    /// An answer as it leaves the node.
-    pub(crate) fn wrap(&mut self, codecs: &Codecs, answer: &Bytes) -> Result<Bytes, String> {
-        let codec = codecs.answers;
-        if self.encoder.as_ref().is_none_or(|(have, _)| *have != codec) {
-            self.encoder = None;
-        }
-        let (_, encoder) = self.encoder.get_or_insert_with(|| (codec, Encoder::new(codec)));
-        let wrapped = encoder.encode(answer, codecs.answer_layout);
-        wrapped.map_err(|error| format!("the answer cannot be encoded: {error}"))
     }
 }
 

@@ -1,21 +1,22 @@
-//! What a probe's samples are answered with: as many bytes as they ask for, that no link makes smaller.
+//! What the samples of a probe are answered with: as many bytes as they ask for, which no link can compress.
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use rand_mt::Mt64;
 
 use crate::config::Limits;
 
-/// Largest answer: the size of [`noise`]. Whoever wants more asks more often.
+/// The size of the largest answer, in bytes. A probe that wants more asks more often.
 pub(crate) const MAX_ANSWER_BYTES: usize = lon_proto::limits::PART_BYTES;
 
-/// What may be inside a node that is probed. Bytes are those of samples: a fat pipe's worth, 20 ms of 100 Gbit/s.
-/// Announced answers need no bound of their own, since all of them are slices of one buffer: an answer that waits costs
-/// its place in a list, whatever its size, and those places are bounded by the number of samples.
+/// The most samples of a probe inside a node. Answers need no bound of their own: all of them are slices of one buffer,
+/// so an answer that waits costs its place in a list, of any size, and the number of samples bounds those places.
 const MAX_SAMPLES: u64 = 64 << 10;
+/// The most bytes of those samples: 20 ms of 100 Gbit/s.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// The limits of a probe at a node whose runs have these.
+/// The limits of a probe at a node whose runs have the limits `of_runs`.
 pub(crate) fn limits(of_runs: Limits) -> Limits {
     Limits {
         max_samples_in_flight: MAX_SAMPLES,
@@ -24,7 +25,11 @@ pub(crate) fn limits(of_runs: Limits) -> Limits {
     }
 }
 
-/// The answer to `sample`: as many bytes as its first eight bytes say (little-endian), none when it has fewer.
+/// The answer to `sample`: as many bytes as its first eight bytes say (little-endian). A sample of fewer than eight bytes
+/// gets an answer of none.
+///
+/// # Errors
+/// More bytes are asked for than one answer has.
 pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, String> {
     let Some(asked) = sample.first_chunk() else { return Ok(Bytes::new()) };
     let asked = u64::from_le_bytes(*asked);
@@ -34,18 +39,12 @@ pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, String> {
     }
 }
 
-/// Bytes that do not compress, the same at every call and in every process.
+/// [`MAX_ANSWER_BYTES`] bytes that do not compress, the same at every call and in every process.
 pub(crate) fn noise() -> &'static [u8] {
     static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
-        // Marsaglia's xorshift with a multiplication: good enough for any compressor, and two lines.
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut next = || {
-            state ^= state >> 12;
-            state ^= state << 25;
-            state ^= state >> 27;
-            state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes()
-        };
-        std::iter::repeat_with(&mut next).take(MAX_ANSWER_BYTES / 8).flatten().collect()
+        let mut noise = vec![0; MAX_ANSWER_BYTES];
+        Mt64::new(0x9e37_79b9_7f4a_7c15).fill_bytes(&mut noise);
+        noise
     });
     &NOISE
 }

@@ -1,41 +1,23 @@
-//! The queue between the streams and the workers, and the batches that leave it.
+//! The queue in front of the workers, and the batches that leave it.
 //!
-//! Bounded from outside: a sample enters only after [`crate::run::state::Run`] admitted it. There is no batcher thread; the
-//! worker that is free forms its own batch, so a batch costs no hand-over.
+//! Bounded from outside: a sample enters only after [`crate::run::admission`] admitted it. There is no batcher thread:
+//! the worker that is free forms its own batch, so a batch costs no hand-over.
 //!
 //! Where the model leaves sizes free, a batch holds samples of one shape, so that it runs as one: the queue keeps shapes
-//! apart. The oldest sample's shape goes first, unless it may still wait for its batch to fill while another shape's is
-//! full; so no sample waits behind younger ones for longer than `max_delay`.
+//! apart (`buckets`). The shape of the oldest sample goes first, unless that sample may still wait for its batch to fill
+//! while another shape's batch is full. So no sample waits behind younger ones for longer than `max_delay`.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::buckets::Buckets;
+use super::job::Job;
 use crate::backend::Sample;
-use crate::work::decode::pool::Inflated;
-use crate::work::lane::Lane;
 
 mod buckets;
 
-use buckets::Buckets;
-
-/// One admitted sample on its way to a worker.
-pub(crate) struct Job {
-    pub(crate) lane: Arc<Lane>,
-    pub(crate) id: u64,
-    pub(crate) sample: Sample,
-    /// Bytes it was admitted with, which with a codec are fewer than it has now.
-    pub(crate) sample_bytes: u64,
-    /// Time that is already past: waiting for a decode thread, decoding, and pre-processing.
-    pub(crate) waited: Duration,
-    pub(crate) decode: Duration,
-    pub(crate) preprocess: Duration,
-    pub(crate) queued_at: Instant,
-    /// Its place among the inflated samples, if it is one.
-    pub(crate) inflated: Option<Inflated>,
-}
-
-/// Jobs in order of arrival.
+/// Jobs that wait for a worker, in the order of their arrival.
 pub(crate) struct JobQueue {
     state: Mutex<State>,
     changed: Condvar,
@@ -54,12 +36,14 @@ struct State {
 }
 
 impl JobQueue {
-    /// `by_shape`: samples differ in shape, and only those of one shape are worth a batch.
+    /// An empty queue for batches of at most `max_batch`, whose first sample waits `max_delay` at most. `by_shape` says
+    /// that samples differ in shape and that only those of one shape may share a batch.
     pub(crate) fn new(max_batch: usize, max_delay: Duration, by_shape: bool) -> JobQueue {
         let state = State { jobs: Buckets::new(max_batch), flushed: false, closed: false, idle: 0 };
         JobQueue { state: Mutex::new(state), changed: Condvar::new(), max_batch, max_delay, by_shape }
     }
 
+    /// Adds jobs, and wakes as many workers as have something to do now.
     pub(crate) fn push(&self, jobs: impl Iterator<Item = Job>) {
         let mut state = self.lock();
         state.flushed = false;
@@ -78,26 +62,27 @@ impl JobQueue {
         }
     }
 
-    /// Hands out what is there without waiting for more, until the next push.
+    /// Has what is there handed out without waiting for more, until the next push.
     pub(crate) fn flush(&self) {
         self.lock().flushed = true;
         self.changed.notify_all();
     }
 
-    /// Takes out the jobs of a run that is over.
+    /// Takes out the jobs of runs that are over.
     pub(crate) fn discard_ended(&self) -> Vec<Job> {
         self.lock().jobs.take_if(|job| job.lane.run.has_ended())
     }
 
-    /// No more jobs come; workers finish what is there and get `None`.
+    /// Says that no more jobs come. Workers take what is there; then [`JobQueue::next_batch`] and [`JobQueue::take`]
+    /// return false.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Blocks until a batch is due and moves it into `batch`; false when the queue is closed and empty.
+    /// Blocks until a batch is due and moves it into `batch`. False when the queue is closed and empty.
     ///
-    /// A batch is due when it is full, when its first sample has waited `max_delay`, or after a flush; see the module for
+    /// A batch is due when it is full, when its first sample has waited `max_delay`, or after a flush. The module says
     /// which goes first.
     pub(crate) fn next_batch(&self, batch: &mut Vec<Job>) -> bool {
         let mut state = self.lock();
@@ -125,8 +110,8 @@ impl JobQueue {
         }
     }
 
-    /// Moves jobs into `taken`, for `free` (at least 1) places of a worker that need not be filled together: what is
-    /// there, or the worker's share of it while others sleep. Where nothing is there it sleeps, until `until` at most.
+    /// Moves jobs into `taken` for a worker with `free` slots (at least 1), which need not be filled together: all that
+    /// is there, or the worker's share of it while others sleep. When nothing is there it sleeps, until `until` at most.
     /// False when the queue is closed and empty.
     pub(crate) fn take(&self, free: usize, until: Option<Instant>, taken: &mut Vec<Job>) -> bool {
         let mut state = self.lock();
@@ -158,7 +143,8 @@ impl JobQueue {
     }
 }
 
-/// What samples that can share a batch have in common. Two shapes may have one number; then the worker tells them apart.
+/// A number that samples which can share a batch have in common. Two shapes may have the same number; then the worker
+/// tells them apart.
 fn shape(sample: &Sample) -> u64 {
     let mut hasher = DefaultHasher::new();
     sample.tensors.iter().for_each(|tensor| tensor.dims().hash(&mut hasher));

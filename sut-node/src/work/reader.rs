@@ -1,13 +1,12 @@
-//! The reading half of one Dispatch stream: parts become samples, samples become work.
+//! The reading half of one Dispatch stream: parts become samples, and samples are sent where they are answered.
 //!
 //! Works in bursts: what one read brought is decoded, then handed over, or run through an inline backend, in one go.
-//! Stops reading, and so lets the transport push back, while the node is full. Never waits for its own writer.
+//! Stops reading, and so makes the transport slow the client down, while the node is full. Never waits for the stream's
+//! own output.
 
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,26 +14,31 @@ use lon_net::flow::Source;
 use lon_net::framing::{Inbound, Incoming};
 use lon_proto::assembly::{Assembly, AssemblyError, Part};
 use lon_proto::limits;
+use lon_proto::stages::duration_ns;
 use lon_proto::v1::DispatchRequest;
-use tokio::sync::watch;
 use tonic::Status;
 
+use super::decode::pool::DecodePool;
+use super::infer::{infer, unreadable};
+use super::job::Job;
+use super::lane::{Answer, Lane};
+use super::parts::{IncompleteSamples, breach};
+use super::probe;
+use super::queue::JobQueue;
+use super::ticket::Ticket;
 use crate::backend::{Input, Sample, Worker};
+use crate::stop::Stop;
 use crate::tensor;
-use crate::work::decode::pool::{DecodePool, Wrapped};
-use crate::work::lane::{Answer, Lane, Stages};
-use crate::work::queue::{Job, JobQueue};
-use crate::work::{batches as workers, probe};
 
-/// Where the samples of a stream go.
+/// Where the samples of a stream are answered.
 pub(crate) enum Target {
-    /// To the worker threads.
+    /// By the worker threads.
     Queue(Arc<JobQueue>),
-    /// Through the backend at once: it is cheaper than any hand-over.
+    /// Here, by the backend: that costs less than handing samples over.
     Inline(Box<dyn Worker>),
-    /// To the decode threads, which hand it on: a run with a codec.
-    Decode(Arc<DecodePool>),
-    /// Answered here: a probe.
+    /// By whom the decode threads hand them to: a run with a codec.
+    Decode(Arc<DecodePool<Job>>),
+    /// Here, without a backend: a probe.
     Probe,
 }
 
@@ -42,68 +46,51 @@ pub(crate) enum Target {
 pub(crate) struct Reader {
     lane: Arc<Lane>,
     target: Target,
+    /// What is decoded here.
     input: Input,
-    /// Samples of several parts that are not whole yet.
-    partial: HashMap<u64, Partial>,
+    incomplete: IncompleteSamples,
     burst: Burst,
 }
 
-/// Samples that have come in whole and wait for the end of the burst.
+/// Samples that have come in whole and wait for the end of the burst. The two lists go together, place by place: a
+/// backend takes the samples as one slice.
 #[derive(Default)]
 struct Burst {
     samples: Vec<Sample>,
     tickets: Vec<Ticket>,
 }
 
-/// What belongs to a sample besides its content.
-struct Ticket {
-    id: u64,
-    decode: Duration,
-    bytes: u64,
-}
-
-/// A sample whose parts are coming in. Its whole announced size is admitted with the first of them, so that what waits
-/// for its end counts against the node's bounds too.
-struct Partial {
-    assembly: Assembly,
-    bytes: u64,
-}
-
-/// Samples of several parts that may be open at one time on one stream; a sender finishes one before the next.
-const MAX_PARTIAL: usize = 64;
-
-/// Samples in a burst at most.
+/// The most samples in a burst.
 const MAX_BURST: usize = 256;
 
-/// How long a stream may take to say which run it belongs to.
+/// How long a client may take to say which run its stream belongs to.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why reading ends in good order.
+/// What became of the messages that were there.
 enum Taken {
-    /// Everything that was there; read on.
+    /// All were taken. More may come.
     All,
-    /// The other end says that nothing follows, or is gone.
+    /// The client says that nothing follows, or is gone.
     End,
 }
 
 impl Reader {
-    /// A reader for samples that are for `target`, of which a backend looks at `input`.
+    /// A reader for samples that are answered at `target`, by a backend that looks at `input`.
     pub(crate) fn new(lane: Arc<Lane>, target: Target, input: Input) -> Reader {
-        // Whoever decodes elsewhere, or never, wants them as they came.
+        // Elsewhere samples are decoded later, or never, and are wanted as they came.
         let input = if matches!(target, Target::Queue(_) | Target::Inline(_)) { input } else { Input::Opaque };
-        Reader { lane, target, input, partial: HashMap::new(), burst: Burst::default() }
+        Reader { lane, target, input, incomplete: IncompleteSamples::default(), burst: Burst::default() }
     }
 
-    /// Runs until the stream ends, breaks, or `stop` turns true. How it ended goes to the lane.
-    pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, mut stop: watch::Receiver<bool>) {
+    /// Runs until the stream ends or breaks, the run ends, or the node is told to stop. Tells the lane how it ended.
+    pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, stop: Stop) {
         let run = Arc::clone(&self.lane.run);
         let shutting_down = || Err(Status::unavailable("the node is shutting down"));
-        let looked = stop.clone();
-        // One future for the whole stream: to make and drop one for every read would cost more than the read's decoding.
+        // One future for the whole stream: making one for every read would cost more than decoding what it brought.
         let mut over = pin!(async {
             tokio::select! {
                 () = run.until_end() => Ok(()),
-                _ = stop.wait_for(|stop| *stop) => shutting_down(),
+                () = stop.clone().told() => shutting_down(),
             }
         });
         let how = loop {
@@ -112,11 +99,11 @@ impl Reader {
                 Ok(Taken::End) => break Ok(()),
                 Err(status) => break Err(status),
             }
-            // Asked each time: a peer that never pauses would keep the select below from ever looking.
+            // Asked each time: a client that never pauses would keep the select below from ever looking.
             if run.has_ended() {
                 break Ok(());
             }
-            if *looked.borrow() {
+            if stop.is_told() {
                 break shutting_down();
             }
             let read = tokio::select! {
@@ -133,7 +120,7 @@ impl Reader {
         self.lane.end_input(how);
     }
 
-    /// Every whole message that is there.
+    /// Takes every whole message that is there, and ends the burst.
     async fn take_all(&mut self, inbound: &mut Inbound) -> Result<Taken, Status> {
         let taken = loop {
             match inbound.next_message::<DispatchRequest>() {
@@ -151,85 +138,76 @@ impl Reader {
         taken
     }
 
-    /// One message in; false when nobody is there any more to answer to.
+    /// Takes one message. False when the client is gone, so that nobody waits for the answer.
     async fn take(&mut self, message: DispatchRequest, message_bytes: u64) -> Result<bool, Status> {
-        let counters = &self.lane.run.counters;
-        counters.message_bytes_in.fetch_add(message_bytes, Relaxed);
-        counters.payload_bytes_in.fetch_add(message.data.len() as u64, Relaxed);
+        self.lane.run.counters.add_message_in(message_bytes, message.data.len() as u64);
         if message.open.is_some() {
             return Err(Status::invalid_argument("a second Open on this stream"));
         }
         let DispatchRequest { id, part, last, total_len, data, .. } = message;
         let part = Part { number: part, last, total_len, data };
         let (max, begins) = (self.lane.run.limits.max_sample_bytes, part.number == 0);
-        let breach = |error: AssemblyError| Status::invalid_argument(format!("sample {id}: {error}"));
         if begins && total_len > max {
-            return Err(breach(AssemblyError::TooLarge { total_len, max }));
+            return Err(breach(id, &AssemblyError::TooLarge { total_len, max }));
         }
         if begins && !self.admit(total_len).await {
             return Ok(false);
         }
-        let whole = match (begins, last) {
-            (true, true) => Assembly::default().push(part, max).map_err(|error| {
-                self.lane.run.release(1, total_len);
-                breach(error)
-            })?,
-            _ => self.assemble(id, part, max)?,
-        };
+        let whole = if begins && last { self.only_part(id, part, max)? } else { self.one_of_parts(id, part, max)? };
         if let Some(bytes) = whole {
             self.keep(id, bytes);
         }
         Ok(true)
     }
 
-    /// Makes room for a sample of `bytes`; false when nobody is there any more to answer to.
+    /// Makes room for a sample of `bytes`. False when the client is gone.
     async fn admit(&mut self, bytes: u64) -> bool {
-        if self.lane.run.try_admit(bytes) {
+        if self.lane.run.admission.try_admit(bytes) {
             return true;
         }
-        // What is waiting for would otherwise be held by ourselves.
+        // The room that is missing may be held by samples of this burst.
         self.hand_over();
-        self.lane.run.admit(bytes, &self.lane.closed).await
+        let lane = &self.lane;
+        lane.run.admission.admit(bytes, || lane.is_over()).await
     }
 
-    /// A part of a sample that has several.
-    fn assemble(&mut self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
-        let (begins, bytes) = (part.number == 0, part.total_len);
-        if begins && (self.partial.len() >= MAX_PARTIAL || self.partial.contains_key(&id)) {
-            self.lane.run.release(1, bytes);
-            return Err(Status::invalid_argument(format!(
-                "sample {id}: begun twice, or more than {MAX_PARTIAL} samples begun and not ended"
-            )));
-        }
-        let breach = |error: AssemblyError| Status::invalid_argument(format!("sample {id}: {error}"));
-        if begins {
-            self.partial.insert(id, Partial { assembly: Assembly::default(), bytes });
-        }
-        let partial = self.partial.get_mut(&id);
-        let partial = partial.ok_or_else(|| breach(AssemblyError::OutOfOrder { expected: 0, got: part.number }))?;
-        let whole = partial.assembly.push(part, max).map_err(breach)?;
-        if whole.is_some() {
-            // From here on its answer holds its place.
-            self.partial.remove(&id);
-        }
-        Ok(whole)
+    /// Checks a sample that came in one part.
+    fn only_part(&self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
+        let bytes = part.total_len;
+        Assembly::default().push(part, max).map_err(|error| {
+            self.lane.run.admission.release(1, bytes);
+            breach(id, &error)
+        })
     }
 
-    /// Decodes a whole sample and keeps it for the end of the burst.
+    /// Adds a part of a sample that has several.
+    fn one_of_parts(&mut self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
+        let bytes = part.total_len;
+        if part.number == 0
+            && let Err(status) = self.incomplete.begin(id, bytes)
+        {
+            self.lane.run.admission.release(1, bytes);
+            return Err(status);
+        }
+        self.incomplete.add(id, part, max)
+    }
+
+    /// Makes the ticket of a whole sample, decodes the sample and keeps both for the end of the burst.
     fn keep(&mut self, id: u64, bytes: Bytes) {
-        let sample_bytes = bytes.len() as u64;
-        let (sample, decode) = match self.input {
-            Input::Opaque => (Ok(Sample { bytes, tensors: Vec::new() }), Duration::ZERO),
+        let mut ticket = Ticket::new(id, bytes.len() as u64);
+        let sample = match self.input {
+            Input::Opaque => Ok(Sample { bytes, tensors: Vec::new() }),
             Input::Tensors => {
                 let started = Instant::now();
                 let decoded = tensor::decode(bytes.clone()).map(|tensors| Sample { bytes, tensors });
-                (decoded, started.elapsed())
+                ticket.stages.decode_ns = duration_ns(started.elapsed());
+                decoded
             }
         };
         match sample {
             Ok(sample) => {
                 self.burst.samples.push(sample);
-                self.burst.tickets.push(Ticket { id, decode, bytes: sample_bytes });
+                self.burst.tickets.push(ticket);
                 if self.burst.samples.len() >= MAX_BURST {
                     self.hand_over();
                 }
@@ -237,67 +215,45 @@ impl Reader {
             Err(error) => {
                 self.lane.run.count_received(1);
                 self.lane.expect_answers(1);
-                let result = Err(workers::unreadable(&error));
-                let stages = Stages { decode, ..Stages::default() };
-                self.lane.answer(std::iter::once(Answer { id, result, stages, sample_bytes }));
+                self.lane.answer(std::iter::once(Answer { ticket, result: Err(unreadable(&error)), n_tokens: 0 }));
             }
         }
     }
 
-    /// The burst goes where samples go.
+    /// Ends the burst: sends its samples where they are answered.
     fn hand_over(&mut self) {
         let Burst { samples, tickets } = &mut self.burst;
         if samples.is_empty() {
             return;
         }
+        let lane = &self.lane;
         let count = samples.len() as u64;
-        self.lane.run.count_received(count);
-        self.lane.expect_answers(count);
+        lane.run.count_received(count);
+        lane.expect_answers(count);
         let queued_at = Instant::now();
+        let job = |(sample, ticket)| Job { lane: Arc::clone(lane), ticket, sample, queued_at, place: None };
         match &mut self.target {
             Target::Queue(queue) => {
-                let lane = &self.lane;
-                queue.push(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, decode, bytes })| {
-                    Job {
-                        lane: Arc::clone(lane),
-                        id,
-                        sample,
-                        sample_bytes: bytes,
-                        waited: Duration::ZERO,
-                        decode,
-                        preprocess: Duration::ZERO,
-                        queued_at,
-                        inflated: None,
-                    }
-                }));
+                queue.push(samples.drain(..).zip(tickets.drain(..)).map(job));
                 // A Flush on another thread may have told the queue before these were in it.
                 lane.run.tell_flushes();
             }
-            Target::Decode(pool) => {
-                let lane = &self.lane;
-                pool.push(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, .. })| Wrapped {
-                    lane: Arc::clone(lane),
-                    id,
-                    bytes: sample.bytes,
-                    queued_at,
-                }));
-            }
+            Target::Decode(pool) => pool.push(samples.drain(..).zip(tickets.drain(..)).map(job)),
             Target::Probe => {
-                self.lane.answer(samples.drain(..).zip(tickets.drain(..)).map(|(sample, Ticket { id, bytes, .. })| {
-                    Answer { id, result: probe::answer(&sample.bytes), stages: Stages::default(), sample_bytes: bytes }
+                lane.answer(samples.drain(..).zip(tickets.drain(..)).map(|(sample, ticket)| Answer {
+                    ticket,
+                    result: probe::answer(&sample.bytes),
+                    n_tokens: 0,
                 }));
             }
             Target::Inline(worker) => {
-                let results = workers::infer(worker.as_mut(), samples);
-                let inference = queued_at.elapsed();
+                let results = infer(worker.as_mut(), samples);
+                let inference_ns = duration_ns(queued_at.elapsed());
                 samples.clear();
-                let answers = tickets.drain(..).zip(results).map(|(Ticket { id, decode, bytes }, result)| Answer {
-                    id,
-                    result,
-                    stages: Stages { decode, inference, ..Stages::default() },
-                    sample_bytes: bytes,
-                });
-                self.lane.answer(answers);
+                lane.answer(tickets.drain(..).zip(results).map(|(mut ticket, result)| {
+                    ticket.stages.inference_ns = inference_ns;
+                    Answer { ticket, result, n_tokens: 0 }
+                }));
             }
         }
     }
@@ -305,13 +261,16 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.lane.run.release_all(self.partial.values().map(|partial| partial.bytes));
-        // Says nothing new when the stream ended in an orderly way; otherwise nobody would.
+        self.lane.run.admission.release_all(self.incomplete.sizes());
+        // Changes nothing when the stream ended in good order. Otherwise nobody would tell the lane.
         self.lane.end_input(Err(Status::internal("the node's reader failed")));
     }
 }
 
-/// Reads the Open that every stream starts with. The peer is given a moment, not for ever.
+/// Reads the Open that every stream starts with, and returns the id of the run. The client has ten seconds for it.
+///
+/// # Errors
+/// The status to refuse the stream with: no Open came, or one that names no run.
 pub(crate) async fn open(source: &mut impl Source, inbound: &mut Inbound) -> Result<Bytes, Status> {
     let first = async {
         loop {

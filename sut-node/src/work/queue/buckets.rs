@@ -1,8 +1,8 @@
-//! What waits, in the order of its arrival, kept apart by shape. Pure: no lock, no clock.
+//! Items that wait, in the order of their arrival, kept apart by shape. Pure: no lock, no clock.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Items by shape. Each item has its place in the order of all; a shape's place is that of its oldest item.
+/// Items by shape. Each item has a place in the order of all items. The place of a shape is that of its oldest item.
 pub(super) struct Buckets<T> {
     by_shape: HashMap<u64, VecDeque<(u64, T)>>,
     /// The shapes that have items, by place.
@@ -15,13 +15,13 @@ pub(super) struct Buckets<T> {
 }
 
 impl<T> Buckets<T> {
-    /// Where `batch` items of a shape fill a batch.
+    /// No items yet; `batch` items of a shape fill a batch.
     pub(super) fn new(batch: usize) -> Buckets<T> {
         let (by_shape, heads, full) = (HashMap::new(), BTreeMap::new(), BTreeMap::new());
         Buckets { by_shape, heads, full, next_place: 0, len: 0, batch }
     }
 
-    /// Adds an item; true when it was the last that a batch of its shape wanted.
+    /// Adds an item. True when it was the last one that was missing to a batch of its shape.
     pub(super) fn push(&mut self, shape: u64, item: T) -> bool {
         let place = self.next_place;
         self.next_place += 1;
@@ -38,6 +38,7 @@ impl<T> Buckets<T> {
         items.len().is_multiple_of(self.batch)
     }
 
+    /// How many items there are, of all shapes.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -48,7 +49,7 @@ impl<T> Buckets<T> {
         self.by_shape.get(&shape)?.front().map(|(_, item)| item)
     }
 
-    /// Its shape.
+    /// The shape of the item that came first.
     pub(super) fn oldest_shape(&self) -> Option<u64> {
         self.heads.first_key_value().map(|(_, shape)| *shape)
     }
@@ -58,7 +59,7 @@ impl<T> Buckets<T> {
         self.full.first_key_value().map(|(_, shape)| *shape)
     }
 
-    /// Moves items of a shape into `taken`, oldest first, `most` at most.
+    /// Moves at most `most` items of a shape into `taken`, oldest first.
     pub(super) fn take(&mut self, shape: u64, most: usize, taken: &mut Vec<T>) {
         let Some(items) = self.by_shape.get_mut(&shape) else { return };
         if let Some((head, _)) = items.front() {
@@ -81,7 +82,7 @@ impl<T> Buckets<T> {
         }
     }
 
-    /// Moves the `most` items that came first into `taken`, whatever their shapes.
+    /// Moves the `most` items that came first into `taken`, of any shape.
     pub(super) fn take_oldest(&mut self, most: usize, taken: &mut Vec<T>) {
         if let (Some(shape), 1) = (self.oldest_shape(), self.heads.len()) {
             return self.take(shape, most, taken);
@@ -92,7 +93,7 @@ impl<T> Buckets<T> {
         }
     }
 
-    /// Takes out what `unwanted` says.
+    /// Takes out the items that are `unwanted`, oldest first. The others keep their order.
     pub(super) fn take_if(&mut self, unwanted: impl Fn(&T) -> bool) -> Vec<T> {
         let all = std::mem::replace(self, Buckets::new(self.batch));
         let mut items: Vec<(u64, u64, T)> = Vec::with_capacity(all.len);
