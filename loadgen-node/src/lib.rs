@@ -1,62 +1,33 @@
 //! The LoadGen node: the command line, the real [`World`](loadgen::world::World) over the QDL, run folder and reports.
 //!
-//! - `args`, `exit`: what can be typed, and how it ends;
-//! - `run`: one test from flags to run folder; `demo`: the same against SUT nodes of its own;
-//! - `net_world`, `inbox`, `pace`: time, issuing and arrivals over a network;
-//! - `setup`, `targets`, `dial`, `security`, `signals`: what is checked and caught before anything is sent;
-//! - `kserve`: nodes that are no SUT nodes;
-//! - `division`: what the division that a run is for demands of it;
-//! - `folder`, `logs`, `result`, `screen`: what is left behind, and what is shown; `tokens`: the same of token runs;
-//! - `network`: what crossed, and what it means for a fabric; `system_desc`: what it crossed between;
-//! - `probe`, `carries`: what a fabric can carry; `advice`: what a codec would buy;
-//! - `conf`, `conf_view`: settings with their origins, and what a run will take;
-//! - `peak`: flags and file of a search for the peak;
-//! - `accuracy`, `trace`: the other commands that need no SUT.
+//! | room | what it is for |
+//! |---|---|
+//! | `cli` | the command line as typed |
+//! | `commands` | the commands, one file each |
+//! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, screen, progress |
+//! | `test_run` | one test: its checks before, its facts after |
+//! | `probe` | what a fabric can carry, measured |
+//! | `verdict` | division, reasons, saturation and baseline: what makes a result less than it looks |
+//! | `network` | what crossed the network, and what that means |
+//! | `world` | the real world over the QDL: reaching nodes, issuing, waiting, arrivals |
+//! | `exit` | exit codes, and errors that carry one |
 
-mod accuracy;
-mod advice;
-mod args;
-mod baseline;
-mod carries;
-mod conf;
-mod conf_view;
-#[cfg(feature = "demo")]
-mod demo;
-mod dial;
-mod division;
+mod cli;
+mod commands;
 mod exit;
-mod finished;
-mod folder;
-mod help;
-mod inbox;
-mod kserve;
-mod latency;
-mod logs;
-mod net_world;
 mod network;
-mod pace;
-mod peak;
+mod outputs;
 mod probe;
-mod progress;
-mod result;
-mod run;
-mod saturation;
-mod screen;
-mod security;
-mod setup;
-mod signals;
-mod system_desc;
-mod tally;
-mod targets;
-mod tokens;
-mod vectors;
+mod test_run;
+mod verdict;
+mod world;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use args::{Cli, Command, LogFormat};
 use clap::Parser as _;
+use cli::{Cli, Command, LogFormat};
 pub use exit::Exit;
 use exit::OrExit as _;
 use tracing_subscriber::EnvFilter;
@@ -68,16 +39,16 @@ pub fn main() -> ExitCode {
 }
 
 fn command() -> Exit {
-    let cli = Cli::parse_from(args::with_dashes(std::env::args_os()));
+    let cli = Cli::parse_from(cli::with_dashes(std::env::args_os()));
     let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
         #[cfg(feature = "demo")]
-        Command::Demo(args) => demo::demo(args),
-        Command::Run(args) => run::run(&args),
-        Command::Probe(args) => probe::probe(&args),
-        Command::Trace(args) => vectors::trace(&args),
-        Command::Replay(args) => vectors::replay(&args),
-        Command::Accuracy(args) => accuracy::accuracy(&args),
-        Command::Conf(args) => conf::conf(&args),
+        Command::Demo(args) => commands::demo::demo(args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Probe(args) => commands::probe::probe(&args),
+        Command::Trace(args) => commands::trace::trace(&args),
+        Command::Replay(args) => commands::replay::replay(&args),
+        Command::Accuracy(args) => commands::accuracy::accuracy(&args),
+        Command::Conf(args) => commands::conf::conf(&args),
     });
     outcome.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "loadgen-node: {}", failure.one_line());

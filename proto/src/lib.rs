@@ -1,19 +1,30 @@
-//! The wire contract of `lon.v1`: everything the two ends must agree on, and nothing either end decides alone.
+//! The wire contract of `lon.v1` and the words that both ends share: everything the two ends must agree on, and nothing
+//! that either end decides alone.
 //!
+//! The contract:
 //! - [`v1`]: the generated messages, client and server of `lon/v1/lon.proto` (checked in; `tests/generated.rs` keeps
-//!   them fresh, no `protoc` anywhere);
+//!   them fresh, so that no `protoc` is needed);
 //! - [`sample`]: the layout of the tensors inside one sample;
 //! - [`assembly`]: parts of at most [`limits::PART_BYTES`] and how they become whole again;
-//! - [`codec`]: what a whole sample or answer is wrapped in;
-//! - [`limits`]: sizes, windows and times that both ends hold to.
+//! - [`codec`]: how a whole sample or answer is compressed;
+//! - [`limits`]: sizes, windows and times that both ends hold to;
+//! - [`kserve`]: the protocol of servers that are not SUT nodes (KServe V2).
 //!
-//! [`kserve`] is apart: the protocol of servers that are no SUT nodes.
+//! The shared words:
+//! - [`direction`]: towards the SUT or back from it;
+//! - [`node_name`]: the name of a SUT node;
+//! - [`stages`]: where the time of one sample went;
+//! - [`text`]: texts from the other end, made fit to be shown.
 
 pub mod assembly;
 pub mod codec;
+pub mod direction;
 pub mod kserve;
 pub mod limits;
+pub mod node_name;
 pub mod sample;
+pub mod stages;
+pub mod text;
 
 /// Generated from `lon/v1/lon.proto`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::semicolon_if_nothing_returned)]

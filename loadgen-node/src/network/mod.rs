@@ -2,14 +2,11 @@
 //!
 //! - `traffic`: bytes per second while it goes on; `nics`: what the interfaces carried;
 //! - `bandwidth`: required, carried, probed and claimed;
-//! - `report`: `network_report.json`; `lines`: the same in a dozen lines for the screen.
 //!
 //! Nothing here counts: the QDL and the SUT nodes do, in the path.
 
 pub(crate) mod bandwidth;
-pub(crate) mod lines;
 pub(crate) mod nics;
-pub(crate) mod report;
 pub(crate) mod traffic;
 
 use lon_qsl::benchmark::Benchmark;
@@ -18,7 +15,7 @@ use qdl::NodeReport;
 use self::bandwidth::{Bandwidth, Sources};
 use self::nics::{Counters, NicUse};
 use self::traffic::{Bytes, Look};
-use super::probe::Fabric;
+use crate::probe::Fabric;
 use loadgen::run::RunOutcome;
 
 /// What is known of the network when a run is over, beside the reports of its nodes.

@@ -9,8 +9,8 @@ use qdl::{Failure, NodeIndex, NodeReport, Outcome, Reply, Run, Sample, SampleId,
 
 use super::fabric::{Direction, Flood, Percentiles, Rtt};
 use super::goodput::{LARGEST_CHUNK, Meter, Window};
-use crate::inbox::Inbox;
 use crate::network::traffic;
+use crate::world::inbox::Inbox;
 
 /// Requests are this long where nothing but the answer counts: the number that says how long that is, and a little.
 const ASKING_BYTES: usize = 64;

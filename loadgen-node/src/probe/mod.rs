@@ -6,6 +6,7 @@
 //! - `fabric`: what was found, as JSON and for people;
 //! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it.
 
+pub(crate) mod carries;
 mod fabric;
 mod goodput;
 mod load;
@@ -13,7 +14,7 @@ mod load;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
 
@@ -21,15 +22,10 @@ use self::fabric::Direction;
 pub(crate) use self::fabric::{Fabric, Goodput, NodeFabric, gbit_s, rate};
 use self::load::Load;
 pub(crate) use self::load::ProbeError;
-use super::args::{KserveArgs, ProbeArgs, ProbeLimits};
-use super::carries;
-use super::dial::dial;
-use super::exit::{Exit, Failure, OrExit as _, Outcome};
-use super::inbox::Inbox;
-use super::kserve;
-use super::signals::Signals;
-use super::vectors::print;
-use loadgen::conf::rules::Rules;
+use crate::cli::ProbeLimits;
+use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::world::inbox::Inbox;
+use crate::world::signals::Signals;
 
 /// Sizes of the requests whose round trips are measured: a question, a few tokens, a piece of an image, an image.
 const RTT_BYTES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
@@ -39,27 +35,6 @@ const RTT_SHARE: f64 = 0.25;
 
 /// A node that says nothing for this long is lost; the probe has little to wait for.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// `probe`: measures, prints, and says what the fabric would carry.
-pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
-    if kserve::is_on(&args.dial) {
-        return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
-    }
-    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let qdl = dial(&args.dial, &KserveArgs::default())?;
-    let (fabric, outcome) = measure(&qdl, args.dial.transport.name(), args.limits, &signals)?;
-    let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
-    let carries = carries::table(fabric.together.up, fabric.together.down, Rules::newest().round.name);
-    if args.json {
-        let mut json = fabric.json();
-        json["carries"] = carries::json(&carries);
-        json["ended_early"] = outcome.as_ref().err().map(Failure::one_line).into();
-        print(&format!("{json:#}"))?;
-    } else {
-        print(&format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
-    }
-    outcome.map(|()| Exit::Ok)
-}
 
 /// Measures every node alone, then all of them at once. What was measured comes back also when it ends early.
 ///

@@ -5,6 +5,9 @@
 use std::fs;
 use std::path::Path;
 
+use lon_proto::text::printable;
+use lon_proto::v1;
+
 use crate::nic::{self, Interface};
 
 /// A machine that takes part in a run.
@@ -51,6 +54,32 @@ impl Host {
     }
 }
 
+/// What a node tells of its machine.
+impl From<Host> for v1::Host {
+    fn from(host: Host) -> v1::Host {
+        let Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics } = host;
+        let nics = nics.into_iter().map(v1::Nic::from).collect();
+        v1::Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics }
+    }
+}
+
+/// What a node told of its machine, its texts made fit to be shown.
+impl From<v1::Host> for Host {
+    fn from(told: v1::Host) -> Host {
+        Host {
+            hostname: printable(&told.hostname),
+            machine_id: printable(&told.machine_id),
+            boot_id: printable(&told.boot_id),
+            os: printable(&told.os),
+            kernel: printable(&told.kernel),
+            cpu: printable(&told.cpu),
+            cores: told.cores,
+            memory_bytes: told.memory_bytes,
+            nics: told.nics.into_iter().map(Interface::from).collect(),
+        }
+    }
+}
+
 fn line(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
@@ -85,5 +114,6 @@ mod tests {
         let host = Host::here();
         assert!(!host.kernel.is_empty() && host.cores > 0 && host.memory_bytes > 1 << 20, "{host:?}");
         assert_eq!(host, Host::here());
+        assert_eq!(Host::from(v1::Host::from(host.clone())), host);
     }
 }

@@ -11,6 +11,7 @@
 //! way in. What this crate does not know: runs, nodes, in-flight tables, admission.
 
 pub mod accept;
+pub mod address;
 pub mod dial;
 pub mod flow;
 pub mod framing;

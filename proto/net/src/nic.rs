@@ -8,6 +8,9 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
+use lon_proto::text::printable;
+use lon_proto::v1;
+
 /// Where Linux shows its interfaces.
 const SYS_CLASS_NET: &str = "/sys/class/net";
 
@@ -44,6 +47,28 @@ impl Traffic {
         Traffic {
             bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
             bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+        }
+    }
+}
+
+/// What a node tells of an interface; a speed of 0 stands for one that is not known.
+impl From<Interface> for v1::Nic {
+    fn from(interface: Interface) -> v1::Nic {
+        let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
+        v1::Nic { name, driver, speed_mbit_s: speed_mbit_s.unwrap_or(0), mtu_bytes, link, device }
+    }
+}
+
+/// What a node told of an interface, its texts made fit to be shown.
+impl From<v1::Nic> for Interface {
+    fn from(told: v1::Nic) -> Interface {
+        Interface {
+            name: printable(&told.name),
+            driver: printable(&told.driver),
+            speed_mbit_s: Some(told.speed_mbit_s).filter(|&speed| speed > 0),
+            mtu_bytes: told.mtu_bytes,
+            link: printable(&told.link),
+            device: printable(&told.device),
         }
     }
 }

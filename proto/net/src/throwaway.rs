@@ -85,7 +85,7 @@ fn make(names: &[&str]) -> Result<Throwaway, rcgen::Error> {
     ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let ca_key = KeyPair::generate()?;
     // A name of its own, so that a certificate of another throw-away CA is said to be from a stranger, not damaged.
-    let mark: String = ca_key.public_key_raw().iter().skip(1).take(8).map(|byte| format!("{byte:02x}")).collect();
+    let mark = hex::encode(ca_key.public_key_raw().get(1..9).unwrap_or_default());
     ca.distinguished_name.push(DnType::CommonName, format!("lon throw-away CA {mark}"));
     let ca_pem = ca.self_signed(&ca_key)?.pem();
 

@@ -152,6 +152,18 @@ pub(crate) fn rules(scenario: Scenario) -> &'static dyn Rules {
     }
 }
 
+impl Scenario {
+    /// Whether the judged percentile of the latency must stay within a limit.
+    pub fn has_latency_limit(self) -> bool {
+        rules(self).has_latency_limit()
+    }
+
+    /// The early-stopping rule by which a test of this scenario is judged.
+    pub fn early_stopping(self) -> Rule {
+        rules(self).early_stopping()
+    }
+}
+
 /// Bounds of an expected latency: at least one generated query per ns, at most ten years.
 fn check_expected_latency(setting: &'static str, ns: f64) -> Result<(), PlanError> {
     if (1.0..=3.2e17).contains(&ns) { Ok(()) } else { Err(PlanError::value(setting, &ns, "from 1 ns to ten years")) }

@@ -1,0 +1,171 @@
+//! The command `accuracy`: an accuracy log against the labels of the dataset it was made with.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use lon_qsl::accuracy::{Rows, Score};
+use lon_qsl::benchmark::{Benchmark, Target};
+use lon_qsl::files::OpenOptions;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::AccuracyArgs;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use loadgen::settings::Mode;
+
+/// One line of `mlperf_log_accuracy.json`; keys that are not needed here are not read.
+#[derive(Deserialize)]
+struct Entry {
+    qsl_idx: usize,
+    data: String,
+}
+
+/// What of `result_summary.json` says how to score.
+#[derive(Deserialize)]
+struct Made {
+    benchmark: String,
+    /// Of the user's, if it was one.
+    benchmark_file: Option<String>,
+    dataset: String,
+    mode: String,
+    #[serde(default)]
+    network: Network,
+}
+
+#[derive(Default, Deserialize)]
+struct Network {
+    #[serde(default)]
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    /// Runs of earlier versions do not have it.
+    #[serde(default)]
+    outputs: String,
+}
+
+impl Made {
+    /// The dataset of the run, where it is a path that is still there, or one that was made up.
+    fn dataset(&self) -> Option<&str> {
+        let is_there = self.dataset.starts_with("synthetic:") || Path::new(&self.dataset).exists();
+        is_there.then_some(self.dataset.as_str())
+    }
+}
+
+/// Scores a run folder.
+pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
+    let made: Made = read(&args.folder, "result_summary.json")?;
+    let entries: Vec<Entry> = read(&args.folder, "mlperf_log_accuracy.json")?;
+    if entries.is_empty() && !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
+        let mode = &made.mode;
+        let told = anyhow!("the run was {mode}: it logged no answers to score; run with --mode AccuracyOnly");
+        return Err(told).or_exit(Exit::Usage);
+    }
+    let benchmark = Benchmark::named(made.benchmark_file.as_ref().unwrap_or(&made.benchmark)).or_exit(Exit::Usage)?;
+    let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
+    let target = target.or_exit(Exit::Usage)?;
+    // Labels are wanted, not images.
+    let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
+    let given = args.dataset.as_deref().or_else(|| made.dataset());
+    let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
+    let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
+    let truths = truths.or_exit(Exit::Usage)?;
+    let answers: anyhow::Result<Vec<(usize, Vec<u8>)>> = entries.iter().map(decode).collect();
+    let answers = answers.or_exit(Exit::Usage)?;
+    if let Some(index) = contradicted(&answers) {
+        let told = anyhow!("the accuracy log has two different answers to sample {index}");
+        return Err(told).or_exit(Exit::Usage);
+    }
+    let rows = agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
+    let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
+    let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
+    let score = score.or_exit(Exit::Usage)?;
+    let text = if args.json { json(score, target).to_string() } else { line(score, target) };
+    writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
+    Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
+}
+
+/// What answers are, when all nodes say the same; none: one does not say.
+pub(crate) fn agreed(mut rows: impl Iterator<Item = Option<Rows>>) -> Option<Rows> {
+    let first = rows.next()??;
+    rows.all(|other| other == Some(first)).then_some(first)
+}
+
+/// The first sample with an answer that differs from an earlier one.
+fn contradicted(answers: &[(usize, Vec<u8>)]) -> Option<usize> {
+    let mut seen: HashMap<usize, &[u8]> = HashMap::with_capacity(answers.len());
+    for (index, data) in answers {
+        if *seen.entry(*index).or_insert(data) != data.as_slice() {
+            return Some(*index);
+        }
+    }
+    None
+}
+
+/// The score for people.
+pub(crate) fn line(score: Score, target: Target) -> String {
+    let (name, unit) = (target.metric.name(), target.metric.unit());
+    let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
+    let (value, samples, wanted) = (score.value, score.samples, target.value);
+    let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
+    format!("{name} {value:.3} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
+}
+
+/// The score for programs.
+pub(crate) fn json(score: Score, target: Target) -> Value {
+    let mut shown = json!({
+        "metric": target.metric.name(),
+        "name": target.metric.name(),
+        "value": score.value,
+        "unit": target.metric.unit(),
+        "target": target.value,
+        "passed": target.is_reached_by(score),
+        "samples": score.samples,
+    });
+    if let (Some(questions), Some(shown)) = (score.questions, shown.as_object_mut()) {
+        shown.insert("questions".to_owned(), questions.into());
+    }
+    shown
+}
+
+fn read<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Outcome<T> {
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()));
+    let text = text.or_exit(Exit::Usage)?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} is not what a run writes", path.display()))
+        .or_exit(Exit::Usage)
+}
+
+fn decode(entry: &Entry) -> anyhow::Result<(usize, Vec<u8>)> {
+    let digits = entry.data.as_bytes();
+    let bad = || anyhow!("the data of sample {} is not hexadecimal", entry.qsl_idx);
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(bad());
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let data: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+    Ok((entry.qsl_idx, data.ok_or_else(bad)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_contradicts_an_earlier_one_is_found() {
+        let answers = |all: &[(usize, u8)]| all.iter().map(|(index, byte)| (*index, vec![*byte])).collect::<Vec<_>>();
+        assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (2, 1)])), None);
+        assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (1, 3)])), Some(1));
+    }
+
+    #[test]
+    fn nodes_of_different_outputs_say_nothing() {
+        let rows = |texts: &[&str]| agreed(texts.iter().map(|text| Rows::from_text(text)));
+        assert!(rows(&["y f32[N,10]", "z f32[N,10]"]).is_some());
+        assert_eq!([rows(&["y f32[N,10]", "y i64[N,10]"]), rows(&["y f32[N,10]", ""]), rows(&[])], [None; 3]);
+    }
+}

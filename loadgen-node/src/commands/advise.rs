@@ -1,0 +1,64 @@
+//! `--compression auto`: what each codec would buy on this dataset. Advice only; the choice stays with the user.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use lon_qsl::Codec;
+use lon_qsl::advice::{Figures, measure};
+use lon_qsl::bandwidth::Direction;
+use lon_qsl::benchmark::Benchmark;
+use lon_qsl::dataset::Dataset;
+
+use super::io::print;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::probe::rate;
+
+/// What is tried, as it would be typed.
+const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1", "delta-zstd:1"];
+
+/// Samples that the figures are taken from.
+const SAMPLES: usize = 64;
+
+/// Measures every codec on the dataset and prints below which bandwidth it wins.
+pub(crate) fn advise(benchmark: &Benchmark, dataset: &Dataset, round: &str) -> Outcome {
+    let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).collect();
+    let samples = dataset.total_count().min(SAMPLES);
+    tracing::info!("measuring {} codecs on {samples} samples of {}", codecs.len(), dataset.name());
+    let figures = measure(dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
+    print(text(benchmark, dataset.name(), &figures, round).trim_end())
+}
+
+fn text(benchmark: &Benchmark, dataset: &str, figures: &[Figures], round: &str) -> String {
+    let mut text = format!("Codecs on up to {SAMPLES} samples of {dataset}, one thread\n\n");
+    let _ = writeln!(
+        text,
+        "  {:<16}{:>7}{:>14}{:>14}{:>18}  network division",
+        "--compression", "ratio", "encode", "inflate", "wins below"
+    );
+    for figure in figures {
+        let [encode, inflate] =
+            [figure.encode_bytes_per_s, figure.inflate_bytes_per_s].map(|s| format!("{:.0} MB/s", s / 1e6));
+        let wins = figure.break_even_bits_per_s().map_or("never".to_owned(), |bits| rate(Some(bits)));
+        let codec = figure.codec.to_string();
+        let allowed = allowed(benchmark, figure.codec, round);
+        let _ = writeln!(text, "  {codec:<16}{:>7.2}{encode:>14}{inflate:>14}{wins:>18}  {allowed}", figure.ratio);
+    }
+    text.push_str(
+        "
+Wins below: with less bandwidth than this between the hosts, sending the encoded sample and inflating it on one
+thread takes less time than sending it as it is. Where a SUT node has several decode threads to spare and throughput
+is what counts, the bound is that many times higher. Encoding happens before any clock starts and costs memory only.
+`loadgen-node probe` measures the bandwidth there is. Nothing was run: choose one with --compression.
+",
+    );
+    text
+}
+
+/// What the rules of the Network division say of it.
+fn allowed(benchmark: &Benchmark, codec: Codec, round: &str) -> &'static str {
+    match benchmark.network() {
+        None => "not a benchmark of it",
+        Some(rules) if rules.check(codec, Direction::Ingress, round).is_ok() => "allowed",
+        Some(_) => "refused",
+    }
+}

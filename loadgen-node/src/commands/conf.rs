@@ -1,0 +1,137 @@
+//! The command `conf`: what config files and flags come to, without a SUT.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, anyhow};
+use lon_qsl::Codec;
+use lon_qsl::benchmark::{Benchmark, BenchmarkError};
+use lon_qsl::dataset::Dataset;
+
+use super::io::{print, print_json, read, shown};
+use crate::cli::{ConfArgs, TestArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::conf::{self as document, View};
+use crate::test_run::setup::{self, Sources};
+use loadgen::conf::predict::{self, SampleSize};
+use loadgen::conf::rules::Rules;
+use loadgen::conf::vector::config_cases;
+use loadgen::plan::Plan;
+use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
+
+/// What is known of a benchmark's samples.
+struct Samples {
+    counts: Qsl,
+    size: SampleSize,
+}
+
+/// Samples of a library of which nothing is known.
+const UNKNOWN_COUNT: u64 = 1_024;
+
+/// `conf`, and `conf --config-vector FILE.json`.
+pub(crate) fn conf(args: &ConfArgs) -> Outcome {
+    if let Some(path) = &args.config_vector {
+        let cases = config_cases(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+        return print_json(&cases);
+    }
+    let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
+        return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
+    };
+    let view = View::new(args, name, scenario)?;
+    let text = if args.json { format!("{:#}", document::json(&view)) } else { document::text(&view) };
+    print(text.trim_end())?;
+    match view.plan {
+        Ok(_) => Ok(Exit::Ok),
+        Err(error) => Err(error).context("these settings cannot be run").or_exit(Exit::Usage),
+    }
+}
+
+impl View {
+    fn new(args: &ConfArgs, name: &str, scenario: Scenario) -> Outcome<View> {
+        let rules = args.test.files.rules.unwrap_or_else(Rules::newest);
+        let benchmark = Benchmark::named(name);
+        if benchmark.is_err() && !rules.knows(name) {
+            if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
+                return Err(error.clone()).or_exit(Exit::Usage);
+            }
+            let own = Benchmark::all().iter().map(|benchmark| benchmark.name.to_owned());
+            let known: BTreeSet<String> = own.chain(rules.models().iter().map(ToString::to_string)).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            let told = anyhow!("'{name}' is not a benchmark (known: {known}; or a file, NAME.toml)");
+            return Err(told).or_exit(Exit::Usage);
+        }
+        let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
+        let TestArgs { mode, set, files, .. } = &args.test;
+        let wanted = setup::settings(&Sources { model, data, scenario, mode: *mode, set, files })?;
+        let mut warnings = wanted.sourced.warnings().to_vec();
+        let dataset = match (&benchmark, args.test.dataset.as_deref()) {
+            // Its settings can be looked at without its data.
+            (Ok(benchmark), None) if rules.knows(benchmark.name) && !benchmark.has_dataset() => None,
+            (Ok(benchmark), _) => Some(setup::open(benchmark, &args.test, Codec::None)?),
+            (Err(_), Some(_)) => Some(any_dataset(&args.test)?),
+            (Err(_), None) => None,
+        };
+        let has_samples = dataset.is_some();
+        let settings = wanted.sourced.settings().clone();
+        let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), |dataset| Samples::of(&dataset))?;
+        let qsl = samples.counts;
+        if !has_samples {
+            warnings.push(format!(
+                "{name} has no dataset here: its library is taken to have {} samples (performance_sample_count_override, \
+                 or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
+                qsl.total
+            ));
+        }
+        if settings.test05 {
+            warnings.push("test05 is on: the run is PerformanceOnly, with the seeds of test05".to_owned());
+        }
+        if settings.mode == Mode::FindPeakPerformance {
+            warnings.push("the search consists of several runs, the predicted one is its first".to_owned());
+        }
+        let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
+        match &plan {
+            Ok(plan) => {
+                warnings.extend(plan.faults().iter().cloned());
+                warnings.extend(plan.unsupported());
+                warnings.extend(predict::obstacles(plan));
+            }
+            Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
+        }
+        let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
+        let known = benchmark.as_ref().ok();
+        let inputs = known.and_then(|known| known.inputs()).map(ToString::to_string);
+        let takes_texts = known.is_some_and(|known| known.takes_texts());
+        Ok(View {
+            benchmark: model.to_owned(),
+            inputs,
+            takes_texts,
+            wanted,
+            qsl,
+            has_samples,
+            plan,
+            prediction,
+            warnings,
+        })
+    }
+}
+
+impl Samples {
+    /// Nothing but a count, as official settings give it.
+    fn unknown(settings: &TestSettings) -> Samples {
+        let count = match settings.performance_sample_count_override {
+            0 => UNKNOWN_COUNT,
+            count => count,
+        };
+        let counts = Qsl { total: count, performance: count };
+        Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: setup::MESSAGE_FIELDS_BYTES } }
+    }
+
+    fn of(dataset: &Dataset) -> Outcome<Samples> {
+        let counts = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
+        Ok(Samples { counts, size: setup::sample_size(dataset)? })
+    }
+}
+
+/// For a benchmark without a dataset of its own: whatever dataset was given.
+fn any_dataset(args: &TestArgs) -> Outcome<Dataset> {
+    setup::open(Benchmark::find("synthetic").or_exit(Exit::Bug)?, args, Codec::None)
+}

@@ -1,0 +1,36 @@
+//! Files that commands read whole, and standard output.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use serde::Serialize;
+
+use crate::exit::{Exit, OrExit as _, Outcome};
+
+pub(crate) fn read(path: &Path) -> Outcome<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
+}
+
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Prints a text and a line end.
+pub(crate) fn print(text: &str) -> Outcome {
+    print_text(&format!("{text}\n"))
+}
+
+/// Prints a JSON document on one line.
+pub(crate) fn print_json(document: &impl Serialize) -> Outcome {
+    print(&serde_json::to_string(document).or_exit(Exit::Bug)?)
+}
+
+pub(crate) fn print_text(text: &str) -> Outcome {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads has seen enough (`| head`).
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
+        Err(error) => Err(anyhow!(error)).or_exit(Exit::Bug),
+        Ok(()) => Ok(Exit::Ok),
+    }
+}

@@ -1,0 +1,14 @@
+//! The commands, one file each. A command takes its raw arguments and says with which exit code the program ends.
+//!
+//! `io` holds what they share: files that are read whole, and standard output.
+
+pub(crate) mod accuracy;
+pub(crate) mod advise;
+pub(crate) mod conf;
+#[cfg(feature = "demo")]
+pub(crate) mod demo;
+mod io;
+pub(crate) mod probe;
+pub(crate) mod replay;
+pub(crate) mod run;
+pub(crate) mod trace;

@@ -1,0 +1,7 @@
+//! The JSON documents, one file each.
+
+pub(crate) mod conf;
+pub(crate) mod latency;
+pub(crate) mod network_report;
+pub(crate) mod result_summary;
+pub(crate) mod system_desc;

@@ -1,0 +1,12 @@
+//! What a run leaves behind, and what it shows.
+//!
+//! - `folder`: the run folder; `logs`: the official log files in it; `documents`: its JSON documents;
+//! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `progress`: how far a run is.
+
+pub(crate) mod documents;
+pub(crate) mod folder;
+pub(crate) mod logs;
+pub(crate) mod network_lines;
+pub(crate) mod progress;
+pub(crate) mod screen;
+pub(crate) mod tokens;

@@ -1,0 +1,114 @@
+//! The network side of a run in a dozen lines at most, for the screen.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::documents::network_report::ratio;
+use crate::network::bandwidth::PerDirection;
+use crate::probe::rate;
+use crate::test_run::finished::Finished;
+use crate::world::kserve;
+use loadgen::run::End;
+
+/// Title and text of each line.
+pub(crate) fn lines(finished: &Finished<'_>) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("Network", codecs(finished)), ("", ends(finished))];
+    let layers = |of: [fn(&qdl::NodeReport) -> u64; 4]| {
+        let [tensors, encoded, messages, sockets] = of.map(|of| bytes(finished.reports.iter().map(of).sum()));
+        format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}")
+    };
+    lines.push((
+        " ingress",
+        layers([
+            |r| r.counts.tensor_bytes_out,
+            |r| r.counts.payload_bytes_out,
+            |r| r.counts.message_bytes_out,
+            |r| r.traffic.socket_bytes_out,
+        ]),
+    ));
+    lines.push((
+        " egress",
+        layers([
+            |r| r.counts.tensor_bytes_in,
+            |r| r.counts.payload_bytes_in,
+            |r| r.counts.message_bytes_in,
+            |r| r.traffic.socket_bytes_in,
+        ]),
+    ));
+    let bandwidth = &finished.network.bandwidth;
+    lines.push((" carried", both(&bandwidth.carried)));
+    if let Some(formula) = &bandwidth.formula {
+        lines.push((" required", format!("{} ({formula})", both(&bandwidth.required))));
+    }
+    if bandwidth.probed != PerDirection::default() {
+        lines.push((" probed", both(&bandwidth.probed)));
+    }
+    if bandwidth.nic_claim != PerDirection::default() {
+        lines.push((" claimed", format!("{} by the interfaces", rate(bandwidth.nic_claim.ingress))));
+    }
+    if bandwidth.formula.is_some() {
+        lines.push((" verdict", bandwidth.verdict.clone()));
+    }
+    lines.push((" p50 of", split(finished)));
+    lines
+}
+
+fn codecs(finished: &Finished<'_>) -> String {
+    let ratio = |of| ratio(&finished.reports, of).map_or(String::new(), |ratio| format!(" (ratio {ratio:.2})"));
+    let there = ratio(|counts| (counts.tensor_bytes_out, counts.payload_bytes_out));
+    let back = ratio(|counts| (counts.tensor_bytes_in, counts.payload_bytes_in));
+    let args = finished.args;
+    let mut text = format!("{}, samples {}{there}", args.dial.transport.name(), finished.codec);
+    if !args.codecs.response_compression.is_none() {
+        let _ = write!(text, ", answers {}{back}", args.codecs.response_compression);
+    }
+    text
+}
+
+/// What both ends counted.
+fn ends(finished: &Finished<'_>) -> String {
+    let asked = finished.reports.iter().filter(|report| report.sut.is_ok()).count();
+    let differences = finished.network.differences.len();
+    match (asked, differences) {
+        (0, _) if kserve::is_on(&finished.args.dial) => qdl::KSERVE_NO_COUNTERS.to_owned(),
+        (0, _) => "no node gave its counters".to_owned(),
+        (asked, 0) if asked == finished.reports.len() => "both ends counted the same bytes".to_owned(),
+        (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.reports.len()),
+        (_, count) if finished.outcome.end != End::Completed => {
+            format!("the ends differ in {count} counters: the run was broken off while samples were under way")
+        }
+        (_, count) => format!("the ends differ in {count} counters, see above"),
+    }
+}
+
+fn both(of: &PerDirection) -> String {
+    let shown = |bits_per_s| if bits_per_s == Some(0.0) { "negligible".to_owned() } else { rate(bits_per_s) };
+    format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
+}
+
+/// Decimal, in the unit that fits.
+fn bytes(count: u64) -> String {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let unit = units.iter().find(|(size, _)| count >= *size);
+    unit.map_or_else(|| format!("{count} B"), |(size, unit)| format!("{:.2} {unit}", count as f64 / *size as f64))
+}
+
+/// Where the latency went, stages that take no time left out.
+fn split(finished: &Finished<'_>) -> String {
+    let stages = finished.tally.split().filter(|(_, [.., p99])| *p99 > 0);
+    let stage = |(name, [p50, ..]): (&str, [u64; 3])| {
+        format!("{} {:.1?}", name.replace("outside_sut", "outside the SUT"), Duration::from_nanos(p50))
+    };
+    let stages: Vec<String> = stages.map(stage).collect();
+    if stages.is_empty() { "nothing: no sample was answered".to_owned() } else { stages.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_have_decimal_units() {
+        assert_eq!([0, 999, 1_000, 963_400_000].map(bytes), ["0 B", "999 B", "1.00 kB", "963.40 MB"]);
+    }
+}

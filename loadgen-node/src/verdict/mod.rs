@@ -1,0 +1,9 @@
+//! What makes a result less than it looks, beyond what the engine judges.
+//!
+//! - `division`: the rules of the division that a run is for; `reasons`: the node's own reasons against a result;
+//! - `saturation`: how near to its limits the LoadGen node was; `baseline`: what the network cost.
+
+pub(crate) mod baseline;
+pub(crate) mod division;
+pub(crate) mod reasons;
+pub(crate) mod saturation;

@@ -1,0 +1,147 @@
+//! The node's own reasons against a result: what the engine cannot know. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lon_qsl::accuracy::{Score, ScoreError};
+use lon_qsl::benchmark::Benchmark;
+use qdl::NodeReport;
+
+use crate::test_run::finished::Finished;
+use crate::world::tally::{OTHER_FAILURES, Tally};
+use loadgen::plan::{Effective, Plan};
+use loadgen::run::{End, LagStats};
+use loadgen::settings::Scenario;
+use loadgen::verdict::Verdict;
+
+/// Adds what the engine cannot know to the strict verdict.
+pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
+    let Finished { args, plan, outcome, reports, names, tally, benchmark, accuracy, network, .. } = finished;
+    let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
+    let verdict = &mut outcome.verdict;
+    if verdict.official.is_some() {
+        add_lag(verdict, lag, plan, args.max_lag);
+    }
+    add_nodes(verdict, reports);
+    // What was under way when a run was broken off is in one end's books and not in the other's.
+    if outcome.end == End::Completed {
+        for difference in &network.differences {
+            verdict.add("bytes", difference.clone());
+        }
+    }
+    // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
+    if !searched {
+        add_failures(verdict, tally);
+    }
+    for name in names.iter().filter(|name| !name.is_complete()) {
+        verdict.add("sut_name", name.text.clone());
+    }
+    add_accuracy(verdict, benchmark, accuracy.as_ref());
+}
+
+/// A generator that was late measured itself. Only Server has a schedule to be late for.
+fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Duration>) {
+    let effective = plan.effective();
+    if effective.scenario != Scenario::Server || lag.count == 0 {
+        return;
+    }
+    let usual_ns = usual_lag_ns(effective);
+    let limit_ns = max_lag.map_or(usual_ns, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+    if lag.p99_ns > limit_ns {
+        let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
+        verdict.add(
+            "schedule_lag",
+            format!("the LoadGen node could not keep up: schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)"),
+        );
+    }
+}
+
+/// A hundredth of the latency that a sample may have, in token runs of that to its first token; 1 ms at least.
+fn usual_lag_ns(effective: &Effective) -> u64 {
+    let target_ns = if effective.use_token_latencies { effective.ttft_latency_ns } else { effective.target_latency_ns };
+    (target_ns / 100).max(1_000_000)
+}
+
+fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
+    for report in reports {
+        let NodeReport { name, counts, sut, lost, .. } = report;
+        match (lost, sut) {
+            (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
+            // Servers of other protocols count nothing: that is said, and not held against the result.
+            (None, Err(_)) if report.peer_kind.no_counters.is_some() => {}
+            (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
+            (None, Ok(_)) => {}
+        }
+        for (count, code, what) in [
+            (counts.duplicate, "duplicate_answers", "answers to samples that it had answered"),
+            (counts.late, "late_answers", "answers to samples that had been given up"),
+            (counts.foreign, "foreign_answers", "answers to samples that it was never sent"),
+        ] {
+            if count > 0 {
+                verdict.add(code, format!("node {name} sent {count} {what}"));
+            }
+        }
+    }
+}
+
+fn add_failures(verdict: &mut Verdict, tally: &Tally) {
+    // With the causes known, the engine's bare number says nothing more.
+    verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
+    let (shown, others) = most_frequent(tally.failures());
+    for (failure, count) in shown {
+        verdict.add("failed_samples", format!("{count} samples failed: {failure}"));
+    }
+    if others > 0 {
+        verdict.add("failed_samples", format!("{others} samples failed for other reasons"));
+    }
+}
+
+/// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's own
+/// numbers in it comes in any number of kinds.
+fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
+    const SHOWN: usize = 5;
+    let mut known: Vec<(&str, u64)> = failures.iter().map(|(text, count)| (text.as_str(), *count)).collect();
+    let others: u64 = known.extract_if(.., |(text, _)| *text == OTHER_FAILURES).map(|(_, count)| count).sum();
+    known.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rest = known.split_off(known.len().min(SHOWN));
+    (known, others + rest.iter().map(|(_, count)| count).sum::<u64>())
+}
+
+fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
+    match (accuracy, benchmark.accuracy) {
+        (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
+        (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
+            let (metric, unit) = (target.metric.name(), target.metric.unit());
+            let (value, wanted) = (score.value, target.value);
+            verdict.add("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadgen::settings::{Qsl, TestSettings};
+
+    #[test]
+    fn a_few_reasons_stand_for_many() {
+        let failures = |all: &[(&str, u64)]| all.iter().map(|(text, count)| ((*text).to_owned(), *count)).collect();
+        assert_eq!(most_frequent(&failures(&[("a", 1), ("b", 9)])), (vec![("b", 9), ("a", 1)], 0));
+        let many = [("a", 1), ("b", 1), ("c", 7), ("d", 1), ("e", 1), ("f", 1), (OTHER_FAILURES, 40)];
+        assert_eq!(most_frequent(&failures(&many)), (vec![("c", 7), ("a", 1), ("b", 1), ("d", 1), ("e", 1)], 41));
+    }
+
+    #[test]
+    fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {
+        let usual_ns = |use_token_latencies, server_ttft_latency| {
+            let scenario = Scenario::Server;
+            let target = TestSettings { scenario, server_target_latency_ns: 500_000_000, ..TestSettings::default() };
+            let settings = TestSettings { use_token_latencies, server_ttft_latency, ..target };
+            usual_lag_ns(Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective())
+        };
+        assert_eq!(usual_ns(false, 2_000_000_000), 5_000_000);
+        assert_eq!(usual_ns(true, 2_000_000_000), 20_000_000);
+        assert_eq!(usual_ns(true, 50_000_000), 1_000_000);
+    }
+}

@@ -1,0 +1,235 @@
+//! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
+//!
+//! Two drivers behind one face. *Split*: this thread issues and waits precisely, the QDL's threads do the network's
+//! work. *Inline*: this thread does it all while it waits, so that a query needs no hand-over. [`crate::world::pace`] decides.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use indicatif::DecimalBytes;
+use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
+use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
+
+use super::counts::{self, Counts};
+use crate::world::inbox::{Inbox, REPLIES};
+use crate::world::pace::{Pace, Pacing};
+use crate::world::tally::Tally;
+use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
+
+/// How often a wait without end looks whether the user wants to stop.
+const LOOK_AROUND: Duration = Duration::from_millis(50);
+
+/// See the module's docs.
+pub(crate) struct NetWorld {
+    run: Run,
+    inbox: Arc<Inbox>,
+    dataset: Dataset,
+    origin: Instant,
+    /// When the engine last asked.
+    now: Instant,
+    pace: Pace,
+    pacing: Pacing,
+    stop: Arc<AtomicBool>,
+    counts: Arc<Counts>,
+    tally: Tally,
+    /// Taken from the inbox and not yet turned into arrivals; kept for its memory.
+    replies: Vec<Reply>,
+}
+
+impl NetWorld {
+    /// `stop` turns true when the user asks to stop; `counts` is what the progress display reads.
+    pub(crate) fn new(
+        run: Run,
+        inbox: Arc<Inbox>,
+        dataset: Dataset,
+        pacing: Pacing,
+        stop: Arc<AtomicBool>,
+        counts: Arc<Counts>,
+    ) -> NetWorld {
+        NetWorld {
+            run,
+            inbox,
+            dataset,
+            origin: Instant::now(),
+            now: Instant::now(),
+            pace: Pace::for_this_thread(pacing.spin),
+            pacing,
+            stop,
+            counts,
+            tally: Tally::default(),
+            replies: Vec::with_capacity(REPLIES),
+        }
+    }
+
+    /// Samples that all nodes together take in.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.run.capacity()
+    }
+
+    /// What the run was made of, for the end of it.
+    pub(crate) fn into_parts(self) -> (Run, Dataset, Tally) {
+        (self.run, self.dataset, self.tally)
+    }
+
+    fn at(&self, time: TimeNs) -> Instant {
+        self.origin + Duration::from_nanos(time.0)
+    }
+
+    fn time(&self, at: Instant) -> TimeNs {
+        TimeNs(at.saturating_duration_since(self.origin).as_nanos() as u64)
+    }
+
+    fn wake(&self) -> Wake {
+        if self.stop.load(SeqCst) {
+            Wake::Interrupted
+        } else if self.inbox.is_broken() {
+            Wake::Broken
+        } else {
+            Wake::Ready
+        }
+    }
+
+    fn collect(&mut self, arrivals: &mut Vec<Arrival<Bytes>>) {
+        let mut replies = std::mem::take(&mut self.replies);
+        self.inbox.take(&mut replies);
+        for reply in replies.drain(..) {
+            let arrival = self.arrival(reply);
+            arrivals.push(arrival);
+        }
+        self.replies = replies;
+    }
+
+    fn arrival(&mut self, reply: Reply) -> Arrival<Bytes> {
+        let Reply { id, sent_at, at, outcome, .. } = reply;
+        let (seq, sent_at, at) = (loadgen::world::SampleSeq(id.0), sent_at.map(|at| self.time(at)), self.time(at));
+        let kind = match outcome {
+            Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
+            Outcome::Done(answer) => {
+                self.counts.ended.fetch_add(1, Relaxed);
+                self.tally.answered(&answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
+                ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
+            }
+            Outcome::Failed(failure) => {
+                self.counts.ended.fetch_add(1, Relaxed);
+                self.tally.failed(&failure);
+                ArrivalKind::Failed
+            }
+        };
+        Arrival { seq, at, sent_at, kind }
+    }
+
+    fn is_inline(&self) -> bool {
+        self.pacing.io_threads == 0
+    }
+
+    /// One stretch of waiting, at most [`LOOK_AROUND`] long.
+    fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
+        let Pacing { spin, linger, .. } = self.pacing;
+        if self.is_inline() && until.is_none() {
+            // The QDL comes back now and then of itself.
+            return self.run.pump(&Wait { until, on_delivery: wake_on_arrival, spin, linger });
+        }
+        let slice = Instant::now() + LOOK_AROUND;
+        let until = until.map_or(slice, |until| until.min(slice));
+        if self.is_inline() {
+            self.run.pump(&Wait { until: Some(until), on_delivery: wake_on_arrival, spin, linger });
+        } else if wake_on_arrival {
+            self.inbox.wait(until.saturating_duration_since(Instant::now()));
+        } else {
+            self.pace.wait_until(until);
+        }
+    }
+}
+
+/// Loads a set, and says so: on the display while it takes, in the log when it is done.
+fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(), DatasetError> {
+    let begun = Instant::now();
+    let told = |done: usize, of: usize| {
+        counts.loaded.store(done as u64, Relaxed);
+        counts.loading.store(of as u64, Relaxed);
+    };
+    let ended = dataset.load_with(set.iter().map(|index| index.0 as usize), &told);
+    counts.loading.store(0, Relaxed);
+    let Loaded { samples, encoded_bytes, .. } = dataset.loaded();
+    let ram = DecimalBytes(counts::resident_bytes());
+    tracing::info!(
+        "{samples} samples loaded in {:.1?}: {}, the process has {ram} of RAM",
+        begun.elapsed(),
+        DecimalBytes(encoded_bytes)
+    );
+    ended
+}
+
+impl World for NetWorld {
+    type Data = Bytes;
+
+    fn now(&mut self) -> TimeNs {
+        self.now = Instant::now();
+        self.time(self.now)
+    }
+
+    fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
+        let (inline, run, dataset, counts) = (self.is_inline(), &self.run, &mut self.dataset, &*self.counts);
+        let mut load = move || load(dataset, set, counts).map_err(|error| error.to_string());
+        if !inline {
+            return load();
+        }
+        // Streams are open, and nobody but this thread answers for them: a node gives up on a peer that says nothing.
+        std::thread::scope(|scope| {
+            let loading = scope.spawn(load);
+            while !loading.is_finished() {
+                let until = Some(Instant::now() + Duration::from_millis(1));
+                run.pump(&Wait { until, on_delivery: false, spin: Duration::ZERO, linger: Duration::ZERO });
+            }
+            loading.join().unwrap_or_else(|_| Err("loading the samples panicked".to_owned()))
+        })
+    }
+
+    fn unload(&mut self, _set: &[SampleIndex]) {
+        self.dataset.unload();
+    }
+
+    fn room(&mut self) -> usize {
+        self.run.room()
+    }
+
+    fn issue(&mut self, _query: QuerySeq, samples: &[Issued]) {
+        self.counts.issued.fetch_add(samples.len() as u64, Relaxed);
+        let dataset = &self.dataset;
+        let samples = samples.iter().map(|issued| {
+            let index = issued.index.0 as usize;
+            let (payload, tensor_bytes) = (dataset.payload(index), dataset.tensor_bytes(index));
+            Sample { id: SampleId(issued.seq.0), payload, tensor_bytes }
+        });
+        self.run.issue(samples, self.now);
+    }
+
+    fn flush(&mut self) {
+        self.run.flush();
+    }
+
+    fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Bytes>>) -> Wake {
+        let before = arrivals.len();
+        let until = until.map(|until| self.at(until));
+        if self.is_inline() && until.is_some_and(|until| until <= Instant::now()) {
+            // Late already: the network gets its turn all the same.
+            self.rest(until, wake_on_arrival);
+        }
+        self.collect(arrivals);
+        loop {
+            let arrived = wake_on_arrival && arrivals.len() > before;
+            if arrived || until.is_some_and(|until| until <= Instant::now()) {
+                return self.wake();
+            }
+            self.rest(until, wake_on_arrival);
+            self.collect(arrivals);
+            let wake = self.wake();
+            if wake != Wake::Ready || (wake_on_arrival && arrivals.len() == before) {
+                // Told to stop, or room was freed, or a look around is due: the engine decides what that means.
+                return wake;
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Who may read along, and who is taken for a node: TLS, or where plain text is allowed. Decided before anything is
+//! sent.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use anyhow::{anyhow, bail};
+use lon_net::tls::{ClientTls, TlsFiles};
+use qdl::{NodeAddress, Transport};
+
+use crate::cli::SecurityArgs;
+
+/// What to reach these nodes with; none is plain text, or an unverified certificate over QUIC.
+pub(crate) fn tls(
+    args: &SecurityArgs,
+    transport: Transport,
+    nodes: &[NodeAddress],
+) -> anyhow::Result<Option<ClientTls>> {
+    if args.has_tls() {
+        let (ca, cert, key) = (args.tls_ca.clone(), args.tls_cert.clone(), args.tls_key.clone());
+        return Ok(Some(ClientTls::new(&TlsFiles { ca, cert, key })?));
+    }
+    if !args.insecure {
+        nodes.iter().try_for_each(|node| check_loopback(node, transport))?;
+    }
+    Ok(None)
+}
+
+/// A name counts as its addresses do, all of them.
+fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
+    let way = transport.without_tls();
+    let text = node.to_string();
+    let resolved: Vec<SocketAddr> = text
+        .to_socket_addrs()
+        .map_err(|error| anyhow!("--sut: whether {text} is on this host is not known: {error}; {}", advice(way)))?
+        .collect();
+    match resolved.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
+        None => Ok(()),
+        Some(address) if address.to_string() == text => bail!("--sut: {text} is another host; {}", advice(way)),
+        Some(address) => bail!("--sut: {text} ({address}) is another host; {}", advice(way)),
+    }
+}
+
+fn advice(way: &str) -> String {
+    format!("without TLS samples would travel {way}: give --tls-ca, or --insecure on a network that you trust")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(args: &SecurityArgs, transport: Transport, nodes: &[&str]) -> Option<String> {
+        let nodes: Vec<NodeAddress> = nodes.iter().map(|node| node.parse().unwrap()).collect();
+        tls(args, transport, &nodes).err().map(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn plain_text_stays_on_this_host_unless_asked_for() {
+        let none = SecurityArgs::default();
+        for transport in [Transport::GRPC, Transport::TCP, Transport::QUIC] {
+            assert_eq!(refused(&none, transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]), None);
+            let error = refused(&none, transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
+            for part in ["192.0.2.7:8000", "--tls-ca", "--insecure", "--sut"] {
+                assert!(error.contains(part), "no '{part}' in: {error}");
+            }
+            let insecure = SecurityArgs { insecure: true, ..SecurityArgs::default() };
+            assert_eq!(refused(&insecure, transport, &["192.0.2.7:8000", "no.such.host.invalid:1"]), None);
+        }
+        let error = refused(&none, Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
+        assert!(error.contains("no.such.host.invalid:1") && error.contains("--insecure"), "{error}");
+    }
+
+    #[test]
+    fn tls_files_must_be_usable() {
+        let args = SecurityArgs { tls_cert: Some("c.pem".into()), ..SecurityArgs::default() };
+        assert!(refused(&args, Transport::GRPC, &["a:1"]).unwrap().contains("--tls-key"));
+        let args = SecurityArgs { tls_ca: Some("/no/such.pem".into()), ..SecurityArgs::default() };
+        assert!(refused(&args, Transport::QUIC, &["a:1"]).unwrap().contains("/no/such.pem"));
+    }
+}

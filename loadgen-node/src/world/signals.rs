@@ -1,0 +1,56 @@
+//! SIGINT and SIGTERM: before a run they end the program, during a run they end the run in good order.
+
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{flag, low_level::pipe};
+
+use crate::exit::Exit;
+
+/// Signals that come together are one wish: `timeout` sends one to its child and one to the child's group, and terminals
+/// and shells do likewise. One that comes later than this after the first insists.
+const INSISTS_AFTER: Duration = Duration::from_secs(1);
+
+/// The flags that the signals' handlers set and look at.
+pub(crate) struct Signals {
+    /// A signal ends the program at once: nothing has been measured yet, or the user insists.
+    at_once: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+    /// Gets a byte with each signal.
+    told: UnixStream,
+}
+
+impl Signals {
+    /// From here on a signal means exit code 5, not death.
+    pub(crate) fn catch() -> io::Result<Signals> {
+        let (at_once, stop) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+        let (told, tell) = UnixStream::pair()?;
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&at_once))?;
+            flag::register(signal, Arc::clone(&stop))?;
+            pipe::register(signal, tell.try_clone()?)?;
+        }
+        Ok(Signals { at_once, stop, told })
+    }
+
+    /// From here on there is something to lose; the flag turns true when the user asks to stop.
+    ///
+    /// # Errors
+    /// No thread could be had that sees to it that a user who insists is heard.
+    pub(crate) fn run_begins(&self) -> io::Result<Arc<AtomicBool>> {
+        let (at_once, mut told) = (Arc::clone(&self.at_once), self.told.try_clone()?);
+        self.at_once.store(false, SeqCst);
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            // It ends with the program, at the latest.
+            if told.read_exact(&mut [0]).is_ok() {
+                std::thread::sleep(INSISTS_AFTER);
+                at_once.store(true, SeqCst);
+            }
+        })?;
+        Ok(Arc::clone(&self.stop))
+    }
+}

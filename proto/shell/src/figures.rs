@@ -1,0 +1,33 @@
+//! Bytes and durations as people read them: in the unit that fits.
+
+use std::time::Duration;
+
+/// A number of bytes in the largest decimal unit that fits: `999 B`, `1.00 kB`, `963.40 MB`.
+pub fn bytes(count: u64) -> String {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let unit = units.iter().find(|(size, _)| count >= *size);
+    unit.map_or_else(|| format!("{count} B"), |(size, unit)| format!("{:.2} {unit}", count as f64 / *size as f64))
+}
+
+/// A duration in ns with one decimal in the unit that fits: `1.5µs`, `2.3ms`. What is below 0 is shown as `0.0ns`.
+pub fn duration_ns(ns: i64) -> String {
+    format!("{:.1?}", Duration::from_nanos(ns.max(0) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_decimal_units() {
+        assert_eq!([0, 999, 1_000, 963_400_000].map(bytes), ["0 B", "999 B", "1.00 kB", "963.40 MB"]);
+    }
+
+    #[test]
+    fn durations_have_fitting_units() {
+        assert_eq!(
+            [-1, 0, 1_500, 2_345_678, 3_000_000_000].map(duration_ns),
+            ["0.0ns", "0.0ns", "1.5µs", "2.3ms", "3.0s"]
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! The log on standard error: text for people, or JSON for machines. `RUST_LOG` selects what is logged.
+
+use std::io::IsTerminal as _;
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+/// How the log is written; the values of `--log-format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines of text, in colour on a terminal.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The error for a `RUST_LOG` that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("RUST_LOG='{text}'")]
+pub struct LogError {
+    text: String,
+    source: ParseError,
+}
+
+/// Starts the log of this process. `usual` is what is logged when `RUST_LOG` is not set, for example
+/// `info,tract=warn`.
+///
+/// # Errors
+/// A `RUST_LOG` that cannot be read.
+///
+/// # Panics
+/// When the process already has a log.
+pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(text) => EnvFilter::try_new(&text).map_err(|source| LogError { text, source })?,
+        Err(_) => EnvFilter::new(usual),
+    };
+    // A log that cannot be written is no reason to stop, and must not become a panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    match format {
+        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

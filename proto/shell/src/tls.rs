@@ -1,0 +1,58 @@
+//! What `--tls-ca`, `--tls-cert`, `--tls-key` and `--insecure` mean, the same in every command of both programs.
+//!
+//! Plain text stays on the host unless `--insecure` is given; each end decides that for itself.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use lon_net::tls::{ClientTls, ServerTls, TlsError, TlsFiles};
+
+/// The files that the three flags name; each may be absent.
+pub fn files(ca: Option<&PathBuf>, cert: Option<&PathBuf>, key: Option<&PathBuf>) -> TlsFiles {
+    TlsFiles { ca: ca.cloned(), cert: cert.cloned(), key: key.cloned() }
+}
+
+/// What a client verifies nodes with; none when no file was given.
+///
+/// # Errors
+/// Files that cannot be used.
+pub fn client(files: &TlsFiles) -> Result<Option<ClientTls>, TlsError> {
+    (!files.is_empty()).then(|| ClientTls::new(files)).transpose()
+}
+
+/// What a node shows its clients; none when no file was given.
+///
+/// # Errors
+/// Files that cannot be used.
+pub fn server(files: &TlsFiles) -> Result<Option<ServerTls>, TlsError> {
+    (!files.is_empty()).then(|| ServerTls::new(files)).transpose()
+}
+
+/// Whether what is sent to this address stays on this host, so that plain text is allowed: loopback addresses, also
+/// those that IPv6 maps to IPv4.
+pub fn stays_on_host(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_stays_on_the_host() {
+        for here in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            assert!(stays_on_host(here.parse().unwrap()), "{here}");
+        }
+        for elsewhere in ["192.0.2.7", "0.0.0.0", "::", "::ffff:192.0.2.7"] {
+            assert!(!stays_on_host(elsewhere.parse().unwrap()), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn no_file_means_no_tls_and_half_a_pair_is_an_error() {
+        let none = files(None, None, None);
+        assert!(client(&none).unwrap().is_none() && server(&none).unwrap().is_none());
+        let half = files(None, Some(&"c.pem".into()), None);
+        assert!(client(&half).unwrap_err().to_string().contains("--tls-key"));
+    }
+}
