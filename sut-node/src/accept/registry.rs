@@ -20,10 +20,7 @@ const MAX_WAITING: usize = 64;
 ///
 /// # Errors
 /// A transport cannot use its socket.
-pub(crate) fn of_own_ports(
-    udp: UdpSocket,
-    tls: Option<&ServerTls>,
-) -> Result<Vec<Box<dyn Transport>>, ServeError> {
+pub(crate) fn of_own_ports(udp: UdpSocket, tls: Option<&ServerTls>) -> Result<Vec<Box<dyn Transport>>, ServeError> {
     Ok(vec![Box::new(Quic::open(udp, tls)?)])
 }
 

@@ -55,7 +55,7 @@ impl Streams {
     /// Opens a stream and starts reading it. Returns what to write on it until it ends: an accepted stream begins with a
     /// heartbeat, a refused one has an End frame alone, with the reason. The run counts the bytes of `connection`, which
     /// carries the stream; streams on one connection share one `Arc`.
-    pub async fn open(&self, source: impl Source, connection: Arc<dyn Connection>) -> impl Fill + use<> {
+    pub async fn open<S: Source>(&self, source: S, connection: Arc<dyn Connection>) -> impl Fill + use<S> {
         match self.service.open_stream(source, Some(connection)).await {
             Ok(output) => Answers::Accepted(output.with_heartbeat_first()),
             Err(status) => Answers::Refused(status),

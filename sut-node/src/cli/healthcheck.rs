@@ -9,17 +9,16 @@ use std::time::Duration;
 use clap::Args;
 use hyper_util::rt::TokioIo;
 use lon_net::dial::dial;
-use lon_net::tls::{ClientTls, Protocol, TlsError, TlsFiles};
+use lon_net::tls::{ClientTls, Protocol, TlsError};
+use lon_proto::v1::sut_node_server::SERVICE_NAME;
+use lon_shell::duration::parse_duration;
+use lon_shell::tls;
 use tonic::codegen::http::Uri;
-use tonic::server::NamedService;
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tower::service_fn;
-
-use crate::backend;
-use crate::service::calls::GrpcNode;
 
 #[derive(Args, Debug)]
 pub(crate) struct HealthcheckArgs {
@@ -27,7 +26,7 @@ pub(crate) struct HealthcheckArgs {
     #[arg(long, default_value = "127.0.0.1:8000", env = "LON_HEALTHCHECK_ADDRESS")]
     address: String,
     /// A node that has not answered after this long is not healthy (for example 500us, 2ms).
-    #[arg(long, default_value = "3s", value_parser = backend::parse_duration, env = "LON_HEALTHCHECK_TIMEOUT")]
+    #[arg(long, default_value = "3s", value_parser = parse_duration, env = "LON_HEALTHCHECK_TIMEOUT")]
     timeout: Duration,
     /// The node speaks TLS: the CA (PEM) that its certificate is signed by.
     #[arg(long, value_name = "FILE", env = "LON_HEALTHCHECK_TLS_CA")]
@@ -40,10 +39,10 @@ pub(crate) struct HealthcheckArgs {
     tls_key: Option<PathBuf>,
 }
 
-/// Why a node is not healthy, or could not be asked.
+/// The error for a node that is not healthy, or could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HealthError {
-    /// A certificate that cannot be used: nobody was asked.
+    /// A certificate cannot be used. No node was asked.
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("'{0}' (--address) is not a host and a port")]
@@ -64,8 +63,7 @@ pub(crate) enum HealthError {
 /// Everything but "serving", each naming the node.
 pub(crate) fn healthcheck(args: HealthcheckArgs) -> Result<(), HealthError> {
     let HealthcheckArgs { address, timeout, tls_ca, tls_cert, tls_key } = args;
-    let files = TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key };
-    let tls = if files.is_empty() { None } else { Some(ClientTls::new(&files)?) };
+    let tls = tls::client(&tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let status = runtime.block_on(async { tokio::time::timeout(timeout, ask(&address, tls)).await });
     match status {
@@ -77,7 +75,7 @@ pub(crate) fn healthcheck(args: HealthcheckArgs) -> Result<(), HealthError> {
 }
 
 async fn ask(address: &str, tls: Option<ClientTls>) -> Result<ServingStatus, HealthError> {
-    // What is connected to is plain text as far as tonic knows: `dial` makes the TLS.
+    // As far as tonic knows the connection is plain text: `dial` makes the TLS.
     let uri = |scheme| format!("{scheme}://{address}").parse::<Uri>();
     let (Ok(origin), Ok(uri)) = (uri(if tls.is_some() { "https" } else { "http" }), uri("http")) else {
         return Err(HealthError::Address(address.to_owned()));
@@ -97,7 +95,7 @@ async fn ask(address: &str, tls: Option<ClientTls>) -> Result<ServingStatus, Hea
     });
     let endpoint = Endpoint::from(uri).origin(origin);
     let channel = endpoint.connect_with_connector(connector).await.map_err(|error| unreachable(&error))?;
-    let request = HealthCheckRequest { service: <GrpcNode as NamedService>::NAME.to_owned() };
+    let request = HealthCheckRequest { service: SERVICE_NAME.to_owned() };
     let answer = HealthClient::new(channel).check(request).await.map_err(|status| unreachable(&status))?;
     Ok(answer.into_inner().status())
 }
@@ -109,7 +107,7 @@ mod tests {
     use std::thread::JoinHandle;
 
     use lon_net::throwaway::Throwaway;
-    use lon_net::tls::ServerTls;
+    use lon_net::tls::{ServerTls, TlsFiles};
     use tokio::sync::oneshot;
 
     use super::*;

@@ -13,9 +13,9 @@ use super::coder::Coder;
 use super::infer::panicked;
 use super::job::Job;
 use super::queue::JobQueue;
+use crate::backend::Sample;
 use crate::backend::Streamer;
 use crate::backend::stream::{Event, Output, What};
-use crate::backend::Sample;
 
 /// How often the thread looks for samples that nobody waits for any more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -31,8 +31,9 @@ pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
         slots.cancel_unwanted();
         // What was begun a moment ago may be due earlier than what was waited for. With no slot free or nobody to wait
         // for, the streamer waits by itself.
-        let waits =
-            open && slots.taken < slots.held.len() && slots.may_wait_until().is_some_and(|until| until > Instant::now());
+        let waits = open
+            && slots.taken < slots.held.len()
+            && slots.may_wait_until().is_some_and(|until| until > Instant::now());
         if slots.taken > 0 && !waits {
             slots.step();
         } else if slots.taken == 0 && !open {
