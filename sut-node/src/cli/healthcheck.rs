@@ -111,8 +111,10 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::accept::sockets::Sockets;
     use crate::backend::BackendOptions;
-    use crate::{ServeConfig, Sockets, serve};
+    use crate::config::ServeConfig;
+    use crate::serve::serve;
 
     fn asked(address: &str, tls: TlsFiles) -> Result<(), HealthError> {
         let TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key } = tls;
