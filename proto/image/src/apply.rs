@@ -96,8 +96,8 @@ impl Filter {
     }
 }
 
-/// Resizes RGB pixels. It does not use the resizer's dynamic images: they would compile it for every kind of pixel, which
-/// takes minutes.
+/// Resizes RGB pixels. It does not use the resizer's dynamic images: they would compile it for every kind of pixel,
+/// which takes minutes.
 fn resize_rgb(image: &Pixels, width: u32, height: u32, resized: &mut [u8], filter: Filter) -> Result<(), String> {
     let from = TypedImageRef::<U8x3>::from_buffer(image.width(), image.height(), image.rgb());
     let from = from.map_err(|error| error.to_string())?;

@@ -94,8 +94,8 @@ impl Preprocess {
     /// The steps, if they can be done to an image.
     ///
     /// # Errors
-    /// The size of the result is open, the crop is larger than the resized image, or values would be below zero in a type
-    /// that has none.
+    /// The size of the result is open, the crop is larger than the resized image, or values would be below zero in a
+    /// type that has none.
     pub(crate) fn checked(self) -> Result<Preprocess, SpecError> {
         if self.dtype == DType::U8 && self.mean.iter().any(|&mean| mean != 0.0) {
             return Err(SpecError::UnsignedMean);
