@@ -1,6 +1,6 @@
 //! What counting costs: per query and end, in the path, on this machine.
 //!
-//! The very code that lanes count with, on the way out (messages, payload, tensors, samples) and back. A burst of 1 is a
+//! It runs the code that lanes count with, on the way out (messages, payload, tensors, samples) and back. A burst of 1 is a
 //! query at a time; under load a read or a write brings many, and the counters are touched once for all of them.
 //!
 //! `cargo run --release -p qdl --example accounting`
@@ -11,13 +11,10 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// Compiled in here, since it is nobody's business outside the crate.
-#[path = "../src/counters.rs"]
+/// Compiled in here, since the crate does not export it.
+#[path = "../src/account/counters.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod counters;
-#[path = "../src/slots.rs"]
-#[allow(dead_code)]
-mod slots;
 
 use counters::{Burst, LaneCounters};
 

@@ -129,9 +129,12 @@ pub enum ConnectError {
         /// What it said.
         reason: String,
     },
-    /// Servers of KServe's protocol without what the caller has to say of them, or the other way round.
-    #[error("transport kserve needs a name for each server and a model, and no other transport does")]
-    KserveConfig,
+    /// A transport with nodes that it does not reach.
+    #[error("transport {transport} does not reach nodes of this kind")]
+    WrongTransport {
+        /// The transport's name.
+        transport: &'static str,
+    },
     /// A dispatch stream could not be opened.
     #[error("SUT node {name} ({address}): {failure}")]
     Stream {

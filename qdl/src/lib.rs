@@ -1,64 +1,58 @@
 //! The Query Dispatch Library: many SUT nodes over a network, shown to a LoadGen as one SUT.
 //!
 //! ```text
-//! Qdl ── control connections: names, descriptions, claims, flushes, ends          control, name, describe
-//!  └ Run ── issue ─> which node ─> lane ─> writer ══ one stream ══> SUT node      shared, window, lane, stream
-//!       └─ Sink <─ each sample's end, once ─ slots <─ reader <══════════╝         slots, types
-//!               └─ inflate, when answers have a codec                             inflate
-//! Nodes that are no SUT nodes: a lane of calls instead of a stream                   contact, kserve
+//! Qdl ── control connections: names, descriptions, claims, flushes, ends            control
+//!  └ Run ── issue ─> which node, which lane                                         dispatch
+//!       │              └─> stream or calls of a transport ══════════> SUT node      carry
+//!       └─ Sink <─ each sample's end, once <─ lane <═════════════════════╝
+//! what both ends have counted, compared when the run is over                        account
 //! ```
 //!
-//! It moves opaque bytes, and inflates answers that the SUT has compressed. It has no codec for requests, no batcher and no cache, it puts one part of one sample into
-//! a message and nothing else, and it waits for nothing before sending: so the Network division's rules against
-//! pre-processing, post-processing, batching, padding and caching hold by construction. It may send the samples of
-//! one query to different nodes, which the rules allow.
+//! The rooms, from the top down; each calls only those below it:
+//! - `qdl`, `run`, `config`: what callers use;
+//! - `control`: the control side of the nodes, one file for each kind of node;
+//! - `carry`: the threads that drive lanes, one file for each transport;
+//! - `dispatch`: the node and the lane of each sample, and what is in flight;
+//! - `account`: counters, traffic, reports;
+//! - `types`, `error`, `address`, `peer_kind`: what all of them share.
 //!
-//! It is a leaf: it knows the wire, and neither the scenario engine nor the SUT node. Its face is synchronous;
-//! the threads behind it are its own, or the caller's ([`Driver`]).
+//! A *peer* is a node as the control side sees it, a *node* is where samples go. A *connection* has one *lane* or
+//! several. A lane is carried by a Dispatch *stream*, or by calls where the node speaks KServe's protocol.
+//!
+//! The QDL moves opaque bytes, and inflates answers that the SUT has compressed. It has no codec for requests, no batcher
+//! and no cache, it puts one part of one sample into a message and nothing else, and it waits for nothing before sending:
+//! so the Network division's rules against pre-processing, post-processing, batching, padding and caching hold by
+//! construction. It may send the samples of one query to different nodes, which the rules allow.
+//!
+//! It knows the wire contract, and neither the scenario engine nor the SUT node. Its functions are synchronous; the
+//! threads behind them are its own, or the caller's ([`Driver`]).
 
+mod account;
 mod address;
-mod alarm;
+mod carry;
 mod config;
-mod contact;
 mod control;
-mod counters;
-mod describe;
-mod driver;
+mod dispatch;
 mod error;
-mod inflate;
-mod kserve;
-mod lane;
-mod linger;
-mod name;
+mod peer_kind;
 mod qdl;
-mod reconcile;
-mod remote;
-mod report;
 mod run;
-mod shared;
-mod slots;
-mod stream;
 mod text;
-mod traffic;
 mod types;
-mod warm;
-mod watch;
-mod window;
 
+pub use account::counters::NodeCounts;
+pub use account::reconcile::{Difference, Direction, Layer, reconcile};
+pub use account::report::{NicTraffic, NodeReport, SutCounts};
+pub use account::traffic::NodeTraffic;
 pub use address::{AddressError, DEFAULT_PORT, NodeAddress};
-pub use config::{Config, Driver, KserveConfig, Policy, RunConfig, Transport, Wait};
-pub use control::NameTrip;
-pub use counters::NodeCounts;
-pub use describe::NodeDescription;
-pub use driver::shorten_slice;
+pub use carry::{Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
+pub use config::{Config, RunConfig};
+pub use control::{KserveServer, NETWORK_SUT, NameTrip, NodeDescription, Peers, SutName};
+pub use dispatch::Policy;
 pub use error::ConnectError;
-pub use kserve::NO_COUNTERS as KSERVE_NO_COUNTERS;
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
-pub use name::{NETWORK_SUT, SutName};
+pub use peer_kind::{KSERVE_NO_COUNTERS, Payload, PeerKind};
 pub use qdl::Qdl;
-pub use reconcile::{Difference, Direction, Layer, reconcile};
-pub use report::{NicTraffic, NodeReport, SutCounts};
 pub use run::{Meter, Run};
-pub use traffic::NodeTraffic;
 pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stages};

@@ -1,38 +1,33 @@
 //! The QDL itself: nodes that have been reached, named and described, and the runs started over them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
 use lon_proto::codec::Codec;
-use lon_proto::{limits, v1};
+use lon_proto::limits;
 use tokio::sync::Notify;
 
-use crate::config::{Config, Driver, RunConfig, Transport};
-use crate::contact::Contact;
-use crate::control::{ControlThread, Purpose};
-use crate::describe::NodeDescription;
-use crate::driver::{Carrier, Opened, Wire};
+use crate::account::inflated::Inflated;
+use crate::address::NodeAddress;
+use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened, Patience};
+use crate::config::{Config, RunConfig};
+use crate::control::{Claim, ControlThread, Described, NETWORK_SUT, NodeDescription, Peer, Purpose, Reach, SutName};
+use crate::dispatch::{Bounds, Dispatcher, Inflaters, Inflating, Node};
 use crate::error::ConnectError;
-use crate::inflate::{Inflated, Inflaters, Inflating};
-use crate::lane::Lane;
-use crate::name::{NETWORK_SUT, SutName};
-use crate::remote::Remote;
 use crate::run::Run;
-use crate::shared::{Node, Shared};
-use crate::stream::Way;
 use crate::text::printable;
 use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
-use crate::watch::Patience;
-use crate::window::PullWindow;
 
 /// Many SUT nodes, shown as one.
 pub struct Qdl {
     config: Config,
     control: Arc<ControlThread>,
-    controls: Vec<Contact>,
+    peers: Vec<Arc<dyn Peer>>,
+    /// What the nodes' answers are held against, in the nodes' order.
+    promises: Vec<Arc<crate::carry::Promise>>,
     descriptions: Vec<NodeDescription>,
 }
 
@@ -42,21 +37,28 @@ impl Qdl {
     /// # Errors
     /// The first node that cannot be reached or does not fit, named with its address.
     pub fn connect(config: Config) -> Result<Qdl, ConnectError> {
-        if config.nodes.is_empty() {
+        if config.peers.addresses().is_empty() {
             return Err(ConnectError::NoNodes);
         }
-        check_kserve(&config)?;
+        if !config.peers.fit_transport() {
+            return Err(ConnectError::WrongTransport { transport: config.peers.transport().name() });
+        }
+        // Names that the caller gave are checked before anything is sent.
+        check_names(config.peers.given_names(), config.peers.addresses())?;
         let control = Arc::new(ControlThread::start()?);
         let ours = config.clone();
         let reached = control.wait(async move {
-            let (controls, names): (Vec<_>, Vec<_>) = Contact::reach_all(&ours).await?.into_iter().unzip();
-            check_names(&names, &ours)?;
-            let descriptions = try_join_all(controls.iter().map(Contact::describe)).await?;
-            Ok((controls, descriptions))
+            let Config { peers, wait_ready, call_timeout, tls, .. } = ours;
+            let reached = peers.reach_all(&Reach { wait_ready, call_timeout, tls }).await?;
+            let (connected, names): (Vec<_>, Vec<_>) = reached.into_iter().unzip();
+            check_names(&names, peers.addresses())?;
+            let described = try_join_all(connected.iter().map(|peer| peer.describe())).await?;
+            Ok((connected, described))
         });
-        let gone = || Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() });
-        let (controls, descriptions) = reached.unwrap_or_else(gone)?;
-        Ok(Qdl { config, control, controls, descriptions })
+        let (peers, described) = reached.unwrap_or_else(no_control_thread)?;
+        let describe = |Described { node, promise }| (node, promise);
+        let (descriptions, promises) = described.into_iter().map(describe).unzip();
+        Ok(Qdl { config, control, peers, promises, descriptions })
     }
 
     /// What the nodes said of themselves, in the order given.
@@ -66,15 +68,15 @@ impl Qdl {
 
     /// The SUT's name, from a round trip to every node made by this very call.
     pub fn name(&self) -> SutName {
-        let controls = self.controls.clone();
-        let trips = self.control.wait(async move { join_all(controls.iter().map(Contact::name)).await });
+        let peers = self.peers.clone();
+        let trips = self.control.wait(async move { join_all(peers.iter().map(|peer| peer.name_trip())).await });
         let expected: Vec<String> = self.descriptions.iter().map(|node| node.name.clone()).collect();
         SutName::from_trips(trips.unwrap_or_default(), &expected)
     }
 
     /// Bytes that have crossed each node's control connection until now, in and out; in the order given.
     pub fn control_traffic(&self) -> Vec<(u64, u64)> {
-        self.controls.iter().map(Contact::traffic).collect()
+        self.peers.iter().map(|peer| peer.traffic()).collect()
     }
 
     /// Claims every node for one run and opens its streams.
@@ -87,7 +89,7 @@ impl Qdl {
         }
         let codec = config.codec.name().to_owned();
         let purpose = Purpose::Run { codec, response_codec: config.response_codec.to_string() };
-        self.begin(config, sink, &purpose)
+        self.begin(config, sink, purpose)
     }
 
     /// Claims every node to measure the fabric: like a run, except that the node answers each sample itself, with as many
@@ -96,18 +98,18 @@ impl Qdl {
     /// # Errors
     /// The first node that is busy or cannot be probed; the others are let go.
     pub fn probe(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
-        if let (Transport::Kserve, Some(node)) = (self.config.transport, self.descriptions.first()) {
-            let reason = "KServe's protocol has no such call".to_owned();
-            return Err(ConnectError::CannotProbe { address: node.address.clone(), reason });
+        let kind = self.config.peers.transport().peer_kind();
+        if let (Some(reason), Some(node)) = (kind.no_probe, self.descriptions.first()) {
+            return Err(ConnectError::CannotProbe { address: node.address.clone(), reason: reason.to_owned() });
         }
         let config = RunConfig { codec: Codec::None, response_codec: Codec::None, ..config.clone() };
-        self.begin(&config, sink, &Purpose::Probe)
+        self.begin(&config, sink, Purpose::Probe)
     }
 
-    fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: &Purpose) -> Result<Run, ConnectError> {
+    fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: Purpose) -> Result<Run, ConnectError> {
         let run_id = random_run_id()?;
-        let claims = self.claim(&run_id, purpose)?;
-        let begun = self.begin_claimed(config, sink, &claims, &run_id);
+        let bounds = self.claim(&run_id, purpose)?;
+        let begun = self.begin_claimed(config, sink, &bounds, &run_id);
         let (run, opened) = begun.inspect_err(|_| self.let_go(&run_id))?;
         let outcomes = run.wait_open(opened);
         match outcomes.into_iter().find_map(|(node, outcome)| Some((node, outcome.err()?))) {
@@ -126,132 +128,107 @@ impl Qdl {
         &self,
         config: &RunConfig,
         sink: Arc<dyn Sink>,
-        claims: &[v1::StartRunResponse],
+        bounds: &[Bounds],
         run_id: &Bytes,
     ) -> Result<(Run, Vec<Opened>), ConnectError> {
         let delivered = Arc::new(Notify::new());
-        let sink: Arc<dyn Sink> = match config.driver {
-            Driver::Inline => Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }),
-            Driver::Threads(_) => sink,
-        };
-        let mut nodes: Vec<Node> =
-            claims.iter().enumerate().map(|(index, claim)| self.new_node(index, claim, config)).collect();
         let inline = config.driver == Driver::Inline;
-        let (shared, inflaters) = if config.response_codec.is_none() {
-            (Arc::new(Shared::new(config.policy, inline, nodes, sink)), None)
+        let sink: Arc<dyn Sink> =
+            if inline { Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }) } else { sink };
+        let has_codec = !config.response_codec.is_none();
+        let inflated: Vec<Arc<Inflated>> =
+            if has_codec { bounds.iter().map(|_| Arc::default()).collect() } else { Vec::new() };
+        let nodes = self.nodes_of_run(config, bounds, &inflated);
+        let (dispatcher, inflaters) = if has_codec {
+            let inflating = Arc::new(Inflating::new(sink, config.response_codec, inflated));
+            let dispatcher = Arc::new(Dispatcher::new(config.policy, inline, nodes, Arc::clone(&inflating) as _));
+            let inflaters = Inflaters::start(&inflating, config.response_codec, &dispatcher)?;
+            (dispatcher, Some(inflaters))
         } else {
-            let inflated = |node: &mut Node| Arc::clone(node.inflated.insert(Arc::<Inflated>::default()));
-            let inflating =
-                Arc::new(Inflating::new(sink, config.response_codec, nodes.iter_mut().map(inflated).collect()));
-            let shared = Arc::new(Shared::new(config.policy, inline, nodes, Arc::clone(&inflating) as _));
-            let inflaters = Inflaters::start(&inflating, config.response_codec, &shared)?;
-            (shared, Some(inflaters))
+            (Arc::new(Dispatcher::new(config.policy, inline, nodes, sink)), None)
         };
-        let (carrier, opened) = self.carrier(&shared, run_id, config)?;
+        let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
+        let connections = self.connections(&dispatcher, run_id);
+        let (driver, opened) = IoDriver::start(config.driver, &dispatcher, connections, patience)?;
         let run = Run {
-            shared,
+            dispatcher,
             delivered,
-            carrier: Some(carrier),
+            driver: Some(driver),
             inflaters,
             control: Arc::clone(&self.control),
-            controls: self.controls.clone(),
+            peers: self.peers.clone(),
             run_id: run_id.clone(),
-            transport: self.config.transport,
+            transport: self.config.peers.transport(),
         };
         Ok((run, opened))
     }
 
-    fn carrier(
-        &self,
-        shared: &Arc<Shared>,
-        run_id: &Bytes,
-        config: &RunConfig,
-    ) -> Result<(Carrier, Vec<Opened>), ConnectError> {
-        let wires = self.wires(shared, run_id)?;
-        let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
-        match config.driver {
-            Driver::Threads(count) => Carrier::threads(count, shared, wires, patience),
-            Driver::Inline => Carrier::inline(shared, wires, patience),
-        }
-    }
-
     /// Ends a run that never began at the nodes that it claimed, instead of when their claims lapse.
     fn let_go(&self, run_id: &Bytes) {
-        let (controls, run_id) = (self.controls.clone(), run_id.clone());
-        self.control
-            .wait(async move { join_all(controls.iter().map(|control| control.end_run(run_id.clone()))).await });
+        let (peers, run_id) = (self.peers.clone(), run_id.clone());
+        self.control.wait(async move { join_all(peers.iter().map(|peer| peer.end_run(run_id.clone()))).await });
     }
 
     /// Claims all nodes or none.
-    fn claim(&self, run_id: &Bytes, purpose: &Purpose) -> Result<Vec<v1::StartRunResponse>, ConnectError> {
+    fn claim(&self, run_id: &Bytes, purpose: Purpose) -> Result<Vec<Bounds>, ConnectError> {
         let deadline = Instant::now() + self.config.wait_ready;
-        let (controls, run_id, client) = (self.controls.clone(), run_id.clone(), self.config.client.clone());
-        let purpose = purpose.clone();
+        let peers = self.peers.clone();
+        let claim = Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose };
         let claimed = self.control.wait(async move {
-            let claim = |control: &Contact| {
-                let (control, run_id, client) = (control.clone(), run_id.clone(), client.clone());
-                let purpose = purpose.clone();
-                async move { control.claim(run_id, client, purpose, deadline).await }
-            };
-            let claims = join_all(controls.iter().map(claim)).await;
+            let claims = join_all(peers.iter().map(|peer| peer.claim(&claim, deadline))).await;
             if claims.iter().all(Result::is_ok) {
                 return claims.into_iter().collect();
             }
-            let held = controls.iter().zip(&claims).filter(|(_, claim)| claim.is_ok());
-            join_all(held.map(|(control, _)| control.end_run(run_id.clone()))).await;
+            let held = peers.iter().zip(&claims).filter(|(_, claim)| claim.is_ok());
+            join_all(held.map(|(peer, _)| peer.end_run(claim.run_id.clone()))).await;
             claims.into_iter().collect::<Result<Vec<_>, _>>()
         });
-        let gone = || Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() });
-        claimed.unwrap_or_else(gone)
+        claimed.unwrap_or_else(no_control_thread)
     }
 
-    fn wires(&self, shared: &Shared, run_id: &Bytes) -> Result<Vec<Wire>, ConnectError> {
-        let Config { transport, tls, call_timeout, .. } = &self.config;
-        let mut wires = Vec::new();
-        let mut connection = 0;
-        for ((node, description), contact) in shared.nodes.iter().zip(&self.descriptions).zip(&self.controls) {
+    /// The nodes with their lanes. `inflated`: their counters of answers that are inflated here; none without a codec.
+    fn nodes_of_run(&self, config: &RunConfig, bounds: &[Bounds], inflated: &[Arc<Inflated>]) -> Vec<Node> {
+        let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection();
+        let node = |(index, bounds): (usize, &Bounds)| {
+            let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
+            Node::new(NodeIndex(index), name, lanes, *bounds, limits::MAX_SAMPLE_BYTES, inflated)
+        };
+        bounds.iter().enumerate().map(node).collect()
+    }
+
+    /// The connections of a run, none of them open yet.
+    fn connections(&self, dispatcher: &Dispatcher, run_id: &Bytes) -> Vec<Connection> {
+        let Config { peers, tls, call_timeout, .. } = &self.config;
+        let transport = peers.transport();
+        let mut connections = Vec::new();
+        for ((node, description), promise) in dispatcher.nodes.iter().zip(&self.descriptions).zip(&self.promises) {
             let (address, sockets) = (description.address.clone(), Arc::clone(&node.sockets));
-            let remote = Remote { address, tls: tls.clone(), sockets };
-            let promise = contact.promise();
-            for lanes in node.lanes.chunks(transport.lanes()) {
-                let way = Way::new(*transport, remote.clone(), &promise, *call_timeout);
-                let way = way.map_err(|error| ConnectError::Os { what: "QUIC", reason: error.to_string() })?;
-                wires.extend(lanes.iter().map(|lane| Wire {
-                    lane: Arc::clone(lane),
-                    way: way.clone(),
-                    connection,
-                    run_id: run_id.clone(),
-                    timeout: *call_timeout,
-                }));
-                connection += 1;
-            }
+            let endpoint = Endpoint { address, tls: tls.clone(), sockets };
+            let lanes = node.lanes.chunks(transport.lanes_per_connection());
+            connections.extend(lanes.map(|lanes| Connection {
+                lanes: lanes.to_vec(),
+                transport,
+                endpoint: endpoint.clone(),
+                run_id: run_id.clone(),
+                timeout: *call_timeout,
+                promise: Arc::clone(promise),
+            }));
         }
-        Ok(wires)
+        connections
     }
+}
 
-    fn new_node(&self, index: usize, claim: &v1::StartRunResponse, config: &RunConfig) -> Node {
-        let lane = |_| Arc::new(Lane::new(NodeIndex(index), limits::MAX_SAMPLE_BYTES));
-        let max_samples = claim.max_samples_in_flight.max(1);
-        Node {
-            name: self.descriptions[index].name.clone(),
-            lanes: (0..config.connections.get() * self.config.transport.lanes()).map(lane).collect(),
-            sockets: Arc::default(),
-            inflated: None,
-            lost: OnceLock::new(),
-            max_samples,
-            max_bytes: claim.max_bytes_in_flight,
-            window: Mutex::new(PullWindow::new(claim.busy_samples, max_samples)),
-        }
-    }
+fn no_control_thread<T>() -> Result<T, ConnectError> {
+    Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() })
 }
 
 /// Characters of a node's name at most.
 const MAX_NAME_CHARS: usize = 128;
 
 /// Names must be there, usable in a list, and unique.
-fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
+fn check_names(names: &[String], addresses: &[NodeAddress]) -> Result<(), ConnectError> {
     let mut seen = HashMap::new();
-    for (name, address) in names.iter().zip(&config.nodes) {
+    for (name, address) in names.iter().zip(addresses) {
         let bad = name.is_empty() || name.contains(',') || name.chars().any(char::is_control);
         if bad || name.contains(NETWORK_SUT) || name.chars().count() > MAX_NAME_CHARS {
             return Err(ConnectError::BadName { address: address.clone(), name: printable(name) });
@@ -262,17 +239,6 @@ fn check_names(names: &[String], config: &Config) -> Result<(), ConnectError> {
         }
     }
     Ok(())
-}
-
-/// What is asked of servers of KServe's protocol goes with that transport, and their names are known before they are.
-fn check_kserve(config: &Config) -> Result<(), ConnectError> {
-    match (&config.kserve, config.transport) {
-        (Some(kserve), Transport::Kserve) if kserve.names.len() == config.nodes.len() => {
-            check_names(&kserve.names, config)
-        }
-        (None, Transport::Grpc | Transport::Tcp | Transport::Quic) => Ok(()),
-        _ => Err(ConnectError::KserveConfig),
-    }
 }
 
 /// Every node must have the codec. All of them leave bytes as they are, whatever they list.
@@ -296,7 +262,7 @@ fn random_run_id() -> Result<Bytes, ConnectError> {
     Ok(Bytes::copy_from_slice(&id))
 }
 
-/// Passes on, and wakes the caller that pumps.
+/// A sink that passes everything on to the caller's sink, and wakes the caller that pumps.
 struct Telling {
     sink: Arc<dyn Sink>,
     delivered: Arc<Notify>,
@@ -325,6 +291,8 @@ impl Sink for Telling {
 
 #[cfg(test)]
 mod tests {
+    use lon_proto::v1;
+
     use super::*;
 
     fn node(name: &str, codecs: &[&str]) -> NodeDescription {

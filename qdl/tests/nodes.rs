@@ -11,8 +11,8 @@ use bytes::Bytes;
 use lon_proto::codec::Codec;
 use peer::{CORRUPT, Peer};
 use qdl::{
-    Config, ConnectError, Driver, Failure, Layer, NodeFailure, NodeIndex, NodeReport, Outcome, Policy, Qdl, Reply, Run,
-    RunConfig, Sample, SampleId, Sink, Wait, reconcile,
+    Config, ConnectError, Driver, Failure, KserveServer, Layer, NodeFailure, NodeIndex, NodeReport, Outcome, Peers,
+    Policy, Qdl, Reply, Run, RunConfig, Sample, SampleId, Sink, Transport, Wait, reconcile,
 };
 
 const SAMPLES: u64 = 200;
@@ -41,8 +41,12 @@ impl Kept {
     }
 }
 
+fn sut_node(peer: &Peer) -> Peers {
+    Peers::sut_nodes(vec![peer.address.to_string().parse().unwrap()], Transport::GRPC)
+}
+
 fn connect(peer: &Peer) -> Qdl {
-    Qdl::connect(Config::new(vec![peer.address.to_string().parse().unwrap()])).unwrap()
+    Qdl::connect(Config::new(sut_node(peer))).unwrap()
 }
 
 fn sample(id: u64, first: u8) -> Sample {
@@ -152,20 +156,21 @@ fn a_node_that_cannot_be_probed_is_named() {
 /// As a node does that still loads its model, or whatever stands in front of it.
 #[test]
 fn a_port_that_accepts_and_says_nothing_is_waited_for() {
-    let reach = |wait_ready, kserve: Option<qdl::KserveConfig>| {
+    let reach = |wait_ready, peers: fn(&Peer) -> Peers| {
         let peer = Peer::start_after(true, 2);
-        let mut config = Config::new(vec![peer.address.to_string().parse().unwrap()]);
+        let mut config = Config::new(peers(&peer));
         (config.wait_ready, config.call_timeout) = (wait_ready, Duration::from_millis(100));
-        config.transport = if kserve.is_some() { qdl::Transport::Kserve } else { qdl::Transport::Grpc };
-        config.kserve = kserve;
         Qdl::connect(config)
     };
     let long = Duration::from_secs(60);
-    assert_eq!(reach(long, None).unwrap().nodes()[0].name, "N1");
-    let hasty = reach(Duration::ZERO, None).err().unwrap();
+    assert_eq!(reach(long, sut_node).unwrap().nodes()[0].name, "N1");
+    let hasty = reach(Duration::ZERO, sut_node).err().unwrap();
     assert!(matches!(hasty, ConnectError::Timeout { call: "GetName", .. }), "{hasty}");
     // It turns out to be no server of this protocol, which another attempt would not change.
-    let kserve = qdl::KserveConfig { names: vec!["a".to_owned()], model: "m".to_owned() };
-    let other = reach(long, Some(kserve)).err().unwrap();
+    let kserve = |peer: &Peer| {
+        let address = peer.address.to_string().parse().unwrap();
+        Peers::kserve(vec![KserveServer { name: "a".to_owned(), address }], "m".to_owned())
+    };
+    let other = reach(long, kserve).err().unwrap();
     assert!(matches!(other, ConnectError::NotKserve { .. }), "{other}");
 }

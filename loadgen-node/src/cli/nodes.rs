@@ -98,10 +98,10 @@ impl Transport {
 impl From<Transport> for qdl::Transport {
     fn from(transport: Transport) -> qdl::Transport {
         match transport {
-            Transport::Grpc => qdl::Transport::Grpc,
-            Transport::Quic => qdl::Transport::Quic,
-            Transport::Tcp => qdl::Transport::Tcp,
-            Transport::Kserve => qdl::Transport::Kserve,
+            Transport::Grpc => qdl::Transport::GRPC,
+            Transport::Quic => qdl::Transport::QUIC,
+            Transport::Tcp => qdl::Transport::TCP,
+            Transport::Kserve => qdl::Transport::KSERVE,
         }
     }
 }

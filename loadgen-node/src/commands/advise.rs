@@ -25,7 +25,7 @@ pub(crate) fn advise(benchmark: &Benchmark, dataset: &Dataset, round: &str) -> O
     let samples = dataset.total_count().min(SAMPLES);
     tracing::info!("measuring {} codecs on {samples} samples of {}", codecs.len(), dataset.name());
     let figures = measure(dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
-    print(&text(benchmark, dataset.name(), &figures, round).trim_end())
+    print(text(benchmark, dataset.name(), &figures, round).trim_end())
 }
 
 fn text(benchmark: &Benchmark, dataset: &str, figures: &[Figures], round: &str) -> String {

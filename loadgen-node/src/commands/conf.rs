@@ -7,14 +7,14 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::io::{print, read, shown};
+use super::io::{print, print_json, read, shown};
 use crate::cli::{ConfArgs, TestArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::{self as document, View};
 use crate::test_run::setup::{self, Sources};
 use loadgen::conf::predict::{self, SampleSize};
 use loadgen::conf::rules::Rules;
-use loadgen::conf::vector::config_json;
+use loadgen::conf::vector::config_cases;
 use loadgen::plan::Plan;
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
 
@@ -30,15 +30,15 @@ const UNKNOWN_COUNT: u64 = 1_024;
 /// `conf`, and `conf --config-vector FILE.json`.
 pub(crate) fn conf(args: &ConfArgs) -> Outcome {
     if let Some(path) = &args.config_vector {
-        let json = config_json(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-        return print(&json);
+        let cases = config_cases(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+        return print_json(&cases);
     }
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
         return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
     };
     let view = View::new(args, name, scenario)?;
     let text = if args.json { format!("{:#}", document::json(&view)) } else { document::text(&view) };
-    print(&text.trim_end())?;
+    print(text.trim_end())?;
     match view.plan {
         Ok(_) => Ok(Exit::Ok),
         Err(error) => Err(error).context("these settings cannot be run").or_exit(Exit::Usage),

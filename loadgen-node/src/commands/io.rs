@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use serde::Serialize;
 
 use crate::exit::{Exit, OrExit as _, Outcome};
 
@@ -15,8 +16,14 @@ pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-pub(crate) fn print(json: &impl std::fmt::Display) -> Outcome {
-    print_text(&format!("{json}\n"))
+/// Prints a text and a line end.
+pub(crate) fn print(text: &str) -> Outcome {
+    print_text(&format!("{text}\n"))
+}
+
+/// Prints a JSON document on one line.
+pub(crate) fn print_json(document: &impl Serialize) -> Outcome {
+    print(&serde_json::to_string(document).or_exit(Exit::Bug)?)
 }
 
 pub(crate) fn print_text(text: &str) -> Outcome {

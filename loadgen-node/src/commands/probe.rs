@@ -27,7 +27,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
         json["ended_early"] = outcome.as_ref().err().map(Failure::one_line).into();
         print(&format!("{json:#}"))?;
     } else {
-        print(&format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
+        print(format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
     }
     outcome.map(|()| Exit::Ok)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
-use super::io::{print, print_text, read, shown};
+use super::io::{print_json, print_text, read, shown};
 use crate::cli::ReplayArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::settings::TestSettings;
@@ -21,8 +21,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let Some(path) = &args.report_vector else {
         return Err(anyhow!("give --timeline or --report-vector")).or_exit(Exit::Usage);
     };
-    let json = vectors::replay_report(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-    print(&json)
+    let report = vectors::replay_report(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    print_json(&report)
 }
 
 fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
@@ -36,11 +36,8 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     for assignment in &args.set {
         settings.assign(assignment).context("--set").or_exit(Exit::Usage)?;
     }
-    let json = vectors::replay_timeline(&stored, settings).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-    if args.json {
-        return print(&json);
-    }
-    print_text(json["summary"].as_str().unwrap_or_default())
+    let report = vectors::replay_timeline(&stored, settings).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    if args.json { print_json(&report) } else { print_text(&report.summary) }
 }
 
 /// Settings alone, or the input of `trace`.

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use super::io::{print, read, shown};
+use super::io::{print_json, read, shown};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::vectors;
@@ -10,6 +10,6 @@ use loadgen::vectors;
 /// `trace --settings FILE.json`.
 pub(crate) fn trace(args: &TraceArgs) -> Outcome {
     let text = read(&args.settings)?;
-    let json = vectors::trace_json(&text, args.digest).with_context(|| shown(&args.settings)).or_exit(Exit::Usage)?;
-    print(&json)
+    let traffic = vectors::trace(&text, args.digest).with_context(|| shown(&args.settings)).or_exit(Exit::Usage)?;
+    print_json(&traffic)
 }

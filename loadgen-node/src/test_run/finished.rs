@@ -91,7 +91,7 @@ fn nan(reports: &[NodeReport]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use qdl::{NodeCounts, NodeTraffic, SutCounts, Transport};
+    use qdl::{NodeCounts, NodeTraffic, PeerKind, SutCounts};
 
     use super::*;
 
@@ -99,7 +99,8 @@ mod tests {
     fn what_no_node_counts_is_not_nought() {
         let report = |sut: Result<u64, ()>| NodeReport {
             name: "a".to_owned(),
-            transport: Transport::Grpc,
+            peer_kind: PeerKind::SUT_NODE,
+            counts_resends: false,
             counts: NodeCounts::default(),
             traffic: NodeTraffic::default(),
             sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::{NodeReport, Transport};
+use qdl::NodeReport;
 
 use crate::test_run::finished::Finished;
 use crate::world::tally::{OTHER_FAILURES, Tally};
@@ -68,7 +68,7 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
         match (lost, sut) {
             (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
             // Servers of other protocols count nothing: that is said, and not held against the result.
-            (None, Err(_)) if report.transport == Transport::Kserve => {}
+            (None, Err(_)) if report.peer_kind.no_counters.is_some() => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
             (None, Ok(_)) => {}
         }

@@ -3,7 +3,7 @@
 
 use anyhow::{anyhow, bail};
 use lon_qsl::dataset::Dataset;
-use qdl::{KserveConfig, NodeAddress, NodeDescription};
+use qdl::{KserveServer, NodeDescription, Peers};
 
 use crate::cli::{DialArgs, KserveArgs, RunArgs, Transport};
 use crate::world::targets;
@@ -15,19 +15,19 @@ pub(crate) fn is_on(args: &DialArgs) -> bool {
 }
 
 /// The nodes and what is asked of them, as typed: `NAME=host:port[,...]` with --model; other transports want neither.
-pub(crate) fn nodes(dial: &DialArgs, kserve: &KserveArgs) -> anyhow::Result<(Vec<NodeAddress>, Option<KserveConfig>)> {
+pub(crate) fn peers(dial: &DialArgs, kserve: &KserveArgs) -> anyhow::Result<Peers> {
     if !is_on(dial) {
         let flags = [("--model", kserve.model.is_some()), ("--kserve-inputs", !kserve.inputs.is_empty())];
         if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
             bail!("{flag} is for --transport kserve");
         }
-        return Ok((targets::parse(&dial.sut)?, None));
+        return Ok(Peers::sut_nodes(targets::parse(&dial.sut)?, dial.transport.into()));
     }
     let model = kserve.model.clone().filter(|model| !model.is_empty());
     let model =
         model.ok_or_else(|| anyhow!("--transport kserve needs --model NAME: the name that the server knows it by"))?;
-    let (names, nodes) = targets::parse_named(&dial.sut)?.into_iter().unzip();
-    Ok((nodes, Some(KserveConfig { names, model })))
+    let servers = targets::parse_named(&dial.sut)?.into_iter().map(|(name, address)| KserveServer { name, address });
+    Ok(Peers::kserve(servers.collect(), model))
 }
 
 /// What such servers cannot do is refused before they are asked anything.
@@ -102,21 +102,22 @@ mod tests {
         }
     }
 
-    fn parsed(more: &[&str]) -> Result<(Vec<NodeAddress>, Option<KserveConfig>), String> {
+    fn parsed(more: &[&str]) -> Result<Peers, String> {
         let args = run_args(more);
-        nodes(&args.dial, &args.kserve).map_err(|error| format!("{error:#}"))
+        peers(&args.dial, &args.kserve).map_err(|error| format!("{error:#}"))
     }
 
     #[test]
     fn servers_have_names_and_a_model() {
         let typed = ["--transport", "kserve", "--model", "m", "--sut", "a=127.0.0.1:8001, b=[::1]"];
-        let (nodes, kserve) = parsed(&typed).unwrap();
-        assert_eq!(nodes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:8001", "[::1]:8000"]);
-        assert_eq!(kserve, Some(KserveConfig { names: vec!["a".into(), "b".into()], model: "m".into() }));
+        let server = |name: &str, at: &str| KserveServer { name: name.to_owned(), address: at.parse().unwrap() };
+        let servers = vec![server("a", "127.0.0.1:8001"), server("b", "[::1]:8000")];
+        assert_eq!(parsed(&typed), Ok(Peers::kserve(servers, "m".to_owned())));
         assert!(parsed(&["--transport", "kserve", "--sut", "a=h:1"]).unwrap_err().contains("--model"));
         for flag in ["--model", "--kserve-inputs"] {
             assert!(parsed(&["--sut", "h:1", flag, "x"]).unwrap_err().contains(flag));
         }
-        assert_eq!(parsed(&["--sut", "h:1"]).unwrap().1, None);
+        let node = vec!["h:1".parse().unwrap()];
+        assert_eq!(parsed(&["--sut", "h:1"]), Ok(Peers::sut_nodes(node, qdl::Transport::GRPC)));
     }
 }

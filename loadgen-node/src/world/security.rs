@@ -5,9 +5,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use anyhow::{anyhow, bail};
 use lon_net::tls::{ClientTls, TlsFiles};
-use qdl::NodeAddress;
+use qdl::{NodeAddress, Transport};
 
-use crate::cli::{SecurityArgs, Transport};
+use crate::cli::SecurityArgs;
 
 /// What to reach these nodes with; none is plain text, or an unverified certificate over QUIC.
 pub(crate) fn tls(
@@ -27,10 +27,7 @@ pub(crate) fn tls(
 
 /// A name counts as its addresses do, all of them.
 fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
-    let way = match transport {
-        Transport::Grpc | Transport::Tcp | Transport::Kserve => "in plain text",
-        Transport::Quic => "to whoever answers (and control calls go in plain text)",
-    };
+    let way = transport.without_tls();
     let text = node.to_string();
     let resolved: Vec<SocketAddr> = text
         .to_socket_addrs()
@@ -59,7 +56,7 @@ mod tests {
     #[test]
     fn plain_text_stays_on_this_host_unless_asked_for() {
         let none = SecurityArgs::default();
-        for transport in [Transport::Grpc, Transport::Tcp, Transport::Quic] {
+        for transport in [Transport::GRPC, Transport::TCP, Transport::QUIC] {
             assert_eq!(refused(&none, transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]), None);
             let error = refused(&none, transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
             for part in ["192.0.2.7:8000", "--tls-ca", "--insecure", "--sut"] {
@@ -68,15 +65,15 @@ mod tests {
             let insecure = SecurityArgs { insecure: true, ..SecurityArgs::default() };
             assert_eq!(refused(&insecure, transport, &["192.0.2.7:8000", "no.such.host.invalid:1"]), None);
         }
-        let error = refused(&none, Transport::Grpc, &["no.such.host.invalid:1"]).unwrap();
+        let error = refused(&none, Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
         assert!(error.contains("no.such.host.invalid:1") && error.contains("--insecure"), "{error}");
     }
 
     #[test]
     fn tls_files_must_be_usable() {
         let args = SecurityArgs { tls_cert: Some("c.pem".into()), ..SecurityArgs::default() };
-        assert!(refused(&args, Transport::Grpc, &["a:1"]).unwrap().contains("--tls-key"));
+        assert!(refused(&args, Transport::GRPC, &["a:1"]).unwrap().contains("--tls-key"));
         let args = SecurityArgs { tls_ca: Some("/no/such.pem".into()), ..SecurityArgs::default() };
-        assert!(refused(&args, Transport::Quic, &["a:1"]).unwrap().contains("/no/such.pem"));
+        assert!(refused(&args, Transport::QUIC, &["a:1"]).unwrap().contains("/no/such.pem"));
     }
 }

@@ -1,8 +1,8 @@
-//! Config vectors: what a config file does to default settings, as JSON, for checking against other LoadGens.
+//! Config vectors: what a config file does to default settings, as a JSON document, for checking against other LoadGens.
 
-use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::keys::{Owner, apply};
 use super::parse::Table;
@@ -43,22 +43,35 @@ struct Input {
     _ground_truth: Option<IgnoredAny>,
 }
 
-/// Evaluates every case: `[{"name", "return", "changed"}]`, where `changed` has each field that differs from default
-/// settings afterwards. Each case is the first to read a file of its process. A bare list of cases is taken too.
+/// What one config file does, as `conf --config-vector` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigCase {
+    /// The case's name in the vector.
+    pub name: String,
+    /// The official return code: 0, or -22 for a file with a faulty line, of which nothing is applied.
+    #[serde(rename = "return")]
+    pub code: i32,
+    /// Fields of [`TestSettings`] that differ from their defaults afterwards, with their values. A map, because which
+    /// fields are there depends on the file.
+    pub changed: Map<String, Value>,
+}
+
+/// Evaluates every case of a vector. Each case is the first to read a file of its process. A bare list of cases is
+/// taken too.
 ///
 /// # Errors
 /// The input has another form.
-pub fn config_json(input: &str) -> Result<Value, VectorError> {
+pub fn config_cases(input: &str) -> Result<Vec<ConfigCase>, VectorError> {
     let cases = match serde_json::from_str(input)? {
         list @ Value::Array(_) => serde_json::from_value::<Vec<Case>>(list)?,
         other => serde_json::from_value::<Input>(other)?.cases,
     };
-    let evaluated: Result<Vec<Value>, VectorError> = cases.iter().map(Case::evaluate).collect();
-    Ok(Value::Array(evaluated?))
+    cases.iter().map(Case::evaluate).collect()
 }
 
 impl Case {
-    fn evaluate(&self) -> Result<Value, VectorError> {
+    fn evaluate(&self) -> Result<ConfigCase, VectorError> {
         let owner = match self.conf_type {
             0 => Owner::Official,
             1 => Owner::User,
@@ -70,7 +83,7 @@ impl Case {
             Rules::newest().apply(&self.model, &self.scenario, &mut settings);
         }
         let code = if owner == Owner::Official { 0 } else { self.read(owner, &mut settings) };
-        Ok(json!({ "name": self.name, "return": code, "changed": changed(&settings)? }))
+        Ok(ConfigCase { name: self.name.clone(), code, changed: changed(&settings)? })
     }
 
     fn read(&self, owner: Owner, settings: &mut TestSettings) -> i32 {
@@ -84,11 +97,11 @@ impl Case {
 }
 
 /// The fields that differ from the defaults.
-fn changed(settings: &TestSettings) -> Result<Value, serde_json::Error> {
+fn changed(settings: &TestSettings) -> Result<Map<String, Value>, serde_json::Error> {
     let defaults = serde_json::to_value(TestSettings::default())?;
     let mut changed = Map::new();
     if let Value::Object(fields) = serde_json::to_value(settings)? {
         changed.extend(fields.into_iter().filter(|(name, value)| defaults[name] != *value));
     }
-    Ok(Value::Object(changed))
+    Ok(changed)
 }

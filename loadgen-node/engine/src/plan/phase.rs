@@ -1,5 +1,7 @@
 //! One phase of a test: its loaded set and the size of its traffic.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Effective, MAX_SAMPLES_PER_PHASE, PlanError};
 use crate::profile::IntegerRule;
 use crate::sets::LoadableSet;
@@ -7,7 +9,7 @@ use crate::trace::Recipe;
 use crate::world::{QuerySeq, SampleSeq};
 
 /// What a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PhaseMode {
     /// Each loaded sample once; all answers are logged, nothing is judged.
     AccuracyOnly,

@@ -5,6 +5,7 @@ use crate::settings::{Mode, Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
 use crate::timeline::About;
 use crate::trace::Trace;
+use crate::vectors::{LoggedSamples, Numbers};
 use crate::world::SampleIndex;
 
 const QSL: Qsl = Qsl { total: 64, performance: 24 };
@@ -180,13 +181,14 @@ fn accuracy_asks_every_sample_once_and_logs_all_answers() {
 fn performance_logs_what_the_vectors_say() {
     let settings = settings(Scenario::Server, 12);
     let input = serde_json::json!({ "qsl": QSL, "settings": settings }).to_string();
-    let trace = crate::vectors::trace_json(&input, false).unwrap();
-    let expected: Vec<u64> =
-        trace["phases"][0]["accuracy_log_seq_ids"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).collect();
+    let trace = crate::vectors::trace(&input, false).unwrap();
+    let LoggedSamples::Some(Numbers::Full(expected)) = &trace.phases[0].accuracy_log_seq_ids else {
+        panic!("{:?}", trace.phases[0].accuracy_log_seq_ids)
+    };
     let mut logged: Vec<u64> = ran(settings, sut(12)).log.0.iter().map(|entry| entry.0).collect();
     logged.sort_unstable();
     assert!(!logged.is_empty());
-    assert_eq!(logged, expected);
+    assert_eq!(logged, *expected);
 }
 
 #[test]

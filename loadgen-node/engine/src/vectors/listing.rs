@@ -1,16 +1,40 @@
-//! A list of numbers in an answer: in full, or as a digest when it is long.
+//! A list of numbers in a document: in full, or as a digest when it is long.
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Longest list that a digest answer gives in full.
+/// Longest list that is given in full where digests are asked for.
 const FULL_MAX: usize = 600;
 /// Elements shown at both ends of a digest.
 const SHOWN: usize = 16;
 
-/// Collects a list; keeps only what the answer will show.
+/// A list of numbers as a document has it: an array, or an object that stands for a long one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Numbers {
+    /// Every number, in order.
+    Full(Vec<u64>),
+    /// What is enough to compare a long list with another.
+    Digest(ListDigest),
+}
+
+/// A long list of numbers in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListDigest {
+    /// How many numbers the list has; more than 600.
+    pub count: u64,
+    /// SHA-256 of all numbers, each as 8 bytes, the lowest first; 64 hexadecimal digits.
+    pub sha256_u64le: String,
+    /// The first 16 numbers.
+    pub first16: Vec<u64>,
+    /// The last 16 numbers.
+    pub last16: Vec<u64>,
+}
+
+/// Collects a list; keeps only what the document will show.
 pub(super) enum Listing {
     Full(Vec<u64>),
     Digest { count: u64, head: Vec<u64>, tail: VecDeque<u64>, hash: Sha256 },
@@ -50,13 +74,14 @@ impl Listing {
         listing
     }
 
-    pub(super) fn into_json(self) -> Value {
+    pub(super) fn into_numbers(self) -> Numbers {
         match self {
-            Self::Full(list) => list.into(),
-            Self::Digest { count, head, .. } if count as usize <= FULL_MAX => head.into(),
-            Self::Digest { count, head, tail, hash } => {
-                let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-                json!({ "count": count, "sha256_u64le": hex, "first16": head[..SHOWN], "last16": tail })
+            Self::Full(list) => Numbers::Full(list),
+            Self::Digest { count, head, .. } if count as usize <= FULL_MAX => Numbers::Full(head),
+            Self::Digest { count, mut head, tail, hash } => {
+                let sha256_u64le = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+                head.truncate(SHOWN);
+                Numbers::Digest(ListDigest { count, sha256_u64le, first16: head, last16: tail.into() })
             }
         }
     }
@@ -68,10 +93,9 @@ mod tests {
 
     #[test]
     fn only_long_lists_are_digested() {
-        let short = Listing::of(true, 0..600).into_json();
-        assert_eq!(short.as_array().unwrap().len(), 600);
-        let long = Listing::of(true, 0..601).into_json();
-        assert_eq!((&long["count"], &long["last16"][15]), (&json!(601), &json!(600)));
-        assert_eq!(Listing::of(false, 0..601).into_json().as_array().unwrap().len(), 601);
+        assert_eq!(Listing::of(true, 0..600).into_numbers(), Numbers::Full((0..600).collect()));
+        let Numbers::Digest(long) = Listing::of(true, 0..601).into_numbers() else { panic!("it is long") };
+        assert_eq!((long.count, long.first16[15], long.last16[15]), (601, 15, 600));
+        assert_eq!(Listing::of(false, 0..601).into_numbers(), Numbers::Full((0..601).collect()));
     }
 }

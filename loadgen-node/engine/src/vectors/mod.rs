@@ -1,7 +1,10 @@
-//! Traffic and reports as JSON, for checking against other implementations of LoadGen.
+//! Traffic and reports as JSON documents, for checking against other implementations of LoadGen.
 //!
-//! The forms are those of the conformance vectors, whose whole files are accepted as input: what they expect is
-//! ignored. Behind the commands `trace` and `replay`.
+//! The documents have the form of what the conformance vectors expect; the vectors' whole files are accepted as input,
+//! and what they expect is ignored. The commands `trace` and `replay` print these documents.
+//!
+//! - `trace`: the traffic that settings generate; `listing`: its lists of numbers;
+//! - `replay`: the report that given latencies come to; `timeline`: the report of a recorded run.
 
 mod listing;
 mod replay;
@@ -14,9 +17,10 @@ use thiserror::Error;
 
 use crate::plan::PlanError;
 
-pub use replay::replay_report;
+pub use listing::{ListDigest, Numbers};
+pub use replay::{ReplayedReport, replay_report};
 pub use timeline::{RejudgeError, replay_timeline};
-pub use trace::trace_json;
+pub use trace::{AllSamples, LoggedSamples, PhaseTraffic, TrafficTrace, trace};
 
 /// Why a vector could not be evaluated.
 #[derive(Debug, Error)]

@@ -1,13 +1,13 @@
-//! The report that given latencies come to, as JSON.
+//! The report that given latencies come to: the document, and the vector that it is made from.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::{VectorError, from_vector};
 use crate::plan::{MAX_SAMPLES_PER_PHASE, Plan};
 use crate::report::{Trailer, result_keys, summary_text};
 use crate::results::{Measured, judge};
 use crate::settings::{Qsl, TestSettings};
+use crate::summary::Summary;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,24 +66,42 @@ impl InputResult {
     }
 }
 
-/// The summary file and the result keys of the detail log: `{"summary": TEXT, "detail": [[KEY, TEXT OF VALUE], ...]}`.
+/// A report, as `replay --report-vector` and `replay --timeline --json` print it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayedReport {
+    /// The text of `mlperf_log_summary.txt`.
+    pub summary: String,
+    /// The result keys of `mlperf_log_detail.txt`, in its order: key, and the text of its value as that file has it.
+    pub detail: Vec<(String, String)>,
+}
+
+impl ReplayedReport {
+    /// Renders `summary`, which was judged by `plan`.
+    pub(super) fn new(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Trailer) -> ReplayedReport {
+        let keys = result_keys(summary, trailer.errors).into_iter();
+        ReplayedReport {
+            summary: summary_text(plan, summary, sut_name, trailer),
+            detail: keys.map(|(key, value)| (key.to_owned(), value.detail())).collect(),
+        }
+    }
+}
+
+/// The report that the latencies of a vector come to.
 ///
 /// # Errors
 /// The input has another form, or its settings are out of range.
-pub fn replay_report(input: &str) -> Result<Value, VectorError> {
+pub fn replay_report(input: &str) -> Result<ReplayedReport, VectorError> {
     let input: Input = from_vector(input)?;
     let plan = Plan::for_judging(input.settings, input.qsl)?;
     let summary = judge(plan.effective(), input.result.measured()?);
-    let detail: Vec<Value> =
-        result_keys(&summary, 0).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
-    Ok(json!({
-        "summary": summary_text(&plan, &summary, &input.sut_name, Trailer::default()),
-        "detail": detail,
-    }))
+    Ok(ReplayedReport::new(&plan, &summary, &input.sut_name, Trailer::default()))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn refused(change: impl FnOnce(&mut Value)) -> String {

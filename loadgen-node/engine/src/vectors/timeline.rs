@@ -1,10 +1,10 @@
 //! The report of a stored timeline, as it was or under other rules.
 
-use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::replay::ReplayedReport;
 use crate::plan::{Plan, PlanError};
-use crate::report::{Trailer, result_keys, summary_text};
+use crate::report::Trailer;
 use crate::results::judge;
 use crate::settings::{Scenario, TestSettings};
 use crate::timeline::{About, StoredTimeline};
@@ -25,12 +25,11 @@ pub enum RejudgeError {
     Plan(#[from] PlanError),
 }
 
-/// Judges a timeline by `settings`: `{"summary": TEXT, "detail": [[KEY, TEXT OF VALUE], ...]}`. With its own settings,
-/// the summary is that of the run, to the byte.
+/// Judges a timeline by `settings`. With its own settings, the summary is that of the run, to the byte.
 ///
 /// # Errors
 /// The settings are for another scenario, or out of range.
-pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Result<Value, RejudgeError> {
+pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Result<ReplayedReport, RejudgeError> {
     let About { settings: own, qsl, sut_name, warnings, errors } = &stored.about;
     let (recorded, asked) = (own.scenario, settings.scenario);
     if recorded != asked {
@@ -38,8 +37,5 @@ pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Resul
     }
     let plan = Plan::for_judging(settings, *qsl)?;
     let summary = judge(plan.effective(), stored.timeline.measured(plan.effective()));
-    let trailer = Trailer { warnings: *warnings, errors: *errors };
-    let detail: Vec<Value> =
-        result_keys(&summary, *errors).into_iter().map(|(key, value)| json!([key, value.detail()])).collect();
-    Ok(json!({ "summary": summary_text(&plan, &summary, sut_name, trailer), "detail": detail }))
+    Ok(ReplayedReport::new(&plan, &summary, sut_name, Trailer { warnings: *warnings, errors: *errors }))
 }

@@ -1,16 +1,15 @@
-//! The traffic that settings generate, as JSON.
+//! The traffic that settings generate: the document, and the vector that it is made from.
 //!
 //! What is issued is what a SUT gets that answers at once while virtual time stands still: time only passes while the
 //! issuer waits for a due time.
 
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::listing::Listing;
+use super::listing::{Listing, Numbers};
 use super::{VectorError, from_vector};
 use crate::issuer::{Decision, Issuer};
 use crate::picks::Picks;
-use crate::plan::{PhasePlan, Plan};
+use crate::plan::{PhaseMode, PhasePlan, Plan};
 use crate::scenario::{self, Pacing};
 use crate::settings::{Qsl, TestSettings};
 use crate::trace::{Query, Trace};
@@ -30,28 +29,78 @@ struct Input {
     settings: TestSettings,
 }
 
-/// The phases of a test with these settings: `{"phases":[...]}`. With `digest`, lists of more than 600 elements become
-/// digests.
+/// The traffic of a test, as `trace` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficTrace {
+    /// The phases, in the order in which they run.
+    pub phases: Vec<PhaseTraffic>,
+}
+
+/// The traffic of one phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseTraffic {
+    /// What the phase is for: `AccuracyOnly` or `PerformanceOnly`.
+    pub mode: PhaseMode,
+    /// Indices of the samples that are loaded for the phase, in order.
+    pub loaded_set: Numbers,
+    /// Queries that are generated.
+    pub generated_query_count: u64,
+    /// Samples in each generated query.
+    pub generated_samples_per_query: u64,
+    /// Time from the first generated query to the last, ns.
+    pub generated_query_duration_ns: u64,
+    /// Queries that are issued before the phase has what it needs.
+    pub issued_query_count: u64,
+    /// Samples in each issued query.
+    pub samples_per_issued_query: u64,
+    /// Sequence number of the first issued sample; those of later ones follow.
+    pub first_sample_seq_id: u64,
+    /// Indices of the issued samples, in the order in which they are issued.
+    pub sample_indices: Numbers,
+    /// When each issued query is due, ns since the start of the phase. Absent in scenarios without a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_ns: Option<Numbers>,
+    /// Samples whose answers are logged.
+    pub accuracy_log_seq_ids: LoggedSamples,
+}
+
+/// Samples whose answers are logged, as a document has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LoggedSamples {
+    /// Every sample of the phase: the text `all`.
+    All(AllSamples),
+    /// The samples with these sequence numbers.
+    Some(Numbers),
+}
+
+/// The text `all`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllSamples {
+    /// Every sample of a phase.
+    All,
+}
+
+/// The phases of a test with the settings of a vector. With `digest`, lists of more than 600 elements become digests.
 ///
 /// # Errors
 /// The input has another form, or its settings cannot be run.
-pub fn trace_json(input: &str, digest: bool) -> Result<Value, VectorError> {
+pub fn trace(input: &str, digest: bool) -> Result<TrafficTrace, VectorError> {
     let input: Input = from_vector(input)?;
     check_loaded(&input)?;
     let plan = Plan::new(input.settings, input.qsl)?;
     check_listed(&plan, digest)?;
     let effective = plan.effective();
     let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
-    let phases: Vec<Value> = plan
-        .phases()
-        .iter()
-        .map(|phase| {
-            let mut issued = IssuedLists::new(digest);
-            issued.collect(&plan, phase, &mut picks);
-            issued.into_json(&plan, phase, digest)
-        })
-        .collect();
-    Ok(json!({ "phases": phases }))
+    let phase_traffic = |phase: &PhasePlan| {
+        let mut issued = IssuedLists::new(digest);
+        issued.collect(&plan, phase, &mut picks);
+        issued.into_traffic(&plan, phase, digest)
+    };
+    Ok(TrafficTrace { phases: plan.phases().iter().map(phase_traffic).collect() })
 }
 
 /// Before a plan is made, because a plan holds the sets.
@@ -146,36 +195,40 @@ impl IssuedLists {
         self.samples += query.samples;
     }
 
-    fn into_json(self, plan: &Plan, phase: &PhasePlan, digest: bool) -> Value {
+    fn into_traffic(self, plan: &Plan, phase: &PhasePlan, digest: bool) -> PhaseTraffic {
         let generated = phase.generated;
         let loaded = Listing::of(digest, phase.set.indices.iter().map(|index| u64::from(index.0)));
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("mode", phase.mode.name().into());
-        put("loaded_set", loaded.into_json());
-        put("generated_query_count", generated.queries.into());
-        put("generated_samples_per_query", generated.samples_per_query.into());
-        put("generated_query_duration_ns", generated.duration_ns.into());
-        put("issued_query_count", self.queries.into());
-        put("samples_per_issued_query", generated.samples_per_query.into());
-        put("first_sample_seq_id", phase.first_sample.0.into());
-        put("sample_indices", self.indices.into_json());
-        if scenario::rules(plan.effective().scenario).pacing() == Pacing::Schedule {
-            put("schedule_ns", self.schedule_ns.into_json());
+        let has_schedule = scenario::rules(plan.effective().scenario).pacing() == Pacing::Schedule;
+        PhaseTraffic {
+            mode: phase.mode,
+            loaded_set: loaded.into_numbers(),
+            generated_query_count: generated.queries,
+            generated_samples_per_query: generated.samples_per_query,
+            generated_query_duration_ns: generated.duration_ns,
+            issued_query_count: self.queries,
+            samples_per_issued_query: generated.samples_per_query,
+            first_sample_seq_id: phase.first_sample.0,
+            sample_indices: self.indices.into_numbers(),
+            schedule_ns: has_schedule.then(|| self.schedule_ns.into_numbers()),
+            accuracy_log_seq_ids: if phase.is_accuracy() {
+                LoggedSamples::All(AllSamples::All)
+            } else {
+                LoggedSamples::Some(self.logged.into_numbers())
+            },
         }
-        put("accuracy_log_seq_ids", if phase.is_accuracy() { "all".into() } else { self.logged.into_json() });
-        Value::Object(object)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn unknown_keys_are_named() {
         let text = r#"{"qsl":{"total":4,"performance":4},"settings":{},"extra":1}"#;
-        let error = trace_json(text, false).unwrap_err().to_string();
+        let error = trace(text, false).unwrap_err().to_string();
         assert!(error.contains("extra"), "{error}");
     }
 
@@ -185,10 +238,10 @@ mod tests {
             let settings = json!({ "min_query_count": min_query_count, "min_duration_ms": 0 });
             json!({ "qsl": { "total": total, "performance": total }, "settings": settings }).to_string()
         };
-        let told = trace_json(&vector(4, 2_000_001), false).unwrap_err().to_string();
+        let told = trace(&vector(4, 2_000_001), false).unwrap_err().to_string();
         assert!(told.contains("--digest"), "{told}");
-        assert!(trace_json(&vector(4, 2_000_001), true).is_ok());
-        let told = trace_json(&vector(4_000_000_000, 10), true).unwrap_err().to_string();
+        assert!(trace(&vector(4, 2_000_001), true).is_ok());
+        let told = trace(&vector(4_000_000_000, 10), true).unwrap_err().to_string();
         assert!(told.contains("performance_sample_count_override"), "{told}");
     }
 }

@@ -10,6 +10,8 @@ mod trace;
 
 use std::path::Path;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The vector files whose names begin with `prefix`: name and text.
@@ -28,4 +30,11 @@ fn vectors(prefix: &str) -> Vec<(String, String)> {
 /// The part of a vector that says what must come out.
 fn expected(text: &str) -> Value {
     serde_json::from_str::<Value>(text).unwrap()["expected"].take()
+}
+
+/// A document as it is printed; read back, it must be the same document.
+fn as_json<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(document: T) -> Value {
+    let text = serde_json::to_string(&document).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&text).unwrap(), document);
+    serde_json::from_str(&text).unwrap()
 }

@@ -4,7 +4,7 @@
 //! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
 //! over QUIC the payload of UDP). The last two are counted at both ends.
 
-use qdl::{NodeReport, SutCounts, Transport};
+use qdl::{NodeReport, Payload, SutCounts};
 use serde_json::{Value, json};
 
 use crate::network::nics::NicUse;
@@ -111,7 +111,7 @@ fn node_nic(sut: &SutCounts) -> Option<NicUse> {
 /// Bytes before the codec over bytes after it; none when nothing was sent, or when what was encoded was not the sample
 /// alone: calls of KServe's protocol have the request around it.
 pub(crate) fn ratio(reports: &[NodeReport], of: fn(&qdl::NodeCounts) -> (u64, u64)) -> Option<f64> {
-    if reports.iter().any(|report| report.transport == Transport::Kserve) {
+    if reports.iter().any(|report| report.peer_kind.payload != Payload::Sample) {
         return None;
     }
     let sum = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);

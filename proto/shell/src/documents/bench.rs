@@ -1,0 +1,120 @@
+//! What a backend does without a network: written by `sut-node bench --json`, read by `loadgen-node run --baseline`.
+//!
+//! Unknown keys are refused: a file that holds more than its reader knows may mean something else.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of [`BenchReport`] that is written and read.
+pub const BENCH_SCHEMA: u32 = 1;
+
+/// The result of `sut-node bench`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchReport {
+    /// Version of this form: [`BENCH_SCHEMA`].
+    pub schema: u32,
+    /// The program and its version.
+    pub software: String,
+    /// What ran the model.
+    pub backend: BenchBackend,
+    /// How it was set up.
+    pub options: BenchOptions,
+    /// What it was given.
+    pub samples: BenchSamples,
+    /// With as many samples in flight as it takes.
+    pub throughput: BenchThroughput,
+    /// With one sample at a time.
+    pub latency_ns: BenchLatency,
+    /// Answers with a NaN in the model's outputs.
+    pub nan: u64,
+}
+
+/// A backend and its model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchBackend {
+    /// What runs the model, with its version.
+    pub engine: String,
+    /// The model's name.
+    pub model: String,
+    /// SHA-256 of the model file, hexadecimal; empty where there is no file.
+    pub model_sha256: String,
+    /// What a sample must have, one tensor each: `name dtype[dims]`.
+    pub inputs: Vec<String>,
+    /// What an answer has, one tensor each: `name dtype[dims]`.
+    pub outputs: Vec<String>,
+}
+
+/// The options of the measured backend, as its node would have them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchOptions {
+    /// Samples in a batch at most.
+    pub max_batch: u64,
+    /// Longest wait for a batch to fill, ns.
+    pub max_delay_ns: u64,
+    /// Workers of the backend.
+    pub workers: u64,
+    /// Threads of each worker.
+    pub threads: u64,
+    /// What is done to images before the model; null: nothing.
+    pub preprocess: Option<String>,
+    /// What is done to the model's outputs; `none`: nothing.
+    pub postprocess: String,
+    /// How long each of the two measurements was meant to last, ns.
+    pub phase_ns: u64,
+}
+
+/// The samples that were given to the backend.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchSamples {
+    /// What they are, in words.
+    pub what: String,
+    /// Different samples.
+    pub count: u64,
+    /// Mean size of a sample, bytes.
+    pub mean_bytes: u64,
+}
+
+/// The first measurement: as many samples in flight as the backend takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchThroughput {
+    /// Samples answered per second.
+    pub samples_per_s: f64,
+    /// Samples answered.
+    pub samples: u64,
+    /// Samples that failed.
+    pub failed: u64,
+    /// How long it lasted, ns.
+    pub duration_ns: u64,
+    /// Samples in flight.
+    pub in_flight: u64,
+}
+
+/// The second measurement: latencies of one sample at a time, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchLatency {
+    /// Samples measured; 0: none, and the rest is 0.
+    pub count: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Mean.
+    pub mean: f64,
+    /// 50th percentile.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 95th percentile.
+    pub p95: u64,
+    /// 97th percentile.
+    pub p97: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p99_9: u64,
+    /// Largest.
+    pub max: u64,
+}

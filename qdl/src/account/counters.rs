@@ -1,0 +1,177 @@
+//! What is counted on the LoadGen node's side, in the path and not by sampling.
+//!
+//! A lane counts for itself, so that nothing is shared between threads that work: see [`LaneCounters`].
+
+use std::iter::Sum;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counters of one lane; [`NodeCounts`] says what each is. They are written by whoever holds the lane's state, one at a
+/// time, and read by anybody: a write is a load and a store, which costs next to nothing, and no locked addition.
+#[derive(Debug, Default)]
+pub(crate) struct LaneCounters {
+    samples_sent: AtomicU64,
+    message_bytes_out: AtomicU64,
+    message_bytes_in: AtomicU64,
+    payload_bytes_out: AtomicU64,
+    payload_bytes_in: AtomicU64,
+    tensor_bytes_out: AtomicU64,
+    other_bytes_out: AtomicU64,
+    other_bytes_in: AtomicU64,
+    duplicate: AtomicU64,
+    late: AtomicU64,
+    foreign: AtomicU64,
+    given_up: AtomicU64,
+}
+
+/// What a burst of messages adds: summed up first, so that the counters are touched once a burst.
+#[derive(Debug, Default)]
+pub(crate) struct Burst {
+    message_bytes: u64,
+    payload_bytes: u64,
+    other_bytes: u64,
+    /// Samples of which the last part was among them,
+    samples: u64,
+    /// and their tensors' bytes.
+    tensor_bytes: u64,
+}
+
+impl Burst {
+    pub(crate) fn message(&mut self, message_bytes: u64, payload_bytes: usize) {
+        self.message_bytes += message_bytes;
+        self.payload_bytes += payload_bytes as u64;
+    }
+
+    /// A message that is no part of a sample or an answer.
+    pub(crate) fn other(&mut self, message_bytes: u64) {
+        self.other_bytes += message_bytes;
+    }
+
+    /// The last part of a sample was among them.
+    pub(crate) fn sample(&mut self, tensor_bytes: u64) {
+        self.samples += 1;
+        self.tensor_bytes += tensor_bytes;
+    }
+}
+
+/// The counters of one node as they stood when read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Samples sent in full.
+    pub samples_sent: u64,
+    /// Serialized Dispatch messages sent, without their length prefix; Open not among them.
+    pub message_bytes_out: u64,
+    /// Serialized Dispatch messages received; heartbeats not among them.
+    pub message_bytes_in: u64,
+    /// Sample bytes inside the messages sent.
+    pub payload_bytes_out: u64,
+    /// Answer bytes inside the messages received.
+    pub payload_bytes_in: u64,
+    /// The samples sent in full, before their codec: the caller's number.
+    pub tensor_bytes_out: u64,
+    /// The answers received, after their codec.
+    pub tensor_bytes_in: u64,
+    /// Messages sent that carry no sample: each stream's Open.
+    pub other_bytes_out: u64,
+    /// Messages received that carry no answer: heartbeats.
+    pub other_bytes_in: u64,
+    /// Answers to samples that had been answered.
+    pub duplicate: u64,
+    /// Answers to samples that had been given up.
+    pub late: u64,
+    /// Answers to ids that were never given out.
+    pub foreign: u64,
+    /// Samples that were given up and to which no answer has come, not even a late one. What was on its way for them may
+    /// have been counted at one end only.
+    pub unanswered: u64,
+    /// Answers that came and were not inflated, since they could not be or the run ended first.
+    pub not_inflated: u64,
+}
+
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+impl LaneCounters {
+    pub(crate) fn sent(&self, burst: &Burst) {
+        add(&self.message_bytes_out, burst.message_bytes);
+        add(&self.payload_bytes_out, burst.payload_bytes);
+        add(&self.tensor_bytes_out, burst.tensor_bytes);
+        add(&self.other_bytes_out, burst.other_bytes);
+        add(&self.samples_sent, burst.samples);
+    }
+
+    pub(crate) fn received(&self, burst: &Burst) {
+        add(&self.message_bytes_in, burst.message_bytes);
+        add(&self.payload_bytes_in, burst.payload_bytes);
+        add(&self.other_bytes_in, burst.other_bytes);
+    }
+
+    /// One more answer to a sample that had been answered.
+    pub(crate) fn duplicate(&self) {
+        add(&self.duplicate, 1);
+    }
+
+    /// One more answer to a sample that had been given up.
+    pub(crate) fn late(&self) {
+        add(&self.late, 1);
+    }
+
+    /// One more answer to an id that was never given out.
+    pub(crate) fn foreign(&self) {
+        add(&self.foreign, 1);
+    }
+
+    /// A sample is not waited for any longer.
+    pub(crate) fn gave_up(&self) {
+        add(&self.given_up, 1);
+    }
+
+    /// Samples sent in full so far.
+    pub(crate) fn samples_sent(&self) -> u64 {
+        self.samples_sent.load(Relaxed)
+    }
+
+    /// What was counted until now. Answers' tensors are their payloads: whoever inflates knows better.
+    pub(crate) fn read(&self) -> NodeCounts {
+        let get = |counter: &AtomicU64| counter.load(Relaxed);
+        let late = get(&self.late);
+        NodeCounts {
+            samples_sent: get(&self.samples_sent),
+            message_bytes_out: get(&self.message_bytes_out),
+            message_bytes_in: get(&self.message_bytes_in),
+            payload_bytes_out: get(&self.payload_bytes_out),
+            payload_bytes_in: get(&self.payload_bytes_in),
+            tensor_bytes_out: get(&self.tensor_bytes_out),
+            tensor_bytes_in: get(&self.payload_bytes_in),
+            other_bytes_out: get(&self.other_bytes_out),
+            other_bytes_in: get(&self.other_bytes_in),
+            duplicate: get(&self.duplicate),
+            late,
+            foreign: get(&self.foreign),
+            unanswered: get(&self.given_up).saturating_sub(late),
+            not_inflated: 0,
+        }
+    }
+}
+
+/// Several lanes' together.
+impl Sum for NodeCounts {
+    fn sum<I: Iterator<Item = NodeCounts>>(counts: I) -> NodeCounts {
+        counts.fold(NodeCounts::default(), |a, b| NodeCounts {
+            samples_sent: a.samples_sent + b.samples_sent,
+            message_bytes_out: a.message_bytes_out + b.message_bytes_out,
+            message_bytes_in: a.message_bytes_in + b.message_bytes_in,
+            payload_bytes_out: a.payload_bytes_out + b.payload_bytes_out,
+            payload_bytes_in: a.payload_bytes_in + b.payload_bytes_in,
+            tensor_bytes_out: a.tensor_bytes_out + b.tensor_bytes_out,
+            tensor_bytes_in: a.tensor_bytes_in + b.tensor_bytes_in,
+            other_bytes_out: a.other_bytes_out + b.other_bytes_out,
+            other_bytes_in: a.other_bytes_in + b.other_bytes_in,
+            duplicate: a.duplicate + b.duplicate,
+            late: a.late + b.late,
+            foreign: a.foreign + b.foreign,
+            unanswered: a.unanswered + b.unanswered,
+            not_inflated: a.not_inflated + b.not_inflated,
+        })
+    }
+}

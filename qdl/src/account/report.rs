@@ -1,0 +1,135 @@
+//! What is known of a run at each node when it is over: both ends' counters.
+
+use std::net::IpAddr;
+
+use lon_net::nic::Interface;
+use lon_proto::v1::{self, EndRunResponse};
+
+use super::counters::NodeCounts;
+use super::traffic::NodeTraffic;
+use crate::peer_kind::PeerKind;
+use crate::text::printable;
+use crate::types::NodeFailure;
+
+/// What became of the run at one node.
+#[derive(Clone, Debug)]
+pub struct NodeReport {
+    /// The node's name.
+    pub name: String,
+    /// What was counted here.
+    pub counts: NodeCounts,
+    /// What crossed the sockets, counted here.
+    pub traffic: NodeTraffic,
+    /// What the node counted, or why it could not be asked.
+    pub sut: Result<SutCounts, String>,
+    /// Why it is no longer used.
+    pub lost: Option<NodeFailure>,
+    /// What nodes of its kind can do.
+    pub peer_kind: PeerKind,
+    /// Socket bytes include what was sent again: see [`crate::Carry::counts_resends`].
+    pub counts_resends: bool,
+    /// The address that this end of the first connection had: that of the interface that leads to the node.
+    pub local: Option<IpAddr>,
+}
+
+/// A node's own counters for the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SutCounts {
+    /// Samples that came in whole.
+    pub samples_received: u64,
+    /// Samples answered, failed ones among them.
+    pub samples_answered: u64,
+    /// Samples answered with an error.
+    pub samples_failed: u64,
+    /// Serialized Dispatch messages in; Open not among them.
+    pub message_bytes_in: u64,
+    /// Serialized Dispatch messages out; heartbeats not among them.
+    pub message_bytes_out: u64,
+    /// Sample bytes inside them.
+    pub payload_bytes_in: u64,
+    /// Answer bytes inside them.
+    pub payload_bytes_out: u64,
+    /// Answers whose model outputs held a NaN.
+    pub samples_nan: u64,
+    /// Heartbeats sent.
+    pub heartbeats: u64,
+    /// The samples, after their codec.
+    pub tensor_bytes_in: u64,
+    /// The answers, before theirs.
+    pub tensor_bytes_out: u64,
+    /// Taken from the sockets that carried the run's streams, below TLS; over QUIC the payload of UDP.
+    pub socket_bytes_in: u64,
+    /// Handed to them.
+    pub socket_bytes_out: u64,
+    /// Segments (over QUIC: packets) that the node sent again; none when its system does not say.
+    pub retransmits: Option<u64>,
+    /// The interface at the node that the run came through; none on loopback.
+    pub nic: Option<NicTraffic>,
+}
+
+/// What an interface carried during the run, whoever it was for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NicTraffic {
+    /// Which.
+    pub interface: Interface,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}
+
+impl From<EndRunResponse> for SutCounts {
+    fn from(response: EndRunResponse) -> SutCounts {
+        SutCounts {
+            samples_received: response.samples_received,
+            samples_answered: response.samples_answered,
+            samples_failed: response.samples_failed,
+            message_bytes_in: response.message_bytes_in,
+            message_bytes_out: response.message_bytes_out,
+            payload_bytes_in: response.payload_bytes_in,
+            payload_bytes_out: response.payload_bytes_out,
+            samples_nan: response.samples_nan,
+            heartbeats: response.heartbeats,
+            tensor_bytes_in: response.tensor_bytes_in,
+            tensor_bytes_out: response.tensor_bytes_out,
+            socket_bytes_in: response.socket_bytes_in,
+            socket_bytes_out: response.socket_bytes_out,
+            retransmits: response.retransmits,
+            nic: response.nic.map(NicTraffic::from),
+        }
+    }
+}
+
+impl From<v1::NicTraffic> for NicTraffic {
+    fn from(traffic: v1::NicTraffic) -> NicTraffic {
+        let v1::NicTraffic { nic, bytes_in, bytes_out } = traffic;
+        NicTraffic { interface: interface(&nic.unwrap_or_default()), bytes_in, bytes_out }
+    }
+}
+
+/// An interface as a node describes it.
+pub(crate) fn interface(nic: &v1::Nic) -> Interface {
+    Interface {
+        name: printable(&nic.name),
+        driver: printable(&nic.driver),
+        speed_mbit_s: Some(nic.speed_mbit_s).filter(|&speed| speed > 0),
+        mtu_bytes: nic.mtu_bytes,
+        link: printable(&nic.link),
+        device: printable(&nic.device),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_does_not_know_is_none() {
+        let counts = SutCounts::from(EndRunResponse { socket_bytes_in: 7, ..EndRunResponse::default() });
+        assert_eq!((counts.socket_bytes_in, counts.retransmits, counts.nic), (7, None, None));
+        let nic = v1::Nic { name: "eth\n0".to_owned(), mtu_bytes: 1500, ..v1::Nic::default() };
+        let traffic = v1::NicTraffic { nic: Some(nic), bytes_in: 1, bytes_out: 2 };
+        let nic = NicTraffic::from(traffic).interface;
+        assert_eq!((nic.name.as_str(), nic.speed_mbit_s, nic.mtu_bytes), ("eth\u{fffd}0", None, 1500));
+    }
+}

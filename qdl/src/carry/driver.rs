@@ -1,0 +1,295 @@
+//! The threads, or the one thread, that carry the lanes of a run.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+
+use super::alarm::Alarm;
+use super::endpoint::Endpoint;
+use super::lane_task::{LaneTask, OpenReport};
+use super::linger::Linger;
+use super::promise::Promise;
+use super::transport::Transport;
+use super::watch::{Patience, watch};
+use crate::dispatch::{Dispatcher, Lane};
+use crate::error::ConnectError;
+use crate::types::{NodeFailure, NodeIndex};
+
+/// Shortest sleep when no core may be kept busy. What falls due meanwhile is sent in one go, which costs a fraction of
+/// waking up for each.
+const SHORTEST_NAP: Duration = Duration::from_micros(50);
+
+/// Upper bound of how late the runtime's own timers are.
+const COARSE_NAP: Duration = Duration::from_millis(3);
+
+/// How long streams get to end in good order once the run is over.
+const CLOSING_TIME: Duration = Duration::from_millis(500);
+
+/// Which thread does the network's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// Threads of the QDL; the caller's thread only hands samples over.
+    Threads(NonZeroUsize),
+    /// The caller's thread, while it waits in [`crate::Run::pump`]: nothing is handed over between threads.
+    Inline,
+}
+
+/// How [`crate::Run::pump`] waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// When to return at the latest; `None`: when something is delivered, or after about a tenth of a second.
+    pub until: Option<Instant>,
+    /// Whether a delivery ends the wait.
+    pub on_delivery: bool,
+    /// The last stretch of the wait, which is spent asking the network again and again instead of sleeping: on time to
+    /// the microsecond, at the cost of a core. [`Duration::MAX`]: all of it. Zero: none, and sleeps are not too short.
+    pub spin: Duration,
+    /// How long the network is asked again and again before a sleep that a delivery ends, as long as no other program
+    /// wants the core. Waking up from a sleep often takes longer than the answer does.
+    pub linger: Duration,
+}
+
+/// Lanes that share one connection to a node, and how they are carried.
+pub(crate) struct Connection {
+    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) transport: Transport,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) run_id: Bytes,
+    /// How long opening each stream may take.
+    pub(crate) timeout: Duration,
+    /// What the node's answers must look like, where it has said so.
+    pub(crate) promise: Arc<Promise>,
+}
+
+/// A lane's node, and where the lane reports that its stream is open or could not be opened.
+pub(crate) type Opened = (NodeIndex, oneshot::Receiver<Result<(), NodeFailure>>);
+
+/// The network's side of one run: every lane with a thread that carries it.
+pub(crate) enum IoDriver {
+    Threads(Vec<IoThread>),
+    Inline { runtime: Runtime, tasks: JoinSet<()>, alarm: Alarm, linger: Linger },
+}
+
+/// One thread with a single-threaded runtime and some of the lanes.
+pub(crate) struct IoThread {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IoDriver {
+    /// Begins to open every connection, on the threads that `driver` says.
+    ///
+    /// # Errors
+    /// The operating system refuses a thread, a runtime or a timer.
+    pub(crate) fn start(
+        driver: Driver,
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
+        patience: Patience,
+    ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
+        match driver {
+            Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, patience),
+            Driver::Inline => IoDriver::inline(dispatcher, connections, patience),
+        }
+    }
+
+    /// Spreads the connections over `count` threads. The lanes of one connection stay on one thread.
+    fn threads(
+        count: NonZeroUsize,
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
+        patience: Patience,
+    ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
+        let count = count.get().min(connections.len().max(1));
+        let mut shares: Vec<Vec<Connection>> = (0..count).map(|_| Vec::new()).collect();
+        for (number, connection) in connections.into_iter().enumerate() {
+            shares[number % count].push(connection);
+        }
+        let mut opened = Vec::new();
+        let mut threads = Vec::new();
+        for (number, share) in shares.into_iter().enumerate() {
+            threads.push(IoThread::start(number, dispatcher, share, patience, &mut opened)?);
+        }
+        Ok((IoDriver::Threads(threads), opened))
+    }
+
+    /// Leaves the connections to the thread that calls [`IoDriver::pump`].
+    fn inline(
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
+        patience: Patience,
+    ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
+        let runtime = build_runtime()?;
+        let mut opened = Vec::new();
+        let mut tasks = JoinSet::new();
+        let alarm = {
+            let _inside = runtime.enter();
+            spawn_lanes(&mut tasks, dispatcher, connections, patience, &mut opened)?;
+            Alarm::new()
+        };
+        let os = |error: std::io::Error| ConnectError::Os { what: "cannot make a timer", reason: error.to_string() };
+        Ok((IoDriver::Inline { runtime, tasks, alarm: alarm.map_err(os)?, linger: Linger::default() }, opened))
+    }
+
+    /// Waits until every lane is open or has failed; the node and the outcome of each.
+    pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<(NodeIndex, Result<(), NodeFailure>)> {
+        let outcome = |received: Result<_, oneshot::error::RecvError>| {
+            received.unwrap_or_else(|_| Err(NodeFailure::Connection("its task ended".to_owned())))
+        };
+        match self {
+            IoDriver::Threads(_) => {
+                opened.into_iter().map(|(node, receiver)| (node, outcome(receiver.blocking_recv()))).collect()
+            }
+            IoDriver::Inline { runtime, .. } => runtime.block_on(async move {
+                let mut outcomes = Vec::with_capacity(opened.len());
+                for (node, receiver) in opened {
+                    outcomes.push((node, outcome(receiver.await)));
+                }
+                outcomes
+            }),
+        }
+    }
+
+    /// Does the network's work on this thread while it waits. Does nothing when threads do the work.
+    pub(crate) fn pump(&self, dispatcher: &Dispatcher, delivered: &Notify, wait: &Wait) {
+        let IoDriver::Inline { runtime, alarm, linger, .. } = self else { return };
+        runtime.block_on(async {
+            // In here a wake-up is a push to a queue; from outside it would be a system call.
+            dispatcher.wake_filled();
+            let arrived = || wait.on_delivery && delivered.notified().now_or_never().is_some();
+            if wait.on_delivery && linger.until(wait.linger, arrived).await {
+                return;
+            }
+            loop {
+                if arrived() {
+                    return;
+                }
+                let ahead = wait.until.map(|until| until.saturating_duration_since(Instant::now()));
+                match ahead {
+                    // Late already; the network gets its turn all the same.
+                    Some(Duration::ZERO) => return tokio::task::yield_now().await,
+                    Some(ahead) if ahead <= wait.spin => tokio::task::yield_now().await,
+                    None if wait.spin == Duration::MAX => tokio::task::yield_now().await,
+                    ahead => tokio::select! {
+                        () = delivered.notified(), if wait.on_delivery => return,
+                        () = nap(ahead, wait, alarm) => {}
+                    },
+                }
+            }
+        });
+    }
+
+    /// Gives the streams a moment to end, while what still comes is read, then drops them.
+    pub(crate) fn finish(self) {
+        match self {
+            IoDriver::Inline { runtime, mut tasks, .. } => runtime.block_on(close(&mut tasks)),
+            IoDriver::Threads(mut threads) => {
+                // All are told before the first is waited for.
+                threads.iter_mut().for_each(|thread| drop(thread.stop.take()));
+            }
+        }
+    }
+}
+
+impl IoThread {
+    fn start(
+        number: usize,
+        dispatcher: &Arc<Dispatcher>,
+        connections: Vec<Connection>,
+        patience: Patience,
+        opened: &mut Vec<Opened>,
+    ) -> Result<IoThread, ConnectError> {
+        let runtime = build_runtime()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut tasks = JoinSet::new();
+        {
+            let _inside = runtime.enter();
+            spawn_lanes(&mut tasks, dispatcher, connections, patience, opened)?;
+        }
+        let body = move || {
+            shorten_slice();
+            runtime.block_on(async {
+                // Ends with an error when the sender is dropped, which is how it is told.
+                let _ = stopped.await;
+                close(&mut tasks).await;
+            });
+        };
+        let thread = std::thread::Builder::new().name(format!("qdl-io-{number}")).spawn(body);
+        let os = |error: std::io::Error| ConnectError::Os { what: "cannot start a thread", reason: error.to_string() };
+        Ok(IoThread { stop: Some(stop), thread: Some(thread.map_err(os)?) })
+    }
+}
+
+impl Drop for IoThread {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks the system for a shorter time slice for the calling thread, so that it gets its turn sooner on a busy machine. For
+/// threads that issue samples. Does nothing where the system has no such call.
+pub fn shorten_slice() {
+    if let Err(error) = lon_net::slice::shorten() {
+        tracing::debug!("the time slice stays as it is: {error}");
+    }
+}
+
+/// Sleeps through most of what is ahead; the caller spends the rest as `wait` says.
+async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: &Alarm) {
+    let Some(ahead) = ahead else { return std::future::pending().await };
+    if wait.on_delivery {
+        // What is waited for is the delivery; the time is a ceiling, and the runtime's clock costs no system call.
+        tokio::time::sleep(ahead).await;
+    } else if ahead > 2 * COARSE_NAP {
+        tokio::time::sleep(ahead - COARSE_NAP).await;
+    } else if wait.spin.is_zero() {
+        alarm.until(Instant::now() + ahead.max(SHORTEST_NAP)).await;
+    } else {
+        alarm.until(Instant::now() + (ahead - wait.spin)).await;
+    }
+}
+
+/// Spawns, on the runtime that is entered, what carries these connections' lanes and what watches over them.
+fn spawn_lanes(
+    tasks: &mut JoinSet<()>,
+    dispatcher: &Arc<Dispatcher>,
+    connections: Vec<Connection>,
+    patience: Patience,
+    opened: &mut Vec<Opened>,
+) -> Result<(), ConnectError> {
+    let mut watched = Vec::new();
+    for connection in connections {
+        let Connection { lanes, transport, endpoint, run_id, timeout, promise } = connection;
+        watched.extend(lanes.iter().map(Arc::clone));
+        let task = |lane: Arc<Lane>| {
+            let (sender, receiver) = oneshot::channel();
+            opened.push((lane.node, receiver));
+            let (dispatcher, run_id, promise) = (Arc::clone(dispatcher), run_id.clone(), Arc::clone(&promise));
+            LaneTask { dispatcher, lane, run_id, timeout, promise, opened: OpenReport(sender) }
+        };
+        transport.carry(endpoint, lanes.into_iter().map(task).collect(), tasks)?;
+    }
+    tokio::spawn(watch(Arc::clone(dispatcher), watched, patience));
+    Ok(())
+}
+
+/// Waits until the streams have ended, not longer than they may take.
+async fn close(tasks: &mut JoinSet<()>) {
+    let all = async { while tasks.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(CLOSING_TIME, all).await;
+}
+
+fn build_runtime() -> Result<Runtime, ConnectError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| ConnectError::Os { what: "cannot build a runtime", reason: error.to_string() })
+}

@@ -1,0 +1,82 @@
+//! Where a node is and how it is connected to: its address, TLS, and counters of what crosses the sockets.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper_util::rt::TokioIo;
+use lon_net::dial::dial;
+use lon_net::io::NetStream;
+use lon_net::tls::{ClientTls, Protocol};
+use lon_proto::limits;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::codegen::http::Uri;
+use tonic::transport::{Channel, Error};
+use tower::service_fn;
+
+use crate::account::traffic::Sockets;
+use crate::address::NodeAddress;
+
+/// One node as a transport sees it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(crate) address: NodeAddress,
+    pub(crate) tls: Option<ClientTls>,
+    /// Counts what crosses the sockets to the node.
+    pub(crate) sockets: Arc<Sockets>,
+}
+
+impl Endpoint {
+    /// The node's address as the caller gave it.
+    pub fn address(&self) -> &NodeAddress {
+        &self.address
+    }
+
+    /// How the node is verified; `None` without TLS.
+    pub fn tls(&self) -> Option<&ClientTls> {
+        self.tls.as_ref()
+    }
+
+    /// Connects over TCP, with TLS if it is configured. What crosses the socket is counted. Waits as long as the operating
+    /// system does.
+    ///
+    /// # Errors
+    /// No connection, or a TLS handshake that failed.
+    pub async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
+        let stream = dial(&self.address.to_string(), self.tls.as_ref(), protocol, self.sockets.counters()).await?;
+        self.sockets.connected_from(stream.tcp().local_addr()?.ip());
+        Ok(stream)
+    }
+
+    /// A connection for HTTP/2, which sees the socket as `wrap` shows it.
+    pub(crate) async fn channel<T>(
+        &self,
+        timeout: Duration,
+        wrap: impl Fn(NetStream) -> T + Clone + Send + Sync + 'static,
+    ) -> Result<Channel, Error>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let endpoint = self.clone();
+        let connector = service_fn(move |_: Uri| {
+            let (endpoint, wrap) = (endpoint.clone(), wrap.clone());
+            async move { Ok::<_, io::Error>(TokioIo::new(wrap(endpoint.dial(Protocol::Grpc).await?))) }
+        });
+        self.http2(timeout)?.connect_with_connector(connector).await
+    }
+
+    /// HTTP/2 with explicit windows and frames, the same for Dispatch streams and control calls. [`Endpoint::dial`] makes
+    /// the TLS, so tonic is told that the connection is plain text; the origin is the scheme that requests name.
+    fn http2(&self, timeout: Duration) -> Result<tonic::transport::Endpoint, Error> {
+        let uri = |scheme| Bytes::from(format!("{scheme}://{}", self.address));
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let origin = tonic::transport::Endpoint::from_shared(uri(scheme))?.uri().clone();
+        Ok(tonic::transport::Endpoint::from_shared(uri("http"))?
+            .origin(origin)
+            .connect_timeout(timeout)
+            .initial_stream_window_size(limits::HTTP2_STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)
+            .max_frame_size(limits::HTTP2_FRAME_BYTES))
+    }
+}

@@ -1,0 +1,52 @@
+//! A lane as a transport gets it: the lane itself, and what opening its stream takes.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::promise::Promise;
+use crate::dispatch::{Dispatcher, Lane};
+use crate::types::NodeFailure;
+
+/// One lane of a run, to be carried by a transport until its stream is over. A transport of its own kind hands it to
+/// [`LaneTask::carry_over`].
+pub struct LaneTask {
+    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) lane: Arc<Lane>,
+    /// The run that the stream joins; it is in the stream's first message.
+    pub(super) run_id: Bytes,
+    /// How long opening the stream may take.
+    pub(super) timeout: Duration,
+    /// What answers must look like, where the node has said so.
+    pub(super) promise: Arc<Promise>,
+    pub(super) opened: OpenReport,
+}
+
+/// Where a lane reports, once, whether its stream is open.
+pub(super) struct OpenReport(pub(super) oneshot::Sender<Result<(), NodeFailure>>);
+
+impl OpenReport {
+    /// Waits for `open`, for as long as `timeout` says, and reports the outcome; `None` when it failed.
+    pub(super) async fn wait<T>(
+        self,
+        timeout: Duration,
+        open: impl Future<Output = Result<T, NodeFailure>>,
+    ) -> Option<T> {
+        let late = |_| Err(NodeFailure::Connection(format!("it did not open the stream within {timeout:?}")));
+        self.send(tokio::time::timeout(timeout, open).await.unwrap_or_else(late))
+    }
+
+    /// Reports this outcome; what was opened comes back.
+    pub(super) fn send<T>(self, opened: Result<T, NodeFailure>) -> Option<T> {
+        let (stream, outcome) = match opened {
+            Ok(stream) => (Some(stream), Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
+        // Nobody listens when the start was given up already.
+        let _ = self.0.send(outcome);
+        stream
+    }
+}

@@ -1,0 +1,126 @@
+//! What every transport is: its name, and how it carries lanes. The transports that are built in are listed in
+//! [`super`]; anything that implements [`Carry`] can be used like them.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use tokio::task::JoinSet;
+
+use super::endpoint::Endpoint;
+use super::lane_task::LaneTask;
+use crate::error::ConnectError;
+use crate::peer_kind::PeerKind;
+
+/// One way to carry samples and answers. Implement it, and name it by a [`Transport`], to add a transport.
+pub trait Carry: fmt::Debug + Send + Sync {
+    /// The transport's name on the command line and in reports, such as `tcp`. No two transports have the same.
+    fn name(&self) -> &'static str;
+
+    /// The protocols it consists of, for readers of a system description: `QUIC over UDP`.
+    fn protocol(&self) -> &'static str;
+
+    /// Lanes that share one connection; at least 1.
+    fn lanes_per_connection(&self) -> usize {
+        1
+    }
+
+    /// The kind of nodes that it reaches.
+    fn peer_kind(&self) -> PeerKind {
+        PeerKind::SUT_NODE
+    }
+
+    /// What happens to samples when there is no TLS, to complete the sentence "samples would travel ...".
+    fn without_tls(&self) -> &'static str {
+        "in plain text"
+    }
+
+    /// What is sent again is counted as socket bytes once more. TCP sends again below the socket, so there it is not.
+    fn counts_resends(&self) -> bool {
+        false
+    }
+
+    /// Spawns, on `tasks`, what carries the lanes of one connection to `endpoint`: for each lane a future that runs until
+    /// its stream is over. Called inside the runtime that drives them, once for each connection; nothing here is called
+    /// for each sample.
+    ///
+    /// # Errors
+    /// The operating system refuses what every connection needs. A node that cannot be reached is no such error: the
+    /// lane's own task reports it.
+    fn carry(&self, endpoint: Endpoint, lanes: Vec<LaneTask>, tasks: &mut JoinSet<()>) -> Result<(), ConnectError>;
+}
+
+/// A transport: a handle to its [`Carry`], cheap to copy. Two handles are equal when their names are.
+#[derive(Clone, Copy)]
+pub struct Transport(&'static dyn Carry);
+
+impl Transport {
+    /// The handle of a transport.
+    pub const fn new(carry: &'static dyn Carry) -> Transport {
+        Transport(carry)
+    }
+
+    /// See [`Carry::name`].
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// See [`Carry::protocol`].
+    pub fn protocol(self) -> &'static str {
+        self.0.protocol()
+    }
+
+    /// See [`Carry::lanes_per_connection`].
+    pub fn lanes_per_connection(self) -> usize {
+        self.0.lanes_per_connection().max(1)
+    }
+
+    /// See [`Carry::peer_kind`].
+    pub fn peer_kind(self) -> PeerKind {
+        self.0.peer_kind()
+    }
+
+    /// See [`Carry::without_tls`].
+    pub fn without_tls(self) -> &'static str {
+        self.0.without_tls()
+    }
+
+    /// See [`Carry::counts_resends`].
+    pub fn counts_resends(self) -> bool {
+        self.0.counts_resends()
+    }
+
+    pub(super) fn carry(
+        self,
+        endpoint: Endpoint,
+        lanes: Vec<LaneTask>,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<(), ConnectError> {
+        self.0.carry(endpoint, lanes, tasks)
+    }
+}
+
+impl PartialEq for Transport {
+    fn eq(&self, other: &Transport) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Transport {}
+
+impl Hash for Transport {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

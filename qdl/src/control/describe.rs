@@ -1,0 +1,72 @@
+//! What a node says of itself, read from the wire into types that do not depend on it.
+
+use lon_net::host::Host;
+use lon_proto::sample::{Signature, TensorSpec};
+use lon_proto::v1;
+
+use crate::account::report::interface;
+use crate::address::NodeAddress;
+use crate::error::ConnectError;
+use crate::text::printable;
+
+/// One SUT node's account of itself.
+#[derive(Clone, Debug)]
+pub struct NodeDescription {
+    /// Where it was asked.
+    pub address: NodeAddress,
+    /// Its unique name.
+    pub name: String,
+    /// Software and version.
+    pub software: String,
+    /// The machine it runs on.
+    pub host: Host,
+    /// What runs the model: "onnxruntime 1.31.1", "tract 0.23.9", "null".
+    pub engine: String,
+    /// The model's name.
+    pub model: String,
+    /// Hexadecimal; empty when there is no model file.
+    pub model_sha256: String,
+    /// What a sample must look like; empty: anything.
+    pub inputs: Signature,
+    /// What an answer looks like.
+    pub outputs: Signature,
+    /// Codecs it knows, for samples and for answers, by their names without levels.
+    pub codecs: Vec<String>,
+}
+
+impl NodeDescription {
+    pub(crate) fn read(address: NodeAddress, description: v1::DescribeResponse) -> Result<Self, ConnectError> {
+        let backend = description.backend.unwrap_or_default();
+        let host = description.host.unwrap_or_default();
+        let specs = |specs: &[v1::TensorSpec]| {
+            let specs: Result<Vec<TensorSpec>, _> = specs.iter().map(TensorSpec::try_from).collect();
+            specs.map(Signature::new).map_err(|error| ConnectError::Refused {
+                address: address.clone(),
+                call: "Describe",
+                reason: format!("its model's signature cannot be read: {error}"),
+            })
+        };
+        Ok(NodeDescription {
+            name: printable(&description.name),
+            software: printable(&description.software),
+            engine: printable(&backend.engine),
+            model: printable(&backend.model),
+            model_sha256: printable(&backend.model_sha256),
+            inputs: specs(&backend.inputs)?,
+            outputs: specs(&backend.outputs)?,
+            codecs: description.codecs.iter().map(|codec| printable(codec)).collect(),
+            host: Host {
+                hostname: printable(&host.hostname),
+                machine_id: printable(&host.machine_id),
+                boot_id: printable(&host.boot_id),
+                os: printable(&host.os),
+                kernel: printable(&host.kernel),
+                cpu: printable(&host.cpu),
+                cores: host.cores,
+                memory_bytes: host.memory_bytes,
+                nics: host.nics.iter().map(interface).collect(),
+            },
+            address,
+        })
+    }
+}

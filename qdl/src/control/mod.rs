@@ -1,0 +1,25 @@
+//! The control side of the nodes: names, descriptions, claims, flushes and ends. Each node has a control connection of
+//! its own, apart from the connections that carry samples, so that a full pipe never delays a control call.
+//!
+//! - `peer`: the trait that every kind of node implements; `peers`: the nodes as the caller gives them, and how all of
+//!   them are reached;
+//! - `sut_node`: SUT nodes; `kserve`: servers of KServe's protocol;
+//! - `describe`: what a node says of itself; `name`: the SUT's name;
+//! - `connect`: control connections; `thread`: the thread that control calls run on.
+
+mod connect;
+mod describe;
+mod kserve;
+mod name;
+mod peer;
+mod peers;
+mod sut_node;
+mod thread;
+
+pub(crate) use connect::Reach;
+pub use describe::NodeDescription;
+pub use name::{NETWORK_SUT, SutName};
+pub use peer::NameTrip;
+pub(crate) use peer::{Claim, Described, Peer, Purpose};
+pub use peers::{KserveServer, Peers};
+pub(crate) use thread::ControlThread;

@@ -1,0 +1,84 @@
+//! The SUT's name: what the Network division asks of `Name`, as a pure function of the round trips.
+
+use super::peer::NameTrip;
+use crate::text::printable;
+
+/// What a network SUT's name must contain (MLPerf Inference rules, Network division).
+pub const NETWORK_SUT: &str = "Network SUT";
+
+/// The name of the SUT behind the network, and the round trips it took.
+#[derive(Clone, Debug)]
+pub struct SutName {
+    /// `Network SUT: a, b`; without that substring when a node could not be asked.
+    pub text: String,
+    /// One per node, in the nodes' order.
+    pub trips: Vec<NameTrip>,
+    complete: bool,
+}
+
+impl SutName {
+    /// Joins what the nodes answered just now. `expected` are the names that they gave at first.
+    pub(crate) fn from_trips(trips: Vec<NameTrip>, expected: &[String]) -> SutName {
+        if trips.len() != expected.len() {
+            return SutName::in_doubt("the nodes could not be asked", trips);
+        }
+        let mut names = Vec::with_capacity(trips.len());
+        for (trip, expected) in trips.iter().zip(expected) {
+            match &trip.name {
+                Ok(name) if name == expected => names.push(name.as_str()),
+                Ok(name) => {
+                    return SutName::in_doubt(&format!("node {expected} now calls itself {name}"), trips);
+                }
+                Err(reason) => {
+                    return SutName::in_doubt(&format!("node {expected}: {reason}"), trips);
+                }
+            }
+        }
+        SutName { text: format!("{NETWORK_SUT}: {}", names.join(", ")), trips, complete: true }
+    }
+
+    /// A name without the substring, whatever the nodes say.
+    fn in_doubt(why: &str, trips: Vec<NameTrip>) -> SutName {
+        let why = printable(why).replace(NETWORK_SUT, "Network-SUT");
+        SutName { text: format!("SUT in doubt: {why}"), trips, complete: false }
+    }
+
+    /// Every node answered with its name and its nonce.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn trip(name: Result<&str, &str>) -> NameTrip {
+        let name = name.map(str::to_owned).map_err(str::to_owned);
+        NameTrip { name, rtt: Duration::from_micros(80) }
+    }
+
+    #[test]
+    fn the_name_lists_every_node_in_order() {
+        let expected = ["b".to_owned(), "a".to_owned()];
+        let name = SutName::from_trips(vec![trip(Ok("b")), trip(Ok("a"))], &expected);
+        assert_eq!(name.text, "Network SUT: b, a");
+        assert!(name.is_complete());
+    }
+
+    #[test]
+    fn a_node_that_fails_or_changes_takes_the_substring_away() {
+        let expected = ["a".to_owned(), "b".to_owned()];
+        for trips in [
+            vec![trip(Ok("a")), trip(Err("gone"))],
+            vec![trip(Ok("a")), trip(Ok("c"))],
+            vec![trip(Ok("a")), trip(Ok("Network SUT: b"))],
+            vec![trip(Ok("a")), trip(Err("Network SUT is away"))],
+        ] {
+            let name = SutName::from_trips(trips, &expected);
+            assert!(!name.text.contains(NETWORK_SUT) && !name.is_complete(), "{}", name.text);
+            assert!(name.text.contains("node b"), "{}", name.text);
+        }
+    }
+}

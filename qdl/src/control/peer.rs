@@ -1,0 +1,90 @@
+//! What the QDL asks of a node, whatever kind of node it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::describe::NodeDescription;
+use crate::account::report::SutCounts;
+use crate::carry::Promise;
+use crate::dispatch::Bounds;
+use crate::error::ConnectError;
+
+/// The control side of one node. A new kind of node is an implementation of this and a kind of
+/// [`Peers`](super::Peers).
+#[tonic::async_trait]
+pub(crate) trait Peer: fmt::Debug + Send + Sync {
+    /// Asks a node that has just been connected to whether it is ready, and for its name. An error that
+    /// [`ConnectError::may_pass`] is met by another attempt.
+    async fn first_name(&self) -> Result<String, ConnectError>;
+
+    /// Asks for the name: one round trip.
+    async fn ask_name(&self) -> Result<String, ConnectError>;
+
+    /// Asks what the node is and what its model takes.
+    async fn describe(&self) -> Result<Described, ConnectError>;
+
+    /// Claims the node for one run; a busy node is asked again until `deadline`.
+    async fn claim(&self, claim: &Claim, deadline: Instant) -> Result<Bounds, ConnectError>;
+
+    /// Tells the node that no more samples come for now; returns when it has answered `samples_sent` samples.
+    async fn flush(&self, run_id: Bytes, samples_sent: u64) -> Result<(), ConnectError>;
+
+    /// Ends the run there; the node's counters, or why there are none.
+    async fn end_run(&self, run_id: Bytes) -> Result<SutCounts, String>;
+
+    /// Bytes that have crossed the control connection until now, in and out.
+    fn traffic(&self) -> (u64, u64);
+
+    /// One timed round trip for the name. A failure is its outcome, not an error.
+    async fn name_trip(&self) -> NameTrip {
+        let started = Instant::now();
+        let answer = self.ask_name().await;
+        let rtt = started.elapsed();
+        NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
+    }
+}
+
+/// A node's description, and what its answers are held against.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) node: NodeDescription,
+    /// Empty for SUT nodes: their answers are held against the dataset by the caller.
+    pub(crate) promise: Arc<Promise>,
+}
+
+/// What a node is claimed with.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) run_id: Bytes,
+    /// Shown to others while the node is taken.
+    pub(crate) client: String,
+    pub(crate) purpose: Purpose,
+}
+
+/// What a node is claimed for.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    /// A run, with the codecs of samples and answers.
+    Run { codec: String, response_codec: String },
+    /// To measure the fabric.
+    Probe,
+}
+
+/// One round trip for a node's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTrip {
+    /// The name it gave, or why it gave none.
+    pub name: Result<String, String>,
+    /// From sending to receiving.
+    pub rtt: Duration,
+}
+
+impl NameTrip {
+    /// The nonce came back as it was sent: a name with another nonce counts as none.
+    pub fn nonce_ok(&self) -> bool {
+        self.name.is_ok()
+    }
+}

@@ -1,0 +1,120 @@
+//! The nodes as the caller gives them, and how all of them are reached.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::try_join_all;
+
+use super::connect::{RETRY_PAUSE, Reach};
+use super::kserve::Server;
+use super::peer::Peer;
+use super::sut_node::SutNode;
+use crate::address::NodeAddress;
+use crate::carry::Transport;
+use crate::error::ConnectError;
+use crate::peer_kind::PeerKind;
+
+/// The nodes of a SUT, in the order in which its name lists them, and the transport that carries samples to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peers {
+    addresses: Vec<NodeAddress>,
+    transport: Transport,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    SutNodes,
+    /// With the names of the servers, as many as addresses, and the model that is asked for.
+    Kserve {
+        names: Vec<String>,
+        model: String,
+    },
+}
+
+/// A server of KServe's protocol. Such servers have no names of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KserveServer {
+    /// The caller's name for it.
+    pub name: String,
+    /// Where it is.
+    pub address: NodeAddress,
+}
+
+impl Peers {
+    /// SUT nodes, which say their names themselves. With a transport that reaches no SUT nodes
+    /// ([`Transport::KSERVE`]) connecting fails.
+    pub fn sut_nodes(addresses: Vec<NodeAddress>, transport: Transport) -> Peers {
+        Peers { addresses, transport, kind: Kind::SutNodes }
+    }
+
+    /// Servers that speak KServe's protocol, asked for `model` by the name that they know it by. The transport is
+    /// [`Transport::KSERVE`].
+    pub fn kserve(servers: Vec<KserveServer>, model: String) -> Peers {
+        let (names, addresses) = servers.into_iter().map(|server| (server.name, server.address)).unzip();
+        Peers { addresses, transport: Transport::KSERVE, kind: Kind::Kserve { names, model } }
+    }
+
+    /// Where the nodes are.
+    pub fn addresses(&self) -> &[NodeAddress] {
+        &self.addresses
+    }
+
+    /// What samples and answers travel over. Control calls always go over gRPC.
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The names that the caller gave; empty for nodes that name themselves.
+    pub(crate) fn given_names(&self) -> &[String] {
+        match &self.kind {
+            Kind::SutNodes => &[],
+            Kind::Kserve { names, .. } => names,
+        }
+    }
+
+    /// Whether the transport reaches nodes of this kind.
+    pub(crate) fn fit_transport(&self) -> bool {
+        let kind = match self.kind {
+            Kind::SutNodes => PeerKind::SUT_NODE,
+            Kind::Kserve { .. } => PeerKind::KSERVE_SERVER,
+        };
+        self.transport.peer_kind() == kind
+    }
+
+    /// All nodes, in their order, each with its name: a node that does not say its name is not there yet.
+    pub(crate) async fn reach_all(&self, reach: &Reach) -> Result<Vec<(Arc<dyn Peer>, String)>, ConnectError> {
+        try_join_all((0..self.addresses.len()).map(|index| self.reach(index, reach))).await
+    }
+
+    /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A
+    /// port that accepts and says nothing is a node that still loads, or something in front of one.
+    async fn reach(&self, index: usize, reach: &Reach) -> Result<(Arc<dyn Peer>, String), ConnectError> {
+        let deadline = Instant::now() + reach.wait_ready;
+        let mut peer = self.connect(index, reach, deadline).await?;
+        loop {
+            match peer.first_name().await {
+                Ok(name) => return Ok((peer, name)),
+                Err(error) if !error.may_pass() || Instant::now() >= deadline => return Err(error),
+                Err(error) => {
+                    tracing::debug!("not there yet: {error}");
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                    // A connection on which nothing was answered is not used again.
+                    if !matches!(error, ConnectError::NotReady { .. }) {
+                        peer = self.connect(index, reach, deadline).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn connect(&self, index: usize, reach: &Reach, deadline: Instant) -> Result<Arc<dyn Peer>, ConnectError> {
+        let address = &self.addresses[index];
+        Ok(match &self.kind {
+            Kind::SutNodes => Arc::new(SutNode::connect(address, reach, deadline).await?),
+            Kind::Kserve { names, model } => {
+                Arc::new(Server::connect(address, &names[index], model, reach, deadline).await?)
+            }
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! The control side of a SUT node: the calls of `lon.v1`.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_proto::v1::sut_node_client::SutNodeClient;
+use lon_proto::v1::{
+    self, DescribeRequest, EndRunRequest, FlushRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse,
+};
+use lon_proto::{WIRE_VERSION, limits};
+use tonic::transport::Channel;
+use tonic::{Code, Request, Response, Status};
+
+use super::connect::{RETRY_PAUSE, Reach, connect};
+use super::describe::NodeDescription;
+use super::peer::{Claim, Described, Peer, Purpose};
+use crate::account::report::SutCounts;
+use crate::account::traffic::Sockets;
+use crate::address::NodeAddress;
+use crate::dispatch::Bounds;
+use crate::error::{ConnectError, explain_status};
+use crate::text::printable;
+
+/// The control connection to one SUT node.
+#[derive(Debug)]
+pub(super) struct SutNode {
+    address: NodeAddress,
+    client: SutNodeClient<Channel>,
+    timeout: Duration,
+    tls: bool,
+    sockets: Arc<Sockets>,
+}
+
+impl SutNode {
+    pub(super) async fn connect(
+        address: &NodeAddress,
+        reach: &Reach,
+        deadline: Instant,
+    ) -> Result<SutNode, ConnectError> {
+        let (channel, sockets) = connect(address, reach, deadline).await?;
+        let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
+        let (timeout, tls) = (reach.call_timeout, reach.tls.is_some());
+        Ok(SutNode { address: address.clone(), client, timeout, tls, sockets })
+    }
+}
+
+#[tonic::async_trait]
+impl Peer for SutNode {
+    /// A node that does not accept the connection as it is hangs up at the first call.
+    async fn first_name(&self) -> Result<String, ConnectError> {
+        let perhaps = match self.tls {
+            true => "it asks clients for a certificate (--tls-cert and --tls-key), or does not accept this one",
+            false => "it speaks TLS (--tls-ca)",
+        };
+        self.ask_name().await.map_err(|error| match error {
+            ConnectError::Unreachable { address, reason } => {
+                ConnectError::Unreachable { address, reason: format!("it hung up ({reason}); perhaps {perhaps}") }
+            }
+            error => error,
+        })
+    }
+
+    /// With a fresh nonce, so that the answer cannot be an old one.
+    async fn ask_name(&self) -> Result<String, ConnectError> {
+        let nonce = getrandom::u64()
+            .map_err(|error| ConnectError::Os { what: "no random bytes for a nonce", reason: error.to_string() })?;
+        let mut client = self.client.clone();
+        let answer = self.call("GetName", client.get_name(GetNameRequest { nonce })).await?;
+        if answer.nonce != nonce {
+            return Err(ConnectError::Nonce { address: self.address.clone() });
+        }
+        Ok(answer.name)
+    }
+
+    async fn describe(&self) -> Result<Described, ConnectError> {
+        let mut client = self.client.clone();
+        let request = DescribeRequest { wire_version: WIRE_VERSION };
+        let description = self.call("Describe", client.describe(request)).await?;
+        if description.wire_version != WIRE_VERSION {
+            let reason = format!("it speaks version {}", description.wire_version);
+            return Err(ConnectError::WireVersion { address: self.address.clone(), ours: WIRE_VERSION, reason });
+        }
+        let node = NodeDescription::read(self.address.clone(), description)?;
+        Ok(Described { node, promise: Arc::default() })
+    }
+
+    async fn claim(&self, claim: &Claim, deadline: Instant) -> Result<Bounds, ConnectError> {
+        let call = match claim.purpose {
+            Purpose::Run { .. } => "StartRun",
+            Purpose::Probe => "Probe",
+        };
+        loop {
+            match tokio::time::timeout(self.timeout, self.claim_once(claim.clone())).await {
+                Ok(Ok(response)) => return Ok(bounds(&response.into_inner())),
+                Ok(Err(status)) if status.code() == Code::ResourceExhausted && Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Ok(Err(status)) => return Err(self.refused(call, &status)),
+                Err(_) => return Err(self.timed_out(call)),
+            }
+        }
+    }
+
+    /// Without a timeout: the node answers when its last sample is done.
+    async fn flush(&self, run_id: Bytes, samples_sent: u64) -> Result<(), ConnectError> {
+        let mut client = self.client.clone();
+        let answer = client.flush(FlushRequest { run_id, samples_sent }).await;
+        answer.map(|_| ()).map_err(|status| self.refused("Flush", &status))
+    }
+
+    async fn end_run(&self, run_id: Bytes) -> Result<SutCounts, String> {
+        let mut client = self.client.clone();
+        let answer: Result<v1::EndRunResponse, _> =
+            self.call("EndRun", client.end_run(Request::new(EndRunRequest { run_id }))).await;
+        answer.map(SutCounts::from).map_err(|error| error.to_string())
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        self.sockets.read_and_written()
+    }
+}
+
+impl SutNode {
+    async fn claim_once(&self, claim: Claim) -> Result<Response<StartRunResponse>, Status> {
+        let Claim { run_id, client, purpose } = claim;
+        let (mut calls, wire_version) = (self.client.clone(), WIRE_VERSION);
+        match purpose {
+            Purpose::Run { codec, response_codec } => {
+                calls.start_run(StartRunRequest { run_id, wire_version, client, codec, response_codec }).await
+            }
+            Purpose::Probe => calls.probe(ProbeRequest { run_id, wire_version, client }).await,
+        }
+    }
+
+    async fn call<T>(
+        &self,
+        call: &'static str,
+        answer: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, ConnectError> {
+        match tokio::time::timeout(self.timeout, answer).await {
+            Ok(Ok(response)) => Ok(response.into_inner()),
+            Ok(Err(status)) => Err(self.refused(call, &status)),
+            Err(_) => Err(self.timed_out(call)),
+        }
+    }
+
+    fn timed_out(&self, call: &'static str) -> ConnectError {
+        ConnectError::Timeout { address: self.address.clone(), call, timeout: self.timeout }
+    }
+
+    fn refused(&self, call: &'static str, status: &Status) -> ConnectError {
+        let address = self.address.clone();
+        match status.code() {
+            Code::Unimplemented if call == "Probe" => {
+                ConnectError::CannotProbe { address, reason: printable(status.message()) }
+            }
+            // It has described itself, so it knows the call: what it does not know is in the request.
+            Code::Unimplemented if call == "StartRun" => {
+                ConnectError::Refused { address, call, reason: printable(status.message()) }
+            }
+            // Another version answers a call that it does not know; another program answers with what is no gRPC.
+            Code::Unimplemented => {
+                let reason = format!("it does not know {call} ({})", printable(status.message()));
+                ConnectError::WireVersion { address, ours: WIRE_VERSION, reason }
+            }
+            Code::FailedPrecondition if call != "Flush" && call != "EndRun" => {
+                ConnectError::WireVersion { address, ours: WIRE_VERSION, reason: printable(status.message()) }
+            }
+            Code::Unknown | Code::Internal | Code::Cancelled | Code::Unavailable => {
+                ConnectError::Unreachable { address, reason: explain_status(status) }
+            }
+            _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
+        }
+    }
+}
+
+fn bounds(response: &StartRunResponse) -> Bounds {
+    Bounds {
+        max_samples: response.max_samples_in_flight,
+        max_bytes: response.max_bytes_in_flight,
+        busy_samples: response.busy_samples,
+    }
+}

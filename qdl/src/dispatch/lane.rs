@@ -1,0 +1,261 @@
+//! One Dispatch stream's state: what waits to be sent, what is in flight, what has come back. No I/O.
+//!
+//! A thread that issues puts samples into the *inlet*, the only part that several threads touch, under a lock that is
+//! held for a push or a swap. The stream's own thread moves them on ([`Lane::fill`]), is told when they have left
+//! ([`Departures`]) and settles them ([`Lane::accept`]). No lock is held across an await. Every sample that enters
+//! leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
+//!
+//! `state` holds the samples, `answers` reads what the node sends, `calls` is for lanes whose samples are calls of their
+//! own.
+
+mod answers;
+mod calls;
+mod state;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+use lon_net::flow::{Departures, FILL_BYTES};
+use lon_net::framing::Outbound;
+
+use super::slots::Ended;
+use crate::account::counters::{Burst, LaneCounters};
+use crate::types::{Failure, NodeIndex, Outcome, Reply, Sample};
+pub(crate) use answers::Accepted;
+pub(crate) use calls::Taken;
+use state::{InFlight, Inlet, Leaving, Queued, State};
+
+/// Timeouts in a row, without an answer between them, after which a node counts as lost.
+const MAX_STALLS: u32 = 3;
+
+/// Value of [`Lane::silent_ticks`] before the stream is open: opening has a timeout of its own.
+pub(crate) const NOT_OPEN: u32 = u32::MAX;
+
+/// One lane: what one Dispatch stream, or one connection of calls, carries.
+pub(crate) struct Lane {
+    pub(crate) node: NodeIndex,
+    max_answer_bytes: u64,
+    inlet: Mutex<Inlet>,
+    state: Mutex<State>,
+    /// Written under the lock of `state`.
+    pub(crate) counters: LaneCounters,
+    writer: AtomicWaker,
+    /// Samples assigned to this lane that have not ended,
+    outstanding: AtomicU64,
+    /// and the bytes of their payloads.
+    outstanding_bytes: AtomicU64,
+    /// Ticks of the watch since the node was heard of on this lane, or [`NOT_OPEN`].
+    pub(crate) silent_ticks: AtomicU32,
+    /// Nothing is sent any more; the stream ends.
+    closing: AtomicBool,
+    /// The writer is to be woken when the thread that drives the lane next does its network work.
+    pub(crate) filled: AtomicBool,
+}
+
+impl Lane {
+    /// A lane to `node` without samples, whose stream is not open yet. An answer larger than `max_answer_bytes` breaks the
+    /// protocol.
+    pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
+        let now = Instant::now();
+        Lane {
+            node,
+            max_answer_bytes,
+            inlet: Mutex::new(Inlet::new(now)),
+            state: Mutex::new(State::new(now)),
+            counters: LaneCounters::default(),
+            writer: AtomicWaker::new(),
+            outstanding: AtomicU64::new(0),
+            outstanding_bytes: AtomicU64::new(0),
+            silent_ticks: AtomicU32::new(NOT_OPEN),
+            closing: AtomicBool::new(false),
+            filled: AtomicBool::new(false),
+        }
+    }
+
+    /// Samples assigned to this lane that have not ended.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding.load(Relaxed)
+    }
+
+    /// Bytes of those samples' payloads.
+    pub(crate) fn outstanding_bytes(&self) -> u64 {
+        self.outstanding_bytes.load(Relaxed)
+    }
+
+    /// Assigns a sample to this lane; true when its writer may be asleep and must be woken.
+    ///
+    /// # Errors
+    /// The sample comes back: the lane is dead.
+    pub(crate) fn push(&self, sample: Sample, now: Instant) -> Result<bool, Sample> {
+        let bytes = sample.payload.len() as u64;
+        let mut inlet = self.inlet();
+        if inlet.dead {
+            return Err(sample);
+        }
+        self.outstanding.fetch_add(1, Relaxed);
+        self.outstanding_bytes.fetch_add(bytes, Relaxed);
+        inlet.samples.push_back(Queued { sample, since: now });
+        // A writer that was woken for the first of them takes them all.
+        Ok(inlet.samples.len() == 1)
+    }
+
+    /// Wakes the writer to look again.
+    pub(crate) fn wake(&self) {
+        self.writer.wake();
+    }
+
+    /// From now on the writer is woken through `waker`.
+    pub(crate) fn register_writer(&self, waker: &Waker) {
+        self.writer.register(waker);
+    }
+
+    /// The stream is open. From now on silence on it counts.
+    pub(crate) fn opened(&self) {
+        self.silent_ticks.store(0, Relaxed);
+    }
+
+    /// From now on the end of the stream is no failure.
+    pub(crate) fn expect_end(&self) {
+        self.closing.store(true, SeqCst);
+    }
+
+    /// Ends the stream once the writer sees it.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, SeqCst);
+        self.writer.wake();
+    }
+
+    /// The stream is to end, or may end.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(SeqCst)
+    }
+
+    /// Nothing of what was assigned still waits to be sent.
+    pub(crate) fn all_sent(&self) -> bool {
+        let state = self.state();
+        state.unsent.is_empty() && state.sending.is_none() && self.inlet().samples.is_empty()
+    }
+
+    /// Adds samples that wait to `out`, about [`FILL_BYTES`] at most; false when none waited.
+    pub(crate) fn fill(&self, out: &mut Outbound) -> bool {
+        let before = out.total();
+        let mut state = self.state();
+        // The inlet is emptied by a swap, so that its lock is held for a moment only.
+        if state.unsent.is_empty() {
+            std::mem::swap(&mut state.unsent, &mut self.inlet().samples);
+        }
+        let now = Instant::now();
+        let mut burst = Burst::default();
+        while out.len() < FILL_BYTES && state.send_part(out, now, &mut burst) {}
+        // Still under the lock: a thread that finds nothing left to send must find all of it counted.
+        self.counters.sent(&burst);
+        out.total() > before
+    }
+
+    /// Counts a message that is no part of a sample or an answer, such as Open or a heartbeat.
+    pub(crate) fn count_other(&self, bytes_out: u64, bytes_in: u64) {
+        let mut bursts = [Burst::default(), Burst::default()];
+        bursts[0].other(bytes_out);
+        bursts[1].other(bytes_in);
+        // The lock makes this the only thread that writes the counters.
+        let _writing = self.state();
+        self.counters.sent(&bursts[0]);
+        self.counters.received(&bursts[1]);
+    }
+
+    /// Ends a sample that was sent, at least in part; `None` when it has ended before.
+    fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Option<Reply> {
+        let InFlight { id, sent_at, bytes, .. } = state.slots.end(wire_id, how).ok()?;
+        match how {
+            Ended::Answered => state.stalls = 0,
+            Ended::GivenUp => self.counters.gave_up(),
+        }
+        self.left(bytes);
+        Some(Reply { id, node: Some(self.node), sent_at, at: now, outcome })
+    }
+
+    fn left(&self, bytes: u64) {
+        self.outstanding.fetch_sub(1, Relaxed);
+        self.outstanding_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Ends a sample that was never sent. To be called under the lock of the state.
+    fn drop_unsent(&self, queued: &Queued, now: Instant, failure: Failure) -> Reply {
+        self.left(queued.sample.payload.len() as u64);
+        self.counters.gave_up();
+        let (id, outcome) = (queued.sample.id, Outcome::Failed(failure));
+        Reply { id, node: Some(self.node), sent_at: None, at: now, outcome }
+    }
+
+    /// Gives up on samples that were sent, or should have been, more than `timeout` ago. True when the node answers
+    /// nothing any more: several timeouts have followed each other without an answer between them.
+    pub(crate) fn expire(&self, now: Instant, timeout: Duration, replies: &mut Vec<Reply>) -> bool {
+        let overdue = |since: Instant| now.saturating_duration_since(since) >= timeout;
+        let mut state = self.state();
+        let before = replies.len();
+        state.unsent.append(&mut self.inlet().samples);
+        while state.unsent.front().is_some_and(|queued| overdue(queued.since)) {
+            let queued = state.unsent.pop_front();
+            replies.extend(queued.map(|queued| self.drop_unsent(&queued, now, Failure::TimedOut(timeout))));
+        }
+        // Looks at every slot only when the oldest one could be due; with a timeout of a minute, once a minute.
+        if state.oldest.is_some_and(overdue) {
+            let since = |in_flight: &InFlight| in_flight.sent_at.unwrap_or(in_flight.since);
+            let slots = state.slots.open();
+            let ids: Vec<u64> = slots.filter(|(_, value)| overdue(since(value))).map(|(id, _)| id).collect();
+            for wire_id in ids {
+                let outcome = Outcome::Failed(Failure::TimedOut(timeout));
+                replies.extend(self.end(&mut state, wire_id, now, Ended::GivenUp, outcome));
+            }
+            state.oldest = state.slots.open().map(|(_, value)| since(value)).min();
+        }
+        state.stalls += u32::from(replies.len() > before);
+        state.stalls >= MAX_STALLS
+    }
+
+    /// Fails every sample of the lane, which takes no more.
+    pub(crate) fn fail_all(&self, now: Instant, failure: &Failure, replies: &mut Vec<Reply>) {
+        self.close();
+        let mut state = self.state();
+        let state = &mut *state;
+        // Held to the end, so that no sample comes in behind those that are failed here.
+        let mut inlet = self.inlet();
+        inlet.dead = true;
+        let unsent = state.unsent.drain(..).chain(inlet.samples.drain(..));
+        replies.extend(unsent.map(|queued| self.drop_unsent(&queued, now, failure.clone())));
+        state.sending = None;
+        let ids: Vec<u64> = state.slots.open().map(|(id, _)| id).collect();
+        for wire_id in ids {
+            replies.extend(self.end(state, wire_id, now, Ended::GivenUp, Outcome::Failed(failure.clone())));
+        }
+    }
+
+    fn inlet(&self) -> MutexGuard<'_, Inlet> {
+        self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be locked before [`Lane::inlet`] when both are held.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Departures for Lane {
+    fn departed(&self, total: u64, at: Instant) {
+        let mut state = self.state();
+        let state = &mut *state;
+        while state.leaving.front().is_some_and(|leaving| leaving.end <= total) {
+            if let Some(Leaving { wire_id, .. }) = state.leaving.pop_front()
+                && let Ok(in_flight) = state.slots.get_mut(wire_id)
+            {
+                in_flight.sent_at = Some(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! One node of a run: its lanes, its bounds and its counters.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use super::lane::Lane;
+use super::window::PullWindow;
+use crate::account::counters::NodeCounts;
+use crate::account::inflated::Inflated;
+use crate::account::traffic::{NodeTraffic, Sockets};
+use crate::types::{NodeFailure, NodeIndex};
+
+/// How much a node takes, as it said when it was claimed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Samples that it holds at most.
+    pub(crate) max_samples: u64,
+    /// Bytes of samples that it holds at most.
+    pub(crate) max_bytes: u64,
+    /// Samples that keep its workers busy.
+    pub(crate) busy_samples: u64,
+}
+
+/// One node, shared by all threads of a run.
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) lanes: Vec<Arc<Lane>>,
+    /// The sockets that carry its lanes.
+    pub(crate) sockets: Arc<Sockets>,
+    /// Counters of its answers that are inflated here; `None` when answers have no codec.
+    pub(crate) inflated: Option<Arc<Inflated>>,
+    /// Why the node was lost; empty as long as it is used.
+    pub(crate) lost: OnceLock<NodeFailure>,
+    bounds: Bounds,
+    window: Mutex<PullWindow>,
+}
+
+impl Node {
+    /// A node that nothing has been sent to. `max_answer_bytes` bounds each of its answers.
+    pub(crate) fn new(
+        index: NodeIndex,
+        name: String,
+        lanes: usize,
+        bounds: Bounds,
+        max_answer_bytes: u64,
+        inflated: Option<Arc<Inflated>>,
+    ) -> Node {
+        let bounds = Bounds { max_samples: bounds.max_samples.max(1), ..bounds };
+        Node {
+            name,
+            lanes: (0..lanes).map(|_| Arc::new(Lane::new(index, max_answer_bytes))).collect(),
+            sockets: Arc::default(),
+            inflated,
+            lost: OnceLock::new(),
+            bounds,
+            window: Mutex::new(PullWindow::new(bounds.busy_samples, bounds.max_samples)),
+        }
+    }
+
+    /// Samples that the node holds at most.
+    pub(crate) fn max_samples(&self) -> u64 {
+        self.bounds.max_samples
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
+    /// Samples that were assigned and have not ended, including those whose answers wait to be inflated.
+    pub(super) fn outstanding(&self) -> u64 {
+        let waiting = self.inflated.as_ref().map_or(0, |inflated| inflated.waiting());
+        self.lanes.iter().map(|lane| lane.outstanding()).sum::<u64>() + waiting
+    }
+
+    fn outstanding_bytes(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.outstanding_bytes()).sum()
+    }
+
+    /// The node takes a sample of this many bytes now. One that holds nothing takes a sample of any size.
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        let samples = self.outstanding();
+        samples == 0 || (samples < self.bounds.max_samples && self.outstanding_bytes() + bytes <= self.bounds.max_bytes)
+    }
+
+    /// How many more samples the node may pull.
+    pub(super) fn window_room(&self) -> u64 {
+        let (outstanding, bytes) = (self.outstanding(), self.outstanding_bytes());
+        self.window.lock().unwrap_or_else(PoisonError::into_inner).room(outstanding, bytes)
+    }
+
+    /// Tells the window that this many answers came at `now`.
+    pub(super) fn answered(&self, answers: u64, now: Instant) {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner).answered(answers, now);
+    }
+
+    /// Samples sent in full so far.
+    pub(crate) fn samples_sent(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.counters.samples_sent()).sum()
+    }
+
+    /// Nothing of what was assigned still waits to be sent.
+    pub(super) fn all_sent(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.all_sent())
+    }
+
+    /// The node's counters until now. May be called from any thread.
+    pub(crate) fn counts(&self) -> NodeCounts {
+        let mut counts: NodeCounts = self.lanes.iter().map(|lane| lane.counters.read()).sum();
+        if let Some(inflated) = &self.inflated {
+            counts.tensor_bytes_in = inflated.tensor_bytes();
+            counts.not_inflated = inflated.missed();
+        }
+        counts
+    }
+
+    /// What has crossed its connections until now. May be called from any thread.
+    pub(crate) fn traffic(&self) -> NodeTraffic {
+        self.sockets.traffic(&self.counts())
+    }
+}
