@@ -68,13 +68,13 @@ fn fit(args: &RunArgs, setup: &mut Setup, nodes: &[NodeDescription]) -> Outcome<
         // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
         for node in nodes {
             let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-            setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+            setup.dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
         }
     }
     if setup.plan.effective().mode.has_accuracy()
         && setup.benchmark.accuracy.is_some()
         && let (Some(truths), Some(rows)) = (setup.dataset.truths(), rows(nodes))
-        && let Some(fault) = truths.fault(rows)
+        && let Err(fault) = truths.fits(rows)
     {
         return Err(anyhow!("the answers could not be scored: {fault}")).or_exit(Exit::Usage);
     }
