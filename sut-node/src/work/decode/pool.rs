@@ -64,7 +64,7 @@ struct State<T> {
     samples: u64,
     /// The bytes of those samples.
     bytes: u64,
-    /// Threads that sleep.
+    /// How many threads sleep.
     idle: usize,
     closed: bool,
 }
