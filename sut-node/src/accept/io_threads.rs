@@ -135,7 +135,7 @@ impl Drop for IoThreads {
     fn drop(&mut self) {
         self.end.tell();
         for thread in self.threads.iter_mut().filter_map(|thread| thread.thread.take()) {
-            // Its outcome has told of a panic already.
+            // Its outcome has reported a panic already.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A backend that answers token by token: it holds several samples at one time, and tells of the first token and the
+//! A backend that answers token by token: it holds several samples at one time, and reports the first token and the
 //! end of each.
 //!
 //! The other contract, [`super::Worker`], takes a batch and answers it as a whole. Here samples come and go in slots

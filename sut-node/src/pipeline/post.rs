@@ -111,7 +111,10 @@ impl Postprocess {
         })
     }
 
-    /// What becomes of one output, where each is looked at alone.
+    /// What one output is made into, where each is looked at alone.
+    ///
+    /// # Errors
+    /// A clause that says why this output does not allow it.
     fn output(self, spec: &TensorSpec) -> Result<TensorSpec, String> {
         let mut spec = spec.clone();
         if floats(spec.dtype).is_none() {

@@ -22,7 +22,7 @@ pub(crate) struct Admission {
 struct Held {
     samples: u64,
     bytes: u64,
-    /// A reader found no room and waits to be told of some.
+    /// A reader found no room and waits until there is some.
     somebody_waits: bool,
 }
 

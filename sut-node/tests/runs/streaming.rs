@@ -16,7 +16,7 @@ use crate::client::{Answer, Control, Stream, with_backend};
 
 const SLOTS: usize = 3;
 
-/// What became of slots.
+/// What happened to slots.
 #[derive(Default)]
 struct Seen {
     cancelled: AtomicUsize,
