@@ -57,7 +57,7 @@ impl Streams {
     /// which carries the stream; streams on one connection share one `Arc`.
     pub async fn open<S: Source>(&self, source: S, connection: Arc<dyn Connection>) -> impl Fill + use<S> {
         match self.service.open_stream(source, Some(connection)).await {
-            Ok(output) => Answers::Accepted(output.with_heartbeat_first()),
+            Ok(output) => Answers::Accepted(Box::new(output.with_heartbeat_first())),
             Err(status) => Answers::Refused(status),
         }
     }
@@ -70,7 +70,7 @@ impl Streams {
 
 /// What is written on a stream.
 enum Answers {
-    Accepted(LaneOutput),
+    Accepted(Box<LaneOutput>),
     Refused(Status),
 }
 

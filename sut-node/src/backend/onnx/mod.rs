@@ -21,7 +21,7 @@ use self::batch::OnnxWorker;
 use self::decoder::{Decoder, Layout};
 use self::engine::Engine;
 use self::model::{InputOrder, Model};
-use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, OnnxEngine, TokenOptions};
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, TokenOptions};
 use crate::pipeline::post::Postprocess;
 use crate::tensor::{DType, Signature, TensorSpec};
 
