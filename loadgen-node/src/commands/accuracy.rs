@@ -5,14 +5,15 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::accuracy::{Rows, Score};
-use lon_qsl::benchmark::{Benchmark, Target};
+use lon_qsl::accuracy::Rows;
+use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::OpenOptions;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::cli::AccuracyArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::accuracy;
+use crate::test_run::score;
 use loadgen::settings::Mode;
 
 /// One line of `mlperf_log_accuracy.json`; keys that are not needed here are not read.
@@ -79,19 +80,13 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
         let told = anyhow!("the accuracy log has two different answers to sample {index}");
         return Err(told).or_exit(Exit::Usage);
     }
-    let rows = agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
+    let rows = score::agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
     let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
     let score = score.or_exit(Exit::Usage)?;
-    let text = if args.json { json(score, target).to_string() } else { line(score, target) };
+    let text = if args.json { accuracy::json(score, target).to_string() } else { accuracy::line(score, target) };
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
     Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
-}
-
-/// What answers are, when all nodes say the same; none: one does not say.
-pub(crate) fn agreed(mut rows: impl Iterator<Item = Option<Rows>>) -> Option<Rows> {
-    let first = rows.next()??;
-    rows.all(|other| other == Some(first)).then_some(first)
 }
 
 /// The first sample with an answer that differs from an earlier one.
@@ -103,32 +98,6 @@ fn contradicted(answers: &[(usize, Vec<u8>)]) -> Option<usize> {
         }
     }
     None
-}
-
-/// The score for people.
-pub(crate) fn line(score: Score, target: Target) -> String {
-    let (name, unit) = (target.metric.name(), target.metric.unit());
-    let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
-    let (value, samples, wanted) = (score.value, score.samples, target.value);
-    let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
-    format!("{name} {value:.3} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
-}
-
-/// The score for programs.
-pub(crate) fn json(score: Score, target: Target) -> Value {
-    let mut shown = json!({
-        "metric": target.metric.name(),
-        "name": target.metric.name(),
-        "value": score.value,
-        "unit": target.metric.unit(),
-        "target": target.value,
-        "passed": target.is_reached_by(score),
-        "samples": score.samples,
-    });
-    if let (Some(questions), Some(shown)) = (score.questions, shown.as_object_mut()) {
-        shown.insert("questions".to_owned(), questions.into());
-    }
-    shown
 }
 
 fn read<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Outcome<T> {
@@ -160,12 +129,5 @@ mod tests {
         let answers = |all: &[(usize, u8)]| all.iter().map(|(index, byte)| (*index, vec![*byte])).collect::<Vec<_>>();
         assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (2, 1)])), None);
         assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (1, 3)])), Some(1));
-    }
-
-    #[test]
-    fn nodes_of_different_outputs_say_nothing() {
-        let rows = |texts: &[&str]| agreed(texts.iter().map(|text| Rows::from_text(text)));
-        assert!(rows(&["y f32[N,10]", "z f32[N,10]"]).is_some());
-        assert_eq!([rows(&["y f32[N,10]", "y i64[N,10]"]), rows(&["y f32[N,10]", ""]), rows(&[])], [None; 3]);
     }
 }

@@ -5,8 +5,8 @@ use lon_qsl::bandwidth::{Formula, Probed, judge};
 use qdl::NodeReport;
 use serde_json::{Value, json};
 
+use super::fabric::{Goodput, gbit_s};
 use super::nics::NicUse;
-use crate::probe::{Goodput, gbit_s};
 use loadgen::run::RunOutcome;
 
 /// Bit/s in both directions; what is none is not known. Ingress is towards the SUT.

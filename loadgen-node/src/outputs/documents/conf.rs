@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::test_run::setup::Wanted;
+use crate::test_run::settings::Layered;
 use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
 use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
@@ -17,7 +17,7 @@ pub(crate) struct View {
     pub(crate) inputs: Option<String>,
     /// Whether a text may stand for the first of them.
     pub(crate) takes_texts: bool,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: Layered,
     pub(crate) qsl: Qsl,
     /// Whether samples are known; else what is predicted in bytes leaves them out.
     pub(crate) has_samples: bool,

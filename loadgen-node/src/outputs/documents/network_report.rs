@@ -10,13 +10,12 @@ use serde_json::{Value, json};
 use crate::network::nics::NicUse;
 use crate::network::traffic::{self, Bytes};
 use crate::test_run::finished::Finished;
-use crate::world::kserve;
 
 /// The whole file.
-pub(crate) fn json(finished: &Finished<'_>) -> Value {
-    let (args, network) = (finished.args, &finished.network);
-    let reports = &finished.reports;
-    let nodes = finished.nodes.iter().zip(reports).map(|(node, report)| {
+pub(crate) fn json(finished: &Finished) -> Value {
+    let (link, network) = (&finished.setup.link, &finished.network);
+    let reports = &finished.nodes.reports;
+    let nodes = finished.nodes.described.iter().zip(reports).map(|(node, report)| {
         let mut json = json!({
             "name": node.name,
             "address": node.address.to_string(),
@@ -32,12 +31,12 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
     });
     json!({
         "schema": 1,
-        "transport": args.dial.transport.name(),
+        "transport": link.transport.name(),
         // Nodes were verified by their certificates, and nobody could read along.
-        "tls": args.dial.security.has_tls(),
-        "connections": args.connections,
-        "codec": finished.codec.to_string(),
-        "response_codec": args.codecs.response_compression.to_string(),
+        "tls": link.has_tls,
+        "connections": link.connections,
+        "codec": finished.setup.codecs.samples.to_string(),
+        "response_codec": finished.setup.codecs.answers.to_string(),
         "ratio": ratio(reports, |counts| (counts.tensor_bytes_out, counts.payload_bytes_out)),
         "response_ratio": ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
         "sut_counters": reports.iter().find_map(|report| report.sut.as_ref().err()),
@@ -48,7 +47,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "nics": network.nics.iter().map(NicUse::json).collect::<Vec<_>>(),
         // No part of the run's own bytes, as are those of a probe (see there). Warm-up happens inside the SUT nodes.
         "control_bytes": { "ingress": network.control.ingress, "egress": network.control.egress },
-        "probe": network.fabric.as_ref().map(crate::probe::Fabric::json),
+        "probe": network.fabric.as_ref().map(crate::network::fabric::Fabric::json),
         "per_second": traffic::per_second(&network.looks),
         "latency_split_ns": split(finished),
         "bandwidth_gbit_s": network.bandwidth.json(),
@@ -56,20 +55,23 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
 }
 
 /// Where the latency went.
-pub(crate) fn split(finished: &Finished<'_>) -> Value {
-    let split = finished.tally.split();
+pub(crate) fn split(finished: &Finished) -> Value {
+    let split = finished.nodes.tally.split();
     Value::Object(
         split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 }))).collect(),
     )
 }
 
 /// Every round trip for a name, before the run and after it.
-pub(crate) fn name_round_trips(finished: &Finished<'_>) -> Value {
-    let trips = finished.names.iter().flat_map(|name| &name.trips).zip(finished.nodes.iter().cycle());
+pub(crate) fn name_round_trips(finished: &Finished) -> Value {
+    let trips = [&finished.nodes.first_name, &finished.nodes.last_name]
+        .into_iter()
+        .flat_map(|name| &name.trips)
+        .zip(finished.nodes.described.iter().cycle());
     let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
         let rtt_ns = trip.rtt.as_nanos() as u64;
         // Servers of other protocols have no nonce to return.
-        let nonce_ok = (!kserve::is_on(&finished.args.dial)).then(|| trip.nonce_ok());
+        let nonce_ok = finished.setup.link.transport.peer_kind().has_nonce.then(|| trip.nonce_ok());
         json!({ "node": node.name, "rtt_ns": rtt_ns, "nonce_ok": nonce_ok })
     };
     trips.map(trip).collect()

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{latency, network_report as report};
 use crate::outputs::tokens;
-use crate::test_run::finished::Finished;
+use crate::test_run::finished::{Finished, Setup};
 use loadgen::run::End;
 
 /// The whole of `result_summary.json`.
-pub(crate) fn json(finished: &Finished<'_>) -> Value {
-    let Finished { args, benchmark, plan, outcome, .. } = finished;
+pub(crate) fn json(finished: &Finished) -> Value {
+    let Finished { setup: Setup { benchmark, plan, division, .. }, outcome, .. } = finished;
     let verdict = &outcome.verdict;
     let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let lag = outcome.lag();
@@ -21,24 +21,24 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         "interrupted": outcome.end == End::Interrupted,
         "unofficial": "results of this tool are unverified and are not official MLPerf results",
         "loadgen_version": concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial"),
-        "division": args.division.name(),
-        "marks": finished.marks,
-        "rules": finished.rules.round.name,
+        "division": division.name(),
+        "marks": finished.judgement.marks,
+        "rules": finished.setup.rules.round.name,
         "benchmark": benchmark.name,
         "benchmark_file": benchmark.file,
-        "dataset": finished.dataset_name,
-        "scenario": args.scenario.name(),
+        "dataset": finished.setup.dataset_name,
+        "scenario": finished.setup.scenario().name(),
         "mode": plan.requested().mode.name(),
-        "sut_name": finished.names[1].text,
+        "sut_name": finished.nodes.last_name.text,
         "metric": metric(finished),
         "find_peak": outcome.find_peak.as_ref().map(|search| {
             json!({ "end": search.end, "bracket": search.bracket, "trials": search.trials })
         }),
         "accuracy": accuracy(finished),
-        "accuracy_note": not_scored(finished),
+        "accuracy_note": finished.not_scored(),
         "latency_ns": outcome.summary.as_ref().map(|summary| latency::json(summary.judged_latency())),
         "schedule_lag_ns": { "p50": lag.p50_ns, "p99": lag.p99_ns, "max": lag.max_ns },
-        "saturation": finished.saturation.json(outcome, finished.tally.refused()),
+        "saturation": finished.judgement.saturation.json(outcome, finished.nodes.tally.refused()),
         // What the fabric cost against the same backend without one.
         "baseline": finished.tax().map(|(baseline, tax)| tax.json(baseline)),
         "counts": counts(finished),
@@ -52,8 +52,8 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
     json
 }
 
-fn metric(finished: &Finished<'_>) -> Value {
-    match (&finished.outcome.summary, &finished.accuracy) {
+fn metric(finished: &Finished) -> Value {
+    match (&finished.outcome.summary, &finished.judgement.score) {
         (Some(summary), _) => {
             let metric = summary.metric;
             json!({ "name": metric.name, "value": finished.metric_value(&metric), "unit": metric.unit })
@@ -64,33 +64,16 @@ fn metric(finished: &Finished<'_>) -> Value {
 }
 
 /// The skeleton of `accuracy --json`, or null.
-fn accuracy(finished: &Finished<'_>) -> Value {
-    match (&finished.accuracy, finished.benchmark.accuracy) {
-        (Some(Ok(score)), Some(target)) => crate::commands::accuracy::json(*score, target),
+fn accuracy(finished: &Finished) -> Value {
+    match (&finished.judgement.score, finished.setup.benchmark.accuracy) {
+        (Some(Ok(score)), Some(target)) => super::accuracy::json(*score, target),
         _ => Value::Null,
     }
 }
 
-/// Why an accuracy run has no score; none: it has one, or is no accuracy run.
-pub(crate) fn not_scored(finished: &Finished<'_>) -> Option<String> {
-    if !finished.plan.effective().mode.has_accuracy() || finished.accuracy.is_some() {
-        return None;
-    }
-    let why = match finished.benchmark.accuracy {
-        None if finished.benchmark.quality.is_empty() => format!("{} cannot be scored here", finished.benchmark.name),
-        None => {
-            let official: Vec<String> = finished.benchmark.quality.iter().map(ToString::to_string).collect();
-            let (name, official) = (finished.benchmark.name, official.join(", "));
-            format!("{name} cannot be scored here (officially {official})")
-        }
-        Some(_) => "the dataset has no labels".to_owned(),
-    };
-    Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
-}
-
-fn counts(finished: &Finished<'_>) -> Value {
+fn counts(finished: &Finished) -> Value {
     let counts = finished.outcome.counts();
-    let sum = |count: fn(&qdl::NodeCounts) -> u64| finished.reports.iter().map(|r| count(&r.counts)).sum::<u64>();
+    let sum = |count: fn(&qdl::NodeCounts) -> u64| finished.nodes.reports.iter().map(|r| count(&r.counts)).sum::<u64>();
     json!({
         "issued": counts.issued,
         "completed": counts.completed,
@@ -103,8 +86,8 @@ fn counts(finished: &Finished<'_>) -> Value {
     })
 }
 
-fn network(finished: &Finished<'_>) -> Value {
-    let nodes = finished.nodes.iter().zip(&finished.reports).map(|(node, report)| {
+fn network(finished: &Finished) -> Value {
+    let nodes = finished.nodes.described.iter().zip(&finished.nodes.reports).map(|(node, report)| {
         let sut = report.sut.as_ref().ok();
         json!({
             "name": node.name,
@@ -125,12 +108,12 @@ fn network(finished: &Finished<'_>) -> Value {
         })
     });
     json!({
-        "transport": finished.args.dial.transport.name(),
+        "transport": finished.setup.link.transport.name(),
         // Nodes were verified by their certificates, and nobody could read along.
-        "tls": finished.args.dial.security.has_tls(),
-        "codec": finished.codec.to_string(),
-        "response_codec": finished.args.codecs.response_compression.to_string(),
-        "connections": finished.args.connections,
+        "tls": finished.setup.link.has_tls,
+        "codec": finished.setup.codecs.samples.to_string(),
+        "response_codec": finished.setup.codecs.answers.to_string(),
+        "connections": finished.setup.link.connections,
         "nodes": nodes.collect::<Vec<_>>(),
         "name_round_trips": report::name_round_trips(finished),
         "latency_split_ns": report::split(finished),

@@ -17,7 +17,7 @@ use crate::test_run::finished::Finished;
 use crate::test_run::stated::NETWORK_KEYS;
 
 /// The whole file.
-pub(crate) fn json(finished: &Finished<'_>) -> Value {
+pub(crate) fn json(finished: &Finished) -> Value {
     let facts = Facts::of(finished);
     let mut description = Map::new();
     for key in NETWORK_KEYS {
@@ -26,7 +26,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
     for (key, text) in facts.others() {
         description.insert(key.to_owned(), text.into());
     }
-    for (key, value) in finished.stated.iter() {
+    for (key, value) in finished.setup.stated.iter() {
         description.insert(key.to_owned(), value.clone());
     }
     let missing: Map<String, Value> = NETWORK_KEYS
@@ -35,7 +35,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
         .map(|key| (key.to_owned(), wanted(key).into()))
         .collect();
     description.insert("to_be_stated".to_owned(), missing.into());
-    description.insert("marks".to_owned(), json!(finished.marks));
+    description.insert("marks".to_owned(), json!(finished.judgement.marks));
     description.insert("unofficial".to_owned(), json!("written by lon; not an official MLPerf system description"));
     description.insert("loadgen".to_owned(), facts.loadgen_json());
     description.insert("sut".to_owned(), facts.sut_json());
@@ -58,16 +58,20 @@ fn wanted(key: &str) -> &'static str {
 
 /// What the description is made of.
 struct Facts<'a> {
-    finished: &'a Finished<'a>,
+    finished: &'a Finished,
     /// Interfaces that the run used, here and at each node that told.
     ours: &'a [NicUse],
     theirs: Vec<&'a Interface>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(finished: &'a Finished<'a>) -> Facts<'a> {
+    fn of(finished: &'a Finished) -> Facts<'a> {
         let nic = |report: &'a qdl::NodeReport| report.sut.as_ref().ok()?.nic.as_ref().map(|nic| &nic.interface);
-        Facts { finished, ours: &finished.network.nics, theirs: finished.reports.iter().filter_map(nic).collect() }
+        Facts {
+            finished,
+            ours: &finished.network.nics,
+            theirs: finished.nodes.reports.iter().filter_map(nic).collect(),
+        }
     }
 
     /// The text under one of the [`NETWORK_KEYS`], where it can be known.
@@ -82,16 +86,16 @@ impl<'a> Facts<'a> {
             "number_nic_loadgen" => count(self.ours.len()),
             "net_software_stack_loadgen" => {
                 let software = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
-                listed([software_text(&self.finished.host, software)].into_iter())
+                listed([software_text(&self.finished.nodes.host, software)].into_iter())
             }
             "network_protocol" => Some(self.protocol()),
             "number_connections" => {
-                Some((self.finished.nodes.len() * self.finished.args.connections.get()).to_string())
+                Some((self.finished.nodes.described.len() * self.finished.setup.link.connections.get()).to_string())
             }
             "nic_sut" => listed(self.theirs.iter().copied().map(nic_text)),
             "number_nic_sut" => count(self.theirs.len()),
             "net_software_stack_sut" => {
-                let known = self.finished.nodes.iter().filter(|node| !node.host.kernel.is_empty());
+                let known = self.finished.nodes.described.iter().filter(|node| !node.host.kernel.is_empty());
                 listed(known.map(|node| software_text(&node.host, &node.software)))
             }
             // Cables and switches are not seen from the ends.
@@ -101,7 +105,7 @@ impl<'a> Facts<'a> {
 
     /// What is known under other official keys: of the SUT nodes, which are the system.
     fn others(&self) -> Vec<(&'static str, String)> {
-        let nodes = &self.finished.nodes;
+        let nodes = &self.finished.nodes.described;
         let told = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
         let known = [
             ("number_of_nodes", Some(nodes.len().to_string())),
@@ -114,20 +118,20 @@ impl<'a> Facts<'a> {
     }
 
     fn protocol(&self) -> String {
-        let dial = &self.finished.args.dial;
-        let tls = if dial.security.has_tls() { ", TLS 1.3" } else { "" };
-        format!("{}{tls}", dial.transport.protocol())
+        let link = &self.finished.setup.link;
+        let tls = if link.has_tls { ", TLS 1.3" } else { "" };
+        format!("{}{tls}", link.transport.protocol())
     }
 
     fn loadgen_json(&self) -> Value {
-        let mut json = host_json(&self.finished.host);
+        let mut json = host_json(&self.finished.nodes.host);
         json["software"] = json!(concat!("loadgen-node ", env!("CARGO_PKG_VERSION")));
         json["nics_used"] = self.ours.iter().map(|nic| nic.interface.name.as_str()).collect();
         json
     }
 
     fn sut_json(&self) -> Value {
-        let nodes = self.finished.nodes.iter().zip(&self.finished.reports);
+        let nodes = self.finished.nodes.described.iter().zip(&self.finished.nodes.reports);
         let node = |(node, report): (&NodeDescription, &qdl::NodeReport)| {
             let mut json = json!({ "name": node.name, "address": node.address.to_string() });
             if let (Value::Object(json), Value::Object(host)) = (&mut json, host_json(&node.host)) {

@@ -5,15 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::network::traffic::Bytes;
-
-/// Which way the bytes go; up is towards the SUT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Up,
-    Down,
-    Both,
-}
+use super::traffic::Bytes;
 
 /// Percentiles of round trips, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,17 +21,6 @@ pub(crate) struct Rtt {
     pub(crate) bytes: u64,
     pub(crate) trips: u64,
     pub(crate) percentiles: Percentiles,
-}
-
-/// What came of sending as much as goes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flood {
-    /// Payload, each way it went; none when too little came to say.
-    pub(crate) bits_per_s: Option<f64>,
-    /// It is none because as many bytes as allowed came through before there was time to measure.
-    pub(crate) is_cut: bool,
-    /// Round trips of 64 bytes meanwhile; none when there was no time for any.
-    pub(crate) loaded: Option<Percentiles>,
 }
 
 /// Payload that came through, in bit/s; what is none was not measured.
