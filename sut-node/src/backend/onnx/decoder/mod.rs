@@ -25,8 +25,8 @@
 //! A sample that begins is read alone, in one run (`S` its length), and before others go on: that is its first token.
 //! All others go on in one run of one token each, the shorter pasts padded at the beginning and masked. With ONNX
 //! Runtime on one thread eight slots together give three times the tokens per second of one
-//! (`examples/decoder_slots.rs`). Without `attention_mask` and `position_ids` a model cannot be told which tokens are padding, and
-//! slots go on one by one in turn.
+//! (`examples/decoder_slots.rs`). Without `attention_mask` and `position_ids` a model cannot be told which tokens are
+//! padding, and slots go on one by one in turn.
 //!
 //! # Memory
 //!
