@@ -1,7 +1,8 @@
 //! Why a backend cannot run, and why a sample has no answer.
 
-use super::openai::{Failure, OpenAiError, PromptError};
-use super::synthetic::SpecError;
+use super::openai::error::{Failure, OpenAiError};
+use super::openai::prompt::PromptError;
+use super::synthetic::spec::SpecError;
 use crate::tensor::Mismatch;
 
 /// Why a backend could not be brought up: its configuration or its model is at fault. Found before any sample.
@@ -25,7 +26,7 @@ pub enum BackendError {
     /// The model cannot be used, or its engine cannot run it.
     #[cfg(feature = "onnx")]
     #[error(transparent)]
-    Onnx(#[from] super::onnx::OnnxError),
+    Onnx(#[from] super::onnx::error::OnnxError),
     /// The server of `openai:URL` cannot be used.
     #[error(transparent)]
     OpenAi(#[from] OpenAiError),

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::openai::OpenAiOptions;
+use super::openai::options::OpenAiOptions;
 use super::provider::Provider;
 use crate::pipeline::post::Postprocess;
 

@@ -29,7 +29,7 @@ mod batch;
 mod decoder;
 mod engine;
 mod ep;
-mod error;
+pub(super) mod error;
 mod library;
 mod model;
 mod ort;

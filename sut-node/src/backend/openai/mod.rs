@@ -41,11 +41,11 @@ use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half,
 mod answer;
 mod call;
 mod connection;
-mod error;
+pub(super) mod error;
 mod http;
 mod key;
-mod options;
-mod prompt;
+pub(super) mod options;
+pub(super) mod prompt;
 mod reply;
 mod server;
 mod sse;
