@@ -11,8 +11,8 @@
 //! |---|---|
 //! | `constant=DURATION` | this time for a batch of any size |
 //! | `lognormal=MEDIAN,SIGMA` | a log-normal time for a batch; SIGMA is the standard deviation of its logarithm |
-//! | `base=DURATION,per_sample=DURATION` | the base, and a time for each sample (or one of them) |
-//! | `ttft=DURATION,tpot=DURATION,tokens=COUNT` | token by token: a time to the first, and a time for each further one |
+//! | `base=DURATION,per_sample=DURATION` | the base, and a time for each sample (one may be left out) |
+//! | `ttft=DURATION,tpot=DURATION,tokens=COUNT` | token by token: a time to the first, a time for each further one |
 //!
 //! `tokens=MEDIAN,SIGMA` makes the number of tokens log-normal. Beside the shape there may be
 //!
