@@ -124,8 +124,7 @@ fn commands_print_documents_of_the_published_forms() {
 fn a_score_is_one_line_of_the_published_form() {
     let model = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
     let node = SutNode::start("a", &model, &[]);
-    let (finished, folder) =
-        TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
+    let (finished, folder) = TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let scored = LoadGen::run(&["accuracy", "--json", folder.arg()]);
     let document: AccuracyDocument = serde_json::from_str(&scored.stdout).unwrap();

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use loadgen::run::SearchRecord;
+use loadgen_node::documents::find_peak;
 use loadgen_node::documents::network_report::{self, NetworkReport};
 use loadgen_node::documents::result_summary::{self, ResultSummary};
 use loadgen_node::documents::system_desc::{self, SystemDesc};
-use loadgen_node::documents::find_peak;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
