@@ -130,7 +130,7 @@ impl Samples {
     }
 }
 
-/// For a benchmark without a dataset of its own: whatever dataset was given.
+/// The dataset that was given, for a benchmark that has none of its own.
 fn any_dataset(spec: &DataSpec) -> Outcome<Dataset> {
     samples::open(Benchmark::find("synthetic").or_exit(Exit::Bug)?, spec, Codec::None)
 }

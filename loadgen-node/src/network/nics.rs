@@ -18,14 +18,14 @@ pub(crate) struct Counters(Vec<(String, Traffic)>);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NicUse {
     pub(crate) interface: Interface,
-    /// During the run.
+    /// Bytes that the interface carried during the run.
     pub(crate) carried: Bytes,
-    /// By the run's sockets.
+    /// Bytes of the run's own sockets.
     pub(crate) explained: Bytes,
 }
 
 impl Counters {
-    /// As they stand.
+    /// Reads the counters now.
     pub(crate) fn now() -> Counters {
         let counters = nic::all().into_iter().filter_map(|interface| {
             let traffic = nic::traffic(&interface.name)?;
@@ -79,7 +79,7 @@ impl NicUse {
     }
 }
 
-/// What an interface is.
+/// The properties of an interface as JSON.
 pub(crate) fn interface_json(interface: &Interface) -> Value {
     let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
     json!({

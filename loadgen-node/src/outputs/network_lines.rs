@@ -67,7 +67,7 @@ fn codecs(finished: &Finished) -> String {
     text
 }
 
-/// What both ends counted.
+/// Whether both ends counted the same.
 fn ends(finished: &Finished) -> String {
     let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
@@ -89,7 +89,7 @@ fn both(of: &PerDirection) -> String {
     format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
 }
 
-/// Where the latency went, stages that take no time left out.
+/// The stages of the latency. Stages that take no time are left out.
 fn split(finished: &Finished) -> String {
     let stages = finished.nodes.tally.split().filter(|(_, [.., p99])| *p99 > 0);
     let stage = |(name, [p50, ..]): (&str, [u64; 3])| {

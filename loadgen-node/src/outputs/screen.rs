@@ -53,7 +53,7 @@ fn text(finished: &Finished, folder: &Path) -> String {
     }
     let settings = finished.setup.plan.requested();
     let lag = outcome.lag();
-    // Offline has no schedule to be late for: all of it is due at once.
+    // Offline has no schedule, since all of it is due at once.
     if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
         let [p50, p99, max] =
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::world::pace::Pacing;
 use loadgen::run::RunOutcome;
 
-/// Processor time used so far.
+/// Processor time that has been used so far.
 #[derive(Clone, Copy, Debug)]
 struct CpuTime {
     thread: Duration,
@@ -80,7 +80,7 @@ impl Saturation {
     }
 }
 
-/// To three digits behind the point: more would say more than was measured.
+/// Rounds to three decimals; more would claim more than was measured.
 fn rounded(cores: f64) -> f64 {
     (cores * 1e3).round() / 1e3
 }

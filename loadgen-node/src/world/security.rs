@@ -1,5 +1,4 @@
-//! Who may read along, and who is taken for a node: TLS, or where plain text is allowed. Decided before anything is
-//! sent.
+//! TLS, or where plain text is allowed: decided before anything is sent.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
@@ -23,7 +22,7 @@ pub(crate) fn tls(
     Ok(tls)
 }
 
-/// A name counts as its addresses do, all of them.
+/// Refuses a node that is not on this host. Every address of its name has to be a loopback address.
 fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
     let way = transport.without_tls();
     let text = node.to_string();
