@@ -6,8 +6,8 @@ use std::time::Duration;
 use tonic::{Code, Status};
 
 use crate::address::NodeAddress;
-use crate::text::printable;
 use crate::types::NodeFailure;
+use lon_proto::text::printable;
 
 /// Why the nodes could not be brought together as one SUT.
 #[derive(Debug, thiserror::Error)]

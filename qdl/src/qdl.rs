@@ -8,18 +8,19 @@ use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
 use lon_proto::codec::Codec;
 use lon_proto::limits;
+use lon_proto::node_name::NodeName;
 use tokio::sync::Notify;
 
 use crate::account::inflated::Inflated;
 use crate::address::NodeAddress;
 use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened, Patience};
 use crate::config::{Config, RunConfig};
-use crate::control::{Claim, ControlThread, Described, NETWORK_SUT, NodeDescription, Peer, Purpose, Reach, SutName};
+use crate::control::{Claim, ControlThread, Described, NodeDescription, Peer, Purpose, Reach, SutName};
 use crate::dispatch::{Bounds, Dispatcher, Inflaters, Inflating, Node};
 use crate::error::ConnectError;
 use crate::run::Run;
-use crate::text::printable;
 use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
+use lon_proto::text::printable;
 
 /// Many SUT nodes, shown as one.
 pub struct Qdl {
@@ -222,15 +223,11 @@ fn no_control_thread<T>() -> Result<T, ConnectError> {
     Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() })
 }
 
-/// Characters of a node's name at most.
-const MAX_NAME_CHARS: usize = 128;
-
 /// Names must be there, usable in a list, and unique.
 fn check_names(names: &[String], addresses: &[NodeAddress]) -> Result<(), ConnectError> {
     let mut seen = HashMap::new();
     for (name, address) in names.iter().zip(addresses) {
-        let bad = name.is_empty() || name.contains(',') || name.chars().any(char::is_control);
-        if bad || name.contains(NETWORK_SUT) || name.chars().count() > MAX_NAME_CHARS {
+        if name.parse::<NodeName>().is_err() {
             return Err(ConnectError::BadName { address: address.clone(), name: printable(name) });
         }
         if let Some(first) = seen.insert(name, address) {

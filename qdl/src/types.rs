@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_proto::stages::Stages;
 
 /// The caller's name for a sample; comes back with its reply and never crosses the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,28 +59,6 @@ pub struct Answer {
     pub n_tokens: u64,
     /// Where the time went at the SUT, and here to inflate it.
     pub stages: Stages,
-}
-
-/// Durations of the stages, in ns: those at the SUT, then that at this end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
-    /// From parts to tensors.
-    pub decode_ns: u64,
-    /// From pixels to the model's input, where the SUT does that.
-    pub preprocess_ns: u64,
-    /// Waiting for a free worker.
-    pub queue_ns: u64,
-    /// Waiting for the batch to fill.
-    pub batch_ns: u64,
-    /// The backend at work.
-    pub inference_ns: u64,
-    /// From the model's outputs to the answer.
-    pub postprocess_ns: u64,
-    /// From outputs to bytes.
-    pub encode_ns: u64,
-    /// From the answer's arrival until it was inflated at this end, the wait for a thread to do it included; 0 when answers
-    /// have no codec.
-    pub inflate_ns: u64,
 }
 
 /// Why a sample got no answer.

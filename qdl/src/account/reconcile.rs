@@ -13,6 +13,8 @@
 
 use std::fmt;
 
+use lon_proto::direction::Direction;
+
 use super::report::NodeReport;
 
 /// Difference that sockets may show, whatever they carried,
@@ -48,15 +50,6 @@ pub enum Layer {
     Socket,
 }
 
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Towards the SUT.
-    Ingress,
-    /// Back.
-    Egress,
-}
-
 impl Layer {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
@@ -64,16 +57,6 @@ impl Layer {
             Layer::Tensor => "tensor",
             Layer::Message => "message",
             Layer::Socket => "socket",
-        }
-    }
-}
-
-impl Direction {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Ingress => "ingress",
-            Direction::Egress => "egress",
         }
     }
 }

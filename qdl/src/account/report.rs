@@ -8,8 +8,8 @@ use lon_proto::v1::{self, EndRunResponse};
 use super::counters::NodeCounts;
 use super::traffic::NodeTraffic;
 use crate::peer_kind::PeerKind;
-use crate::text::printable;
 use crate::types::NodeFailure;
+use lon_proto::text::printable;
 
 /// What became of the run at one node.
 #[derive(Clone, Debug)]

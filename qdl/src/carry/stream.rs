@@ -21,8 +21,8 @@ use tonic::Status;
 use super::lane_task::LaneTask;
 use crate::dispatch::{Accepted, Dispatcher, Lane};
 use crate::error::failure_of;
-use crate::text::printable;
 use crate::types::{NodeFailure, Reply};
+use lon_proto::text::printable;
 
 /// How long the node's reason may take to arrive after a write to it has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use lon_proto::v1;
 use crate::account::report::interface;
 use crate::address::NodeAddress;
 use crate::error::ConnectError;
-use crate::text::printable;
+use lon_proto::text::printable;
 
 /// One SUT node's account of itself.
 #[derive(Clone, Debug)]

@@ -31,7 +31,7 @@ use crate::carry::Promise;
 use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
 use crate::peer_kind::KSERVE_NO_COUNTERS;
-use crate::text::printable;
+use lon_proto::text::printable;
 
 /// Samples that a server is given before it has answered.
 const MAX_SAMPLES_IN_FLIGHT: u64 = 4 << 10;

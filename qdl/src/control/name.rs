@@ -1,10 +1,8 @@
 //! The SUT's name: what the Network division asks of `Name`, as a pure function of the round trips.
 
 use super::peer::NameTrip;
-use crate::text::printable;
-
-/// What a network SUT's name must contain (MLPerf Inference rules, Network division).
-pub const NETWORK_SUT: &str = "Network SUT";
+use lon_proto::node_name::NETWORK_SUT;
+use lon_proto::text::printable;
 
 /// The name of the SUT behind the network, and the round trips it took.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use crate::account::traffic::Sockets;
 use crate::address::NodeAddress;
 use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
-use crate::text::printable;
+use lon_proto::text::printable;
 
 /// The control connection to one SUT node.
 #[derive(Debug)]

@@ -15,12 +15,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits;
+use lon_proto::stages::duration_ns;
 
 use super::dispatcher::Dispatcher;
 use crate::account::inflated::Inflated;
 use crate::error::ConnectError;
-use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sink};
+use lon_proto::text::printable;
 
 /// Cores for each inflating thread.
 const CORES_PER_THREAD: usize = 4;
@@ -101,7 +102,7 @@ impl Inflating {
                 let Answer { n_tokens, stages, .. } = *answer;
                 let len = data.len();
                 let mut answer = Answer { data, n_tokens, stages };
-                answer.stages.inflate_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+                answer.stages.inflate_ns = duration_ns(took);
                 reply.outcome = Outcome::Done(answer);
                 self.node(reply).inspect(|node| node.add_tensor_bytes(len));
             }
@@ -254,7 +255,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::types::{SampleId, Stages};
+    use lon_proto::stages::Stages;
+
+    use crate::types::SampleId;
 
     #[derive(Default)]
     struct Kept(Mutex<Vec<Reply>>);

@@ -12,7 +12,7 @@ use lon_proto::limits::MAX_SAMPLE_BYTES;
 use tonic::codegen::http::{HeaderMap, Response, StatusCode};
 use tonic::{Code, Status};
 
-use crate::text::printable;
+use lon_proto::text::printable;
 
 /// Largest answer that is taken: outputs as large as samples may be, and what is around them.
 const MAX_ANSWER_BYTES: u64 = MAX_SAMPLE_BYTES + (1 << 20);

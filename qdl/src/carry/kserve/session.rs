@@ -12,6 +12,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use lon_proto::kserve::v2::ModelInferResponse;
 use lon_proto::limits::MAX_SAMPLE_BYTES;
+use lon_proto::stages::Stages;
 use prost::Message as _;
 use tonic::codegen::http::Request;
 
@@ -21,8 +22,8 @@ use super::call::{End, Ended};
 use super::connection::{CallConnection, Dialler, Readiness};
 use super::frame::{self, Frames, ID_BYTES};
 use crate::dispatch::{Dispatcher, Taken};
-use crate::text::printable;
-use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
+use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
+use lon_proto::text::printable;
 
 /// Calls that begin before the connection gets its turn to write.
 const BURST_CALLS: usize = 64;
