@@ -45,7 +45,7 @@ impl OpenReport {
             Ok(stream) => (Some(stream), Ok(())),
             Err(failure) => (None, Err(failure)),
         };
-        // Nobody listens when the start was given up already.
+        // Fails when the start was given up already; then the outcome does not matter.
         let _ = self.0.send(outcome);
         stream
     }

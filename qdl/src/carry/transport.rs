@@ -39,9 +39,9 @@ pub trait Carry: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Spawns, on `tasks`, what carries the lanes of one connection to `endpoint`: for each lane a future that runs until
-    /// its stream is over. Called inside the runtime that drives them, once for each connection; nothing here is called
-    /// for each sample.
+    /// Spawns, on `tasks`, what carries the lanes of one connection to `endpoint`: for each lane a future that runs
+    /// until its stream is over. Called inside the runtime that drives them, once for each connection; nothing here is
+    /// called for each sample.
     ///
     /// # Errors
     /// The operating system refuses what every connection needs. A node that cannot be reached is no such error: the

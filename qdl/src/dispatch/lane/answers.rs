@@ -5,6 +5,7 @@ use std::time::Instant;
 use lon_net::framing::{Inbound, Incoming};
 use lon_proto::assembly::Part;
 use lon_proto::stages::Stages;
+use lon_proto::text::printable;
 use lon_proto::v1::DispatchResponse;
 use lon_proto::v1::dispatch_response::Kind;
 
@@ -14,7 +15,6 @@ use crate::account::counters::Burst;
 use crate::dispatch::slots::{Ended, Unmatched};
 use crate::error::failure_of;
 use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
-use lon_proto::text::printable;
 
 /// Replies settled under one lock at most.
 const MAX_BURST: usize = 512;
@@ -31,8 +31,8 @@ pub(crate) enum Accepted {
 }
 
 impl Lane {
-    /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended, also
-    /// when this fails.
+    /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended,
+    /// also when this fails.
     ///
     /// # Errors
     /// The node broke the protocol and cannot be trusted any more.

@@ -140,8 +140,8 @@ impl SutNode for Node {
     }
 }
 
-/// One stream's answers: to each sample the sample itself, in the codec that the run was claimed with. Counts what comes
-/// and goes.
+/// One stream's answers: to each sample the sample itself, in the codec that the run was claimed with. Counts what
+/// comes and goes.
 struct Answering {
     heard: Arc<Mutex<Heard>>,
     stream: usize,
