@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use loadgen::plan::Plan;
+use loadgen::recorder::About;
 use loadgen::report::{Trailer, summary_text};
 use loadgen::run::{RunOptions, run};
 use loadgen::settings::{Qsl, Scenario, TestSettings};
 use loadgen::sim::{SimOptions, SimWorld};
-use loadgen::timeline::About;
 
 fn loadgen_node(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_loadgen-node")).args(args).output().unwrap()
@@ -61,7 +61,7 @@ fn a_trace_is_printed_whole_or_as_digests() {
 /// A recorded run: its timeline file, and the summary file that it was reported with.
 fn recorded(folder: &Path) -> (PathBuf, String) {
     let settings = TestSettings {
-        scenario: Scenario::Server,
+        scenario: Scenario::SERVER,
         server_target_qps: 500.0,
         server_target_latency_percentile: 95.0 * 0.01,
         min_query_count: 700,

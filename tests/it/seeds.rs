@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use loadgen::conf::parse::Table;
-use loadgen::timeline::Timeline;
+use loadgen::recorder::Timeline;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::sample;
 use lon_tests::process::repository;

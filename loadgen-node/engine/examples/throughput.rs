@@ -8,7 +8,6 @@ use std::error::Error;
 use std::time::Instant;
 
 use loadgen::plan::Plan;
-use loadgen::results::judge;
 use loadgen::run::{RunOptions, run};
 use loadgen::settings::{OFFICIAL_SEEDS, Qsl, Scenario, TestSettings};
 use loadgen::trace::Trace;
@@ -47,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Memory and judging time of a long Server run.
 fn long_run() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::new(TestSettings { min_query_count: LONG_QUERIES, ..settings(Scenario::Server) }, QSL)?;
+    let plan = Plan::new(TestSettings { min_query_count: LONG_QUERIES, ..settings(Scenario::SERVER) }, QSL)?;
     let before = peak_bytes()?;
     let outcome = run(&plan, &mut Null::new(), &mut (), RunOptions::default());
     let grown = peak_bytes()?.saturating_sub(before);
@@ -65,7 +64,7 @@ fn long_run() -> Result<(), Box<dyn Error>> {
         *ns = (state >> 34) as i64;
     }
     let begin = Instant::now();
-    std::hint::black_box(judge(plan.effective(), measured));
+    std::hint::black_box(plan.effective().judge(measured));
     println!("{} M samples: judged in {:.2} s", timeline.len() / 1_000_000, begin.elapsed().as_secs_f64());
     Ok(())
 }

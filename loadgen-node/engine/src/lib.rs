@@ -22,26 +22,18 @@
 //! | [`sim`] | a world with virtual time, for tests |
 
 pub mod conf;
-pub mod early_stopping;
-pub mod events;
-pub mod find_peak;
-pub mod issuer;
+mod effective;
+pub mod judge;
 pub mod plan;
-pub mod profile;
+pub mod recorder;
 pub mod report;
-pub mod results;
+mod requested;
 pub mod run;
+pub mod scenario;
 pub mod settings;
 pub mod sim;
-pub mod summary;
-pub mod timeline;
 pub mod trace;
+pub mod traffic;
+mod value;
 pub mod vectors;
-pub mod verdict;
 pub mod world;
-
-mod picks;
-mod recorder;
-mod rng;
-mod scenario;
-mod sets;

@@ -1,8 +1,8 @@
 //! Official config files give the settings that the official LoadGen reads from them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
 
-use loadgen::conf::vector::config_cases;
 use loadgen::vectors::VectorError;
+use loadgen::vectors::config_cases;
 use serde_json::Value;
 
 const VECTORS: &str = include_str!("data/golden/config.json");

@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use loadgen::plan::Plan;
-use loadgen::profile::Profile;
+use loadgen::settings::Profile;
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
 use loadgen::trace::Trace;
 use sha2::{Digest, Sha256};
@@ -62,13 +62,13 @@ fn cases() -> [(TestSettings, Qsl); 7] {
     };
     let accuracy = |(settings, qsl)| (TestSettings { mode: Mode::AccuracyOnly, ..settings }, qsl);
     [
-        case(Scenario::Server, (100, 30), 40),
-        case(Scenario::MultiStream, (50, 20), 15),
-        case(Scenario::Offline, (50, 9), 30),
-        accuracy(case(Scenario::SingleStream, (25, 10), 40)),
-        case(Scenario::Server, (70_000, 66_000), 1_000),
-        case(Scenario::Server, (6_000, 5_000), 1_000),
-        accuracy(case(Scenario::Offline, (5_000, 2_000), 1)),
+        case(Scenario::SERVER, (100, 30), 40),
+        case(Scenario::MULTI_STREAM, (50, 20), 15),
+        case(Scenario::OFFLINE, (50, 9), 30),
+        accuracy(case(Scenario::SINGLE_STREAM, (25, 10), 40)),
+        case(Scenario::SERVER, (70_000, 66_000), 1_000),
+        case(Scenario::SERVER, (6_000, 5_000), 1_000),
+        accuracy(case(Scenario::OFFLINE, (5_000, 2_000), 1)),
     ]
 }
 

@@ -216,8 +216,13 @@ fn faults(dice: &mut Dice) -> Faults {
     Faults { fails, doubled, lost, foreign, break_at: at(15), interrupt_at: at(15) }
 }
 
+/// Position in the official enumeration.
+fn number(scenario: Scenario) -> u64 {
+    Scenario::ALL.iter().position(|known| *known == scenario).unwrap() as u64
+}
+
 fn case(scenario: Scenario, seed: u64) -> Case {
-    let mut dice = Dice(seed * 4 + scenario as u64);
+    let mut dice = Dice(seed * 4 + number(scenario));
     let settings = settings(scenario, &mut dice);
     let faults = faults(&mut dice);
     let plan = Plan::new(settings.clone(), Qsl { total: 40, performance: 1 + dice.below(40) }).unwrap();
@@ -294,8 +299,10 @@ fn issues(case: &Case, told: &str) {
         assert!(samples().all(|record| record.query == query.seq.0), "{told}");
         let Some(first) = samples().map(|record| record.issued_ns).min() else { continue };
         match case.settings.scenario {
-            Scenario::Server => assert!(first >= phase.started.0 + query.due_ns, "{told}: before it was due"),
-            Scenario::Offline => {}
+            server if server == Scenario::SERVER => {
+                assert!(first >= phase.started.0 + query.due_ns, "{told}: before it was due");
+            }
+            offline if offline == Scenario::OFFLINE => {}
             _ => assert!(before.is_none_or(|end| first >= end), "{told}: before the answer to the query before it"),
         }
         before = samples().map(|record| record.end.map_or(u64::MAX, |(at, _)| at)).max();
@@ -320,7 +327,7 @@ fn termination(case: &Case, told: &str) {
     }
     let elapsed = query_issued_ns(case, issued - 1);
     let natural = |queries: u64, at: u64| {
-        e.scenario != Scenario::Server && queries >= e.min_query_count && at >= e.target_duration_ms * 1_000_000
+        e.scenario != Scenario::SERVER && queries >= e.min_query_count && at >= e.target_duration_ms * 1_000_000
     };
     let limits = |queries: u64, at: u64| {
         let by_count = e.max_query_count != 0 && queries >= e.max_query_count;
@@ -334,13 +341,13 @@ fn termination(case: &Case, told: &str) {
         Stop::AllIssued | Stop::RanOut => assert_eq!(issued, generated, "{told}"),
         other => panic!("{told}: {other:?}"),
     }
-    if issued > 1 && e.scenario != Scenario::Server {
+    if issued > 1 && e.scenario != Scenario::SERVER {
         let earlier = query_issued_ns(case, issued - 2);
         assert!(!natural(issued - 1, earlier) && !limits(issued - 1, earlier), "{told}: it should have ended before");
     }
     if phase.stop == Stop::AllIssued {
         assert!(
-            e.scenario == Scenario::Server && !limits(issued - 1, query_issued_ns(case, issued.max(2) - 2)),
+            e.scenario == Scenario::SERVER && !limits(issued - 1, query_issued_ns(case, issued.max(2) - 2)),
             "{told}"
         );
     }
@@ -370,20 +377,20 @@ fn verdict(case: &Case, told: &str) {
     let q = phase.queries_issued;
     let p = e.target_latency_percentile;
     let mut judged: Vec<i64> =
-        if e.scenario == Scenario::MultiStream { by_query.into_values().collect() } else { sorted.clone() };
+        if e.scenario == Scenario::MULTI_STREAM { by_query.into_values().collect() } else { sorted.clone() };
     judged.sort_unstable();
     let limit = e.target_latency_ns as i64;
     let over = sorted.iter().filter(|ns| **ns > limit).count() as u64;
-    let constraints = (e.scenario == Scenario::Server).then(|| at(&sorted, p).unwrap_or(0) <= limit);
+    let constraints = (e.scenario == Scenario::SERVER).then(|| at(&sorted, p).unwrap_or(0) <= limit);
     let early_stopping = match e.scenario {
-        Scenario::Offline => true,
-        Scenario::Server => q >= over + fewest_under(over, p),
+        offline if offline == Scenario::OFFLINE => true,
+        server if server == Scenario::SERVER => q >= over + fewest_under(over, p),
         _ => q > fewest_under(1, p),
     };
     let duration_ns = match (e.scenario, queries.last()) {
-        (Scenario::Offline, _) => sorted.last().copied().unwrap_or(0) as u64,
+        (offline, _) if offline == Scenario::OFFLINE => sorted.last().copied().unwrap_or(0) as u64,
         (_, None) => 0,
-        (Scenario::Server, Some(last)) => last.due_ns,
+        (server, Some(last)) if server == Scenario::SERVER => last.due_ns,
         (_, Some(last)) => query_issued_ns(case, last.seq.0),
     };
     let checks = summary.checks;
@@ -401,8 +408,8 @@ fn latencies(case: &Case, queries: &[Query]) -> Vec<(u64, i64)> {
     let start = case.outcome.phases[0].started.0;
     let due: BTreeMap<u64, u64> = queries.iter().map(|query| (query.seq.0, query.due_ns)).collect();
     let scheduled = |record: &Record| match case.settings.scenario {
-        Scenario::Server => start + due[&record.query],
-        Scenario::Offline => start,
+        server if server == Scenario::SERVER => start + due[&record.query],
+        offline if offline == Scenario::OFFLINE => start,
         _ => record.issued_ns,
     };
     let answered =

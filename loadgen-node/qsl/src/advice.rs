@@ -1,17 +1,17 @@
-//! What a codec would gain on a dataset, measured: advice, not choice.
+//! How much each codec would gain on a dataset, measured. This is advice; the user chooses the codec.
 //!
 //! # When a codec wins
 //!
 //! A sample of `n` raw bytes takes `8 n / B` seconds over a link of `B` bits per second. Encoded it takes
 //! `8 n / (r B)` on the link, where `r` is the ratio, and then `n / v` to inflate, where `v` is the speed of inflating
-//! in raw bytes per second. Encoding is done before any clock starts. The encoded sample is sooner at hand when
+//! in raw bytes per second. Encoding is done before any clock starts. The encoded sample arrives sooner when
 //! `8 n / (r B) + n / v < 8 n / B`, that is when
 //!
 //! `B < 8 v (1 - 1 / r)`
 //!
-//! This compares one sample on an idle link with one thread. With many samples under way the link sends one while
-//! others are inflated, and several threads inflate beside each other: what counts then is throughput, and the limit is
-//! higher, by as many times as there are threads with a core of their own.
+//! This compares one sample on an idle link with one thread. With many samples in flight the link sends one while
+//! others are inflated, and several threads inflate at the same time. Then throughput counts, and the limit is higher
+//! by a factor: the number of threads that have a core of their own.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,37 +22,38 @@ use lon_proto::limits::MAX_SAMPLE_BYTES;
 
 use crate::dataset::{Dataset, DatasetError};
 
-/// Time for encoding with one codec, and again for inflating, beyond which no further pass is begun.
+/// No further pass begins after this time. It applies to encoding with one codec, and again to inflating.
 const TIME: Duration = Duration::from_millis(150);
-/// Passes over all samples at most.
+/// The largest number of passes over all samples.
 const MAX_PASSES: usize = 50;
 
-/// What one codec makes of the samples, on one thread.
+/// The figures of one codec on samples of a dataset, measured on one thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
-    /// Which codec.
+    /// The codec that was measured.
     pub codec: Codec,
-    /// Raw bytes over encoded bytes, of all samples together.
+    /// Raw bytes divided by encoded bytes, of all samples together.
     pub ratio: f64,
-    /// Raw bytes per second. Infinite for [`Codec::None`], which does nothing.
+    /// Raw bytes that are encoded per second; infinite for [`Codec::None`].
     pub encode_bytes_per_s: f64,
-    /// Raw bytes per second. Infinite for [`Codec::None`], which does nothing.
+    /// Raw bytes that are inflated per second; infinite for [`Codec::None`].
     pub inflate_bytes_per_s: f64,
 }
 
 impl Figures {
-    /// The bandwidth in bits per second below which this codec wins (see [the module](self)); none if it never does.
+    /// Returns the bandwidth in bits per second below which this codec wins (see [the module](self)); none when it
+    /// never wins.
     pub fn break_even_bits_per_s(&self) -> Option<f64> {
         (self.ratio > 1.0).then(|| 8.0 * self.inflate_bytes_per_s * (1.0 - 1.0 / self.ratio))
     }
 }
 
-/// Measures each codec on up to `samples` samples (at least one), spread evenly over the dataset. What the dataset has
-/// loaded, and with which codec, does not matter and does not change. Takes about 0.3 s for each codec, or the time of
-/// one pass over the samples where that is longer.
+/// Measures each codec on up to `samples` samples (at least one), spread evenly over the dataset. The loaded samples of
+/// the dataset and its codec do not matter and do not change. It takes about 0.3 s for each codec, or the time of one
+/// pass over the samples when that is longer.
 ///
 /// # Errors
-/// A sample that cannot be read, encoded or inflated.
+/// A sample cannot be read, encoded or inflated.
 pub fn measure(dataset: &Dataset, codecs: &[Codec], samples: usize) -> Result<Vec<Figures>, DatasetError> {
     let total = dataset.total_count();
     let samples = samples.clamp(1, total.max(1));
@@ -62,10 +63,11 @@ pub fn measure(dataset: &Dataset, codecs: &[Codec], samples: usize) -> Result<Ve
     codecs.iter().map(|&codec| figures(dataset, codec, &raws)).collect()
 }
 
-/// What each codec makes of all samples together: raw bytes over encoded bytes. For small datasets.
+/// Returns, for each codec, the raw bytes of all samples divided by their encoded bytes. All samples are encoded, so
+/// the dataset should be small.
 ///
 /// # Errors
-/// A sample that cannot be read or encoded.
+/// A sample cannot be read or encoded.
 pub fn ratios(dataset: &Dataset, codecs: &[Codec]) -> Result<Vec<f64>, DatasetError> {
     let mut encoders: Vec<Encoder> = codecs.iter().map(|&codec| Encoder::new(codec)).collect();
     let (mut raw_bytes, mut encoded_bytes) = (0, vec![0; codecs.len()]);
@@ -106,15 +108,15 @@ fn figures(dataset: &Dataset, codec: Codec, raws: &[(usize, Bytes)]) -> Result<F
     })
 }
 
-/// What `work` makes of the samples, and how many seconds it takes for all of them. It is done several times, and of
-/// each sample the fastest time counts: in the others something else had the core.
+/// Does `work` on all samples, in several passes. Returns the results, and the seconds for one pass. For each sample
+/// the fastest time counts, because in the others something else used the core.
 fn fastest(
     samples: &[(usize, Bytes)],
     mut work: impl FnMut(usize, &Bytes) -> Result<Bytes, DatasetError>,
 ) -> Result<(Vec<(usize, Bytes)>, f64), DatasetError> {
     let begin = Instant::now();
     let mut results = Vec::new();
-    // Never zero, whatever the clock's steps.
+    // A time is at least 1 ns, so that no speed is infinite.
     let mut times = vec![Duration::MAX; samples.len()];
     for _ in 0..MAX_PASSES {
         results.clear();
@@ -134,7 +136,7 @@ fn fastest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic;
+    use crate::dataset::OpenOptions;
 
     fn figures_of(ratio: f64, inflate_bytes_per_s: f64) -> Figures {
         Figures { codec: Codec::Lz4, ratio, encode_bytes_per_s: 1e9, inflate_bytes_per_s }
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn every_codec_is_measured_on_samples_from_the_whole_dataset() {
-        let mut dataset = synthetic::open("synthetic:tokens-i64[64]x100").unwrap();
+        let mut dataset = Dataset::open("synthetic:tokens-i64[64]x100", &OpenOptions::default()).unwrap();
         let codecs: Vec<Codec> = Codec::NAMES.iter().map(|name| name.parse().unwrap()).collect();
         let all = measure(&dataset, &codecs, 1_000).unwrap();
         assert_eq!(all.iter().map(|figures| figures.codec).collect::<Vec<_>>(), codecs);

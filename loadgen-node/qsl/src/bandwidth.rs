@@ -1,22 +1,14 @@
-//! What a rate takes of a fabric, as Appendix B of the MLPerf Inference rules has it: raw input (and large output) of a
-//! sample times samples per second. And the other way round: what rate a fabric allows.
+//! The bandwidth that a rate of samples needs, by Appendix B of the MLPerf Inference rules: bytes of raw input (and of
+//! large output) of a sample, times samples per second. And the reverse: the rate that a bandwidth allows.
 //!
-//! All of it is arithmetic; measuring is for others.
+//! All of it is arithmetic. Nothing is measured here.
 
 use std::fmt;
 
+pub use lon_proto::direction::Direction;
 use serde::Deserialize;
 
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Towards the SUT.
-    Ingress,
-    /// Back from the SUT.
-    Egress,
-}
-
-/// The formula of a benchmark: bytes of one sample, each way. Empty: negligible.
+/// The formula of a benchmark: the bytes of one sample in each direction. A direction without terms is negligible.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Formula {
@@ -24,75 +16,65 @@ pub struct Formula {
     ingress: Vec<Term>,
     #[serde(default)]
     egress: Vec<Term>,
-    /// Where it is written.
+    /// The source of the formula.
     pub source: String,
-    /// Where the size of an element is from, if from elsewhere.
+    /// The source of the size of an element, when it is another one.
     pub dtype_source: Option<String>,
 }
 
-/// Elements of one type.
+/// A number of elements of one type.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Term {
-    /// Factors, as the rules write them.
+    /// The factors of the number, as the rules write them.
     elements: Vec<u64>,
     dtype_bytes: u32,
 }
 
-/// What is needed.
+/// The bandwidth that is required.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Required {
-    /// Towards the SUT; 0: negligible.
+    /// Bits per second towards the SUT; 0: negligible.
     pub ingress_bits_per_s: f64,
-    /// Back from it; 0: negligible.
+    /// Bits per second back from the SUT; 0: negligible.
     pub egress_bits_per_s: f64,
 }
 
-/// What was measured, as far as it was.
+/// The bandwidth that was measured; none where it was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Probed {
-    /// Towards the SUT.
+    /// Bits per second towards the SUT.
     pub ingress_bits_per_s: Option<f64>,
-    /// Back from it.
+    /// Bits per second back from the SUT.
     pub egress_bits_per_s: Option<f64>,
 }
 
-/// Whether a fabric suffices. The larger is the worse.
+/// The verdict on a network. Later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// As much as is required, or more.
+    /// The network has at least the required bandwidth.
     Enough,
-    /// Nobody knows.
+    /// The bandwidth was not measured.
     NotProbed,
-    /// Less than is required.
+    /// The network has less than the required bandwidth.
     TooLittle,
 }
 
-/// The verdict on one direction, and what it rests on. Displays as a sentence.
+/// The verdict on one direction, with the numbers behind it. It is shown as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Which way.
+    /// The direction that is judged.
     pub direction: Direction,
-    /// Whether it suffices.
+    /// The verdict on it.
     pub verdict: Verdict,
-    /// Bits per second.
+    /// The required bits per second.
     pub required_bits_per_s: f64,
-    /// Bits per second, if measured.
+    /// The measured bits per second.
     pub probed_bits_per_s: Option<f64>,
 }
 
-impl Direction {
-    /// As in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Ingress => "ingress",
-            Direction::Egress => "egress",
-        }
-    }
-}
-
 impl Formula {
-    /// A formula whose numbers can be computed with.
+    /// Checks that the numbers are not 0 and that their products do not overflow.
     pub(crate) fn checked(self) -> Result<Formula, String> {
         for term in self.ingress.iter().chain(&self.egress) {
             if term.dtype_bytes == 0 {
@@ -106,7 +88,8 @@ impl Formula {
         Ok(self)
     }
 
-    /// The same with input elements of another size, for whoever knows the dataset's type; 0 changes nothing.
+    /// Returns the formula with input elements of `dtype_bytes` bytes, for a dataset of another type. 0 changes
+    /// nothing.
     #[must_use]
     pub fn with_ingress_dtype(&self, dtype_bytes: u32) -> Formula {
         let mut formula = self.clone();
@@ -116,12 +99,13 @@ impl Formula {
         formula
     }
 
-    /// Raw bytes of a sample in this direction; 0: negligible.
+    /// Returns the raw bytes of a sample in this direction; 0: negligible.
     pub fn sample_bytes(&self, direction: Direction) -> u64 {
         self.terms(direction).iter().map(Term::bytes).sum()
     }
 
-    /// What this many samples per second need. The size of an input element is the formula's unless given.
+    /// Returns the bandwidth that this many samples per second need. `ingress_dtype_bytes` replaces the formula's size
+    /// of an input element.
     pub fn required(&self, samples_per_s: f64, ingress_dtype_bytes: Option<u32>) -> Required {
         let formula = self.with_ingress_dtype(ingress_dtype_bytes.unwrap_or(0));
         let bits_per_s = |direction| formula.sample_bytes(direction) as f64 * 8.0 * samples_per_s;
@@ -131,8 +115,9 @@ impl Formula {
         }
     }
 
-    /// Samples per second that a fabric can carry when a codec makes inputs `ratio` times smaller (1 without one);
-    /// infinite when both directions are negligible. What frames and headers take is not subtracted.
+    /// Returns the samples per second that a network can carry when a codec makes inputs `ratio` times smaller (1
+    /// without a codec). Infinite when both directions are negligible. The bytes of frames and headers are not
+    /// subtracted.
     pub fn samples_per_s(&self, ingress_bits_per_s: f64, egress_bits_per_s: f64, ratio: f64) -> f64 {
         let rate = |direction, bits_per_s: f64| match self.sample_bytes(direction) {
             0 => f64::INFINITY,
@@ -142,7 +127,7 @@ impl Formula {
         ingress.min(rate(Direction::Egress, egress_bits_per_s))
     }
 
-    /// The formula in words.
+    /// Shows the formula: `3x224x224 x 1 byte x samples/s`.
     pub fn explain(&self) -> String {
         let side = |direction| match self.terms(direction) {
             [] => None,
@@ -165,7 +150,8 @@ impl Formula {
     }
 }
 
-/// More than any sample has, and few enough that sums of their bytes cannot overflow.
+/// The largest number of elements of a term: more than any sample has, and so few that sums of their bytes cannot
+/// overflow.
 const MAX_ELEMENTS: u64 = 1 << 40;
 
 impl Term {
@@ -174,7 +160,7 @@ impl Term {
     }
 }
 
-/// `3x224x224 x 1 byte`.
+/// Shows a term as `3x224x224 x 1 byte`.
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let factors: Vec<String> = self.elements.iter().map(u64::to_string).collect();
@@ -183,20 +169,21 @@ impl fmt::Display for Term {
     }
 }
 
+/// Joins terms with plus signs, in parentheses when there are several.
 fn joined(terms: &[Term]) -> String {
     let texts: Vec<String> = terms.iter().map(Term::to_string).collect();
     if let [text] = &texts[..] { text.clone() } else { format!("({})", texts.join(" + ")) }
 }
 
-/// Required against measured, ingress first.
+/// Compares the required bandwidth with the measured one. Ingress comes first.
 pub fn judge(required: Required, probed: Probed) -> [Judged; 2] {
     let judge = |direction, required_bits_per_s: f64, probed_bits_per_s: Option<f64>| {
         let verdict = match probed_bits_per_s {
-            // Nothing to measure, nothing to fail.
+            // Where nothing is required, any network is enough.
             _ if required_bits_per_s == 0.0 => Verdict::Enough,
             None => Verdict::NotProbed,
             Some(probed_bits_per_s) if probed_bits_per_s >= required_bits_per_s => Verdict::Enough,
-            // Numbers that cannot be compared prove nothing.
+            // A NaN is not enough either.
             Some(_) => Verdict::TooLittle,
         };
         Judged { direction, verdict, required_bits_per_s, probed_bits_per_s }
@@ -208,7 +195,7 @@ pub fn judge(required: Required, probed: Probed) -> [Judged; 2] {
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict in words.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Enough => "enough",
@@ -217,7 +204,7 @@ impl Verdict {
         }
     }
 
-    /// On both directions together: the worst.
+    /// Returns the verdict on both directions together, which is the worse one.
     pub fn of(judged: &[Judged; 2]) -> Verdict {
         judged[0].verdict.max(judged[1].verdict)
     }
@@ -242,7 +229,7 @@ impl fmt::Display for Judged {
     }
 }
 
-/// A rate for people, in decimal units with three digits.
+/// Shows bits per second in decimal units, with three digits: `9.41 Gbit/s`.
 pub fn rate(bits_per_s: f64) -> String {
     let (scaled, unit) = match bits_per_s {
         rate if rate >= 1e9 => (rate / 1e9, "Gbit/s"),
@@ -270,7 +257,7 @@ mod tests {
         Benchmark::find(name).unwrap().bandwidth().unwrap()
     }
 
-    /// Bytes of a sample as the rules, and those who published results by them, computed them.
+    /// The bytes of a sample as the rules, and published results, give them.
     #[test]
     fn bytes_of_a_sample_are_the_published_ones() {
         for (name, ingress, egress) in [

@@ -1,20 +1,20 @@
-//! Query sample libraries: what is asked, made ready to send before any clock starts.
+//! Query sample libraries: datasets and benchmarks, turned into samples that are ready to send before any clock starts.
 //!
-//! - [`benchmark`]: the benchmarks that are known: dataset, limits, accuracy target, rules of the division, as data;
-//! - [`bandwidth`]: what a rate of a benchmark takes of a fabric, and what rate a fabric allows;
-//! - [`inputs`]: what a benchmark's model takes;
-//! - [`dataset`]: samples by index, turned into the bytes that travel ([`lon_proto::sample`]), and their labels;
-//! - [`digits`]: the benchmark that ships with the product, embedded and checked against its sums;
-//! - [`kserve`]: samples as requests to servers that are no SUT nodes;
-//! - [`synthetic`]: samples of any shape, for measuring fabrics;
-//! - [`source`]: files and folders of users: images, arrays, token ids, prompts, SQuAD, raw tensors;
-//! - [`reading`]: questions about passages, cut into windows;
-//! - `wordpiece`: texts as pieces of words;
-//! - [`advice`]: what each codec would gain on a dataset;
-//! - [`accuracy`]: answers against labels;
-//! - [`memory`]: how much of it there is.
+//! From the top down; a module uses only those below it:
 //!
-//! A leaf beside the wire contract: it knows neither network nor scenario, only rules about them.
+//! - [`benchmark`]: benchmarks as data: which datasets they take, limits, accuracy targets, rules;
+//! - [`advice`]: how much each codec would gain on a dataset;
+//! - [`dataset`]: samples by index, from synthetic descriptions and files of users to bytes that are sent;
+//! - [`digits`]: the files of the digits benchmark, which are part of the program;
+//! - [`accuracy`]: scores answers against what is right;
+//! - [`encode`]: token ids and texts as a model's inputs, samples as KServe requests;
+//! - [`bandwidth`]: the bandwidth that a rate of samples needs;
+//! - `files`: reads files, and compares them with their SHA-256 sums;
+//! - [`memory`]: how much memory there is;
+//! - `parallel`: the same work on many samples, on all cores.
+//!
+//! The crate knows neither network nor engine, nor how a scenario sends its queries. A dataset can be opened without a
+//! benchmark, by [`dataset::Dataset::open`].
 
 pub mod accuracy;
 pub mod advice;
@@ -22,20 +22,12 @@ pub mod bandwidth;
 pub mod benchmark;
 pub mod dataset;
 pub mod digits;
-mod disk;
-pub mod files;
-pub mod inputs;
-pub mod kserve;
+pub mod encode;
+mod files;
 pub mod memory;
-mod npy;
 mod parallel;
-pub mod reading;
-pub mod source;
-mod sums;
-pub mod synthetic;
-mod wordpiece;
 
+pub use files::sums::SumError;
 pub use lon_image::{Preprocess, SpecError};
 pub use lon_proto::codec::{Codec, CodecError};
 pub use lon_proto::limits::PART_BYTES;
-pub use sums::SumError;

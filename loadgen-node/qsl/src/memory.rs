@@ -1,6 +1,6 @@
-//! How much memory there is.
+//! The memory of this machine.
 
-/// What Linux says could be had without swapping; none elsewhere.
+/// Returns the bytes of memory that Linux expects to be able to give without swapping; none on other systems.
 pub fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

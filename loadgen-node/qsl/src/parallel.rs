@@ -1,4 +1,4 @@
-//! The same work on many samples, on as many threads as the machine has.
+//! Does the same work on many samples, on as many threads as the machine has cores.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -6,25 +6,26 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 
-/// Indices that are taken at a time at most.
+/// The largest number of indices that a thread takes at a time.
 const MAX_CHUNK: usize = 256;
-/// Chunks that each thread should find, so that none waits long for the last.
-const CHUNKS_A_THREAD: usize = 16;
-/// Finished chunks that wait for the calling thread.
+/// The number of chunks for each thread, so that no thread waits long for the last one.
+const CHUNKS_PER_THREAD: usize = 16;
+/// The largest number of finished chunks that wait for the calling thread.
 const MAX_FINISHED: usize = 8;
 
-/// What a thread made of one chunk, up to the first error.
+/// The results of one chunk, up to the first error.
 struct Finished<T, E> {
     results: Vec<(usize, T)>,
-    /// With the place in the list of indices.
+    /// The error, with its place in the list of indices.
     error: Option<(usize, E)>,
 }
 
-/// Does `work` on each index, with a `state` for each thread, and gives the results to `collect` on the calling thread
-/// in the order in which they are finished.
+/// Does `work` on each index, with a `state` for each thread. Calls `collect` on the calling thread with some results
+/// at a time, in the order in which they are finished.
 ///
 /// # Errors
-/// The error that comes first in `indices`, whatever the number of threads. No new work is begun after an error.
+/// Work failed. Of several errors it returns the one that comes first in `indices`, for any number of threads. No new
+/// work begins after an error.
 pub(crate) fn each<S, T: Send, E: Send>(
     indices: &[usize],
     state: impl Fn() -> S + Sync,
@@ -42,7 +43,7 @@ fn each_on<S, T: Send, E: Send>(
     work: impl Fn(&mut S, usize) -> Result<T, E> + Sync,
     mut collect: impl FnMut(Vec<(usize, T)>),
 ) -> Result<(), E> {
-    let chunk = (indices.len() / (threads.max(1) * CHUNKS_A_THREAD)).clamp(1, MAX_CHUNK);
+    let chunk = (indices.len() / (threads.max(1) * CHUNKS_PER_THREAD)).clamp(1, MAX_CHUNK);
     let next = AtomicUsize::new(0);
     let run = |finished: SyncSender<Finished<T, E>>| {
         let mut state = state();
@@ -53,7 +54,7 @@ fn each_on<S, T: Send, E: Send>(
             }
             let done = one_chunk(indices, from..(from + chunk).min(indices.len()), &mut state, &work);
             if done.error.is_some() {
-                // Chunks before this one were taken before: their errors, if any, are still told.
+                // Earlier chunks were taken before this one, so an earlier error is still found.
                 next.store(indices.len(), Relaxed);
             }
             if finished.send(done).is_err() {

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use lon_qsl::accuracy::{Rows, Score};
 use lon_qsl::benchmark::{Benchmark, Target};
-use lon_qsl::files::OpenOptions;
+use lon_qsl::dataset::OpenOptions;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -12,11 +12,11 @@ use crate::cli::{ConfArgs, TestArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::{self as document, View};
 use crate::test_run::setup::{self, Sources};
-use loadgen::conf::predict::{self, SampleSize};
 use loadgen::conf::rules::Rules;
-use loadgen::conf::vector::config_cases;
 use loadgen::plan::Plan;
+use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
+use loadgen::vectors::config_cases;
 
 /// What is known of a benchmark's samples.
 struct Samples {

@@ -46,7 +46,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
             security: SecurityArgs { tls_ca: tls_files.ca, ..SecurityArgs::default() },
             wait_ready: Duration::from_secs(10),
         },
-        scenario: Scenario::Server,
+        scenario: Scenario::SERVER,
         benchmark: benchmark.name.to_owned(),
         test: TestArgs { mode: Some(Mode::SubmissionRun), set, ..TestArgs::default() },
         out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),

@@ -9,8 +9,8 @@ use anyhow::{Context as _, anyhow};
 use super::io::{print_json, print_text, read, shown};
 use crate::cli::ReplayArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use loadgen::recorder::Timeline;
 use loadgen::settings::TestSettings;
-use loadgen::timeline::Timeline;
 use loadgen::vectors;
 
 /// `replay --report-vector FILE.json` and `replay --timeline FILE`.

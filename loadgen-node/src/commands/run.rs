@@ -36,7 +36,7 @@ use crate::world::pace::{Circumstances, Pacing};
 use crate::world::signals::Signals;
 use loadgen::plan::Plan;
 use loadgen::run::RunOptions;
-use loadgen::settings::Scenario;
+use loadgen::traffic;
 
 /// Runs one test and leaves a run folder.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -68,13 +68,13 @@ fn fit(args: &RunArgs, setup: &mut Setup, nodes: &[NodeDescription]) -> Outcome<
         // In that codec a sample is a file, and what it becomes is for the node that takes the codec to say.
         for node in nodes {
             let told = || format!("the model of SUT node {} ({}) does not fit the dataset", node.name, node.address);
-            setup.dataset.fits(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
+            setup.dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
         }
     }
     if setup.plan.effective().mode.has_accuracy()
         && setup.benchmark.accuracy.is_some()
         && let (Some(truths), Some(rows)) = (setup.dataset.truths(), rows(nodes))
-        && let Some(fault) = truths.fault(rows)
+        && let Err(fault) = truths.fits(rows)
     {
         return Err(anyhow!("the answers could not be scored: {fault}")).or_exit(Exit::Usage);
     }
@@ -192,9 +192,9 @@ fn pacing(args: &RunArgs, here: &Host, nodes: &[NodeDescription]) -> Pacing {
 }
 
 fn run_config(args: &RunArgs, codec: Codec, pacing: Pacing) -> RunConfig {
-    let policy = match args.scenario {
-        Scenario::Offline => Policy::Pull,
-        _ => Policy::LeastOutstanding,
+    let policy = match args.scenario.pacing() {
+        traffic::Pacing::Room => Policy::Pull,
+        traffic::Pacing::Schedule | traffic::Pacing::Reply { .. } => Policy::LeastOutstanding,
     };
     let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);
     let mut config = RunConfig::new(policy, driver);

@@ -7,13 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::outputs::folder::{FolderError, RunFolder, Spool};
 use crate::test_run::finished::Finished;
 use crate::world::counts::Counts;
-use loadgen::find_peak::Trial;
 use loadgen::plan::{PhasePlan, Plan};
+use loadgen::recorder::About;
 use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
-use loadgen::run::{AccuracyEntry, Observer, TrialStart};
-use loadgen::settings::Scenario;
-use loadgen::timeline::About;
+use loadgen::run::{AccuracyEntry, Observer, Trial, TrialStart};
+use loadgen::traffic::Pacing;
 use loadgen::world::TimeNs;
 
 /// Answers by sample index.
@@ -33,7 +32,7 @@ pub(crate) struct AccuracyLog {
     answers: Answers,
     keep: bool,
     in_accuracy_phase: bool,
-    scenario: Scenario,
+    pacing: Pacing,
     min_duration_ns: u64,
 }
 
@@ -54,7 +53,7 @@ impl AccuracyLog {
             answers: Vec::new(),
             keep,
             in_accuracy_phase: false,
-            scenario: plan.effective().scenario,
+            pacing: plan.effective().scenario.pacing(),
             min_duration_ns: plan.effective().min_duration_ms.saturating_mul(1_000_000),
         })
     }
@@ -104,10 +103,10 @@ impl Observer for AccuracyLog {
         self.in_accuracy_phase = phase.is_accuracy();
         let Counts { issued, planned, planned_ns, phase: number, .. } = &*self.counts;
         // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
-        let (samples, duration_ns) = match (phase.is_accuracy(), self.scenario) {
-            (_, Scenario::Server) => (phase.generated.samples(), phase.generated.duration_ns),
-            (true, _) | (_, Scenario::Offline) => (phase.generated.samples(), 0),
-            _ => (0, self.min_duration_ns),
+        let (samples, duration_ns) = match (phase.is_accuracy(), self.pacing) {
+            (_, Pacing::Schedule) => (phase.generated.samples(), phase.generated.duration_ns),
+            (true, _) | (_, Pacing::Room) => (phase.generated.samples(), 0),
+            (false, Pacing::Reply { .. }) => (0, self.min_duration_ns),
         };
         planned.store(if samples > 0 { issued.load(Relaxed) + samples } else { 0 }, Relaxed);
         planned_ns.store(duration_ns, Relaxed);

@@ -10,7 +10,7 @@ use super::network_lines as lines;
 use super::tokens;
 use crate::test_run::finished::Finished;
 use loadgen::run::End;
-use loadgen::settings::Scenario;
+use loadgen::traffic::Pacing;
 
 /// Prints the result of a run.
 pub(crate) fn show(finished: &Finished<'_>, folder: &Path) -> io::Result<()> {
@@ -34,7 +34,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     lines.push(("SUT", format!("{} ({})", finished.names[1].text, engines(finished))));
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
-        let metric = summary.metric();
+        let metric = summary.metric;
         let value = finished.metric_value(&metric).map(|value| format!("{value:.2} {}", metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         lines.push(("Metric", format!("{} = {value}", metric.name)));
@@ -54,7 +54,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     let settings = finished.plan.requested();
     let lag = outcome.lag();
     // Offline has no schedule to be late for: all of it is due at once.
-    if lag.count > 0 && settings.scenario != Scenario::Offline {
+    if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
         let [p50, p99, max] =
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
         lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent)")));

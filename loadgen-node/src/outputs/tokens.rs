@@ -5,14 +5,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::outputs::documents::latency;
+use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
-use loadgen::settings::Scenario;
-use loadgen::summary::{LatencyStats, Summary, TokenSummary};
 
 /// Title and text of each line; none unless the run is judged by its tokens.
 pub(crate) fn lines(summary: &Summary, effective: &Effective) -> Vec<(&'static str, String)> {
     let Some(tokens) = &summary.tokens else { return Vec::new() };
-    let judged = summary.scenario.has_latency_limit();
+    let judged = effective.scenario.judge().has_latency_limit();
     let line = |stats, limit_ns: u64, definition| {
         let percentile = summary.target_percentile * 100.0;
         against(stats, percentile, judged.then_some(limit_ns), definition)
@@ -20,7 +19,7 @@ pub(crate) fn lines(summary: &Summary, effective: &Effective) -> Vec<(&'static s
     let ttft =
         line(&tokens.first_token, effective.ttft_latency_ns, "from when a query was due until its first token came");
     let tpot = line(&tokens.per_token, effective.tpot_latency_ns, "(latency - TTFT) / (tokens - 1) of each answer");
-    let rate = rate(summary, tokens).map(|rate| format!("{rate:.2} tokens/s"));
+    let rate = rate(summary).map(|rate| format!("{rate:.2} tokens/s"));
     let rate = rate.map(|rate| ("Tokens", rate));
     [ttft.map(|text| ("TTFT", text)), tpot.map(|text| ("TPOT", text)), rate].into_iter().flatten().collect()
 }
@@ -47,17 +46,12 @@ pub(crate) fn add_json(summary: &Summary, to: &mut Map<String, Value>) {
     let spread = |stats: &LatencyStats| if stats.count == 0 { Value::Null } else { latency::json(stats) };
     to.insert("ttft_ns".to_owned(), spread(&tokens.first_token));
     to.insert("tpot_ns".to_owned(), spread(&tokens.per_token));
-    to.insert("tokens_per_s".to_owned(), json!(rate(summary, tokens)));
+    to.insert("tokens_per_s".to_owned(), json!(rate(summary)));
 }
 
-/// The rate that the official summary calls the result where it has one; elsewhere over the time until the last query
-/// was answered, which is as good there.
-fn rate(summary: &Summary, tokens: &TokenSummary) -> Option<f64> {
-    let rate = match summary.scenario {
-        Scenario::Offline => tokens.tokens_per_s,
-        _ => tokens.completed_tokens_per_s,
-    };
-    (rate.is_finite() && rate > 0.0).then_some(rate)
+/// The rate by which token runs of the scenario are compared; `None` when too little was measured for one.
+fn rate(summary: &Summary) -> Option<f64> {
+    summary.compared_tokens_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
 #[cfg(test)]

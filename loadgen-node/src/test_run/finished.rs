@@ -15,9 +15,9 @@ use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::saturation::Saturation;
 use crate::world::tally::Tally;
 use loadgen::conf::rules::Rules;
+use loadgen::judge::Metric;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
-use loadgen::summary::Metric;
 
 /// A test that is over, however it ended.
 pub(crate) struct Finished<'a> {
@@ -65,7 +65,7 @@ impl Finished<'_> {
     pub(crate) fn tax(&self) -> Option<(&Baseline, Tax)> {
         let baseline = self.baseline.as_ref()?;
         let summary = self.outcome.summary.as_ref();
-        let rate = summary.and_then(|summary| self.metric_value(&summary.metric()));
+        let rate = summary.and_then(|summary| self.metric_value(&summary.metric));
         let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
         Some((baseline, Tax::of(baseline, self.args.scenario, self.reports.len(), rate, percentiles)))
     }

@@ -7,9 +7,9 @@ use anyhow::{Context as _, anyhow, bail};
 use crate::cli::FindPeakArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::folder::{FolderError, RunFolder};
-use loadgen::find_peak::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
 use loadgen::plan::Plan;
 use loadgen::run::RunOutcome;
+use loadgen::run::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
 use loadgen::settings::Mode;
 
 /// Name in the run folder.

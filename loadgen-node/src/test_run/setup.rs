@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::Benchmark;
+use lon_qsl::dataset::OpenOptions;
 use lon_qsl::dataset::{Dataset, SLOT_BYTES};
-use lon_qsl::files::OpenOptions;
 use lon_qsl::memory;
 use lon_qsl::{Codec, PART_BYTES};
 
@@ -18,9 +18,9 @@ use crate::verdict::division::{self, DivisionFacts};
 use crate::world::kserve;
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
-use loadgen::conf::predict::{SampleSize, predict};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
+use loadgen::plan::predict::{SampleSize, predict};
 use loadgen::settings::{Assignment, Mode, Qsl, Scenario};
 
 /// A test that can be run as far as this side is concerned.
@@ -52,7 +52,7 @@ pub(crate) fn prepare(args: &RunArgs) -> Outcome<Setup> {
         set: &args.test.set,
         files: &args.test.files,
     })?;
-    let misfit = benchmark.misfit(&dataset);
+    let misfit = benchmark.fits(&dataset).err().map(|error| error.to_string());
     let facts = DivisionFacts {
         scenario: args.scenario,
         benchmark,
@@ -100,7 +100,7 @@ fn dataset(args: &RunArgs, benchmark: &Benchmark) -> Outcome<(Dataset, Codec)> {
             .or_exit(Exit::Usage);
     }
     let mut dataset = open(benchmark, &args.test, codec)?;
-    dataset.check_codec(codec).or_exit(Exit::Usage)?;
+    dataset.fits_codec(codec).or_exit(Exit::Usage)?;
     dataset.set_codec(codec);
     limit(&mut dataset, benchmark)?;
     Ok((dataset, codec))
@@ -144,7 +144,7 @@ fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcom
     if dataset.truths().is_none() {
         tracing::warn!("{} has no labels: answers are logged, but not scored", dataset.name());
     }
-    dataset.check_labels(target.metric).or_exit(Exit::Usage)
+    dataset.fits_metric(target.metric).or_exit(Exit::Usage)
 }
 
 /// A run that cannot fit is refused here, not killed in the middle.

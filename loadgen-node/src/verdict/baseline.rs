@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use loadgen::settings::Scenario;
+use loadgen::traffic::{Layout, Pacing};
 
 /// The version of the file that is understood.
 const SCHEMA: u32 = 1;
@@ -203,8 +204,8 @@ impl Tax {
         percentiles_ns: Option<[i64; NAMES.len()]>,
     ) -> Tax {
         let File { throughput, latency_ns: alone, .. } = &baseline.file;
-        let is_offline = scenario == Scenario::Offline;
-        let is_single = matches!(scenario, Scenario::SingleStream | Scenario::Server);
+        let is_offline = scenario.pacing() == Pacing::Room;
+        let is_single = scenario.layout() == Layout::One;
         let alone_ns = [alone.p50, alone.p90, alone.p95, alone.p97, alone.p99, alone.p99_9];
         let added = |run: [i64; NAMES.len()]| {
             let mut added = run;
@@ -288,19 +289,19 @@ mod tests {
     fn offline_is_compared_by_rate_and_single_queries_by_latency() {
         let baseline = read(&text()).unwrap();
         let percentiles = Some([11, 22, 33, 44, 55, 66]);
-        let tax = Tax::of(&baseline, Scenario::Offline, 2, Some(97.0), percentiles);
+        let tax = Tax::of(&baseline, Scenario::OFFLINE, 2, Some(97.0), percentiles);
         let json = tax.json(&baseline);
         assert_eq!(
             (json["throughput_ratio"].as_f64(), json["samples_per_s"]["baseline"].as_f64()),
             (Some(0.97), Some(100.0))
         );
         assert!(json["added_latency_ns"].is_null() && tax.text(|ns| ns.to_string()).starts_with("97.0 %"));
-        let tax = Tax::of(&baseline, Scenario::Server, 1, Some(3.0), percentiles);
+        let tax = Tax::of(&baseline, Scenario::SERVER, 1, Some(3.0), percentiles);
         assert_eq!(tax.added_ns, Some([1, 2, 3, 4, 5, 6]));
         assert!(tax.json(&baseline)["throughput_ratio"].is_null());
         assert_eq!(tax.json(&baseline)["added_latency_ns"]["p99_9"], 6);
         assert!(tax.text(|ns| ns.to_string()).starts_with("p50 +1, p90 +2, p99 +5"));
-        let tax = Tax::of(&baseline, Scenario::MultiStream, 1, Some(3.0), percentiles);
+        let tax = Tax::of(&baseline, Scenario::MULTI_STREAM, 1, Some(3.0), percentiles);
         assert_eq!(tax, Tax { rates: None, added_ns: None });
     }
 

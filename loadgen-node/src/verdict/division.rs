@@ -22,6 +22,9 @@ pub(crate) enum Division {
     Network,
 }
 
+/// The scenarios of the Network division.
+const SCENARIOS: [Scenario; 2] = [Scenario::SERVER, Scenario::OFFLINE];
+
 /// What is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DivisionFacts<'a> {
@@ -84,7 +87,7 @@ pub(crate) fn check(division: Division, facts: &DivisionFacts<'_>) -> Result<Vec
 }
 
 fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
-    if !matches!(facts.scenario, Scenario::Server | Scenario::Offline) {
+    if !SCENARIOS.contains(&facts.scenario) {
         return Err(DivisionError::Scenario(facts.scenario));
     }
     if let Some(file) = &facts.benchmark.file {
@@ -104,7 +107,7 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
 /// Everything that a Network result would not have had.
 fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     let mut marks = Vec::new();
-    if !matches!(facts.scenario, Scenario::Server | Scenario::Offline) {
+    if !SCENARIOS.contains(&facts.scenario) {
         marks
             .push(format!("not a Network result: its scenarios are Server and Offline, not {}", facts.scenario.name()));
     }
@@ -197,7 +200,7 @@ mod tests {
 
     fn facts(name: &str) -> DivisionFacts<'static> {
         DivisionFacts {
-            scenario: Scenario::Offline,
+            scenario: Scenario::OFFLINE,
             benchmark: benchmark(name),
             codec: Codec::None,
             response_codec: Codec::None,
@@ -218,7 +221,7 @@ mod tests {
     fn server_and_offline_alone() {
         for scenario in Scenario::ALL {
             let facts = DivisionFacts { scenario, ..facts("resnet50") };
-            if matches!(scenario, Scenario::Server | Scenario::Offline) {
+            if SCENARIOS.contains(&scenario) {
                 assert_eq!(check(Division::Network, &facts), Ok(Vec::new()));
             } else {
                 assert!(refusal(facts).contains(scenario.name()));
@@ -295,10 +298,10 @@ mod tests {
             let facts = DivisionFacts { round, scenario, ..facts(name) };
             check(Division::Network, &facts).unwrap().join("; ")
         };
-        assert_eq!(marks("resnet50", "v5.0", Scenario::Server), "");
-        assert!(marks("resnet50", "v5.1", Scenario::Server).contains("round v5.1 does not have resnet50"));
-        assert!(marks("3d-unet", "v6.0", Scenario::Server).contains("3d-unet with scenario Server"));
-        assert_eq!(marks("bert", "v6.1", Scenario::Server), "", "the suites of v6.1 are not known");
+        assert_eq!(marks("resnet50", "v5.0", Scenario::SERVER), "");
+        assert!(marks("resnet50", "v5.1", Scenario::SERVER).contains("round v5.1 does not have resnet50"));
+        assert!(marks("3d-unet", "v6.0", Scenario::SERVER).contains("3d-unet with scenario Server"));
+        assert_eq!(marks("bert", "v6.1", Scenario::SERVER), "", "the suites of v6.1 are not known");
     }
 
     #[test]

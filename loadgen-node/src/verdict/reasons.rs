@@ -9,10 +9,10 @@ use qdl::NodeReport;
 
 use crate::test_run::finished::Finished;
 use crate::world::tally::{OTHER_FAILURES, Tally};
+use loadgen::judge::Verdict;
 use loadgen::plan::{Effective, Plan};
 use loadgen::run::{End, LagStats};
-use loadgen::settings::Scenario;
-use loadgen::verdict::Verdict;
+use loadgen::traffic::Pacing;
 
 /// Adds what the engine cannot know to the strict verdict.
 pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
@@ -42,7 +42,7 @@ pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
 /// A generator that was late measured itself. Only Server has a schedule to be late for.
 fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Duration>) {
     let effective = plan.effective();
-    if effective.scenario != Scenario::Server || lag.count == 0 {
+    if effective.scenario.pacing() != Pacing::Schedule || lag.count == 0 {
         return;
     }
     let usual_ns = usual_lag_ns(effective);
@@ -122,7 +122,7 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadgen::settings::{Qsl, TestSettings};
+    use loadgen::settings::{Qsl, Scenario, TestSettings};
 
     #[test]
     fn a_few_reasons_stand_for_many() {
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {
         let usual_ns = |use_token_latencies, server_ttft_latency| {
-            let scenario = Scenario::Server;
+            let scenario = Scenario::SERVER;
             let target = TestSettings { scenario, server_target_latency_ns: 500_000_000, ..TestSettings::default() };
             let settings = TestSettings { use_token_latencies, server_ttft_latency, ..target };
             usual_lag_ns(Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective())

@@ -58,7 +58,7 @@ impl Pacing {
     /// `io_threads` and `spin` as asked for; `busy_poll`: never sleep.
     pub(crate) fn decide(io_threads: Option<usize>, spin: Spin, busy_poll: bool, at: Circumstances) -> Pacing {
         // One query at a time needs no second thread; and where cores are few, handing over costs more than it gains.
-        let one_by_one = matches!(at.scenario, Scenario::SingleStream | Scenario::MultiStream);
+        let one_by_one = at.scenario.pacing().is_one_by_one();
         let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;
         let io_threads = if one_by_one { 0 } else { io_threads.unwrap_or(usize::from(!alone)) };
         let threads = 1 + io_threads;
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn decide(cores: usize, sut_is_here: bool, spin: Spin) -> (usize, bool) {
-        let at = Circumstances { scenario: Scenario::Server, cores, sut_is_here };
+        let at = Circumstances { scenario: Scenario::SERVER, cores, sut_is_here };
         let pacing = Pacing::decide(None, spin, false, at);
         (pacing.io_threads, !pacing.spin.is_zero())
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn one_query_at_a_time_needs_no_second_thread() {
-        let at = Circumstances { scenario: Scenario::SingleStream, cores: 8, sut_is_here: false };
+        let at = Circumstances { scenario: Scenario::SINGLE_STREAM, cores: 8, sut_is_here: false };
         assert_eq!(
             Pacing::decide(Some(4), Spin::Auto, false, at),
             Pacing { io_threads: 0, spin: Duration::ZERO, linger: LINGER }

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loadgen::timeline::Timeline;
+use loadgen::recorder::Timeline;
 use loadgen::vectors::replay_timeline;
 use serde_json::Value;
 use sha2::{Digest, Sha256};

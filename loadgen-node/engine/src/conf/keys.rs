@@ -4,8 +4,9 @@
 use super::lookup::ANY;
 use super::number;
 use super::parse::{Entry, Remark, Table};
+use crate::requested::Mode;
+use crate::scenario::{Scenario, TestSettings};
 use crate::settings::keys::{self, KEYS, Key, Slot, Truth};
-use crate::settings::{Mode, Scenario, TestSettings};
 
 /// Whose file it is, which decides what it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

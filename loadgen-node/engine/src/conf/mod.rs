@@ -9,9 +9,6 @@
 //! | [`keys`] | a table -> settings |
 //! | [`rules`] | a round -> its built-in settings |
 //! | [`origin`] | settings, each with where it comes from |
-//! | [`query_count`] | a percentile -> the queries it needs |
-//! | [`predict`] | a plan -> what its run will take, and why it cannot become VALID |
-//! | [`vector`] | cases -> JSON, for checking against other LoadGens |
 //!
 //! Pure: texts go in. Who opens files, and for whom, is the node's business.
 
@@ -20,7 +17,4 @@ mod lookup;
 mod number;
 pub mod origin;
 pub mod parse;
-pub mod predict;
-pub mod query_count;
 pub mod rules;
-pub mod vector;

@@ -13,7 +13,9 @@ use super::keys::{self, Applied, Owner};
 use super::lookup::ANY;
 use super::parse::{Fault, Remark, Table};
 use super::rules::Rules;
-use crate::settings::{Assignment, AssignmentError, Mode, Scenario, TestSettings, keys as key_table};
+use crate::requested::Mode;
+use crate::scenario::{Scenario, TestSettings};
+use crate::settings::{Assignment, AssignmentError, keys as key_table};
 
 /// Settings with their origins.
 #[derive(Clone, Debug)]
@@ -196,7 +198,7 @@ mod tests {
     }
 
     fn settings() -> Sourced {
-        Sourced::new("bert", Scenario::Server)
+        Sourced::new("bert", Scenario::SERVER)
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
-use crate::profile::Profile;
-use crate::settings::{OFFICIAL_SEEDS, Round, TestSettings};
+use crate::scenario::TestSettings;
+use crate::settings::{OFFICIAL_SEEDS, Profile, Round};
 
 /// An official round.
 #[derive(Clone, Copy, Debug)]

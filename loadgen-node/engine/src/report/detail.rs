@@ -8,10 +8,9 @@ use std::fmt::Write;
 use super::datetime;
 use super::result_keys::{extra_keys, result_keys};
 use super::settings_keys::settings_keys;
-use super::value::{Value, quoted};
-use crate::events::Severity;
 use crate::plan::Plan;
-use crate::run::RunOutcome;
+use crate::run::{RunOutcome, Severity};
+use crate::value::{Value, quoted};
 use crate::world::TimeNs;
 
 /// What the log says about its surroundings, which the engine cannot know.
@@ -96,7 +95,8 @@ impl Log<'_> {
         let at = outcome.ended;
         if let Some(summary) = &outcome.summary {
             let errors = outcome.events.errors() + plan.faults().len() as u64;
-            for (key, value) in result_keys(summary, errors).into_iter().chain(extra_keys(summary)) {
+            let scenario = plan.effective().scenario;
+            for (key, value) in result_keys(scenario, summary, errors).into_iter().chain(extra_keys(summary)) {
                 self.info(at, &key, &value);
             }
         }

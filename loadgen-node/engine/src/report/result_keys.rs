@@ -1,30 +1,29 @@
 //! The result keys of the detail log, in official order.
 
-use crate::scenario::{self, Entry};
-use crate::summary::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary};
+use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary};
+use crate::scenario::Scenario;
+use crate::value::{Entry, Value};
 
-use super::Value;
-
-/// All official result keys, from `result_validity` to `num_errors`.
-pub fn result_keys(summary: &Summary, errors: u64) -> Vec<(String, Value)> {
+/// All official result keys of a judged phase, from `result_validity` to `num_errors`.
+pub fn result_keys(scenario: Scenario, summary: &Summary, errors: u64) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(64);
     validity(summary, &mut entries);
     entries.push(("result_query_count".into(), summary.queries.into()));
     if summary.checks.performance_constraints.is_some() {
         entries.push(("result_overlatency_query_count".into(), summary.overlatency_count.into()));
     }
-    let rules = scenario::rules(summary.scenario);
-    entries.extend(rules.results(summary));
+    let (headlines, has_token_latencies) = (scenario.headlines(), scenario.judge().has_token_latencies());
+    entries.extend(headlines.results(summary));
     latency("result_", "_latency_ns", &summary.latency, &mut entries);
     if let Some(tokens) = &summary.tokens {
-        if rules.reports_token_latencies() {
+        if has_token_latencies {
             token_latencies(tokens, &mut entries);
         } else {
             entries.push(("result_tokens_per_second".into(), tokens.tokens_per_s.into()));
         }
     }
-    if let Some(inferred) = rules.inferred_headline(summary).and(summary.inferred.as_ref()) {
-        entries.push(if rules.reports_token_latencies() {
+    if let Some(inferred) = headlines.inferred_headline(summary).and(summary.inferred.as_ref()) {
+        entries.push(if has_token_latencies {
             ("result_inferred_completed_tokens_per_second".into(), inferred.completed_tokens_per_s.into())
         } else {
             ("result_inferred_tokens_per_second".into(), inferred.tokens_per_s.into())
@@ -35,8 +34,8 @@ pub fn result_keys(summary: &Summary, errors: u64) -> Vec<(String, Value)> {
 }
 
 /// Keys of our own: the same numbers where six digits, or an odd unit, lose something.
-pub fn extra_keys(summary: &Summary) -> Vec<(String, Value)> {
-    let metric = summary.metric();
+pub fn extra_keys(summary: &Summary) -> Vec<Entry> {
+    let metric = summary.metric;
     let mut entries: Vec<Entry> =
         vec![("lon_metric_name".into(), metric.name.into()), ("lon_metric_unit".into(), metric.unit.into())];
     entries.extend(metric.value.map(|value| ("lon_metric_value".into(), Value::Full(value))));

@@ -1,8 +1,9 @@
 //! The `requested_*` and `effective_*` keys of the detail log, in official order.
 
-use crate::plan::{Effective, Plan};
-use crate::scenario::{self, Entry};
-use crate::settings::TestSettings;
+use crate::effective::Effective;
+use crate::plan::Plan;
+use crate::scenario::TestSettings;
+use crate::value::{Entry, Value};
 
 /// All of both.
 pub(super) fn settings_keys(plan: &Plan) -> Vec<Entry> {
@@ -12,11 +13,10 @@ pub(super) fn settings_keys(plan: &Plan) -> Vec<Entry> {
 }
 
 fn requested(s: &TestSettings) -> Vec<Entry> {
-    let rules = scenario::rules(s.scenario);
     let mut entries: Vec<Entry> =
         vec![("scenario".into(), s.scenario.name().into()), ("test_mode".into(), s.mode.name().into())];
-    entries.extend(rules.requested(s));
-    let common: [(&str, super::Value); 17] = [
+    entries.extend(s.scenario.traffic().requested(s));
+    let common: [(&str, Value); 17] = [
         ("min_duration_ms", s.min_duration_ms.into()),
         ("max_duration_ms", s.max_duration_ms.into()),
         ("min_query_count", s.min_query_count.into()),
@@ -38,7 +38,7 @@ fn requested(s: &TestSettings) -> Vec<Entry> {
     entries.extend(common.into_iter().map(|(name, value)| (name.to_owned(), value)));
     if s.use_token_latencies {
         entries.push(("use_token_latencies".into(), true.into()));
-        if rules.reports_token_latencies() {
+        if s.scenario.judge().has_token_latencies() {
             entries.push(("server_ttft_latency".into(), s.server_ttft_latency.into()));
             entries.push(("server_tpot_latency".into(), s.server_tpot_latency.into()));
         }
@@ -47,7 +47,7 @@ fn requested(s: &TestSettings) -> Vec<Entry> {
 }
 
 fn effective(e: &Effective) -> Vec<Entry> {
-    let entries: [(&str, super::Value); 26] = [
+    let entries: [(&str, Value); 26] = [
         ("scenario", e.scenario.name().into()),
         ("test_mode", e.mode.name().into()),
         ("samples_per_query", e.samples_per_query.into()),

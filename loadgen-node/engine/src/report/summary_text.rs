@@ -2,11 +2,12 @@
 
 use std::fmt::{Display, Write};
 
-use crate::plan::{Effective, Plan};
-use crate::scenario::{self, Line};
-use crate::summary::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary};
-
-use super::Value;
+use crate::effective::Effective;
+use crate::judge::early_stopping::Rule;
+use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary};
+use crate::plan::Plan;
+use crate::scenario::Scenario;
+use crate::value::{Line, Value};
 
 /// What was logged besides results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,20 +20,22 @@ pub struct Trailer {
 
 /// The whole file, for a test with a performance phase.
 pub fn summary_text(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Trailer) -> String {
+    let effective = plan.effective();
+    let scenario = effective.scenario;
     let mut text = Text(String::with_capacity(4096));
     text.title("MLPerf Results Summary");
     text.line("SUT name : ", sut_name);
-    text.line("Scenario : ", summary.scenario.name());
-    text.line("Mode     : ", summary.mode.name());
-    headlines(&mut text, summary);
+    text.line("Scenario : ", scenario.name());
+    text.line("Mode     : ", effective.mode.name());
+    headlines(&mut text, scenario, summary);
     verdict(&mut text, summary);
-    early_stopping(&mut text, summary);
+    early_stopping(&mut text, scenario, summary);
     text.line("", "");
     text.title("Additional Stats");
-    statistics(&mut text, summary);
+    statistics(&mut text, scenario, summary);
     text.line("", "");
     text.title("Test Parameters Used");
-    parameters(&mut text, plan.effective());
+    parameters(&mut text, effective);
     text.line("", "");
     text.trailer(trailer);
     text.0
@@ -80,8 +83,8 @@ impl Text {
     }
 }
 
-fn headlines(text: &mut Text, summary: &Summary) {
-    let rules = scenario::rules(summary.scenario);
+fn headlines(text: &mut Text, scenario: Scenario, summary: &Summary) {
+    let rules = scenario.headlines();
     text.value(&rules.headline(summary));
     if summary.tokens.is_some() {
         text.value(&rules.token_headline(summary));
@@ -109,8 +112,8 @@ fn verdict(text: &mut Text, summary: &Summary) {
     }
 }
 
-fn early_stopping(text: &mut Text, summary: &Summary) {
-    if scenario::rules(summary.scenario).early_stopping() == crate::early_stopping::Rule::None {
+fn early_stopping(text: &mut Text, scenario: Scenario, summary: &Summary) {
+    if scenario.judge().early_stopping() == Rule::None {
         return;
     }
     match &summary.early_stopping {
@@ -127,8 +130,8 @@ fn early_stopping(text: &mut Text, summary: &Summary) {
     }
 }
 
-fn statistics(text: &mut Text, summary: &Summary) {
-    let rules = scenario::rules(summary.scenario);
+fn statistics(text: &mut Text, scenario: Scenario, summary: &Summary) {
+    let rules = scenario.headlines();
     for line in rules.leading_stats(summary) {
         text.value(&line);
     }
@@ -142,7 +145,7 @@ fn statistics(text: &mut Text, summary: &Summary) {
         for line in rules.leading_token_stats(summary) {
             text.value(&line);
         }
-        if rules.reports_token_latencies() {
+        if scenario.judge().has_token_latencies() {
             token_statistics(text, tokens);
         }
     }

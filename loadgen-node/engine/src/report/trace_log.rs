@@ -11,12 +11,12 @@
 use std::io::{self, Write};
 
 use super::detail::DetailContext;
-use super::value::quoted;
-use crate::plan::{PhasePlan, Plan};
+use crate::plan::Plan;
+use crate::recorder::{SampleEnd, Timeline};
 use crate::run::{PhaseOutcome, RunOutcome};
-use crate::scenario::{self, Pacing};
-use crate::timeline::{SampleEnd, Timeline};
-use crate::trace::Trace;
+use crate::trace::{PhasePlan, Trace};
+use crate::traffic::Pacing;
+use crate::value::quoted;
 use crate::world::{Issued, QuerySeq, TimeNs};
 
 /// Samples fetched at once.
@@ -41,7 +41,7 @@ pub fn write(
     if let (Some(phase), Some(of_plan)) = (outcome.performance(), of_plan)
         && let Some(timeline) = &phase.timeline
     {
-        let pacing = scenario::rules(judged.effective().scenario).pacing();
+        let pacing = judged.effective().scenario.pacing();
         Samples { timeline, start: phase.started, pacing, context, out }.write(of_plan)?;
     }
     writeln!(out, "{{\"name\":\"LastTrace\"}}\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":{{")?;
@@ -100,11 +100,7 @@ impl<W: Write + ?Sized> Samples<'_, W> {
                 from += buffer.len() as u64;
                 for issued in &buffer {
                     let Some((end, issued_ns)) = ends.next() else { return Ok(()) };
-                    let scheduled_ns = match self.pacing {
-                        Pacing::Reply => issued_ns,
-                        Pacing::Schedule => query.due_ns,
-                        Pacing::Nothing => 0,
-                    };
+                    let scheduled_ns = self.pacing.scheduled_ns(query.due_ns, issued_ns);
                     let first_token_ns = tokens.next().and_then(|(first_ns, _)| first_ns);
                     self.sample(&Sample {
                         query: query.seq,
@@ -229,7 +225,7 @@ mod tests {
             let longest = begins.iter().map(|event| event["args"]["complete_ns"].as_i64().unwrap()).max();
             assert_eq!(longest, outcome.summary.as_ref().map(|summary| summary.latency.max_ns));
             let counters = named(&events, "Latency", "C").len();
-            assert_eq!(counters, if scenario == Scenario::Server { issued } else { 0 });
+            assert_eq!(counters, if scenario == Scenario::SERVER { issued } else { 0 });
             assert_eq!(
                 (named(&events, "lon_phase", "X").len(), &events[events.len() - 1]["name"]),
                 (1, &"LastTrace".into())
@@ -239,9 +235,10 @@ mod tests {
 
     #[test]
     fn unanswered_samples_have_no_end_and_tokens_have_events() {
-        let (outcome, failed) = events(Scenario::Server, SimOptions { failing: 0.3, ..SimOptions::default() });
+        let (outcome, failed) = events(Scenario::SERVER, SimOptions { failing: 0.3, ..SimOptions::default() });
         assert_eq!(named(&failed, "Sample", "e").len() as u64, outcome.counts().completed);
-        for (scenario, name, ph) in [(Scenario::Server, "Token_Latency", "C"), (Scenario::SingleStream, "Token", "e")] {
+        for (scenario, name, ph) in [(Scenario::SERVER, "Token_Latency", "C"), (Scenario::SINGLE_STREAM, "Token", "e")]
+        {
             let (outcome, events) = events(scenario, SimOptions { tokens: Some(3), ..SimOptions::default() });
             assert_eq!(named(&events, name, ph).len() as u64, outcome.counts().completed, "{scenario:?}");
         }

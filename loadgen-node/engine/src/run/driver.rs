@@ -1,16 +1,17 @@
 //! The loop of a phase: issue, wait, record, drain.
 //!
-//! It is the same for all scenarios; [`crate::issuer`] decides, this file carries out. Issuing comes before recording,
+//! It is the same for all scenarios; `issuer` decides, this file carries out. Issuing comes before recording,
 //! but after a bounded burst of due queries the answers that have arrived are taken.
 
 use std::collections::HashMap;
 
+use super::events::EventLog;
+use super::issuer::{Decision, Stop};
+use super::observer::{AccuracyEntry, Observer, Progress};
+use super::outcome::PhaseOutcome;
 use super::phase::PhaseRun;
-use super::{AccuracyEntry, Observer, Progress, Stop};
-use crate::events::EventLog;
-use crate::issuer::Decision;
 use crate::recorder::{Refused, TokenFault};
-use crate::scenario::Pacing;
+use crate::traffic::Pacing;
 use crate::world::{Arrival, ArrivalKind, Issued, SampleSeq, TimeNs, Wake, World};
 
 /// Queries issued in a row before arrivals are taken.
@@ -22,20 +23,43 @@ const ARRIVALS: usize = 4_096;
 /// Waits without progress of any kind after which a broken world is given up.
 const IDLE_WAITS: u32 = 1_000;
 
-/// The hands: the world, and what a wait brings.
-pub(super) struct Driver<'a, W: World, O> {
-    pub(super) world: &'a mut W,
-    pub(super) observer: &'a mut O,
-    pub(super) events: &'a mut EventLog,
+/// Runs a phase whose set is loaded.
+pub(super) fn run<W: World, O: Observer>(
+    mut phase: PhaseRun<'_>,
+    world: &mut W,
+    observer: &mut O,
+    events: &mut EventLog,
+) -> PhaseOutcome {
+    phase.announce(world.now(), events);
+    let mut driver = Driver::new(world, observer, events);
+    phase.begin(driver.world.now());
+    driver.observer.phase_started(phase.phase, phase.start);
+    let mut stop = driver.issue_all(&mut phase);
+    driver.log_stop(stop);
+    driver.world.flush();
+    driver.drain(&mut phase);
+    match driver.wake {
+        Wake::Ready => {}
+        Wake::Interrupted => stop = Stop::Interrupted,
+        Wake::Broken => stop = Stop::Broken,
+    }
+    phase.close(driver.world.now(), stop, driver.events)
+}
+
+/// The world, the observer, and buffers for what goes out and comes in.
+struct Driver<'a, W: World, O> {
+    world: &'a mut W,
+    observer: &'a mut O,
+    events: &'a mut EventLog,
     arrivals: Vec<Arrival<W::Data>>,
     buffer: Vec<Issued>,
     /// First tokens of unanswered samples whose answers will be logged.
     first_tokens: HashMap<SampleSeq, Vec<u8>>,
-    pub(super) wake: Wake,
+    wake: Wake,
 }
 
 impl<'a, W: World, O: Observer> Driver<'a, W, O> {
-    pub(super) fn new(world: &'a mut W, observer: &'a mut O, events: &'a mut EventLog) -> Self {
+    fn new(world: &'a mut W, observer: &'a mut O, events: &'a mut EventLog) -> Self {
         Self {
             world,
             observer,
@@ -48,7 +72,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
     }
 
     /// Issues until the issuer, or the world, says stop.
-    pub(super) fn issue_all(&mut self, phase: &mut PhaseRun<'_>) -> Stop {
+    fn issue_all(&mut self, phase: &mut PhaseRun<'_>) -> Stop {
         let mut burst = 0;
         loop {
             let now = self.world.now();
@@ -85,7 +109,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
     /// Issues the upcoming query, or as much of it as there is room for.
     fn issue(&mut self, phase: &mut PhaseRun<'_>, now: TimeNs) {
         let Some(query) = phase.upcoming else { return };
-        let max = if phase.pacing == Pacing::Nothing { self.world.room().min(PIECE) } else { usize::MAX };
+        let max = if phase.pacing == Pacing::Room { self.world.room().min(PIECE) } else { usize::MAX };
         if max == 0 {
             self.wait(phase, None, true);
             return;
@@ -109,7 +133,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
     }
 
     /// Waits until every issued sample has ended; after the world broke, for the grace time only.
-    pub(super) fn drain(&mut self, phase: &mut PhaseRun<'_>) {
+    fn drain(&mut self, phase: &mut PhaseRun<'_>) {
         while phase.recorder.pending() > 0 && self.wake == Wake::Ready {
             self.wait(phase, None, true);
         }
@@ -125,7 +149,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
         }
     }
 
-    pub(super) fn log_stop(&mut self, stop: Stop) {
+    fn log_stop(&mut self, stop: Stop) {
         let now = self.world.now();
         match stop.message() {
             Some((true, text)) => self.events.error(now, text),

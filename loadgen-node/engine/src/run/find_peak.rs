@@ -1,41 +1,19 @@
-//! FindPeakPerformance: performance phases at the rates that [`crate::find_peak`] asks for, until it is done.
+//! FindPeakPerformance: performance phases at the rates that `search` asks for, until it is done.
 //!
 //! The set is loaded as the official LoadGen does it: anew for the base rate and for each step of widening, once for
 //! all of the halving. Ids and the choice of logged samples go on over all trials. A trial passes when it meets the
 //! latency target, whatever else is wrong with it; what is reported is the run at the peak, judged by all rules.
 
+use super::issuer::Stop;
+use super::observer::Observer;
+use super::outcome::{End, FindPeakOutcome, PhaseOutcome};
+use super::phases::Run;
 use super::reasons::verdict_of;
-use super::{End, Observer, PhaseOutcome, Run, Stop};
-use crate::find_peak::{Bracket, Search, SearchEnd, Step, Trial};
+use super::search::{Search, SearchEnd, Step, Trial, TrialStart};
+use crate::judge::PERCENTILES;
 use crate::plan::Plan;
-use crate::report::Value;
-use crate::results;
-use crate::summary::PERCENTILES;
-use crate::world::{QuerySeq, SampleSeq, World};
-
-/// A search, run.
-#[derive(Clone, Debug)]
-pub struct FindPeakOutcome {
-    /// How it ended.
-    pub end: SearchEnd,
-    /// Every trial in order, those that were known before included.
-    pub trials: Vec<Trial>,
-    /// What is known about the peak.
-    pub bracket: Bracket,
-    /// The plan of the reported run, whose rate is the peak; `None` when nothing was run.
-    pub reported: Option<Box<Plan>>,
-}
-
-/// A trial that is about to run, and where the search stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrialStart {
-    /// Counts from 1, known trials included.
-    pub number: usize,
-    /// The rate.
-    pub qps: f64,
-    /// What is known so far.
-    pub bracket: Bracket,
-}
+use crate::value::Value;
+use crate::world::{QuerySeq, SampleIndex, SampleSeq, World};
 
 /// Why a search goes no further.
 enum Ended {
@@ -200,7 +178,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
     }
 
     /// All trials use the same set.
-    fn set(&self) -> &'a [crate::world::SampleIndex] {
+    fn set(&self) -> &'a [SampleIndex] {
         self.run.plan.phases().first().map(|phase| phase.set.indices.as_slice()).unwrap_or_default()
     }
 
@@ -230,7 +208,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
 /// Judges a trial.
 fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
     let effective = plan.effective();
-    let summary = phase.timeline.as_ref().map(|timeline| results::judge(effective, timeline.measured(effective)));
+    let summary = phase.timeline.as_ref().map(|timeline| effective.judge(timeline.measured(effective)));
     let verdict = verdict_of(effective, summary.as_ref(), &phase.counts);
     let mut reasons: Vec<String> = verdict.reasons.into_iter().map(|reason| reason.text).collect();
     if let Stop::GivenUp { late } = phase.stop {

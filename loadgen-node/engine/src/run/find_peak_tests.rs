@@ -1,13 +1,13 @@
 //! Searches for the peak in the simulated world: limits, interruption, resuming, giving up.
 
 use super::*;
-use crate::find_peak::SearchRecord;
 use crate::settings::{Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
+use crate::world::TimeNs;
 
 fn settings() -> TestSettings {
     TestSettings {
-        scenario: Scenario::Server,
+        scenario: Scenario::SERVER,
         mode: Mode::FindPeakPerformance,
         server_target_qps: 100.0,
         server_target_latency_ns: 20_000_000,

@@ -1,6 +1,6 @@
 //! Knowing early that a Server phase misses its latency target, whatever is still to come.
 
-use crate::plan::Effective;
+use crate::effective::Effective;
 use crate::recorder::{Recorder, SampleEnd};
 use crate::world::TimeNs;
 

@@ -1,8 +1,8 @@
 //! What a run tells its caller while it goes on.
 
-use super::{PhaseOutcome, TrialStart};
-use crate::find_peak::Trial;
-use crate::plan::PhasePlan;
+use super::outcome::PhaseOutcome;
+use super::search::{Trial, TrialStart};
+use crate::trace::PhasePlan;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
 
 /// An answer that belongs in the accuracy log.

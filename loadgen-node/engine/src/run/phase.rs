@@ -1,23 +1,21 @@
-//! One phase: its state from loading to the closed timeline. The loop that moves it is [`super::driver`].
+//! The state of one phase, from loading to the closed timeline. The loop that moves it is in `driver`.
 
-use super::driver::Driver;
+use super::events::EventLog;
 use super::give_up::GiveUp;
-use super::{Observer, PhaseOutcome, RunOptions, Stop};
-use crate::events::EventLog;
-use crate::issuer::Issuer;
-use crate::picks::Picks;
-use crate::plan::{Effective, PhasePlan};
-use crate::recorder::Recorder;
-use crate::report::Value;
-use crate::scenario::{self, Pacing};
-use crate::settings::Mode;
-use crate::timeline::{FinalQuery, Timeline};
-use crate::trace::{Query, Trace};
-use crate::world::{Issued, SampleIndex, TimeNs, Wake, World};
+use super::issuer::{Issuer, Stop};
+use super::options::RunOptions;
+use super::outcome::PhaseOutcome;
+use crate::effective::Effective;
+use crate::recorder::{FinalQuery, Recorder, Timeline};
+use crate::requested::Mode;
+use crate::trace::{PhasePlan, Picks, Query, Trace};
+use crate::traffic::Pacing;
+use crate::value::Value;
+use crate::world::{Issued, SampleIndex, TimeNs};
 
 /// A phase before and while it runs.
 pub(super) struct PhaseRun<'a> {
-    phase: &'a PhasePlan,
+    pub(super) phase: &'a PhasePlan,
     pub(super) drain_grace_ns: u64,
     pub(super) give_up: Option<GiveUp>,
     picks: &'a mut Picks,
@@ -42,7 +40,7 @@ impl<'a> PhaseRun<'a> {
         options: &RunOptions,
         picks: &'a mut Picks,
     ) -> Self {
-        let rules = scenario::rules(effective.scenario);
+        let (scenario, pacing) = (effective.scenario, effective.scenario.pacing());
         let token_run = effective.use_token_latencies;
         let samples = usize::try_from(phase.generated.samples()).unwrap_or(usize::MAX);
         let gives_up = options.find_peak.give_up_early && effective.mode == Mode::FindPeakPerformance;
@@ -63,38 +61,15 @@ impl<'a> PhaseRun<'a> {
             issuer: Issuer::new(effective, phase, TimeNs(0)),
             effective,
             recorder,
-            pacing: rules.pacing(),
-            coalesces: rules.coalesces(effective),
-            first_tokens_expected: token_run && rules.reports_token_latencies(),
+            pacing,
+            coalesces: pacing == Pacing::Schedule && effective.coalesce_queries,
+            first_tokens_expected: token_run && scenario.judge().has_token_latencies(),
             start: TimeNs(0),
             final_query: None,
         }
     }
 
-    /// Runs it, with its set loaded.
-    pub(super) fn run<W: World, O: Observer>(
-        mut self,
-        world: &mut W,
-        observer: &mut O,
-        events: &mut EventLog,
-    ) -> PhaseOutcome {
-        self.announce(world.now(), events);
-        let mut driver = Driver::new(world, observer, events);
-        self.begin(driver.world.now());
-        driver.observer.phase_started(self.phase, self.start);
-        let mut stop = driver.issue_all(&mut self);
-        driver.log_stop(stop);
-        driver.world.flush();
-        driver.drain(&mut self);
-        match driver.wake {
-            Wake::Ready => {}
-            Wake::Interrupted => stop = Stop::Interrupted,
-            Wake::Broken => stop = Stop::Broken,
-        }
-        self.close(driver.world.now(), stop, driver.events)
-    }
-
-    fn announce(&self, now: TimeNs, events: &mut EventLog) {
+    pub(super) fn announce(&self, now: TimeNs, events: &mut EventLog) {
         let generated = self.phase.generated;
         events.info(now, "generated_query_count", generated.queries);
         events.info(now, "generated_samples_per_query", generated.samples_per_query);
@@ -107,13 +82,13 @@ impl<'a> PhaseRun<'a> {
         Some(Stop::GivenUp { late })
     }
 
-    fn begin(&mut self, start: TimeNs) {
+    pub(super) fn begin(&mut self, start: TimeNs) {
         self.start = start;
         self.recorder.begin(start);
         self.issuer = Issuer::new(self.effective, self.phase, start);
     }
 
-    fn close(mut self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
+    pub(super) fn close(mut self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
         let queries = self.issuer.count() + u64::from(self.handed > 0);
         let (latest_end, lag) = (self.recorder.latest_end(), self.recorder.lag());
         let max_pending = self.recorder.max_pending();
@@ -150,22 +125,14 @@ impl<'a> PhaseRun<'a> {
         }
     }
 
-    /// When the latency of a query starts that is issued at `now`, ns from the start.
-    fn scheduled_ns(&self, query: &Query, now: TimeNs) -> u64 {
-        match self.pacing {
-            Pacing::Reply => now.since(self.start),
-            Pacing::Schedule => query.due_ns,
-            Pacing::Nothing => 0,
-        }
-    }
-
     /// Appends the next samples of `upcoming` to `buffer` and records them; whether that completes the query.
     pub(super) fn take_samples(&mut self, query: &Query, now: TimeNs, max: usize, buffer: &mut Vec<Issued>) -> bool {
-        let scheduled_ns = self.scheduled_ns(query, now);
+        let issued_ns = now.since(self.start);
+        let scheduled_ns = self.pacing.scheduled_ns(query.due_ns, issued_ns);
         if self.handed == 0 {
             self.final_query = Some(FinalQuery {
                 due_ns: query.due_ns,
-                issued_ns: now.since(self.start),
+                issued_ns,
                 scheduled_ns,
                 first_position: query.first_sample.0 - self.phase.first_sample.0,
             });
@@ -174,7 +141,7 @@ impl<'a> PhaseRun<'a> {
         self.trace.samples(query, self.handed, max, buffer);
         for issued in &buffer[from..] {
             let logged = self.logged(issued.index);
-            self.recorder.issue(scheduled_ns, now.since(self.start), logged);
+            self.recorder.issue(scheduled_ns, issued_ns, logged);
         }
         self.handed += (buffer.len() - from) as u64;
         let complete = self.handed >= query.samples;

@@ -2,11 +2,9 @@
 
 use core::time::Duration;
 
-use crate::plan::Effective;
+use crate::effective::Effective;
+use crate::judge::{Summary, TokenSummary, Verdict};
 use crate::recorder::Counts;
-use crate::settings::Scenario;
-use crate::summary::{Summary, TokenSummary};
-use crate::verdict::Verdict;
 
 /// The strict verdict on one or several phases.
 pub(super) fn verdict_of(effective: &Effective, summary: Option<&Summary>, counts: &Counts) -> Verdict {
@@ -31,10 +29,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
     }
     if !checks.min_duration {
         let wanted = Duration::from_millis(effective.min_duration_ms);
-        let expected = match effective.scenario {
-            Scenario::SingleStream | Scenario::MultiStream => "target_latency (what a query is expected to take) lower",
-            Scenario::Server | Scenario::Offline => "target_qps higher",
-        };
+        let expected = effective.scenario.judge().longer_with();
         verdict.add("min_duration", format!("the run was shorter than min_duration ({wanted:?}): set {expected}"));
     }
     if !checks.min_queries {

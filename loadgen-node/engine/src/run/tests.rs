@@ -1,12 +1,12 @@
 //! Whole runs in the simulated world: all scenarios, many seeds, faults.
 
 use super::*;
+use crate::recorder::{About, Timeline};
 use crate::settings::{Mode, Qsl, Scenario, TestSettings};
 use crate::sim::{Service, SimOptions, SimWorld};
-use crate::timeline::About;
 use crate::trace::Trace;
 use crate::vectors::{LoggedSamples, Numbers};
-use crate::world::SampleIndex;
+use crate::world::{SampleIndex, TimeNs};
 
 const QSL: Qsl = Qsl { total: 64, performance: 24 };
 const GRACE_NS: u64 = 50_000_000;
@@ -68,7 +68,7 @@ fn messages(outcome: &RunOutcome) -> String {
 type Change<T> = fn(&mut T);
 
 fn server_with(change: Change<TestSettings>, sim: Change<SimOptions>) -> Ran {
-    let (mut settings, mut options) = (settings(Scenario::Server, 5), sut(5));
+    let (mut settings, mut options) = (settings(Scenario::SERVER, 5), sut(5));
     change(&mut settings);
     sim(&mut options);
     ran(settings, options)
@@ -95,7 +95,7 @@ fn every_sample_ends_once_in_every_scenario_and_mode() {
 #[test]
 fn server_issues_every_query_never_before_it_is_due() {
     for seed in 0..100 {
-        let run = ran(settings(Scenario::Server, seed), SimOptions { issue_cost_ns: 700, ..sut(seed) });
+        let run = ran(settings(Scenario::SERVER, seed), SimOptions { issue_cost_ns: 700, ..sut(seed) });
         let start = run.outcome.phases[0].started;
         let queries: Vec<_> = Trace::new(&run.plan.phases()[0]).collect();
         assert_eq!(run.world.calls.len(), queries.len());
@@ -123,7 +123,7 @@ fn a_server_latency_includes_the_wait_of_a_late_query() {
 
 #[test]
 fn stream_scenarios_have_one_query_outstanding_and_end_naturally() {
-    for (scenario, samples) in [(Scenario::SingleStream, 1), (Scenario::MultiStream, 3)] {
+    for (scenario, samples) in [(Scenario::SINGLE_STREAM, 1), (Scenario::MULTI_STREAM, 3)] {
         for seed in 0..50 {
             let run = ran(settings(scenario, seed), sut(seed));
             let phase = &run.outcome.phases[0];
@@ -141,7 +141,7 @@ fn stream_scenarios_have_one_query_outstanding_and_end_naturally() {
 #[test]
 fn a_fast_sut_makes_single_stream_run_out_of_queries() {
     let run = ran(
-        settings(Scenario::SingleStream, 1),
+        settings(Scenario::SINGLE_STREAM, 1),
         SimOptions { service: Service::Constant { ns: 1_000 }, ..SimOptions::default() },
     );
     assert_eq!(run.outcome.phases[0].stop, Stop::RanOut);
@@ -154,7 +154,7 @@ fn a_fast_sut_makes_single_stream_run_out_of_queries() {
 fn offline_respects_the_window_and_counts_latency_from_the_start() {
     for window in [0, 1, 7, 1_000] {
         let options = SimOptions { window, service: Service::Constant { ns: 10_000 }, ..SimOptions::default() };
-        let run = ran(settings(Scenario::Offline, 3), options);
+        let run = ran(settings(Scenario::OFFLINE, 3), options);
         let phase = &run.outcome.phases[0];
         let samples = run.plan.phases()[0].generated.samples();
         assert_eq!((phase.queries_issued, phase.counts.issued), (1, samples));
@@ -167,7 +167,7 @@ fn offline_respects_the_window_and_counts_latency_from_the_start() {
 
 #[test]
 fn accuracy_asks_every_sample_once_and_logs_all_answers() {
-    for scenario in [Scenario::SingleStream, Scenario::Server, Scenario::Offline] {
+    for scenario in [Scenario::SINGLE_STREAM, Scenario::SERVER, Scenario::OFFLINE] {
         let run = ran(TestSettings { mode: Mode::AccuracyOnly, ..settings(scenario, 9) }, sut(9));
         let mut indices: Vec<u32> = run.log.0.iter().map(|entry| entry.1).collect();
         indices.sort_unstable();
@@ -179,7 +179,7 @@ fn accuracy_asks_every_sample_once_and_logs_all_answers() {
 
 #[test]
 fn performance_logs_what_the_vectors_say() {
-    let settings = settings(Scenario::Server, 12);
+    let settings = settings(Scenario::SERVER, 12);
     let input = serde_json::json!({ "qsl": QSL, "settings": settings }).to_string();
     let trace = crate::vectors::trace(&input, false).unwrap();
     let LoggedSamples::Some(Numbers::Full(expected)) = &trace.phases[0].accuracy_log_seq_ids else {
@@ -194,7 +194,7 @@ fn performance_logs_what_the_vectors_say() {
 #[test]
 fn runs_are_reproducible() {
     let once = || {
-        let run = ran(settings(Scenario::Server, 8), sut(8));
+        let run = ran(settings(Scenario::SERVER, 8), sut(8));
         (run.outcome.summary, run.log.0, run.world.calls)
     };
     assert_eq!(once(), once());
@@ -291,7 +291,7 @@ fn a_broken_run_ends_within_the_grace_time_in_every_scenario() {
 
 #[test]
 fn a_swallowed_sample_does_not_hang_a_world_that_says_so() {
-    let run = ran(settings(Scenario::SingleStream, 4), SimOptions { swallowed: 0.2, ..sut(4) });
+    let run = ran(settings(Scenario::SINGLE_STREAM, 4), SimOptions { swallowed: 0.2, ..sut(4) });
     assert_eq!(run.outcome.end, End::Broken);
     assert_eq!(run.outcome.counts().lost, 1);
 }
@@ -305,7 +305,7 @@ fn later_phases_do_not_run_after_a_break() {
 
 #[test]
 fn a_set_that_cannot_be_loaded_ends_the_run_with_its_reason() {
-    let plan = Plan::new(settings(Scenario::Offline, 1), QSL).unwrap();
+    let plan = Plan::new(settings(Scenario::OFFLINE, 1), QSL).unwrap();
     let mut world = SimWorld::new(sut(1));
     world.fail_load = Some("no such file".to_owned());
     let outcome = run(&plan, &mut world, &mut (), RunOptions::default());
@@ -345,7 +345,7 @@ fn answers_without_a_usable_token_count_are_faults() {
 
 #[test]
 fn equal_issue_uses_every_sample_equally_often() {
-    let mut settings = settings(Scenario::Server, 3);
+    let mut settings = settings(Scenario::SERVER, 3);
     settings.sample_concatenate_permutation = true;
     settings.accuracy_log_probability = 1.0;
     let run = ran(settings, sut(3));
@@ -360,7 +360,7 @@ fn equal_issue_uses_every_sample_equally_often() {
 
 #[test]
 fn a_stored_timeline_is_judged_as_the_run_was() {
-    let run = ran(settings(Scenario::MultiStream, 6), SimOptions { failing: 0.05, ..sut(6) });
+    let run = ran(settings(Scenario::MULTI_STREAM, 6), SimOptions { failing: 0.05, ..sut(6) });
     let timeline = run.outcome.performance().unwrap().timeline.as_ref().unwrap();
     let mut bytes = Vec::new();
     let (settings, qsl) = (run.plan.requested().clone(), run.plan.qsl());
@@ -368,6 +368,6 @@ fn a_stored_timeline_is_judged_as_the_run_was() {
     timeline.write_to(&about, &mut bytes).unwrap();
     let stored = Timeline::read_from(&mut bytes.as_slice()).unwrap();
     let plan = Plan::for_judging(stored.about.settings, stored.about.qsl).unwrap();
-    let again = results::judge(plan.effective(), stored.timeline.measured(plan.effective()));
+    let again = plan.effective().judge(stored.timeline.measured(plan.effective()));
     assert_eq!(Some(again), run.outcome.summary);
 }

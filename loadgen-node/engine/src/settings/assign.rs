@@ -9,7 +9,8 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::keys::{self, KEYS, Key, Slot};
-use super::{Mode, Scenario, TestSettings};
+use crate::requested::Mode;
+use crate::scenario::{Scenario, TestSettings};
 
 /// A checked assignment: the key exists for the scenario it names, if it names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     fn server() -> TestSettings {
-        TestSettings { scenario: Scenario::Server, ..TestSettings::default() }
+        TestSettings { scenario: Scenario::SERVER, ..TestSettings::default() }
     }
 
     #[test]

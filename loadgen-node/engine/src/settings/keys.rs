@@ -6,8 +6,7 @@
 use Slot::{Flag, Narrow, Real, Whole};
 use Truth::{NotZero, One};
 
-use super::Scenario::{self, MultiStream, Offline, Server, SingleStream};
-use super::TestSettings;
+use crate::scenario::{Scenario, TestSettings};
 
 /// A config key in the scenario, or scenarios, in which it means one field.
 #[derive(Clone, Copy, Debug)]
@@ -123,35 +122,37 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("test05_qsl_rng_seed", Whole(|s| &mut s.test05_qsl_rng_seed, 1)).reserved(),
     Key::new("test05_sample_index_rng_seed", Whole(|s| &mut s.test05_sample_index_rng_seed, 1)).reserved(),
     Key::new("test05_schedule_rng_seed", Whole(|s| &mut s.test05_schedule_rng_seed, 1)).reserved(),
-    Key::new("target_qps", Real(|s| &mut s.server_target_qps, 1.0)).field("server_target_qps").only(Server),
-    Key::new("target_qps", Real(|s| &mut s.offline_expected_qps, 1.0)).field("offline_expected_qps").only(Offline),
+    Key::new("target_qps", Real(|s| &mut s.server_target_qps, 1.0)).field("server_target_qps").only(Scenario::SERVER),
+    Key::new("target_qps", Real(|s| &mut s.offline_expected_qps, 1.0))
+        .field("offline_expected_qps")
+        .only(Scenario::OFFLINE),
     Key::new("target_latency", Whole(|s| &mut s.server_target_latency_ns, MS_WHOLE))
         .field("server_target_latency_ns")
-        .only(Server),
+        .only(Scenario::SERVER),
     Key::new("target_latency", Real(|s| &mut s.single_stream_expected_latency_ns, MS_REAL))
         .field("single_stream_expected_latency_ns")
-        .only(SingleStream),
+        .only(Scenario::SINGLE_STREAM),
     Key::new("target_latency", Real(|s| &mut s.multi_stream_expected_latency_ns, MS_REAL))
         .field("multi_stream_expected_latency_ns")
-        .only(MultiStream),
+        .only(Scenario::MULTI_STREAM),
     Key::new("target_latency_percentile", Real(|s| &mut s.single_stream_target_latency_percentile, PERCENT))
         .field("single_stream_target_latency_percentile")
-        .only(SingleStream),
+        .only(Scenario::SINGLE_STREAM),
     Key::new("target_latency_percentile", Real(|s| &mut s.multi_stream_target_latency_percentile, PERCENT))
         .field("multi_stream_target_latency_percentile")
-        .only(MultiStream),
+        .only(Scenario::MULTI_STREAM),
     Key::new("target_latency_percentile", Real(|s| &mut s.server_target_latency_percentile, PERCENT))
         .field("server_target_latency_percentile")
-        .only(Server),
+        .only(Scenario::SERVER),
     Key::new("samples_per_query", Whole(|s| &mut s.multi_stream_samples_per_query, 1))
         .field("multi_stream_samples_per_query")
-        .only(MultiStream),
+        .only(Scenario::MULTI_STREAM),
     Key::new("coalesce_queries", Flag(|s| &mut s.server_coalesce_queries, NotZero))
         .field("server_coalesce_queries")
-        .only(Server),
+        .only(Scenario::SERVER),
     Key::new("max_async_queries", Narrow(|s| &mut s.server_max_async_queries))
         .field("server_max_async_queries")
-        .only(Server),
+        .only(Scenario::SERVER),
     Key::new("min_duration", Whole(|s| &mut s.min_duration_ms, 1)).field("min_duration_ms"),
     Key::new("max_duration", Whole(|s| &mut s.max_duration_ms, 1)).field("max_duration_ms"),
     Key::new("min_query_count", Whole(|s| &mut s.min_query_count, 1)),
@@ -168,11 +169,11 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("use_token_latencies", Flag(|s| &mut s.use_token_latencies, One)),
     Key::new("ttft_latency", Whole(|s| &mut s.server_ttft_latency, MS_WHOLE))
         .field("server_ttft_latency")
-        .only(Server)
+        .only(Scenario::SERVER)
         .gated(TOKENS),
     Key::new("tpot_latency", Whole(|s| &mut s.server_tpot_latency, MS_WHOLE))
         .field("server_tpot_latency")
-        .only(Server)
+        .only(Scenario::SERVER)
         .gated(TOKENS),
     Key::new("infer_token_latencies", Flag(|s| &mut s.infer_token_latencies, One)),
     Key::new("token_latency_scaling_factor", Whole(|s| &mut s.token_latency_scaling_factor, 1)).gated(INFERRED),

@@ -1,22 +1,13 @@
 //! The seeds that each official round prescribes, as data.
 
-/// The three seeds that fix the traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seeds {
-    /// `qsl_rng_seed`.
-    pub qsl: u64,
-    /// `sample_index_rng_seed`.
-    pub sample_index: u64,
-    /// `schedule_rng_seed`.
-    pub schedule: u64,
-}
+use crate::requested::Seeds;
 
 /// An official round and its seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Its name, for example `v6.1`. A LoadGen release number is not a round.
+    /// Name of the round, for example `v6.1`. A LoadGen release number is not a round.
     pub name: &'static str,
-    /// Its seeds.
+    /// The seeds that every test of the round uses.
     pub seeds: Seeds,
 }
 

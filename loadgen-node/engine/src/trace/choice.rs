@@ -3,10 +3,10 @@
 //! The sample engine is advanced in the official way first, used or not: permutations for accuracy, for unique issue
 //! and for equal issue are drawn by every phase.
 
-use super::Recipe;
-use crate::rng::Rng;
-use crate::scenario::Layout;
-use crate::sets::LoadableSet;
+use super::recipe::Recipe;
+use super::rng::Rng;
+use super::sets::LoadableSet;
+use crate::traffic::Layout;
 
 /// Where start positions come from.
 #[derive(Clone, Debug)]

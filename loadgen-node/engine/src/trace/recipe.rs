@@ -1,10 +1,52 @@
 //! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
 
-use crate::plan::{Effective, Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, PlanError};
-use crate::profile::IntegerRule;
-use crate::rng::Rng;
-use crate::scenario::{self, Gap, Layout};
-use crate::sets::LoadableSet;
+use serde::{Deserialize, Serialize};
+
+use super::rng::Rng;
+use super::sets::LoadableSet;
+use crate::effective::Effective;
+use crate::settings::IntegerRule;
+use crate::traffic::{Gap, Layout, PlanError, Shape};
+
+/// Most samples in one phase: what the recorder's offsets hold.
+pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
+
+/// What a phase is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PhaseMode {
+    /// Each loaded sample once; all answers are logged, nothing is judged.
+    AccuracyOnly,
+    /// The timed, judged phase.
+    PerformanceOnly,
+}
+
+impl PhaseMode {
+    /// The official name of the mode that consists of such phases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AccuracyOnly => "AccuracyOnly",
+            Self::PerformanceOnly => "PerformanceOnly",
+        }
+    }
+}
+
+/// The size of generated traffic, as the `generated_*` log keys give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Queries generated; closed-loop scenarios may issue fewer.
+    pub queries: u64,
+    /// Samples in each query.
+    pub samples_per_query: u64,
+    /// Due time that the query after the last would have, from the start of the phase, ns.
+    pub duration_ns: u64,
+}
+
+impl Generated {
+    /// Samples of all queries.
+    pub fn samples(self) -> u64 {
+        self.queries * self.samples_per_query
+    }
+}
 
 /// Everything that generating needs beside the loaded set.
 #[derive(Clone, Debug)]
@@ -33,16 +75,15 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     pub(crate) fn new(effective: &Effective, mode: PhaseMode, set: &LoadableSet, integers: IntegerRule) -> Self {
-        let rules = scenario::rules(effective.scenario);
-        let traffic = rules.traffic();
+        let Shape { gap, layout, duration_factor, .. } = effective.scenario.traffic().shape();
         let accuracy = mode == PhaseMode::AccuracyOnly;
         let set_len = set.indices.len() as u64;
         let mut samples_per_query = if accuracy {
-            rules.accuracy_samples_per_query(effective, set.end as u64)
+            layout.accuracy_samples_per_query(effective.samples_per_query, set.end as u64)
         } else {
             effective.samples_per_query
         };
-        let mut generate_ns = effective.target_duration_ms * 1_000_000 * traffic.duration_factor;
+        let mut generate_ns = effective.target_duration_ms * 1_000_000 * duration_factor;
         let mut min_queries = effective.min_query_count;
         if accuracy || effective.performance_issue_unique {
             generate_ns = 0;
@@ -51,19 +92,18 @@ impl Recipe {
         let equal = effective.sample_concatenate_permutation;
         let mut padded_min_queries = min_queries;
         if equal && !accuracy {
-            let padded =
-                if traffic.layout == Layout::WholeSet { &mut samples_per_query } else { &mut padded_min_queries };
+            let padded = if layout == Layout::WholeSet { &mut samples_per_query } else { &mut padded_min_queries };
             *padded = padded.checked_next_multiple_of(set_len.max(1)).unwrap_or(u64::MAX);
         }
         Self {
-            layout: traffic.layout,
-            gap: traffic.gap,
+            layout,
+            gap,
             target_qps: effective.target_qps,
             generate_ns,
             min_queries,
             padded_min_queries,
             samples_per_query,
-            stride: if traffic.layout == Layout::Window { samples_per_query as usize } else { 1 },
+            stride: layout.stride(samples_per_query),
             set_len,
             accuracy,
             unique: effective.performance_issue_unique,
@@ -82,7 +122,7 @@ impl Recipe {
         }
         let draws_rounds = self.equal && !self.unique && self.same.is_none() && self.layout == Layout::One;
         if draws_rounds && self.min_queries == 0 {
-            return Err(PlanError::NothingToIssue { scenario: effective.scenario });
+            return Err(PlanError::NothingToIssue { scenario: effective.scenario.name() });
         }
         let window = if self.layout == Layout::Window { self.samples_per_query } else { 1 };
         let index = effective.performance_issue_same_index;

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{VectorError, from_vector};
-use crate::plan::{MAX_SAMPLES_PER_PHASE, Plan};
+use super::form::{VectorError, from_vector};
+use crate::judge::{Measured, Summary};
+use crate::plan::Plan;
 use crate::report::{Trailer, result_keys, summary_text};
-use crate::results::{Measured, judge};
-use crate::settings::{Qsl, TestSettings};
-use crate::summary::Summary;
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
+use crate::trace::MAX_SAMPLES_PER_PHASE;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +80,7 @@ pub struct ReplayedReport {
 impl ReplayedReport {
     /// Renders `summary`, which was judged by `plan`.
     pub(super) fn new(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Trailer) -> ReplayedReport {
-        let keys = result_keys(summary, trailer.errors).into_iter();
+        let keys = result_keys(plan.effective().scenario, summary, trailer.errors).into_iter();
         ReplayedReport {
             summary: summary_text(plan, summary, sut_name, trailer),
             detail: keys.map(|(key, value)| (key.to_owned(), value.detail())).collect(),
@@ -94,7 +95,7 @@ impl ReplayedReport {
 pub fn replay_report(input: &str) -> Result<ReplayedReport, VectorError> {
     let input: Input = from_vector(input)?;
     let plan = Plan::for_judging(input.settings, input.qsl)?;
-    let summary = judge(plan.effective(), input.result.measured()?);
+    let summary = plan.effective().judge(input.result.measured()?);
     Ok(ReplayedReport::new(&plan, &summary, &input.sut_name, Trailer::default()))
 }
 

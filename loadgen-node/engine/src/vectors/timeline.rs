@@ -3,11 +3,11 @@
 use thiserror::Error;
 
 use super::replay::ReplayedReport;
-use crate::plan::{Plan, PlanError};
+use crate::plan::Plan;
+use crate::recorder::{About, StoredTimeline};
 use crate::report::Trailer;
-use crate::results::judge;
-use crate::settings::{Scenario, TestSettings};
-use crate::timeline::{About, StoredTimeline};
+use crate::scenario::{Scenario, TestSettings};
+use crate::traffic::PlanError;
 
 /// Why a timeline cannot be judged by the given settings.
 #[derive(Debug, Error)]
@@ -36,6 +36,6 @@ pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Resul
         return Err(RejudgeError::Scenario { recorded, asked });
     }
     let plan = Plan::for_judging(settings, *qsl)?;
-    let summary = judge(plan.effective(), stored.timeline.measured(plan.effective()));
+    let summary = plan.effective().judge(stored.timeline.measured(plan.effective()));
     Ok(ReplayedReport::new(&plan, &summary, sut_name, Trailer { warnings: *warnings, errors: *errors }))
 }

@@ -5,14 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::form::{VectorError, from_vector};
 use super::listing::{Listing, Numbers};
-use super::{VectorError, from_vector};
-use crate::issuer::{Decision, Issuer};
-use crate::picks::Picks;
-use crate::plan::{PhaseMode, PhasePlan, Plan};
-use crate::scenario::{self, Pacing};
-use crate::settings::{Qsl, TestSettings};
-use crate::trace::{Query, Trace};
+use crate::plan::Plan;
+use crate::requested::Qsl;
+use crate::run::{Decision, Issuer};
+use crate::scenario::TestSettings;
+use crate::trace::{PhaseMode, PhasePlan, Picks, Query, Trace};
+use crate::traffic::Pacing;
 use crate::world::TimeNs;
 
 /// Most samples whose lists are printed in full: each takes some hundred bytes on the way.
@@ -198,7 +198,7 @@ impl IssuedLists {
     fn into_traffic(self, plan: &Plan, phase: &PhasePlan, digest: bool) -> PhaseTraffic {
         let generated = phase.generated;
         let loaded = Listing::of(digest, phase.set.indices.iter().map(|index| u64::from(index.0)));
-        let has_schedule = scenario::rules(plan.effective().scenario).pacing() == Pacing::Schedule;
+        let has_schedule = plan.effective().scenario.pacing() == Pacing::Schedule;
         PhaseTraffic {
             mode: phase.mode,
             loaded_set: loaded.into_numbers(),

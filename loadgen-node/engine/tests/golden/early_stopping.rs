@@ -1,6 +1,6 @@
 //! The early-stopping bounds of the official LoadGen.
 
-use loadgen::early_stopping::min_passing;
+use loadgen::judge::early_stopping::min_passing;
 use serde_json::Value;
 
 use crate::vectors;

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use loadgen::find_peak::SearchEnd;
 use loadgen::plan::Plan;
 use loadgen::report::{Trailer, Value, summary_text};
+use loadgen::run::SearchEnd;
 use loadgen::run::{AccuracyEntry, Observer, RunOptions, RunOutcome, TrialStart, run};
 use loadgen::settings::{Qsl, TestSettings};
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSeq, TimeNs, Wake, World};

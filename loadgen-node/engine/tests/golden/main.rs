@@ -33,8 +33,8 @@ fn expected(text: &str) -> Value {
 }
 
 /// A document as it is printed; read back, it must be the same document.
-fn as_json<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(document: T) -> Value {
-    let text = serde_json::to_string(&document).unwrap();
-    assert_eq!(serde_json::from_str::<T>(&text).unwrap(), document);
+fn as_json<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(document: &T) -> Value {
+    let text = serde_json::to_string(document).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&text).unwrap(), *document);
     serde_json::from_str(&text).unwrap()
 }

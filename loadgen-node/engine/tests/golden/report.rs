@@ -10,7 +10,7 @@ fn reports_are_those_of_the_official_loadgen() {
     assert_eq!(vectors.len(), 9);
     for (name, text) in vectors {
         let expected = expected(&text);
-        let actual = as_json(replay_report(&text).unwrap_or_else(|error| panic!("{name}: {error}")));
+        let actual = as_json(&replay_report(&text).unwrap_or_else(|error| panic!("{name}: {error}")));
         let lines = |report: &serde_json::Value| {
             report["summary"].as_str().unwrap().split('\n').map(str::to_owned).collect::<Vec<_>>()
         };

@@ -10,7 +10,7 @@ fn traffic_is_that_of_the_official_loadgen() {
     assert_eq!(vectors.len(), 16);
     for (name, text) in vectors {
         let expected = expected(&text);
-        let actual = as_json(trace(&text, true).unwrap_or_else(|error| panic!("{name}: {error}")));
+        let actual = as_json(&trace(&text, true).unwrap_or_else(|error| panic!("{name}: {error}")));
         for (number, (ours, theirs)) in
             actual["phases"].as_array().unwrap().iter().zip(expected["phases"].as_array().unwrap()).enumerate()
         {
@@ -25,7 +25,7 @@ fn traffic_is_that_of_the_official_loadgen() {
 #[test]
 fn full_lists_are_what_the_digests_are_of() {
     let (_, text) = vectors("v13").remove(0);
-    let full = as_json(trace(&text, false).unwrap());
+    let full = as_json(&trace(&text, false).unwrap());
     let digest = &expected(&text)["phases"][0]["sample_indices"];
     let list = full["phases"][0]["sample_indices"].as_array().unwrap();
     assert_eq!(list.len() as u64, digest["count"].as_u64().unwrap());

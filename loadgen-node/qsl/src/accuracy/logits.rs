@@ -1,32 +1,34 @@
-//! Start and end logits: what a reading model answers, two numbers for each place of its window.
+//! The layout of start and end logits: a reading model answers with two numbers for each place of a window.
 
 use std::fmt;
 
 use half::f16;
 use lon_proto::sample::{DType, TensorSpec};
 
-/// How they lie in an answer.
+/// The layout of start and end logits in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     dtype: DType,
     order: Order,
-    /// Places, where their number is fixed.
+    /// The number of places, when it is fixed.
     places: Option<u32>,
 }
 
+/// The order of the logits in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// All of the start, then all of the end.
+    /// All start logits, then all end logits.
     StartEnd,
+    /// All end logits, then all start logits.
     EndStart,
-    /// Start and end of each place, as the SUTs of MLPerf's reference implementation log them.
+    /// Start and end logit of each place in turn, as the SUTs of MLPerf's reference implementation log them.
     Pairs,
 }
 
-/// What stands for logits of places that an answer does not have, as in the reference implementation.
+/// The logit of places that an answer does not have, as in the reference implementation.
 const NOTHING: f64 = -10_000.0;
 
-/// By place of the window, as many as it has.
+/// The logits of a window by place, as many as the window has places.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Logits {
     pub(super) start: Vec<f64>,
@@ -34,11 +36,11 @@ pub(super) struct Logits {
 }
 
 impl Layout {
-    /// Where nobody says it: two outputs of f32, one after the other. By its length alone an answer of twice as many
-    /// f16, or one of pairs, is the same.
+    /// The layout when no node gives its outputs: two outputs of f32, one after the other. The length of an answer does
+    /// not tell it from one of twice as many f16, or from one in pairs.
     pub(super) const UNTOLD: Layout = Layout { dtype: DType::F32, order: Order::StartEnd, places: None };
 
-    /// Of outputs as a model names them, if these are start and end logits.
+    /// Returns the layout of a model's outputs; none when they are not start and end logits.
     pub(super) fn of(outputs: &[TensorSpec]) -> Option<Layout> {
         match outputs {
             [both] => {
@@ -62,11 +64,13 @@ impl Layout {
         }
     }
 
+    /// Returns the layout when its type is one of floating-point numbers that logits have.
     fn checked(self) -> Option<Layout> {
         matches!(self.dtype, DType::F32 | DType::F16).then_some(self)
     }
 
-    /// The logits of an answer, for so many places, of which `least` are not padding. None: it is no such answer.
+    /// Reads the logits of an answer for a window of `places` places, of which `least` are not padding. None when the
+    /// answer does not have this layout.
     pub(super) fn read(self, answer: &[u8], least: usize, places: usize) -> Option<Logits> {
         let values: Vec<f64> = match self.dtype {
             DType::F16 => whole(answer)?.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f64()).collect(),
@@ -93,12 +97,13 @@ impl Layout {
     }
 }
 
+/// Splits bytes into numbers of `N` bytes; none when some bytes are left.
 fn whole<const N: usize>(bytes: &[u8]) -> Option<&[[u8; N]]> {
     let (chunks, rest) = bytes.as_chunks();
     rest.is_empty().then_some(chunks)
 }
 
-/// `f32[384,2]`, as pairs; `f32[2,?]`, start and end or end and start one after the other.
+/// Shows pairs as `f32[384,2]`, and one after the other as `f32[2,?]`.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places = self.places.map_or_else(|| "?".to_owned(), |places| places.to_string());

@@ -1,11 +1,12 @@
-//! Five significant digits, half to even, as a person with pencil and paper would do it.
+//! Rounding to five significant digits, half to even, in decimal.
 
+/// The number of significant digits.
 const DIGITS: usize = 5;
 
-/// The number in at most five significant digits. A number is taken for the shortest decimal that names it: 75.6945 is
-/// a tie, and becomes 75.694, whatever its binary form is a little above or below.
-pub(crate) fn to_five_digits(value: f64) -> f64 {
-    // d.ddde±x, with as many digits as it takes.
+/// Rounds a number to at most five significant digits. It rounds the shortest decimal that stands for the number:
+/// 75.6945 is a tie and becomes 75.694, although its binary form is not exactly between the two.
+pub(super) fn to_five_digits(value: f64) -> f64 {
+    // This has the form d.ddde±x, with as many digits as needed.
     let text = format!("{value:e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return value };
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));

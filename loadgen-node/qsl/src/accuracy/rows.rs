@@ -1,4 +1,5 @@
-//! Answers that name classes: rows of scores, or the classes themselves.
+//! The layout of answers, as the SUT's outputs give it. Answers that name classes are rows of scores, or the classes
+//! themselves.
 
 use std::fmt;
 
@@ -6,20 +7,20 @@ use lon_proto::sample::{DType, Signature, TensorSpec};
 
 use super::logits::Layout;
 
-/// What a model says of its outputs.
+/// The layout of a model's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// Of the first.
+    /// The type of the first output.
     dtype: DType,
-    /// Of the first, of one sample, where all sizes are fixed.
+    /// The number of elements of the first output for one sample, when all sizes are fixed.
     elements: Option<u64>,
-    /// Whether other outputs stand behind it.
+    /// Whether other outputs follow the first.
     is_first_of_many: bool,
-    /// How start and end logits lie in an answer, if that is what it is.
+    /// The layout of start and end logits, when the outputs are such.
     logits: Option<Layout>,
 }
 
-/// `5 i64`; `?` where the number is not fixed.
+/// Shows the first output as `5 i64`, with `?` when the number is not fixed.
 impl fmt::Display for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.elements {
@@ -30,12 +31,12 @@ impl fmt::Display for Rows {
 }
 
 impl Rows {
-    /// Of a model with these outputs; none: it has none.
+    /// Returns the layout for a model with these outputs; none when it has no outputs.
     pub fn of(outputs: &Signature) -> Option<Rows> {
         Rows::of_specs(outputs)
     }
 
-    /// Of a signature as results have it: `logits f32[N,10], ...`.
+    /// Reads the layout from a signature as results show it: `logits f32[N,10], ...`. None when no output can be read.
     pub fn from_text(outputs: &str) -> Option<Rows> {
         let (mut specs, mut rest) = (Vec::new(), outputs);
         while let Some((spec, behind)) = first_spec(rest) {
@@ -43,7 +44,7 @@ impl Rows {
             rest = behind.trim_start_matches([',', ' ']);
         }
         let rows = Rows::of_specs(&specs)?;
-        // What cannot be read is another output all the same.
+        // A part that cannot be read is an output all the same.
         let is_whole = rest.is_empty();
         let logits = rows.logits.filter(|_| is_whole);
         Some(Rows { is_first_of_many: rows.is_first_of_many || !is_whole, logits, ..rows })
@@ -56,15 +57,18 @@ impl Rows {
         Some(Rows { dtype: first.dtype, elements, is_first_of_many, logits })
     }
 
+    /// Returns the layout of start and end logits, when the outputs are such.
     pub(super) fn logits(self) -> Option<Layout> {
         self.logits
     }
 
+    /// Tells whether the first output is a row of f32.
     pub(super) fn is_floats(self) -> bool {
         self.dtype == DType::F32
     }
 
-    /// The first `most` classes that an answer names. None when it is not what was said.
+    /// Returns the first `most` classes that an answer names; `known` is the number of classes, when it is known. None
+    /// when the answer does not have this layout.
     pub(super) fn classes(self, answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
         let size = self.dtype.size() as u64;
         let bytes = self.elements.and_then(|elements| usize::try_from(elements.checked_mul(size)?).ok());
@@ -82,8 +86,8 @@ impl Rows {
     }
 }
 
-/// The first output in a text, and what is behind it. A name may have anything in it; the first that reads as a type and
-/// sizes ends it.
+/// Returns the first output in a text, and the rest of the text. A name may contain any characters; it ends before the
+/// first part that reads as a type and sizes.
 fn first_spec(outputs: &str) -> Option<(TensorSpec, &str)> {
     let spec = |end: usize| {
         let (name_and_dtype, dims) = outputs[..end].rsplit_once('[')?;
@@ -95,7 +99,8 @@ fn first_spec(outputs: &str) -> Option<(TensorSpec, &str)> {
     outputs.match_indices(']').find_map(|(end, _)| spec(end))
 }
 
-/// Where nobody says what answers are.
+/// Returns the first `most` classes that an answer names when its layout is not known; `known` is the number of
+/// classes.
 pub(super) fn guessed(answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
     match known.is_none_or(|classes| answer.len() == 4 * classes) {
         true => largest(answer, most),
@@ -103,8 +108,8 @@ pub(super) fn guessed(answer: &[u8], most: usize, known: Option<usize>) -> Optio
     }
 }
 
-/// Places of the largest f32, the largest first; of equal ones the first comes first. With a NaN among them nothing is
-/// the largest. None when it is no row of f32.
+/// Returns the places of the `most` largest f32, the largest first; of equal ones the first comes first. Empty when one
+/// of them is a NaN. None when the answer is not a row of f32.
 fn largest(answer: &[u8], most: usize) -> Option<Vec<i64>> {
     let (values, rest) = answer.as_chunks::<4>();
     if values.is_empty() || !rest.is_empty() {
@@ -124,7 +129,7 @@ fn largest(answer: &[u8], most: usize) -> Option<Vec<i64>> {
     Some(best.into_iter().map(|(_, place)| place).collect())
 }
 
-/// Classes as whole numbers: 1 to 5 of i64, else of i32. 8 bytes are one i64, 16 are two.
+/// Reads classes as whole numbers: 1 to 5 of i64 when the length allows it, else of i32.
 fn ids(answer: &[u8], most: usize) -> Option<Vec<i64>> {
     match answer.len() {
         8 | 16 | 24 | 32 | 40 => wide(answer, most),
@@ -133,12 +138,14 @@ fn ids(answer: &[u8], most: usize) -> Option<Vec<i64>> {
     }
 }
 
+/// Reads the first `most` numbers of an answer of i64.
 fn wide(answer: &[u8], most: usize) -> Option<Vec<i64>> {
     let (ids, rest) = answer.as_chunks::<8>();
     let is_whole = rest.is_empty() && !ids.is_empty();
     is_whole.then(|| ids.iter().take(most).map(|bytes| i64::from_le_bytes(*bytes)).collect())
 }
 
+/// Reads the first `most` numbers of an answer of i32.
 fn narrow(answer: &[u8], most: usize) -> Option<Vec<i64>> {
     let (ids, rest) = answer.as_chunks::<4>();
     let is_whole = rest.is_empty() && !ids.is_empty();

@@ -1,24 +1,24 @@
-//! From start and end logits to the text that they point at, as MLPerf's reference implementation of BERT has it
+//! From start and end logits to the text to which they point, as in MLPerf's reference implementation of BERT
 //! (`language/bert/accuracy-squad.py`).
 //!
-//! A span starts at one of the twenty likeliest places of a window and ends at one of the twenty likeliest; it lies in
-//! the passage, is no longer than thirty pieces, and its start is seen nowhere better than in this window. The span
-//! whose logits have the largest sum answers, of all windows of a question; of equal ones the first. A window with a NaN
-//! among its logits has no spans: that implementation would sort them in no order.
+//! A span starts at one of the twenty likeliest places of a window and ends at one of the twenty likeliest. It lies in
+//! the passage and has at most thirty pieces. No other window shows more context around its start. Among all windows of
+//! a question, the span with the largest sum of its two logits is the answer; of equal ones the first. A window with a
+//! NaN among its logits has no spans, because the reference implementation would sort them in no defined order.
 
 use std::cmp::Ordering;
 
 use super::logits::Logits;
-use crate::reading::{Question, Reading};
+use crate::encode::passages::{Question, Reading};
 
-/// Places at which a span may start, and at which it may end.
+/// The number of places at which a span may start, and at which it may end.
 const LIKELIEST: usize = 20;
-/// Pieces of a span.
+/// The largest number of pieces of a span.
 const LONGEST: u32 = 30;
-/// The answer to a question whose windows have no spans.
+/// The answer to a question when none of its windows has a span.
 const NOTHING: &str = "empty";
 
-/// Pieces of a passage, and how likely they answer.
+/// A stretch of a passage in pieces, and the sum of its two logits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     first: u32,
@@ -26,7 +26,7 @@ pub(super) struct Span {
     sum: f64,
 }
 
-/// The likeliest span of a window.
+/// Returns the likeliest span of a window; none when it has no spans.
 pub(super) fn likeliest(reading: &Reading, window: usize, logits: &Logits) -> Option<Span> {
     let is_nan = |values: &[f64]| values.iter().any(|value| value.is_nan());
     if is_nan(&logits.start) || is_nan(&logits.end) {
@@ -45,16 +45,16 @@ pub(super) fn likeliest(reading: &Reading, window: usize, logits: &Logits) -> Op
     best(spans)
 }
 
-/// Places of the largest values, the largest first; of equal ones the first comes first.
+/// Returns the places of the largest values, the largest first; of equal ones the first comes first.
 fn largest(values: &[f64]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..values.len()).collect();
-    // Zeros of either sign are equal.
+    // Zeros of both signs are equal, so `total_cmp` would be wrong.
     places.sort_by(|one, other| values[*other].partial_cmp(&values[*one]).unwrap_or(Ordering::Equal));
     places.truncate(LIKELIEST);
     places
 }
 
-/// The first of those with the largest sum. Infinities that cancel each other out have none.
+/// Returns the first span with the largest sum. A sum of opposite infinities is a NaN, and the span is skipped.
 fn best(spans: impl Iterator<Item = Span>) -> Option<Span> {
     let larger = |best: Option<Span>, span: Span| match best {
         Some(best) if best.sum >= span.sum => Some(best),
@@ -63,7 +63,7 @@ fn best(spans: impl Iterator<Item = Span>) -> Option<Span> {
     spans.filter(|span| !span.sum.is_nan()).fold(None, larger)
 }
 
-/// The answer to a question; `spans` are the likeliest of all windows.
+/// Returns the text that answers a question; `spans` has the likeliest span of every window.
 pub(super) fn answer<'r>(reading: &'r Reading, question: &'r Question, spans: &[Option<Span>]) -> &'r str {
     match best(spans[question.windows.clone()].iter().flatten().copied()) {
         Some(Span { first, last, .. }) => {
@@ -74,11 +74,12 @@ pub(super) fn answer<'r>(reading: &'r Reading, question: &'r Question, spans: &[
     }
 }
 
-/// What of the words the pieces are, without punctuation before or behind them that is of the same word.
+/// Returns the part of the words that the pieces are, without the punctuation around it that belongs to the same words.
 ///
-/// The words are split again, and the pieces looked for in what comes out. That finds nothing where a word has more than
-/// one piece, since their marks stand in one text and not in the other; and it must be as long as the words are. Else
-/// all of the words answer.
+/// As in the reference implementation, the words are split into pieces again, and the pieces of the span are searched
+/// in the result. That fails when a word has more than one piece, because the marks `##` stand in one text and not in
+/// the other. It also fails when the pieces have another number of characters than the words. Then all of the words are
+/// the answer.
 fn within<'w>(reading: &Reading, pieces: &[u32], words: &'w str) -> &'w str {
     let wanted = joined(reading, pieces).replace(" ##", "").replace("##", "");
     let wanted = wanted.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -93,11 +94,12 @@ fn within<'w>(reading: &Reading, pieces: &[u32], words: &'w str) -> &'w str {
     &words[seen[first].0..seen[last].0 + seen[last].1.len_utf8()]
 }
 
+/// Joins the texts of pieces with blanks.
 fn joined(reading: &Reading, pieces: &[u32]) -> String {
     pieces.iter().map(|id| reading.vocabulary.piece(*id)).collect::<Vec<_>>().join(" ")
 }
 
-/// Characters that are no blanks.
+/// Counts the characters that are not blanks.
 fn seen_in(text: &str) -> usize {
     text.chars().filter(|c| *c != ' ').count()
 }

@@ -1,22 +1,23 @@
-//! Texts as SQuAD v1.1 compares them: without case, punctuation, articles and extra blanks.
+//! Compares texts as SQuAD v1.1 does: without case, punctuation, articles and extra blanks.
 
 use std::collections::HashMap;
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory as _};
 
-/// The words that count: lower case, without ASCII punctuation (`don't` is `dont`) and without `a`, `an`, `the`.
+/// Returns the words that count: in lower case, without ASCII punctuation (`don't` is `dont`) and without `a`, `an`,
+/// `the`.
 pub fn normalise(text: &str) -> String {
     let plain: String = text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
     words(&without_articles(&plain)).collect::<Vec<_>>().join(" ")
 }
 
-/// What blanks part. Python, which the official script is written in, has four controls among them.
+/// Splits a text at blanks. Python, in which the official script is written, counts four control characters as blanks.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}');
     text.split(is_blank).filter(|word| !word.is_empty())
 }
 
-/// Letters and digits as Python has them: no marks, and no signs that stand for letters.
+/// Tells whether Python takes a character for a letter or digit: not a mark, and not a symbol that looks like a letter.
 fn is_letter_or_digit(c: char) -> bool {
     match c.is_ascii() {
         true => c.is_ascii_alphanumeric(),
@@ -24,7 +25,7 @@ fn is_letter_or_digit(c: char) -> bool {
     }
 }
 
-/// An article counts as one where it stands between other characters than letters and digits: also in quotes.
+/// Replaces articles with blanks. A word is an article when no letter or digit touches it, so also within quotes.
 fn without_articles(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut rest = text;
@@ -39,13 +40,13 @@ fn without_articles(text: &str) -> String {
     left
 }
 
-/// Whether the text is one of those that are right.
+/// Tells whether a text is equal to one of the right texts.
 pub fn is_exact_match(text: &str, right: &[String]) -> bool {
     let text = normalise(text);
     right.iter().any(|right| normalise(right) == text)
 }
 
-/// Harmonic mean of precision and recall of words, 0 to 1; the best over those that are right.
+/// Returns the harmonic mean of precision and recall of words, from 0 to 1; the best one over the right texts.
 pub fn f1(text: &str, right: &[String]) -> f64 {
     let text = normalise(text);
     right.iter().map(|right| f1_of_two(&text, &normalise(right))).fold(0.0, f64::max)

@@ -1,18 +1,19 @@
-//! What a benchmark's file may say. Everything else in it is an error.
+//! The contents of a benchmark's TOML file. An unknown key or word is an error.
 
 use lon_image::{Preprocess, SpecError};
 use serde::{Deserialize, Deserializer};
 
-use super::network::Compression;
+use super::definition::{Benchmark, QslSize};
+use super::kind::{DatasetKind, Form};
+use super::network::{Compression, NetworkRules};
 use super::quality::Quality;
 use super::rounds::{ROUNDS, Rounds, count};
 use super::suite::{Entry, SUITE_ROUNDS, ScenarioName, Scenarios, Suite};
-use super::{Benchmark, Form, Kind, NetworkRules, QslSize, Target};
-use crate::accuracy::Metric;
+use crate::accuracy::{Metric, Target};
 use crate::bandwidth::Formula;
-use crate::inputs::Inputs;
+use crate::encode::inputs::Inputs;
 
-/// A file of `benchmarks/`.
+/// A file of `benchmarks/`, or one of the user's.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -35,7 +36,7 @@ struct File {
     variants: Vec<Variant>,
 }
 
-/// The same samples and rules under another name in config files.
+/// A variant: the same samples and rules under another name in config files.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Variant {
@@ -51,20 +52,20 @@ struct Variant {
 #[serde(deny_unknown_fields)]
 struct DatasetLine {
     kind: KindName,
-    /// Synthetic samples of the same shape.
+    /// A description of synthetic samples with the same shapes.
     example: Option<Text>,
-    /// What a sample has for the model: `NAME[?] DTYPE[|DTYPE...][DIMS]` each,
+    /// The inputs of the model, `NAME[?] DTYPE[|DTYPE...][DIMS]` each.
     inputs: Option<Vec<String>>,
-    /// as it says there.
+    /// The source of the inputs.
     #[serde(rename = "inputs_source")]
     _inputs_source: Option<String>,
-    /// What is done to images, as a SPEC.
+    /// The preprocessing of images, in the words of `--preprocess`.
     preprocess: Option<String>,
-    /// Of the official dataset,
+    /// The number of samples of the official dataset.
     total_samples: Option<usize>,
-    /// of which a performance run draws from so many,
+    /// The number of samples from which a performance run draws.
     performance_samples: Option<usize>,
-    /// as it says there.
+    /// The source of these numbers.
     source: Option<String>,
 }
 
@@ -97,12 +98,12 @@ struct Accuracy {
     metric: String,
     target: f64,
     classes: Option<usize>,
-    /// Where the target is written.
+    /// The source of the target.
     #[serde(default, rename = "source")]
     _source: String,
 }
 
-/// What lives as long as the program, as the text does that it is from.
+/// A text that stays in memory as long as the program runs.
 #[derive(Clone, Copy)]
 struct Text(&'static str);
 
@@ -116,7 +117,8 @@ fn texts(texts: &[Text]) -> Vec<&'static str> {
     texts.iter().map(|text| text.0).collect()
 }
 
-/// The benchmark of a file, and its variants behind it.
+/// Reads the text of a file. Returns its benchmark, followed by the variants. `name` is the file's name without
+/// `.toml`, which must be the name of the benchmark.
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
     let mut file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.name.0 != name {
@@ -154,7 +156,7 @@ impl File {
 }
 
 impl DatasetLine {
-    fn kind(&self) -> Result<Kind, String> {
+    fn kind(&self) -> Result<DatasetKind, String> {
         let form = match self.kind {
             KindName::Digits | KindName::Synthetic => None,
             KindName::ImageFolder => Some(Form::Images),
@@ -163,10 +165,10 @@ impl DatasetLine {
             KindName::NodeIds | KindName::Tensors => Some(Form::Tensors),
         };
         match (self.kind, form, self.example) {
-            (KindName::Digits, _, None) => Ok(Kind::Digits),
+            (KindName::Digits, _, None) => Ok(DatasetKind::Digits),
             (KindName::Digits, _, Some(_)) => Err("digits need no example".to_owned()),
-            (_, None, Some(Text(example))) => Ok(Kind::Synthetic { example }),
-            (_, Some(form), Some(Text(example))) => Ok(Kind::Files { example, form }),
+            (_, None, Some(Text(example))) => Ok(DatasetKind::Synthetic { example }),
+            (_, Some(form), Some(Text(example))) => Ok(DatasetKind::Files { example, form }),
             (_, _, None) => Err("this kind of dataset needs an example of synthetic samples".to_owned()),
         }
     }
@@ -236,7 +238,7 @@ fn rules(benchmark: &'static str, compressions: Vec<Compression>) -> Result<Opti
 mod tests {
     use super::*;
 
-    /// What is wrong with a file that goes on like this.
+    /// Returns what is wrong with a file that ends with `rest`.
     fn fault(rest: &str) -> String {
         let dataset = "dataset = { kind = \"tensors\", example = \"synthetic:u8[1]x1\" }";
         let text = format!("name = \"some\"\nabout = \"it\"\n{dataset}\n{rest}");

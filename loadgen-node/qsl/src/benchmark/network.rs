@@ -1,55 +1,55 @@
-//! What the Network division allows on the wire: codecs by direction and round.
+//! The codecs that the Network division allows, by direction and round.
 //!
-//! The rules speak of classes of codecs, so a codec of ours is judged by its class.
+//! The rules speak of classes of codecs, so a codec is judged by its class.
 
 use std::fmt;
 
 use lon_proto::codec::Codec;
+use lon_proto::direction::Direction;
 use serde::Deserialize;
 
 use super::rounds::Rounds;
-use crate::bandwidth::Direction;
 
 /// The compression rules of one benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkRules {
-    /// The benchmark as the rules know it: without the variant.
+    /// The name of the benchmark in the rules, which do not tell variants apart.
     pub(super) benchmark: &'static str,
-    /// Every round that is known is in exactly one.
+    /// The allowed codecs. Each known round is in exactly one entry.
     pub(super) compressions: Vec<Compression>,
 }
 
-/// What is allowed in some rounds.
+/// The codecs that are allowed in some rounds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compression {
     pub(super) rounds: Rounds,
-    /// Towards the SUT.
+    /// The classes that samples may have.
     pub ingress: Vec<CodecClass>,
-    /// Back from the SUT.
+    /// The classes that answers may have.
     pub egress: Vec<CodecClass>,
     /// The rule in words.
     pub allows: String,
-    /// Where it is written.
+    /// The source of the rule.
     pub source: String,
 }
 
-/// What the rules tell apart.
+/// The classes of codecs that the rules tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CodecClass {
-    /// Bytes as they are.
+    /// No codec: bytes are sent as they are.
     None,
-    /// What comes out is what went in.
+    /// Codecs whose output becomes the same bytes again.
     Lossless,
-    /// The dataset's own compression: JPEG for images.
+    /// The compression that the dataset already has: JPEG for images.
     Original,
 }
 
-/// A codec that the rules do not allow.
+/// The reasons why a codec is against the rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Breach {
-    /// Another one is allowed.
+    /// The rules allow other codecs only.
     #[error(
         "--{flag} {codec} is against the Network division's compression rules of {benchmark} (round {round}), \
          which allow {allowed} for {what}: {words} ({source_})",
@@ -60,30 +60,31 @@ pub enum Breach {
         source_ = rule.source,
     )]
     Codec {
-        /// Whose rules.
+        /// The name of the benchmark.
         benchmark: &'static str,
-        /// As typed.
+        /// The codec as typed.
         codec: String,
-        /// Which way.
+        /// The direction in which it would be used.
         direction: Direction,
-        /// By the rules of which round.
+        /// The round whose rules apply.
         round: String,
-        /// What it is against.
+        /// The rule that it breaks.
         rule: Box<Compression>,
     },
-    /// Nobody knows what is allowed.
+    /// The rules of this round are not known.
     #[error("the Network division's compression rules of {benchmark} are not known for round {round} (known: {known})",
-            known = super::ROUNDS.join(", "))]
+            known = super::rounds::ROUNDS.join(", "))]
     Round {
-        /// Whose rules.
+        /// The name of the benchmark.
         benchmark: &'static str,
-        /// The round asked for.
+        /// The round that was given.
         round: String,
     },
 }
 
 impl CodecClass {
-    /// The class of a codec by its name (`zstd`) or as typed (`zstd:3`); none: no rule speaks of it.
+    /// Returns the class of a codec by its name (`zstd`) or as typed (`zstd:3`). None when the rules do not speak of
+    /// it.
     pub fn of(codec: &str) -> Option<CodecClass> {
         match codec.split(':').next() {
             Some("none") => Some(CodecClass::None),
@@ -93,7 +94,7 @@ impl CodecClass {
         }
     }
 
-    /// As in the files.
+    /// Returns the name of the class in the benchmarks' files.
     pub fn name(self) -> &'static str {
         match self {
             CodecClass::None => "none",
@@ -104,15 +105,15 @@ impl CodecClass {
 }
 
 impl NetworkRules {
-    /// Whether a codec may be used in this direction by the rules of a round (`v6.1`).
+    /// Checks that the rules of a round (`v6.1`) allow a codec in this direction.
     ///
     /// # Errors
-    /// It may not; the error names rule and alternatives.
+    /// They do not; the error names the rule and the codecs that it allows.
     pub fn check(&self, codec: Codec, direction: Direction, round: &str) -> Result<(), Breach> {
         self.check_typed(&codec.to_string(), direction, round)
     }
 
-    /// The same for a codec as typed.
+    /// Checks a codec as [`NetworkRules::check`] does, by its name as typed.
     ///
     /// # Errors
     /// As [`NetworkRules::check`].
@@ -132,14 +133,14 @@ impl NetworkRules {
         }
     }
 
-    /// What is allowed in a round; none: not known.
+    /// Returns the codecs that are allowed in a round; none when its rules are not known.
     pub fn of_round(&self, round: &str) -> Option<&Compression> {
         self.compressions.iter().find(|compression| compression.rounds.has(round))
     }
 }
 
 impl Compression {
-    /// The classes for a direction.
+    /// Returns the allowed classes in a direction.
     pub fn allowed(&self, direction: Direction) -> &[CodecClass] {
         match direction {
             Direction::Ingress => &self.ingress,
@@ -154,6 +155,7 @@ impl fmt::Display for CodecClass {
     }
 }
 
+/// Returns the name of the flag that sets the codec in a direction.
 fn flag(direction: Direction) -> &'static str {
     match direction {
         Direction::Ingress => "compression",
@@ -161,6 +163,7 @@ fn flag(direction: Direction) -> &'static str {
     }
 }
 
+/// Returns the word for the data that go in a direction.
 fn what(direction: Direction) -> &'static str {
     match direction {
         Direction::Ingress => "samples",

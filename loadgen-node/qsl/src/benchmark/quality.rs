@@ -1,24 +1,26 @@
-//! What answers must be worth by the official rules, in the reference's own metrics, whether or not they are scored here.
+//! The scores that the official rules require of the answers, in the metrics of the reference implementation. Not all
+//! of them can be computed here.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// One metric of a benchmark and what the reference model reaches in it.
+/// One metric of a benchmark, and the score that the reference model reaches in it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
-    /// As the official submission checker calls it.
+    /// The name of the metric in the official submission checker.
     pub metric: String,
-    /// Of the reference model.
+    /// The score of the reference model.
     pub reference: f64,
-    /// Shares of it that must be reached, one for each official variant of the benchmark (99 %, 99.9 %).
+    /// The shares of that score that must be reached, one for each official variant of the benchmark: 0.99 is 99 %.
     pub shares: Vec<f64>,
-    /// Where both are written.
+    /// The source of these numbers.
     pub source: String,
 }
 
 impl Quality {
+    /// Checks that all numbers make sense and have a source.
     pub(super) fn checked(self) -> Result<Quality, String> {
         let are_shares = !self.shares.is_empty() && self.shares.iter().all(|share| *share > 0.0 && *share <= 1.0);
         match self.reference.is_finite() && are_shares && !self.source.is_empty() {
@@ -30,7 +32,7 @@ impl Quality {
     }
 }
 
-/// `F1 at least 89.965 (90.783)`: of the first variant, and of the others.
+/// Shows the required scores as `F1 at least 89.965 (90.783)`: of the first variant, and of the others in parentheses.
 impl fmt::Display for Quality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let targets: Vec<String> = self.shares.iter().map(|share| five_digits(self.reference * share)).collect();
@@ -42,7 +44,7 @@ impl fmt::Display for Quality {
     }
 }
 
-/// Five significant digits, as targets are compared.
+/// Shows a number with five significant digits, with which targets are compared.
 fn five_digits(value: f64) -> String {
     let before = if value.abs() < 1.0 { 0 } else { value.abs().log10().floor() as usize + 1 };
     format!("{value:.*}", 5_usize.saturating_sub(before))

@@ -1,13 +1,13 @@
-//! Rounds of MLPerf Inference, as the files name them.
+//! The rounds of MLPerf Inference, as the benchmarks' files name them.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// The rounds whose rules the files speak of, oldest first.
+/// The rounds whose rules the files contain, oldest first.
 pub const ROUNDS: [&str; 4] = ["v5.0", "v5.1", "v6.0", "v6.1"];
 
-/// Some rounds, or `"all"`.
+/// A list of rounds, or the word `"all"`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Rounds {
@@ -15,7 +15,7 @@ pub(super) enum Rounds {
     These(Vec<String>),
 }
 
-/// The word.
+/// The word `all`, which means all rounds in [`ROUNDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum All {
@@ -23,7 +23,7 @@ pub(super) enum All {
 }
 
 impl Rounds {
-    /// Whether it holds for this round. All means all that are known.
+    /// Tells whether a round is among them.
     pub(super) fn has(&self, round: &str) -> bool {
         match self {
             Rounds::All(All::All) => ROUNDS.contains(&round),
@@ -31,6 +31,7 @@ impl Rounds {
         }
     }
 
+    /// Returns the names of the rounds.
     pub(super) fn names(&self) -> Vec<&str> {
         match self {
             Rounds::All(All::All) => ROUNDS.to_vec(),
@@ -39,7 +40,7 @@ impl Rounds {
     }
 }
 
-/// How often each round is named; a round that is none of `known` is an error.
+/// Counts how often each round of `known` is named. A round that is not in `known` is an error.
 pub(super) fn count<'a>(
     lists: impl Iterator<Item = &'a Rounds>,
     known: &[&'static str],

@@ -1,4 +1,4 @@
-//! Suites: which scenarios a benchmark has for datacenters and at the edge, by round.
+//! Suites: the scenarios that a benchmark has for datacenters and at the edge, by round.
 
 use serde::Deserialize;
 
@@ -11,46 +11,47 @@ pub const SUITE_ROUNDS: [&str; 3] = ["v5.0", "v5.1", "v6.0"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Suite {
-    /// Servers. The Network division is part of it.
+    /// The suite for servers, which the Network division is part of.
     Datacenter,
-    /// Everything else.
+    /// The suite for all other systems.
     Edge,
 }
 
-/// A scenario, by name alone: what it means is the engine's business.
+/// The name of a scenario. Its meaning is known to the engine alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum ScenarioName {
-    /// One query after the other.
+    /// One query of one sample after the other.
     SingleStream,
-    /// The same with several samples a query.
+    /// One query of several samples after the other.
     MultiStream,
-    /// Queries as they come. What the rules call Interactive is Server with the settings of an `-interactive` variant.
+    /// Queries at random times. The rules' scenario Interactive is Server with the settings of an `-interactive`
+    /// variant.
     Server,
-    /// Everything at once.
+    /// All samples in one query.
     Offline,
 }
 
 /// The scenarios of a benchmark in a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenarios {
-    /// A submission has all of these.
+    /// The scenarios that a submission must have.
     pub required: Vec<ScenarioName>,
-    /// And may have these.
+    /// The scenarios that a submission may have.
     pub optional: Vec<ScenarioName>,
 }
 
-/// What is known of a benchmark's place in a suite.
+/// The place of a benchmark in a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership<'a> {
-    /// Nothing: the suites of that round are not among the data.
+    /// The suites of the round are not known.
     Unknown,
-    /// It does not belong to it.
+    /// The suite does not have the benchmark.
     Absent,
-    /// It belongs to it, with these.
+    /// The suite has the benchmark with these scenarios.
     Scenarios(&'a Scenarios),
 }
 
-/// One line of the table.
+/// The scenarios of a benchmark in one suite, for some rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) suite: Suite,
@@ -59,7 +60,7 @@ pub(super) struct Entry {
 }
 
 impl ScenarioName {
-    /// LoadGen's name.
+    /// Returns LoadGen's name of the scenario.
     pub fn name(self) -> &'static str {
         match self {
             ScenarioName::SingleStream => "SingleStream",
@@ -71,12 +72,13 @@ impl ScenarioName {
 }
 
 impl Scenarios {
-    /// Whether the scenario of this name is among them.
+    /// Tells whether the scenario of this name is among them, by LoadGen's name.
     pub fn has(&self, scenario: &str) -> bool {
         self.required.iter().chain(&self.optional).any(|known| known.name() == scenario)
     }
 }
 
+/// Finds the place of a benchmark with these entries.
 pub(super) fn membership<'a>(entries: &'a [Entry], suite: Suite, round: &str) -> Membership<'a> {
     if !SUITE_ROUNDS.contains(&round) {
         return Membership::Unknown;

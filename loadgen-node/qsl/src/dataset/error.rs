@@ -1,146 +1,158 @@
-//! What can be wrong with a dataset.
+//! The errors of datasets: one cannot be opened or loaded, or does not fit a model.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use lon_proto::codec::{EncodeError, InflateError};
 use lon_proto::sample::Mismatch;
 
-use crate::kserve::RequestError;
-use crate::source::ReadError;
-use crate::sums::SumError;
+use super::reader::ReadError;
+use crate::encode::kserve::RequestError;
+use crate::files::sums::SumError;
 
-/// Why a dataset cannot be used.
+/// The reasons why a dataset cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// The benchmark has no dataset of its own.
     #[error("benchmark {0} needs a dataset: give for example --dataset {1}")]
     Needed(&'static str, String),
-    /// It is no form of dataset that is known, or none for this benchmark.
+    /// The path is not a known form of dataset, or the benchmark does not take this form.
     #[error("{path}: {reason}")]
     Form {
-        /// What was given.
+        /// The path that was given.
         path: PathBuf,
-        /// Why not, and what can be.
+        /// A clause that says why not, and what is accepted.
         reason: String,
     },
-    /// Samples that cannot be this benchmark's.
+    /// The samples do not have the inputs of the benchmark.
     #[error("the samples of {dataset} are {got}, benchmark {benchmark} takes {wanted} (without N): {fix}")]
     Unfit {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// What its first sample is.
+        /// The types and shapes of the first sample's tensors.
         got: String,
-        /// Whose.
+        /// The name of the benchmark.
         benchmark: &'static str,
-        /// Its inputs.
+        /// The inputs of the benchmark.
         wanted: String,
-        /// What can be done.
+        /// A clause that says what can be done.
         fix: &'static str,
     },
-    /// Samples that are no files of their own.
+    /// The samples are not files with a compression of their own. The text is the name of the dataset.
     #[error(
-        "--compression original: the samples of {0} are not files with a compression of their own (a folder of JPEGs is)"
+        "--compression original: the samples of {0} are not files with a compression of their own (a folder of JPEGs \
+         is)"
     )]
     NoOriginal(String),
-    /// Accuracy was asked for, and nobody knows what is right.
+    /// A sample has no label for the metric, so that accuracy cannot be scored.
     #[error("sample {index} of {dataset} has no label for {metric}: accuracy needs one for every sample")]
     Label {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// The first without.
+        /// The index of the first sample without a label.
         index: usize,
-        /// By what it would be scored.
+        /// The name of the metric.
         metric: &'static str,
     },
-    /// A file is missing, truncated or altered.
+    /// A file cannot be read, or does not have its sum.
     #[error(transparent)]
     Sum(#[from] SumError),
-    /// A file does not hold what it should.
+    /// A file has the wrong content.
     #[error("{file}: {reason}")]
     Content {
-        /// Which file.
+        /// The path of the file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// A clause that says what is wrong with it.
         reason: String,
     },
-    /// A text that starts with `synthetic:` and goes on otherwise than it should.
+    /// A text starts with `synthetic:` and does not describe synthetic samples.
     #[error(
-        "'{text}': {reason}; it is synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the statistics of \
-         images or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several tensors: \
-         synthetic:f32[8]+ones-i64[4]x64)"
+        "'{text}': {reason}; it is synthetic:DTYPE[DIMS]xCOUNT (for example synthetic:u8[150528]x64; with the \
+         statistics of images or texts: synthetic:image-u8[224,224,3]x256, synthetic:tokens-i64[384]x1024; several \
+         tensors: synthetic:f32[8]+ones-i64[4]x64)"
     )]
     Synthetic {
-        /// The text.
+        /// The text that was given.
         text: String,
-        /// What is wrong with it.
+        /// A clause that says what is wrong with it.
         reason: String,
     },
-    /// A sample that cannot be read, decoded or laid out.
+    /// A sample cannot be read or decoded.
     #[error("sample {index} of {dataset}: {source}")]
     Sample {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// Which sample.
+        /// The index of the sample.
         index: usize,
-        /// Why not.
+        /// The error of the reader.
         source: ReadError,
     },
-    /// A sample that the codec does not take.
+    /// The codec does not take a sample.
     #[error("sample {index} of {dataset}: {source}")]
     Codec {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// Which sample.
+        /// The index of the sample.
         index: usize,
-        /// Why not.
+        /// The error of the codec.
         source: EncodeError,
     },
-    /// What the codec made of a sample cannot be undone.
+    /// An encoded sample cannot be decoded again.
     #[error("sample {index} of {dataset}: {source}")]
     Inflate {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// Which sample.
+        /// The index of the sample.
         index: usize,
-        /// Why not.
+        /// The error of the codec.
         source: InflateError,
     },
-    /// A sample that cannot be made into a request to a server.
+    /// A sample cannot be made into a request to a KServe server.
     #[error("sample {index} of {dataset}: {source}")]
     Request {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// Which sample.
+        /// The index of the sample.
         index: usize,
-        /// Why not.
+        /// The reason why not.
         source: RequestError,
     },
-    /// An index beyond the end.
+    /// An index is beyond the last sample.
     #[error("{dataset} has {count} samples, there is no sample {index}")]
     NoSample {
-        /// The dataset.
+        /// The name of the dataset.
         dataset: String,
-        /// The index asked for.
+        /// The index that was given.
         index: usize,
-        /// How many there are.
+        /// The number of samples.
         count: usize,
     },
 }
 
-/// Why a model and a dataset do not go together.
+/// Returns the error for a file with the wrong content; `reason` says what is wrong with it.
+pub(crate) fn content(file: &Path, reason: impl Into<String>) -> DatasetError {
+    DatasetError::Content { file: file.to_owned(), reason: reason.into() }
+}
+
+/// Returns a function that names `file` in an error of the operating system.
+pub(crate) fn unreadable(file: &Path) -> impl Fn(io::Error) -> DatasetError {
+    move |source| SumError::Read { file: file.to_owned(), source }.into()
+}
+
+/// The reasons why a model does not take the samples of a dataset.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
-    /// The signatures differ.
+    /// Types or shapes differ.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// The same inputs in another order.
+    /// The model has the same inputs in another order.
     #[error("a sample has {samples} in this order, the model takes {model}: start the node with --inputs {order}")]
     Order {
-        /// Names of the sample's tensors.
+        /// The names of the sample's tensors.
         samples: String,
-        /// What the model takes.
+        /// The signature of the model.
         model: String,
-        /// The model's names in the samples' order.
+        /// The model's names in the order of the sample's tensors.
         order: String,
     },
     /// The first sample cannot be read.

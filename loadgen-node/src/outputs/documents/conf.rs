@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use crate::test_run::setup::Wanted;
-use loadgen::conf::predict::Prediction;
-use loadgen::conf::query_count::{QueryCount, USUAL, percent};
+use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
+use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
 use loadgen::settings::{Mode, Qsl};
 
@@ -199,7 +199,7 @@ fn count_json(view: &View, count: &QueryCount) -> Value {
 
 /// Fewest queries with which the scenario's early-stopping rule can be met.
 fn least(view: &View, percentile: f64) -> u64 {
-    view.wanted.sourced.settings().scenario.early_stopping().least_queries(percentile)
+    view.wanted.sourced.settings().scenario.judge().early_stopping().least_queries(percentile)
 }
 
 fn plain(value: &Value) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use loadgen::summary::LatencyStats;
+use loadgen::judge::LatencyStats;
 
 /// All in ns.
 pub(crate) fn json(stats: &LatencyStats) -> Value {

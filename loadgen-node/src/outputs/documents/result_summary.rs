@@ -55,7 +55,7 @@ pub(crate) fn json(finished: &Finished<'_>) -> Value {
 fn metric(finished: &Finished<'_>) -> Value {
     match (&finished.outcome.summary, &finished.accuracy) {
         (Some(summary), _) => {
-            let metric = summary.metric();
+            let metric = summary.metric;
             json!({ "name": metric.name, "value": finished.metric_value(&metric), "unit": metric.unit })
         }
         (None, Some(_)) => accuracy(finished),

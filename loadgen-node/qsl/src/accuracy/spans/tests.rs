@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::accuracy::{Metric, Rows, Score, ScoreError, Target, Truths};
-use crate::reading::Shape;
-use crate::wordpiece::WordPiece;
+use crate::encode::passages::Shape;
+use crate::encode::wordpiece::WordPiece;
 
 const PIECES: &str = "steve smith ' s ( 1895 - 1943 ) . play ##ing cafes a b c d e f g h i j";
 const WINDOW: usize = 48;

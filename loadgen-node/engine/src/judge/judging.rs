@@ -1,0 +1,193 @@
+//! Judging a performance phase: from measured latencies to a complete [`Summary`].
+//!
+//! Only arithmetic on values already collected; the words of the advice are the official ones.
+
+use super::early_stopping::{Judgement, Subject, over_limit};
+use super::measured::Measured;
+use super::rules::Judge;
+use super::summary::{
+    Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, PERCENTILES, Rates, Summary, TokenSummary,
+};
+use super::terms::{Terms, TokenLimits};
+
+/// Judges what was measured by the rules of a scenario. Sorts the latencies in place.
+pub fn judge(rules: &dyn Judge, terms: &Terms, mut measured: Measured) -> Summary {
+    measured.sort();
+    Judging { terms, rules, measured: &measured }.summary()
+}
+
+/// A phase that is being judged.
+struct Judging<'a> {
+    terms: &'a Terms,
+    rules: &'a dyn Judge,
+    measured: &'a Measured,
+}
+
+impl Judging<'_> {
+    fn summary(&self) -> Summary {
+        let m = self.measured;
+        let latency = self.stats(&m.sample_latencies_ns);
+        let tokens = self.terms.tokens.map(|limits| (limits, self.tokens(&latency)));
+        let early_stopping = self.early_stopping();
+        let (checks, advice) = self.checks(&latency, tokens.as_ref(), &early_stopping);
+        let rates = self.rates(&latency);
+        Summary {
+            queries: m.queries_issued,
+            target_percentile: self.terms.target_percentile,
+            query_latency: (!m.query_latencies_ns.is_empty()).then(|| self.stats(&m.query_latencies_ns)),
+            overlatency_count: over_limit(&m.sample_latencies_ns, self.terms.target_latency_ns),
+            metric: self.rules.metric(&rates, early_stopping.estimate_ns()),
+            rates,
+            inferred: self.terms.inferred_tokens_per_sample.map(|factor| self.inferred(factor)),
+            latency,
+            compared_tokens_per_s: tokens.as_ref().map(|(_, tokens)| self.rules.tokens_per_s(tokens)),
+            tokens: tokens.map(|(_, tokens)| tokens),
+            checks,
+            advice,
+            early_stopping,
+        }
+    }
+
+    fn stats(&self, sorted_ns: &[i64]) -> LatencyStats {
+        let (Some(min_ns), Some(max_ns)) = (sorted_ns.first(), sorted_ns.last()) else {
+            return LatencyStats::default();
+        };
+        let count = sorted_ns.len();
+        let sum: i128 = sorted_ns.iter().map(|latency| i128::from(*latency)).sum();
+        let at = |fraction: f64| sorted_ns[((count as f64 * fraction) as usize).min(count - 1)];
+        LatencyStats {
+            count: count as u64,
+            min_ns: *min_ns,
+            max_ns: *max_ns,
+            mean_ns: (sum / count as i128) as i64,
+            percentiles_ns: PERCENTILES.map(at),
+            target_ns: at(self.terms.target_percentile),
+        }
+    }
+
+    /// One less than the number of samples: gaps between samples, which is what the official rates count.
+    fn sample_gaps(&self) -> f64 {
+        self.measured.sample_latencies_ns.len().saturating_sub(1) as f64
+    }
+
+    fn rates(&self, latency: &LatencyStats) -> Rates {
+        let m = self.measured;
+        Rates {
+            scheduled_samples_per_s: self.sample_gaps() / m.final_query_scheduled_s,
+            completed_samples_per_s: self.sample_gaps() / m.final_query_done_s,
+            samples_per_s: latency.count as f64 / m.max_latency_s,
+            qps_with_overhead: self.sample_gaps() / m.final_query_issued_s,
+            qps_without_overhead: 1.0 / (latency.mean_ns as f64 / 1e9),
+        }
+    }
+
+    fn tokens(&self, latency: &LatencyStats) -> TokenSummary {
+        let m = self.measured;
+        let tokens = m.tokens as f64;
+        TokenSummary {
+            first_token: self.stats(&m.first_token_latencies_ns),
+            per_token: if m.first_token_latencies_ns.is_empty() {
+                LatencyStats::default()
+            } else {
+                self.stats(&m.times_per_token_ns)
+            },
+            completed_tokens_per_s: tokens / m.final_query_done_s,
+            tokens_per_s: tokens / m.max_latency_s,
+            tps_with_overhead: tokens / m.final_query_issued_s,
+            tps_without_overhead: tokens / (latency.mean_ns as f64 / 1e9 * latency.count as f64),
+        }
+    }
+
+    fn inferred(&self, tokens_per_sample: u64) -> InferredTokens {
+        let m = self.measured;
+        let factor = tokens_per_sample as f64;
+        InferredTokens {
+            completed_tokens_per_s: factor * self.sample_gaps() / m.final_query_done_s,
+            tokens_per_s: factor * m.sample_latencies_ns.len() as f64 / m.max_latency_s,
+        }
+    }
+
+    fn early_stopping(&self) -> EarlyStopping {
+        let m = self.measured;
+        let Some(limits) = self.terms.tokens else {
+            let own = if m.query_latencies_ns.is_empty() { &m.sample_latencies_ns } else { &m.query_latencies_ns };
+            return EarlyStopping::Latency(self.judge_rule(own, self.terms.target_latency_ns));
+        };
+        // Queries of several samples are judged as queries, in token runs too.
+        let or_queries = |own| if m.query_latencies_ns.is_empty() { own } else { &m.query_latencies_ns };
+        let per_token = self.judge_rule(or_queries(&m.times_per_token_ns), limits.tpot_ns);
+        let first_token = if per_token.met {
+            self.judge_rule(or_queries(&m.first_token_latencies_ns), limits.ttft_ns)
+        } else {
+            Judgement::default()
+        };
+        EarlyStopping::Tokens { first_token, per_token }
+    }
+
+    fn judge_rule(&self, latencies_ns: &[i64], limit_ns: u64) -> Judgement {
+        self.rules.early_stopping().judge(Subject {
+            latencies_ns,
+            queries: self.measured.queries_issued,
+            percentile: self.terms.target_percentile,
+            limit_ns,
+        })
+    }
+
+    fn checks(
+        &self,
+        latency: &LatencyStats,
+        tokens: Option<&(TokenLimits, TokenSummary)>,
+        early_stopping: &EarlyStopping,
+    ) -> (Checks, Vec<Advice>) {
+        let (m, terms) = (self.measured, self.terms);
+        let latency_advice = self.rules.has_latency_limit().then(|| self.latency_advice(latency, tokens));
+        let duration = self.rules.judged_duration(m);
+        let min_duration = duration.seconds >= terms.min_duration_ms as f64 / 1000.0;
+        let samples = m.sample_latencies_ns.len() as u64;
+        let min_queries = m.queries_issued >= terms.min_query_count && samples >= terms.min_sample_count;
+        let checks = Checks {
+            performance_constraints: latency_advice.as_ref().map(Option::is_none),
+            min_duration,
+            min_queries,
+            early_stopping: match early_stopping {
+                EarlyStopping::Latency(judgement) => judgement.met,
+                EarlyStopping::Tokens { first_token, per_token } => first_token.met && per_token.met,
+            },
+        };
+        let mut advice: Vec<Advice> = latency_advice.flatten().into_iter().collect();
+        advice.extend((!min_duration).then(|| advise(duration.advice.to_owned())));
+        advice.extend((!min_queries).then(too_few_queries));
+        (checks, advice)
+    }
+
+    /// What to do about latency; `None` when it is within its limits.
+    fn latency_advice(&self, latency: &LatencyStats, tokens: Option<&(TokenLimits, TokenSummary)>) -> Option<Advice> {
+        let exceeds = |ns: i64, limit_ns: u64| ns > i64::try_from(limit_ns).unwrap_or(i64::MAX);
+        let Some((limits, tokens)) = tokens else {
+            return exceeds(latency.target_ns, self.terms.target_latency_ns)
+                .then(|| advise("Reduce target QPS to improve latency.".to_owned()));
+        };
+        let judged = [
+            ("TTFT", tokens.first_token.target_ns, limits.ttft_ns),
+            ("TPOT", tokens.per_token.target_ns, limits.tpot_ns),
+        ];
+        let failed: Vec<String> = judged
+            .iter()
+            .filter(|(_, ns, limit_ns)| exceeds(*ns, *limit_ns))
+            .map(|(name, ..)| format!("{name} constrain not met: Reduce target QPS to improve latency."))
+            .collect();
+        (!failed.is_empty()).then(|| advise(failed.join("\n * ")))
+    }
+}
+
+/// Advice whose detail form is the same on one line, with a blank after it.
+fn advise(summary: String) -> Advice {
+    let detail = summary.replace('\n', " ") + " ";
+    Advice { summary, detail }
+}
+
+fn too_few_queries() -> Advice {
+    let detail = "The test exited early, before enough queries were issued.".to_owned();
+    let summary = format!("{detail}\n   See the detailed log for why this may have occurred.");
+    Advice { summary, detail }
+}

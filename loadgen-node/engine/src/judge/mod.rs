@@ -1,0 +1,39 @@
+//! How a performance phase is judged: from measured latencies to a complete [`Summary`]. Only arithmetic.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `judging` | [`judge`]: [`Terms`] and [`Measured`] -> [`Summary`] |
+//! | `terms`, `measured`, `summary` | these three records |
+//! | `rules`, `headlines` | [`Judge`] and [`Headlines`], the contracts of a scenario: verdict and metric; lines of its own |
+//! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
+//! | [`early_stopping`] | how many over-latency queries a run may have |
+//! | `verdict` | [`Verdict`]: the official verdict and every further reason |
+//!
+//! What a scenario asks is in [`crate::traffic`]; [`crate::scenario`] puts the two together.
+
+pub mod early_stopping;
+mod headlines;
+mod judging;
+mod measured;
+mod multi_stream;
+mod offline;
+mod rules;
+mod server;
+mod single_stream;
+mod summary;
+mod terms;
+mod verdict;
+
+pub use headlines::Headlines;
+pub use judging::judge;
+pub use measured::Measured;
+pub(crate) use multi_stream::MultiStream;
+pub(crate) use offline::Offline;
+pub use rules::{Judge, JudgedDuration};
+pub(crate) use server::Server;
+pub(crate) use single_stream::SingleStream;
+pub use summary::{
+    Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, Metric, PERCENTILES, Rates, Summary, TokenSummary,
+};
+pub use terms::{Terms, TokenLimits};
+pub use verdict::{Reason, Verdict};

@@ -1,0 +1,187 @@
+//! Everything that is known about a judged performance phase; reports only print it.
+
+use super::early_stopping::Judgement;
+
+/// The percentiles that every report lists, as fractions.
+pub const PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
+
+/// Statistics over a set of latencies, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyStats {
+    /// Number of latencies.
+    pub count: u64,
+    /// Smallest.
+    pub min_ns: i64,
+    /// Largest.
+    pub max_ns: i64,
+    /// Mean, rounded towards zero.
+    pub mean_ns: i64,
+    /// At [`PERCENTILES`].
+    pub percentiles_ns: [i64; PERCENTILES.len()],
+    /// At the target percentile.
+    pub target_ns: i64,
+}
+
+/// The rates of a phase, per second. All are computed; which of them mean something depends on the scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Samples over the time until the last query was scheduled.
+    pub scheduled_samples_per_s: f64,
+    /// Samples over the time until the last query was answered.
+    pub completed_samples_per_s: f64,
+    /// Samples over the largest latency.
+    pub samples_per_s: f64,
+    /// Queries over the time until the last was issued.
+    pub qps_with_overhead: f64,
+    /// One over the mean latency.
+    pub qps_without_overhead: f64,
+}
+
+/// Results of a run with token latencies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TokenSummary {
+    /// Latencies of first tokens.
+    pub first_token: LatencyStats,
+    /// Times per output token after the first.
+    pub per_token: LatencyStats,
+    /// Tokens over the time until the last query was answered.
+    pub completed_tokens_per_s: f64,
+    /// Tokens over the largest latency.
+    pub tokens_per_s: f64,
+    /// Tokens over the time until the last query was issued.
+    pub tps_with_overhead: f64,
+    /// Tokens over the sum of latencies.
+    pub tps_without_overhead: f64,
+}
+
+/// Token rates inferred from samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InferredTokens {
+    /// Server.
+    pub completed_tokens_per_s: f64,
+    /// Offline.
+    pub tokens_per_s: f64,
+}
+
+/// The four official conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// The judged percentile is within its limit; `None` where the scenario has no limit.
+    pub performance_constraints: Option<bool>,
+    /// The phase lasted long enough.
+    pub min_duration: bool,
+    /// It had enough queries and samples.
+    pub min_queries: bool,
+    /// Early stopping is met.
+    pub early_stopping: bool,
+}
+
+/// What to do about a failed condition, in the official words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// For the summary file; may span lines.
+    pub summary: String,
+    /// For the detail log.
+    pub detail: String,
+}
+
+/// Early stopping: one judgement, or two in token runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EarlyStopping {
+    /// Of the latencies.
+    Latency(Judgement),
+    /// Of first tokens and of times per token.
+    Tokens {
+        /// First tokens; judged only when the other is met.
+        first_token: Judgement,
+        /// Times per token.
+        per_token: Judgement,
+    },
+}
+
+/// The number by which runs are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric {
+    /// Its official detail-log key.
+    pub name: &'static str,
+    /// The number, in full precision; none when too little was measured for one. The official keys have 0 then.
+    pub value: Option<f64>,
+    /// `ns` or `samples/s`.
+    pub unit: &'static str,
+}
+
+/// A judged performance phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Queries issued.
+    pub queries: u64,
+    /// The judged percentile, as a fraction.
+    pub target_percentile: f64,
+    /// Latencies of samples.
+    pub latency: LatencyStats,
+    /// Latencies of queries, where a query has several samples (MultiStream).
+    pub query_latency: Option<LatencyStats>,
+    /// Samples above the target latency.
+    pub overlatency_count: u64,
+    /// The rates of the phase.
+    pub rates: Rates,
+    /// The number by which runs of the scenario are compared.
+    pub metric: Metric,
+    /// Token results, in token runs.
+    pub tokens: Option<TokenSummary>,
+    /// The rate by which token runs of the scenario are compared, tokens per second; in token runs.
+    pub compared_tokens_per_s: Option<f64>,
+    /// Inferred token rates, when asked for.
+    pub inferred: Option<InferredTokens>,
+    /// The official conditions.
+    pub checks: Checks,
+    /// Advice for the failed ones, in official order.
+    pub advice: Vec<Advice>,
+    /// Early stopping.
+    pub early_stopping: EarlyStopping,
+}
+
+impl Metric {
+    /// A value that is not finite becomes `None`.
+    pub fn new(name: &'static str, value: Option<f64>, unit: &'static str) -> Self {
+        Self { name, value: value.filter(|value| value.is_finite()), unit }
+    }
+}
+
+impl Summary {
+    /// The official verdict: all four conditions hold. Logged errors do not matter to it.
+    pub fn is_valid(&self) -> bool {
+        let checks = self.checks;
+        checks.performance_constraints.unwrap_or(true)
+            && checks.min_duration
+            && checks.min_queries
+            && checks.early_stopping
+    }
+
+    /// The latencies whose target percentile is reported: of queries where those are recorded, else of samples.
+    pub fn judged_latency(&self) -> &LatencyStats {
+        self.query_latency.as_ref().unwrap_or(&self.latency)
+    }
+}
+
+impl EarlyStopping {
+    /// The judgement whose estimates are reported: in token runs that of times per token, until it is met.
+    pub(crate) fn reported(&self) -> &Judgement {
+        match self {
+            Self::Latency(judgement) => judgement,
+            Self::Tokens { first_token, per_token } => {
+                if per_token.met {
+                    first_token
+                } else {
+                    per_token
+                }
+            }
+        }
+    }
+
+    /// The estimated latency, ns, where early stopping is met.
+    pub(crate) fn estimate_ns(&self) -> Option<f64> {
+        let judgement = self.reported();
+        judgement.met.then_some(judgement.estimate_ns as f64)
+    }
+}

@@ -1,0 +1,284 @@
+//! A plan: settings and library, checked, with the phases of the test.
+//!
+//! A [`Plan`] exists only if its run cannot crash or exhaust the engine; everything after this point relies on it.
+//! No traffic is stored here: phases know how to generate theirs again ([`crate::trace`]).
+
+use crate::effective::Effective;
+use crate::requested::{Mode, Qsl};
+use crate::scenario::TestSettings;
+use crate::settings::Profile;
+use crate::trace::{Cut, LoadableSet, PhaseMode, PhasePlan, loadable_sets};
+use crate::traffic::PlanError;
+use crate::world::{QuerySeq, SampleSeq};
+
+/// By how much a search for the peak may widen at once.
+const MIN_STEP_SIZE: f64 = 1e-3;
+const MAX_STEP_SIZE: f64 = 1e6;
+/// Decimals that a rate can have.
+const MAX_DECIMALS: i32 = 15;
+
+/// A test that can be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    requested: TestSettings,
+    effective: Effective,
+    qsl: Qsl,
+    profile: Profile,
+    faults: Vec<String>,
+    phases: Vec<PhasePlan>,
+}
+
+impl Plan {
+    /// Checks settings against a library and works out what a test with them consists of, by the newest rules.
+    ///
+    /// # Errors
+    /// The settings have no run, or one that would never end or not fit in memory.
+    pub fn new(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
+        Self::with_profile(requested, qsl, Profile::NEWEST)
+    }
+
+    /// The same, with traffic by the rules of another release.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn with_profile(requested: TestSettings, qsl: Qsl, profile: Profile) -> Result<Self, PlanError> {
+        let mut plan = Self { profile, ..Self::for_judging(requested, qsl)? };
+        plan.check_library()?;
+        plan.add_phases()?;
+        Ok(plan)
+    }
+
+    /// The effective settings alone: enough to judge results, without generating anything.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
+        let (requested, effective, faults) = Effective::of(requested, qsl)?;
+        Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, faults, phases: Vec::new() })
+    }
+
+    /// What was requested, with test 05 applied.
+    pub fn requested(&self) -> &TestSettings {
+        &self.requested
+    }
+
+    /// What will be used.
+    pub fn effective(&self) -> &Effective {
+        &self.effective
+    }
+
+    /// What the library reported.
+    pub fn qsl(&self) -> Qsl {
+        self.qsl
+    }
+
+    /// The rules its traffic follows.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Objections that do not stop a test but are logged as errors (`error_invalid_test_settings`).
+    pub fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
+    /// What was requested and is done otherwise here, as a sentence for the user.
+    pub fn unsupported(&self) -> Option<String> {
+        self.effective.scenario.traffic().without_effect(&self.requested)
+    }
+
+    /// The phases, in order: accuracy, one per loadable set, then performance.
+    pub fn phases(&self) -> &[PhasePlan] {
+        &self.phases
+    }
+
+    fn check_library(&self) -> Result<(), PlanError> {
+        let empty = |count| Err(PlanError::EmptyLibrary { count });
+        if self.qsl.total == 0 {
+            return empty("the total sample count");
+        }
+        if self.qsl.total >= u64::from(u32::MAX) {
+            return Err(PlanError::value("qsl.total", &self.qsl.total, "at most 4294967294 samples"));
+        }
+        if self.effective.mode.has_performance() && self.effective.performance_sample_count == 0 {
+            return empty("the performance sample count");
+        }
+        Ok(())
+    }
+
+    fn add_phases(&mut self) -> Result<(), PlanError> {
+        let mode = self.effective.mode;
+        if mode == Mode::FindPeakPerformance {
+            self.check_search()?;
+        }
+        if mode.has_accuracy() {
+            for set in self.sets(self.effective.accuracy_sample_count) {
+                self.add_phase(PhaseMode::AccuracyOnly, set)?;
+            }
+        }
+        if mode.has_performance() {
+            let sets = self.sets(self.effective.performance_sample_count);
+            for set in sets.into_iter().take(1) {
+                self.add_phase(PhaseMode::PerformanceOnly, set)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same test at another rate, alone, with ids from the given ones on: a trial of a search for the peak.
+    pub(crate) fn at_rate(&self, qps: f64, query: QuerySeq, sample: SampleSeq) -> Result<Self, PlanError> {
+        let scenario = self.effective.scenario;
+        let requested = scenario.traffic().at_rate(&self.requested, qps);
+        let requested = requested.ok_or(PlanError::FindPeak { scenario: scenario.name() })?;
+        let mut plan = Self { profile: self.profile, ..Self::for_judging(requested, self.qsl)? };
+        for phase in &self.phases {
+            let (set, integers) = (phase.set.clone(), self.profile.integers);
+            plan.phases.push(PhasePlan::new(&plan.effective, phase.mode, set, integers, query, sample)?);
+        }
+        Ok(plan)
+    }
+
+    /// A search for the peak has a scenario with rates, and numbers that let it end.
+    fn check_search(&self) -> Result<(), PlanError> {
+        let scenario = self.effective.scenario;
+        if scenario.traffic().at_rate(&self.requested, self.effective.target_qps).is_none() {
+            return Err(PlanError::FindPeak { scenario: scenario.name() });
+        }
+        let step_size = self.requested.server_find_peak_qps_boundary_step_size;
+        if !(MIN_STEP_SIZE..=MAX_STEP_SIZE).contains(&step_size) {
+            let name = "server_find_peak_qps_boundary_step_size";
+            return Err(PlanError::value(name, &step_size, "a share from 0.001 to 1000000"));
+        }
+        let decimals = self.requested.server_find_peak_qps_decimals_of_precision;
+        if !(0..=MAX_DECIMALS).contains(&decimals) {
+            let name = "server_find_peak_qps_decimals_of_precision";
+            return Err(PlanError::value(name, &decimals, "from 0 to 15"));
+        }
+        Ok(())
+    }
+
+    fn add_phase(&mut self, mode: PhaseMode, set: LoadableSet) -> Result<(), PlanError> {
+        let (query, sample) = match self.phases.last() {
+            Some(last) => (last.end_query(), last.end_sample()),
+            None => (QuerySeq(0), SampleSeq(0)),
+        };
+        self.phases.push(PhasePlan::new(&self.effective, mode, set, self.profile.integers, query, sample)?);
+        Ok(())
+    }
+
+    fn sets(&self, count: u64) -> Vec<LoadableSet> {
+        let padding = self.effective.scenario.layout().set_padding(self.effective.samples_per_query);
+        loadable_sets(Cut {
+            count,
+            total: self.qsl.total as u32,
+            per_set: self.effective.performance_sample_count,
+            padding,
+            seed: self.effective.qsl_rng_seed,
+            profile: self.profile,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const QSL: Qsl = Qsl { total: 100, performance: 40 };
+
+    fn with(scenario: Scenario, change: impl FnOnce(&mut TestSettings)) -> TestSettings {
+        let mut settings = TestSettings { scenario, min_duration_ms: 0, ..TestSettings::default() };
+        change(&mut settings);
+        settings
+    }
+
+    fn error_of(settings: TestSettings, qsl: Qsl) -> String {
+        Plan::new(settings, qsl).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_crashes_or_exhausts_the_official_one_is_an_error() {
+        const SERVER: Scenario = Scenario::SERVER;
+        const SINGLE_STREAM: Scenario = Scenario::SINGLE_STREAM;
+        const MULTI_STREAM: Scenario = Scenario::MULTI_STREAM;
+        const OFFLINE: Scenario = Scenario::OFFLINE;
+        let cases: [(TestSettings, &str); 11] = [
+            (with(SERVER, |s| s.min_query_count = 0), "nothing to issue"),
+            (with(SERVER, |s| s.server_target_qps = 0.0), "server_target_qps"),
+            (with(SERVER, |s| s.server_target_qps = f64::INFINITY), "server_target_qps"),
+            (with(SINGLE_STREAM, |s| s.single_stream_expected_latency_ns = 0.0), "single_stream_expected_latency_ns"),
+            (with(MULTI_STREAM, |s| s.multi_stream_samples_per_query = 0), "multi_stream_samples_per_query"),
+            (with(OFFLINE, |s| s.min_query_count = 0), "nothing to issue"),
+            (with(OFFLINE, |s| s.offline_expected_qps = 0.0), "offline_expected_qps"),
+            (
+                with(MULTI_STREAM, |s| {
+                    s.performance_issue_unique = true;
+                    s.sample_concatenate_permutation = true;
+                }),
+                "performance_issue_unique",
+            ),
+            (
+                with(SERVER, |s| {
+                    s.performance_issue_same = true;
+                    s.performance_issue_same_index = 40;
+                }),
+                "performance_issue_same_index",
+            ),
+            (with(OFFLINE, |s| s.mode = Mode::FindPeakPerformance), "FindPeakPerformance"),
+            (
+                with(SERVER, |s| {
+                    s.mode = Mode::FindPeakPerformance;
+                    s.server_find_peak_qps_boundary_step_size = 0.0;
+                }),
+                "boundary_step_size",
+            ),
+        ];
+        for (settings, named) in cases {
+            let text = error_of(settings, QSL);
+            assert!(text.contains(named), "{named}: {text}");
+        }
+    }
+
+    #[test]
+    fn empty_libraries_are_errors_in_every_mode() {
+        let empty = Qsl { total: 0, performance: 0 };
+        assert!(error_of(with(Scenario::SERVER, |s| s.mode = Mode::AccuracyOnly), empty).contains("total"));
+        let none_fit = Qsl { total: 5, performance: 0 };
+        assert!(error_of(with(Scenario::SERVER, |_| ()), none_fit).contains("performance sample count"));
+    }
+
+    #[test]
+    fn endless_generation_is_an_error() {
+        let text = error_of(
+            with(Scenario::SERVER, |s| {
+                s.server_target_qps = 1e12;
+                s.min_duration_ms = 600_000;
+            }),
+            QSL,
+        );
+        assert!(text.contains("more than"), "{text}");
+    }
+
+    #[test]
+    fn a_negative_rate_becomes_one_and_is_logged() {
+        let plan = Plan::new(with(Scenario::SERVER, |s| s.server_target_qps = -3.0), QSL).unwrap();
+        assert_eq!(plan.effective().target_qps, 1.0);
+        assert_eq!(plan.faults(), ["Invalid value for server_target_qps requested. requested: -3 using: 1"]);
+    }
+
+    #[test]
+    fn issuing_threads_have_no_effect_and_say_so() {
+        let plan = |scenario, threads| {
+            Plan::new(with(scenario, |s| s.server_num_issue_query_threads = threads), QSL).unwrap().unsupported()
+        };
+        assert!(plan(Scenario::SERVER, 4).is_some_and(|text| text.contains("server_num_issue_query_threads = 4")));
+        assert_eq!((plan(Scenario::SERVER, 1), plan(Scenario::OFFLINE, 4)), (None, None));
+    }
+
+    #[test]
+    fn ids_count_on_over_phases() {
+        let plan = Plan::new(with(Scenario::SERVER, |s| s.mode = Mode::SubmissionRun), QSL).unwrap();
+        let firsts: Vec<u64> = plan.phases().iter().map(|phase| phase.first_sample.0).collect();
+        assert_eq!(firsts, [0, 40, 80, 100]);
+    }
+}

@@ -1,0 +1,370 @@
+//! The stored form of a timeline (`timeline.bin`): enough to judge a phase again without running it, in one file.
+//!
+//! Layout, little-endian: 8 bytes magic; then parts, each followed by its SHA-256 (32 bytes), nothing after the last:
+//!
+//! | part | bytes |
+//! |---|---|
+//! | header | `u32` length, then that much JSON: [`About`], the times of the phase, the number of samples |
+//! | records | `u64` a sample: two bits of state (1 lost, 2 done, 3 failed), one bit (answer logged), 61 bits of ns: the latency of a done sample, else when its latency started, from the start of the phase |
+//! | first tokens (token runs only) | `u64` a sample: first-token latency plus one, ns (0: none) |
+//! | token counts (token runs only) | `u32` a sample (0: unknown) |
+//!
+//! A file that ends early, goes on, or was altered anywhere is an error that says where. Opening files is the caller's.
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::cell::Cell;
+use super::timeline::{FinalQuery, Timeline};
+use super::tokens::Tokens;
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
+use crate::trace::MAX_SAMPLES_PER_PHASE;
+
+const MAGIC: [u8; 8] = *b"LONTIME2";
+/// Longest header accepted.
+const MAX_HEADER: u32 = 1 << 20;
+/// Entries converted at once.
+const BLOCK: usize = 8_192;
+
+/// What a phase was, beside its times: what its report needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// The requested settings; after a search for the peak, with the peak's rate.
+    pub settings: TestSettings,
+    /// What the library reported.
+    pub qsl: Qsl,
+    /// Name of the SUT, as in the summary.
+    pub sut_name: String,
+    /// Warnings that the run logged.
+    pub warnings: u64,
+    /// Errors that the run logged.
+    pub errors: u64,
+}
+
+/// A timeline with what it is of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredTimeline {
+    /// What it is of.
+    pub about: About,
+    /// The phase.
+    pub timeline: Timeline,
+}
+
+/// Why stored bytes are not a timeline.
+#[derive(Debug, Error)]
+pub enum TimelineError {
+    /// They could not be read.
+    #[error("the {part} cannot be read, at byte {at}: {source}")]
+    Io {
+        /// What was being read.
+        part: &'static str,
+        /// Bytes read before.
+        at: u64,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// They are something else.
+    #[error("this is not a timeline file of this version: it does not begin with LONTIME2")]
+    Magic,
+    /// They end too early.
+    #[error("the file is truncated: it ends after byte {at}, within the {part}")]
+    Truncated {
+        /// What was being read.
+        part: &'static str,
+        /// Bytes that were read before the end was met.
+        at: u64,
+    },
+    /// A part is not what was written.
+    #[error("the file was altered or damaged in its {part}, somewhere in bytes {from} to {to}")]
+    Altered {
+        /// Which part.
+        part: &'static str,
+        /// Its first byte.
+        from: u64,
+        /// The byte after it.
+        to: u64,
+    },
+    /// The header says what cannot be.
+    #[error("the header cannot be used: {0}")]
+    Header(String),
+    /// There is more than there should be.
+    #[error("the file goes on after its end at byte {at}")]
+    Trailing {
+        /// Where it should end.
+        at: u64,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    about: About,
+    queries: u64,
+    samples_per_query: u64,
+    end_ns: u64,
+    final_query: Option<FinalQuery>,
+    samples: u64,
+    tokens: bool,
+}
+
+impl Timeline {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_to(&self, about: &About, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        let header = serde_json::to_vec(&Header {
+            about: about.clone(),
+            queries: self.queries,
+            samples_per_query: self.samples_per_query,
+            end_ns: self.end_ns,
+            final_query: self.final_query,
+            samples: self.cells.len() as u64,
+            tokens: self.tokens.is_some(),
+        })?;
+        out.write_all(&MAGIC)?;
+        let mut part = Part::new(out);
+        part.write(&(header.len() as u32).to_le_bytes())?;
+        part.write(&header)?;
+        part.end()?;
+        write_column(&self.cells, |cell| cell.bits().to_le_bytes(), out)?;
+        if let Some(tokens) = &self.tokens {
+            let (first_token, count) = tokens.columns(self.cells.len());
+            write_column(first_token, |ns| ns.to_le_bytes(), out)?;
+            write_column(count, |count| count.to_le_bytes(), out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one back.
+    ///
+    /// # Errors
+    /// The bytes are no timeline, altered, or end at another place than they should.
+    pub fn read_from(input: &mut impl Read) -> Result<StoredTimeline, TimelineError> {
+        let mut source = Source { input, at: 0, part: "magic", from: 0, hash: Sha256::new() };
+        let header = source.header()?;
+        let samples = header.samples;
+        let cells = source.column("sample records", samples, |bytes| Cell::from_bits(u64::from_le_bytes(bytes)))?;
+        let tokens = if header.tokens {
+            let first_token = source.column("first-token latencies", samples, u64::from_le_bytes)?;
+            Some(Tokens::from_columns(first_token, source.column("token counts", samples, u32::from_le_bytes)?))
+        } else {
+            None
+        };
+        source.end()?;
+        let timeline = Timeline {
+            queries: header.queries,
+            samples_per_query: header.samples_per_query,
+            end_ns: header.end_ns,
+            final_query: header.final_query,
+            cells,
+            tokens,
+            issued_ns: None,
+        };
+        Ok(StoredTimeline { about: header.about, timeline })
+    }
+}
+
+/// A part under construction.
+struct Part<'a, W: ?Sized> {
+    out: &'a mut W,
+    hash: Sha256,
+}
+
+impl<'a, W: Write + ?Sized> Part<'a, W> {
+    fn new(out: &'a mut W) -> Self {
+        Self { out, hash: Sha256::new() }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.out.write_all(bytes)
+    }
+
+    fn end(self) -> io::Result<()> {
+        self.out.write_all(&self.hash.finalize())
+    }
+}
+
+fn write_column<T, const N: usize>(
+    column: &[T],
+    encode: impl Fn(&T) -> [u8; N],
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<()> {
+    let mut part = Part::new(out);
+    let mut bytes = Vec::with_capacity(BLOCK * N);
+    for block in column.chunks(BLOCK) {
+        bytes.clear();
+        bytes.extend(block.iter().flat_map(&encode));
+        part.write(&bytes)?;
+    }
+    part.end()
+}
+
+/// The bytes, and where in them we are.
+struct Source<'a, R> {
+    input: &'a mut R,
+    at: u64,
+    part: &'static str,
+    /// Where the part began.
+    from: u64,
+    hash: Sha256,
+}
+
+impl<R: Read> Source<'_, R> {
+    fn header(&mut self) -> Result<Header, TimelineError> {
+        let mut magic = [0; MAGIC.len()];
+        self.read(&mut magic)?;
+        if magic != MAGIC {
+            return Err(TimelineError::Magic);
+        }
+        self.begin("header");
+        let mut length = [0; 4];
+        self.read(&mut length)?;
+        let length = u32::from_le_bytes(length);
+        if length > MAX_HEADER {
+            return Err(TimelineError::Header(format!("it claims to be {length} bytes long")));
+        }
+        let mut text = vec![0; length as usize];
+        self.read(&mut text)?;
+        self.check()?;
+        let header: Header = serde_json::from_slice(&text).map_err(|error| TimelineError::Header(error.to_string()))?;
+        if header.samples > MAX_SAMPLES_PER_PHASE {
+            return Err(TimelineError::Header(format!("it claims {} samples", header.samples)));
+        }
+        if header.queries > MAX_SAMPLES_PER_PHASE {
+            return Err(TimelineError::Header(format!("it claims {} queries", header.queries)));
+        }
+        Ok(header)
+    }
+
+    /// Grows with what is really there, whatever the header claims.
+    fn column<T, const N: usize>(
+        &mut self,
+        part: &'static str,
+        entries: u64,
+        decode: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, TimelineError> {
+        self.begin(part);
+        let mut column = Vec::new();
+        let mut bytes = vec![0; BLOCK * N];
+        let mut left = entries as usize;
+        while left > 0 {
+            let block = left.min(BLOCK);
+            self.read(&mut bytes[..block * N])?;
+            column.extend(bytes[..block * N].as_chunks().0.iter().map(|entry| decode(*entry)));
+            left -= block;
+        }
+        self.check()?;
+        Ok(column)
+    }
+
+    fn begin(&mut self, part: &'static str) {
+        (self.part, self.from, self.hash) = (part, self.at, Sha256::new());
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> Result<(), TimelineError> {
+        let (part, at) = (self.part, self.at);
+        self.input.read_exact(bytes).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => TimelineError::Truncated { part, at },
+            _ => TimelineError::Io { part, at, source },
+        })?;
+        self.hash.update(&*bytes);
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Compares what was read of a part with its checksum.
+    fn check(&mut self) -> Result<(), TimelineError> {
+        let computed = std::mem::take(&mut self.hash).finalize();
+        let mut stored = [0; 32];
+        self.read(&mut stored)?;
+        let (part, from, to) = (self.part, self.from, self.at);
+        if computed[..] == stored { Ok(()) } else { Err(TimelineError::Altered { part, from, to }) }
+    }
+
+    fn end(&mut self) -> Result<(), TimelineError> {
+        match self.input.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(TimelineError::Trailing { at: self.at }),
+            Err(source) => Err(TimelineError::Io { part: "end", at: self.at, source }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(with_tokens: bool) -> StoredTimeline {
+        let samples = BLOCK + 3;
+        let cells = (0..samples as u64).map(|i| if i % 7 == 0 { Cell::failed(i) } else { Cell::done(i * i) }).collect();
+        let tokens = with_tokens.then(|| {
+            let mut tokens = Tokens::new(samples + 5);
+            tokens.first_token(2, 30).unwrap();
+            tokens.answer(2, 9, true).unwrap();
+            Tokens::from_columns(tokens.columns(samples).0.to_vec(), tokens.columns(samples).1.to_vec())
+        });
+        let final_query = Some(FinalQuery { due_ns: 1, issued_ns: 2, scheduled_ns: 1, first_position: 4 });
+        let timeline = Timeline {
+            queries: samples as u64,
+            samples_per_query: 1,
+            end_ns: 77,
+            final_query,
+            cells,
+            tokens,
+            issued_ns: None,
+        };
+        let settings = TestSettings { qsl_rng_seed: u64::MAX, ..TestSettings::default() };
+        let qsl = Qsl { total: 5, performance: 3 };
+        let about = About { settings, qsl, sut_name: "a SUT".to_owned(), warnings: 1, errors: 2 };
+        StoredTimeline { about, timeline }
+    }
+
+    fn bytes(stored: &StoredTimeline) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        stored.timeline.write_to(&stored.about, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for with_tokens in [false, true] {
+            let stored = stored(with_tokens);
+            assert_eq!(Timeline::read_from(&mut bytes(&stored).as_slice()).unwrap(), stored);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_whole_says_where_it_ends() {
+        let whole = bytes(&stored(true));
+        assert!(matches!(Timeline::read_from(&mut &b"something else"[..]), Err(TimelineError::Magic)));
+        for length in (0..whole.len()).step_by(997).chain(whole.len() - 40..whole.len()) {
+            let error = Timeline::read_from(&mut &whole[..length]).unwrap_err();
+            assert!(matches!(error, TimelineError::Truncated { at, .. } if at <= length as u64), "{length}: {error}");
+        }
+        let longer = [whole, vec![0]].concat();
+        assert!(matches!(Timeline::read_from(&mut longer.as_slice()), Err(TimelineError::Trailing { .. })));
+    }
+
+    #[test]
+    fn every_altered_byte_is_found() {
+        let whole = bytes(&stored(true));
+        let ends = (0..1_500).chain(whole.len() - 200..whole.len());
+        for place in ends.chain((0..whole.len()).step_by(1_009)) {
+            for change in [1, 0x80, 0xff] {
+                let mut altered = whole.clone();
+                altered[place] ^= change;
+                let error = Timeline::read_from(&mut altered.as_slice()).unwrap_err();
+                if let TimelineError::Altered { from, to, .. } = error {
+                    assert!((from..to).contains(&(place as u64)), "{place}: {error}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The record of what the user asks for: the official `TestSettings`, with their names, units and defaults.
+//!
+//! Requested values only. What they come to in a scenario is worked out in `effective`; reading them from text is
+//! `settings` and `conf`.
+//!
+//! [`Requested`] is generic in the type of its scenario. Scenarios read these settings, so they are built upon this
+//! file, and it must not know them; `scenario` stands above both and gives the pair its name, `TestSettings`.
+
+use serde::{Deserialize, Serialize};
+
+/// What a test consists of. The order is that of the official enumeration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// Accuracy phases, then the performance phase.
+    SubmissionRun,
+    /// Every sample of the library once, all answers logged.
+    AccuracyOnly,
+    /// The timed phase alone.
+    #[default]
+    PerformanceOnly,
+    /// A search for the highest rate that meets the latency target.
+    FindPeakPerformance,
+}
+
+impl Mode {
+    /// All modes, in the order of the official enumeration.
+    pub const ALL: [Mode; 4] =
+        [Self::SubmissionRun, Self::AccuracyOnly, Self::PerformanceOnly, Self::FindPeakPerformance];
+
+    /// The official name, without blanks.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SubmissionRun => "SubmissionRun",
+            Self::AccuracyOnly => "AccuracyOnly",
+            Self::PerformanceOnly => "PerformanceOnly",
+            Self::FindPeakPerformance => "FindPeakPerformance",
+        }
+    }
+
+    /// The mode with this official name.
+    pub fn from_name(name: &str) -> Option<Mode> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// Whether a test of this mode has accuracy phases.
+    pub fn has_accuracy(self) -> bool {
+        matches!(self, Self::SubmissionRun | Self::AccuracyOnly)
+    }
+
+    /// Whether a test of this mode has a performance phase.
+    pub fn has_performance(self) -> bool {
+        !matches!(self, Self::AccuracyOnly)
+    }
+}
+
+/// The sizes that the query sample library (QSL) reports of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qsl {
+    /// Number of samples in the library.
+    pub total: u64,
+    /// Number of samples that fit in memory during a performance phase.
+    pub performance: u64,
+}
+
+/// The three seeds that fix the traffic of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    /// `qsl_rng_seed`.
+    pub qsl: u64,
+    /// `sample_index_rng_seed`.
+    pub sample_index: u64,
+    /// `schedule_rng_seed`.
+    pub schedule: u64,
+}
+
+/// The official settings of a test, as requested; `S` is the type of the scenario.
+///
+/// Unknown keys in the JSON form are an error, missing ones have their default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Requested<S> {
+    /// How queries reach the SUT.
+    pub scenario: S,
+    /// What the test consists of.
+    pub mode: Mode,
+
+    /// SingleStream: expected time per query, ns; sets how many queries are generated.
+    pub single_stream_expected_latency_ns: f64,
+    /// SingleStream: the judged percentile, as a fraction.
+    pub single_stream_target_latency_percentile: f64,
+    /// MultiStream: expected time per query, ns.
+    pub multi_stream_expected_latency_ns: f64,
+    /// MultiStream: the judged percentile, as a fraction.
+    pub multi_stream_target_latency_percentile: f64,
+    /// MultiStream: samples in each query.
+    pub multi_stream_samples_per_query: u64,
+    /// Server: queries per second of the Poisson process.
+    pub server_target_qps: f64,
+    /// Server: latency that the judged percentile must not exceed, ns.
+    pub server_target_latency_ns: u64,
+    /// Server: the judged percentile, as a fraction.
+    pub server_target_latency_percentile: f64,
+    /// Server: merge queries that are due by the time one is issued.
+    pub server_coalesce_queries: bool,
+    /// Server peak search: decimals of the result.
+    pub server_find_peak_qps_decimals_of_precision: i32,
+    /// Server peak search: growth of the rate per step, as a fraction.
+    pub server_find_peak_qps_boundary_step_size: f64,
+    /// Server: end the run when more queries than this are outstanding; 0 = no limit.
+    pub server_max_async_queries: u64,
+    /// Server: issuing threads of the official implementation, which deals the queries of one schedule out to them in
+    /// turn. When queries are due, and with which samples, does not depend on it. What does (`max_query_count` and
+    /// merging count by thread) is done here as by one thread, and the plan says so.
+    pub server_num_issue_query_threads: u64,
+    /// Offline: expected samples per second; sets how many samples the query has.
+    pub offline_expected_qps: f64,
+
+    /// Equal issue: every sample of the set is used equally often, in permuted rounds.
+    pub sample_concatenate_permutation: bool,
+    /// The test lasts at least this long, ms.
+    pub min_duration_ms: u64,
+    /// The test ends early after this time, ms; 0 = no limit.
+    pub max_duration_ms: u64,
+    /// At least this many queries.
+    pub min_query_count: u64,
+    /// The test ends early after this many queries; 0 = no limit.
+    pub max_query_count: u64,
+
+    /// Seed of the choice and order of loaded samples. All seeds act modulo 2^32.
+    pub qsl_rng_seed: u64,
+    /// Seed of the choice of samples for queries.
+    pub sample_index_rng_seed: u64,
+    /// Seed of the Server schedule.
+    pub schedule_rng_seed: u64,
+    /// Seed of the offset that decides which samples of a performance phase are logged.
+    pub accuracy_log_rng_seed: u64,
+    /// Share of samples of a performance phase whose answers are logged.
+    pub accuracy_log_probability: f64,
+    /// Number of samples to log instead of a share; 0 = use the share.
+    pub accuracy_log_sampling_target: u64,
+
+    /// Compliance test 05: performance with the three seeds below.
+    pub test05: bool,
+    /// Replaces `qsl_rng_seed` in test 05.
+    pub test05_qsl_rng_seed: u64,
+    /// Replaces `sample_index_rng_seed` in test 05.
+    pub test05_sample_index_rng_seed: u64,
+    /// Replaces `schedule_rng_seed` in test 05.
+    pub test05_schedule_rng_seed: u64,
+
+    /// Official: time stamps on standard output. Only reported here.
+    pub print_timestamps: bool,
+    /// Use each loaded sample once.
+    pub performance_issue_unique: bool,
+    /// Use one loaded sample for every query.
+    pub performance_issue_same: bool,
+    /// Which sample `performance_issue_same` uses: a position in the loaded set.
+    pub performance_issue_same_index: u64,
+    /// Replaces the library's performance count; 0 = do not.
+    pub performance_sample_count_override: u64,
+    /// Replaces the library's total count in accuracy phases; 0 = do not.
+    pub accuracy_sample_count_override: u64,
+
+    /// Judge the first token and the time per output token instead of the whole latency.
+    pub use_token_latencies: bool,
+    /// Limit of the first token's latency, ns.
+    #[serde(alias = "ttft_latency")]
+    pub server_ttft_latency: u64,
+    /// Limit of the time per output token, ns.
+    #[serde(alias = "tpot_latency")]
+    pub server_tpot_latency: u64,
+    /// Report token rates as samples times `token_latency_scaling_factor`.
+    pub infer_token_latencies: bool,
+    /// Tokens that each sample stands for, with `infer_token_latencies`.
+    pub token_latency_scaling_factor: u64,
+}
+
+impl<S: Default> Default for Requested<S> {
+    fn default() -> Self {
+        Self {
+            scenario: S::default(),
+            mode: Mode::default(),
+            single_stream_expected_latency_ns: 1e6,
+            single_stream_target_latency_percentile: 0.90,
+            multi_stream_expected_latency_ns: 8e6,
+            multi_stream_target_latency_percentile: 0.99,
+            multi_stream_samples_per_query: 8,
+            server_target_qps: 1.0,
+            server_target_latency_ns: 100_000_000,
+            server_target_latency_percentile: 0.99,
+            server_coalesce_queries: false,
+            server_find_peak_qps_decimals_of_precision: 1,
+            server_find_peak_qps_boundary_step_size: 1.0,
+            server_max_async_queries: 0,
+            server_num_issue_query_threads: 0,
+            offline_expected_qps: 1.0,
+            sample_concatenate_permutation: false,
+            min_duration_ms: 10_000,
+            max_duration_ms: 0,
+            min_query_count: 100,
+            max_query_count: 0,
+            qsl_rng_seed: 0,
+            sample_index_rng_seed: 0,
+            schedule_rng_seed: 0,
+            accuracy_log_rng_seed: 0,
+            accuracy_log_probability: 0.0,
+            accuracy_log_sampling_target: 0,
+            test05: false,
+            test05_qsl_rng_seed: 0,
+            test05_sample_index_rng_seed: 0,
+            test05_schedule_rng_seed: 0,
+            print_timestamps: false,
+            performance_issue_unique: false,
+            performance_issue_same: false,
+            performance_issue_same_index: 0,
+            performance_sample_count_override: 0,
+            accuracy_sample_count_override: 0,
+            use_token_latencies: false,
+            server_ttft_latency: 100_000_000,
+            server_tpot_latency: 100_000_000,
+            infer_token_latencies: false,
+            token_latency_scaling_factor: 0,
+        }
+    }
+}
+
+impl<S> Requested<S> {
+    /// Takes the seeds of an official round.
+    pub fn set_seeds(&mut self, seeds: Seeds) {
+        self.qsl_rng_seed = seeds.qsl;
+        self.sample_index_rng_seed = seeds.sample_index;
+        self.schedule_rng_seed = seeds.schedule;
+    }
+
+    /// The settings that compliance test 05 runs with; unchanged when it is off.
+    pub(crate) fn with_test05_applied(mut self) -> Self {
+        if self.test05 {
+            self.mode = Mode::PerformanceOnly;
+            self.set_seeds(Seeds {
+                qsl: self.test05_qsl_rng_seed,
+                sample_index: self.test05_sample_index_rng_seed,
+                schedule: self.test05_schedule_rng_seed,
+            });
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type TestSettings = Requested<String>;
+
+    #[test]
+    fn json_with_an_unknown_key_names_it() {
+        let error = serde_json::from_str::<TestSettings>(r#"{"server_target_qpz": 3}"#).unwrap_err();
+        assert!(error.to_string().contains("server_target_qpz"), "{error}");
+    }
+
+    #[test]
+    fn seeds_keep_all_64_bits_through_json() {
+        let text = r#"{"scenario":"Server","qsl_rng_seed":18209322760996052031}"#;
+        let settings: TestSettings = serde_json::from_str(text).unwrap();
+        assert_eq!(settings.qsl_rng_seed, 18_209_322_760_996_052_031);
+        let back: TestSettings = serde_json::from_str(&serde_json::to_string(&settings).unwrap()).unwrap();
+        assert_eq!(back, settings);
+    }
+
+    #[test]
+    fn test05_replaces_seeds_and_mode() {
+        let requested = TestSettings {
+            mode: Mode::SubmissionRun,
+            test05: true,
+            test05_qsl_rng_seed: 1,
+            test05_sample_index_rng_seed: 2,
+            test05_schedule_rng_seed: 3,
+            ..TestSettings::default()
+        };
+        let applied = requested.with_test05_applied();
+        assert_eq!(applied.mode, Mode::PerformanceOnly);
+        assert_eq!((applied.qsl_rng_seed, applied.sample_index_rng_seed, applied.schedule_rng_seed), (1, 2, 3));
+    }
+}

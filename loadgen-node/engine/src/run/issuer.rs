@@ -1,0 +1,246 @@
+//! When the next query is issued, and when issuing ends: a state machine over (now, outstanding).
+//!
+//! It neither waits nor sends; `driver` does what it decides. The order of the termination tests is the official
+//! one and can be seen in results: the first that applies names the reason.
+
+use crate::effective::Effective;
+use crate::trace::{PhasePlan, Query};
+use crate::traffic::Pacing;
+use crate::world::TimeNs;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Issue the query now.
+    Issue,
+    /// Nothing before this time.
+    WaitUntil(TimeNs),
+    /// Nothing before a sample ends.
+    AwaitReply,
+    /// Nothing any more.
+    Stop(Stop),
+}
+
+/// Why issuing ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Every generated query was issued.
+    AllIssued,
+    /// Minimum query count and duration are met.
+    Naturally,
+    /// Every generated query was issued before the minimum duration was over, in a scenario that goes on until then.
+    RanOut,
+    /// More queries were outstanding than allowed.
+    TooManyOutstanding {
+        /// Queries issued.
+        issued: u64,
+        /// Queries outstanding.
+        outstanding: u64,
+    },
+    /// `max_query_count`.
+    MaxQueryCount {
+        /// Queries issued.
+        issued: u64,
+    },
+    /// `max_duration`.
+    MaxDuration {
+        /// When, from the start of the phase.
+        duration_ns: u64,
+    },
+    /// Nothing could have made the phase pass any more; only in a search for the peak, and only when asked.
+    GivenUp {
+        /// Late samples.
+        late: u64,
+    },
+    /// The world was told to stop.
+    Interrupted,
+    /// The world broke.
+    Broken,
+}
+
+impl Stop {
+    /// The entry it makes in the log: whether it is an error, and its text.
+    pub(crate) fn message(self) -> Option<(bool, String)> {
+        match self {
+            Self::AllIssued | Self::Interrupted | Self::Broken => None,
+            Self::Naturally => Some((false, "Ending naturally: Minimum query count and test duration met.".to_owned())),
+            Self::RanOut => Some((
+                true,
+                "Ending early: Ran out of generated queries to issue before the minimum query count and test \
+                 duration were reached. Please update the relevant expected latency or target qps in the \
+                 TestSettings so they are more accurate."
+                    .to_owned(),
+            )),
+            Self::GivenUp { late } => Some((false, format!("Giving up: {late} late samples are beyond repair."))),
+            Self::TooManyOutstanding { issued, outstanding } => {
+                Some(early(&format!("Too many outstanding queries. issued {issued} outstanding {outstanding}")))
+            }
+            Self::MaxQueryCount { issued } => Some(early(&format!("Max query count reached. query_count {issued}"))),
+            Self::MaxDuration { duration_ns } => {
+                Some(early(&format!("Max test duration reached. duration_ns {duration_ns}")))
+            }
+        }
+    }
+}
+
+fn early(reason: &str) -> (bool, String) {
+    (true, format!("IssueQueryThread 0 Ending early: {reason}"))
+}
+
+/// The state machine of one phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Issuer {
+    pacing: Pacing,
+    start: TimeNs,
+    /// Accuracy phases issue everything, whatever the limits.
+    limits: Option<Limits>,
+    issued: u64,
+    stop: Option<Stop>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Most queries that may be outstanding; 0 = no limit.
+    outstanding: u64,
+    /// Count and duration with which the phase ends naturally; `None` where the schedule alone decides.
+    natural: Option<(u64, u64)>,
+    max_queries: u64,
+    max_duration_ns: u64,
+}
+
+impl Issuer {
+    /// For a phase that starts at `start`.
+    pub(crate) fn new(effective: &Effective, phase: &PhasePlan, start: TimeNs) -> Self {
+        let pacing = effective.scenario.pacing();
+        let scheduled = pacing == Pacing::Schedule;
+        let limits = (!phase.is_accuracy()).then(|| Limits {
+            outstanding: if scheduled { effective.max_async_queries } else { 0 },
+            natural: (!scheduled).then_some((effective.min_query_count, effective.target_duration_ms * 1_000_000)),
+            max_queries: effective.max_query_count,
+            max_duration_ns: effective.max_duration_ms * 1_000_000,
+        });
+        Self { pacing, start, limits, issued: 0, stop: None }
+    }
+
+    /// Decides about `upcoming`, the next query, if one is left.
+    #[inline]
+    pub(crate) fn decide(&self, now: TimeNs, outstanding: u64, upcoming: Option<&Query>) -> Decision {
+        if let Some(stop) = self.stop {
+            return Decision::Stop(stop);
+        }
+        let Some(query) = upcoming else {
+            return Decision::Stop(self.exhausted());
+        };
+        match self.pacing {
+            Pacing::Room => Decision::Issue,
+            Pacing::Reply { below } if outstanding < below => Decision::Issue,
+            Pacing::Reply { .. } => Decision::AwaitReply,
+            Pacing::Schedule => {
+                let due = self.start + query.due_ns;
+                if now >= due { Decision::Issue } else { Decision::WaitUntil(due) }
+            }
+        }
+    }
+
+    /// Whether so many outstanding queries would end the phase. Answers that have arrived must be counted first.
+    #[inline]
+    pub(crate) fn exceeds(&self, outstanding: u64) -> bool {
+        self.limits.is_some_and(|limits| limits.outstanding > 0 && outstanding > limits.outstanding)
+    }
+
+    /// Notes that `queries` were issued at `at` (several when merged), and tests whether that was the last.
+    #[inline]
+    pub(crate) fn issued(&mut self, queries: u64, at: TimeNs, outstanding: u64) {
+        self.issued += queries;
+        if let Some(limits) = self.limits {
+            self.stop = self.test(limits, at.since(self.start), outstanding);
+        }
+    }
+
+    fn test(&self, limits: Limits, elapsed_ns: u64, outstanding: u64) -> Option<Stop> {
+        let issued = self.issued;
+        if self.exceeds(outstanding) {
+            return Some(Stop::TooManyOutstanding { issued, outstanding });
+        }
+        if limits.natural.is_some_and(|(queries, ns)| issued >= queries && elapsed_ns >= ns) {
+            return Some(Stop::Naturally);
+        }
+        if limits.max_queries != 0 && issued >= limits.max_queries {
+            return Some(Stop::MaxQueryCount { issued });
+        }
+        (limits.max_duration_ns != 0 && elapsed_ns > limits.max_duration_ns)
+            .then_some(Stop::MaxDuration { duration_ns: elapsed_ns })
+    }
+
+    fn exhausted(&self) -> Stop {
+        if self.limits.is_some_and(|limits| limits.natural.is_some()) { Stop::RanOut } else { Stop::AllIssued }
+    }
+
+    /// Queries issued so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.issued
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::settings::{Mode, Qsl, Scenario, TestSettings};
+    use crate::trace::Trace;
+
+    fn plan(change: impl FnOnce(&mut TestSettings)) -> Plan {
+        let mut settings = TestSettings { min_duration_ms: 0, min_query_count: 5, ..TestSettings::default() };
+        change(&mut settings);
+        Plan::new(settings, Qsl { total: 9, performance: 9 }).unwrap()
+    }
+
+    fn issuer(plan: &Plan) -> Issuer {
+        Issuer::new(plan.effective(), &plan.phases()[0], TimeNs(100))
+    }
+
+    #[test]
+    fn single_stream_waits_for_the_reply_and_ends_naturally() {
+        let plan = plan(|s| s.max_query_count = 5);
+        let mut issuer = issuer(&plan);
+        let query = Trace::new(&plan.phases()[0]).next();
+        assert_eq!(issuer.decide(TimeNs(100), 1, query.as_ref()), Decision::AwaitReply);
+        for _ in 0..5 {
+            assert_eq!(issuer.decide(TimeNs(100), 0, query.as_ref()), Decision::Issue);
+            issuer.issued(1, TimeNs(100), 1);
+        }
+        assert_eq!(issuer.decide(TimeNs(100), 0, query.as_ref()), Decision::Stop(Stop::Naturally), "before max count");
+    }
+
+    #[test]
+    fn server_waits_for_due_times_and_ends_at_limits() {
+        let plan = plan(|s| {
+            s.scenario = Scenario::SERVER;
+            s.server_max_async_queries = 2;
+        });
+        let mut issuer = issuer(&plan);
+        let query = Trace::new(&plan.phases()[0]).nth(1).unwrap();
+        let due = TimeNs(100 + query.due_ns);
+        assert_eq!(issuer.decide(TimeNs(100), 0, Some(&query)), Decision::WaitUntil(due));
+        assert_eq!(issuer.decide(due, 9, Some(&query)), Decision::Issue);
+        issuer.issued(1, due, 2);
+        assert_eq!(issuer.decide(due, 2, Some(&query)), Decision::Issue, "as many as allowed");
+        issuer.issued(1, due, 3);
+        let stop = Stop::TooManyOutstanding { issued: 2, outstanding: 3 };
+        assert_eq!(issuer.decide(due, 3, Some(&query)), Decision::Stop(stop));
+    }
+
+    #[test]
+    fn accuracy_phases_know_no_limits() {
+        let plan = plan(|s| {
+            s.mode = Mode::AccuracyOnly;
+            s.max_query_count = 1;
+            s.max_duration_ms = 1;
+        });
+        let mut issuer = issuer(&plan);
+        issuer.issued(5, TimeNs(u64::MAX / 2), 0);
+        let query = Trace::new(&plan.phases()[0]).next();
+        assert_eq!(issuer.decide(TimeNs(u64::MAX / 2), 0, query.as_ref()), Decision::Issue);
+        assert_eq!(issuer.decide(TimeNs(u64::MAX / 2), 0, None), Decision::Stop(Stop::AllIssued));
+    }
+}

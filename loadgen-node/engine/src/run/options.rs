@@ -1,0 +1,20 @@
+//! What may vary between runs of one plan.
+
+use super::search::FindPeakOptions;
+
+/// What may vary between runs of one plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOptions {
+    /// How long answers are awaited after the world was interrupted or broke.
+    pub drain_grace_ns: u64,
+    /// Keeps when each sample was issued (8 bytes a sample more), for the trace log.
+    pub keep_issue_times: bool,
+    /// How a search for the peak is run; for the mode of that name only.
+    pub find_peak: FindPeakOptions,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { drain_grace_ns: 10_000_000_000, keep_issue_times: false, find_peak: FindPeakOptions::default() }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a run leaves behind, for reports and for the caller's own verdict.
+
+use super::events::EventLog;
+use super::issuer::Stop;
+use super::search::{Bracket, SearchEnd, Trial};
+use crate::judge::{Summary, Verdict};
+use crate::plan::Plan;
+use crate::recorder::{Counts, LagStats, Timeline};
+use crate::trace::PhaseMode;
+use crate::world::TimeNs;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All phases were run to their end.
+    Completed,
+    /// The user asked to stop.
+    Interrupted,
+    /// The SUT as a whole became unusable.
+    Broken,
+    /// A loadable set could not be made ready: the world's words.
+    LoadFailed(String),
+}
+
+/// One phase, run.
+#[derive(Clone, Debug)]
+pub struct PhaseOutcome {
+    /// What it was for.
+    pub mode: PhaseMode,
+    /// Queries issued.
+    pub queries_issued: u64,
+    /// Why issuing ended.
+    pub stop: Stop,
+    /// When it started, after loading and generating.
+    pub started: TimeNs,
+    /// When its last answer arrived.
+    pub latest_end: TimeNs,
+    /// What became of its samples.
+    pub counts: Counts,
+    /// Schedule lag.
+    pub lag: LagStats,
+    /// Most samples outstanding at one time.
+    pub max_pending: u64,
+    /// The end of every sample; only of the performance phase that is judged.
+    pub timeline: Option<Timeline>,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    /// How it ended.
+    pub end: End,
+    /// The phases that were started, in order.
+    pub phases: Vec<PhaseOutcome>,
+    /// What happened, for the detail log.
+    pub events: EventLog,
+    /// The judged performance phase, if one was started.
+    pub summary: Option<Summary>,
+    /// The search for the peak, in the mode of that name.
+    pub find_peak: Option<FindPeakOutcome>,
+    /// The strict verdict; callers may add reasons.
+    pub verdict: Verdict,
+    /// When the run ended.
+    pub ended: TimeNs,
+}
+
+impl RunOutcome {
+    /// What became of all samples.
+    pub fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for phase in &self.phases {
+            sum.add(&phase.counts);
+        }
+        sum
+    }
+
+    /// The performance phase that is judged, if one was started.
+    pub fn performance(&self) -> Option<&PhaseOutcome> {
+        self.phases.iter().find(|phase| phase.timeline.is_some())
+    }
+
+    /// The plan by which the judged phase was run: that of the peak after a search, else the plan of the test.
+    pub fn judged_plan<'a>(&'a self, plan: &'a Plan) -> &'a Plan {
+        self.find_peak.as_ref().and_then(|search| search.reported.as_deref()).unwrap_or(plan)
+    }
+
+    /// Schedule lag of the performance phase, or else of the last phase.
+    pub fn lag(&self) -> LagStats {
+        self.performance().or(self.phases.last()).map(|phase| phase.lag).unwrap_or_default()
+    }
+}
+
+/// A search for the peak, run.
+#[derive(Clone, Debug)]
+pub struct FindPeakOutcome {
+    /// How the search ended.
+    pub end: SearchEnd,
+    /// Every trial in order, those that were known before included.
+    pub trials: Vec<Trial>,
+    /// What is known about the peak.
+    pub bracket: Bracket,
+    /// The plan of the reported run, whose rate is the peak; `None` when nothing was run.
+    pub reported: Option<Box<Plan>>,
+}

@@ -1,0 +1,208 @@
+//! The scenarios: what one is made of, and the list of those that exist.
+//!
+//! A new scenario is a file in `traffic` (what is asked), a file in `judge` (how it is judged) and a line in
+//! [`Scenario::ALL`]. All other code takes what it
+//! needs to know of a scenario from its [`Definition`]. `tests/new_scenario.rs` has a scenario that no other file knows.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::judge::{self, Headlines, Judge};
+use crate::requested::Requested;
+use crate::traffic::{self, Layout, Pacing, Traffic};
+
+/// The official settings of a test, as requested.
+pub type TestSettings = Requested<Scenario>;
+
+/// How queries reach the SUT, and what a run is judged by.
+///
+/// Two scenarios are equal when their names are. In JSON a scenario is its name, and only those of [`Scenario::ALL`]
+/// can be read back.
+#[derive(Clone, Copy)]
+pub struct Scenario(&'static Definition);
+
+/// What a scenario is made of.
+#[derive(Clone, Copy)]
+pub struct Definition {
+    /// The official name, without blanks.
+    pub name: &'static str,
+    /// What it asks.
+    pub traffic: &'static dyn Traffic<Scenario>,
+    /// How it is judged.
+    pub judge: &'static dyn Judge,
+    /// Its own lines and keys in the reports.
+    pub headlines: &'static dyn Headlines,
+}
+
+/// The number of registered scenarios.
+const COUNT: usize = 4;
+
+impl Scenario {
+    /// The registered scenarios, in the order of the official enumeration.
+    pub const ALL: [Scenario; COUNT] = [
+        Scenario(&Definition {
+            name: "SingleStream",
+            traffic: &traffic::SingleStream,
+            judge: &judge::SingleStream,
+            headlines: &judge::SingleStream,
+        }),
+        Scenario(&Definition {
+            name: "MultiStream",
+            traffic: &traffic::MultiStream,
+            judge: &judge::MultiStream,
+            headlines: &judge::MultiStream,
+        }),
+        Scenario(&Definition {
+            name: "Server",
+            traffic: &traffic::Server,
+            judge: &judge::Server,
+            headlines: &judge::Server,
+        }),
+        Scenario(&Definition {
+            name: "Offline",
+            traffic: &traffic::Offline,
+            judge: &judge::Offline,
+            headlines: &judge::Offline,
+        }),
+    ];
+
+    /// One sample at a time, the next when the last was answered.
+    pub const SINGLE_STREAM: Scenario = Self::ALL[0];
+    /// A fixed number of samples at a time, the next query when the last was answered.
+    pub const MULTI_STREAM: Scenario = Self::ALL[1];
+    /// One sample per query at random times of a Poisson process.
+    pub const SERVER: Scenario = Self::ALL[2];
+    /// One query with all samples.
+    pub const OFFLINE: Scenario = Self::ALL[3];
+
+    /// A scenario that need not be registered.
+    pub const fn new(entry: &'static Definition) -> Scenario {
+        Scenario(entry)
+    }
+
+    /// The official name, without blanks.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The registered scenario with this official name.
+    pub fn from_name(name: &str) -> Option<Scenario> {
+        Self::ALL.into_iter().find(|scenario| scenario.name() == name)
+    }
+
+    /// What it asks.
+    pub fn traffic(self) -> &'static dyn Traffic<Scenario> {
+        self.0.traffic
+    }
+
+    /// How it is judged.
+    pub fn judge(self) -> &'static dyn Judge {
+        self.0.judge
+    }
+
+    /// Its own lines and keys in the reports.
+    pub fn headlines(self) -> &'static dyn Headlines {
+        self.0.headlines
+    }
+
+    /// What its queries wait for.
+    pub fn pacing(self) -> Pacing {
+        self.traffic().shape().pacing
+    }
+
+    /// How the samples of its queries are taken from the loaded set.
+    pub fn layout(self) -> Layout {
+        self.traffic().shape().layout
+    }
+}
+
+/// The official default: SingleStream.
+impl Default for Scenario {
+    fn default() -> Self {
+        Self::SINGLE_STREAM
+    }
+}
+
+impl PartialEq for Scenario {
+    fn eq(&self, other: &Scenario) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Scenario {}
+
+impl Hash for Scenario {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Scenario {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Scenario {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scenario, D::Error> {
+        deserializer.deserialize_str(Name)
+    }
+}
+
+/// Reads the name of a registered scenario.
+struct Name;
+
+impl Visitor<'_> for Name {
+    type Value = Scenario;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a scenario")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Scenario, E> {
+        Scenario::from_name(name).ok_or_else(|| E::unknown_variant(name, &NAMES))
+    }
+}
+
+/// The names of the registered scenarios, for messages.
+static NAMES: [&str; COUNT] = {
+    let mut names = [""; COUNT];
+    let mut i = 0;
+    while i < COUNT {
+        names[i] = Scenario::ALL[i].0.name;
+        i += 1;
+    }
+    names
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_what_they_are_called() {
+        let named = [Scenario::SINGLE_STREAM, Scenario::MULTI_STREAM, Scenario::SERVER, Scenario::OFFLINE];
+        assert_eq!(named.map(Scenario::name), ["SingleStream", "MultiStream", "Server", "Offline"]);
+        assert_eq!(Scenario::default(), Scenario::SINGLE_STREAM);
+    }
+
+    #[test]
+    fn json_has_names_and_knows_only_registered_ones() {
+        for scenario in Scenario::ALL {
+            let text = serde_json::to_string(&scenario).unwrap();
+            assert_eq!(text, format!("{:?}", scenario.name()));
+            assert_eq!(serde_json::from_str::<Scenario>(&text).unwrap(), scenario);
+        }
+        let told = serde_json::from_str::<Scenario>("\"Sever\"").unwrap_err().to_string();
+        assert!(told.contains("unknown variant `Sever`, expected one of `SingleStream`, `MultiStream`"), "{told}");
+    }
+}

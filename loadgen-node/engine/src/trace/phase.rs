@@ -1,0 +1,67 @@
+//! One phase of a test: its loaded set and the size of its traffic.
+
+use super::recipe::{Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, Recipe};
+use super::sets::LoadableSet;
+use crate::effective::Effective;
+use crate::settings::IntegerRule;
+use crate::traffic::PlanError;
+use crate::world::{QuerySeq, SampleSeq};
+
+/// One phase of a test, with everything that generating its traffic needs.
+#[derive(Clone, Debug)]
+pub struct PhasePlan {
+    /// What the phase is for.
+    pub mode: PhaseMode,
+    /// The samples in memory while the phase runs.
+    pub set: LoadableSet,
+    /// The size of the generated traffic.
+    pub generated: Generated,
+    /// Id of the first query.
+    pub first_query: QuerySeq,
+    /// Id of the first sample.
+    pub first_sample: SampleSeq,
+    pub(super) recipe: Recipe,
+}
+
+impl PhasePlan {
+    /// Checks what the settings come to in this phase, and counts its queries.
+    ///
+    /// # Errors
+    /// The phase would have nothing to issue, never end, read beyond its set, or not fit.
+    pub(crate) fn new(
+        effective: &Effective,
+        mode: PhaseMode,
+        set: LoadableSet,
+        integers: IntegerRule,
+        first_query: QuerySeq,
+        first_sample: SampleSeq,
+    ) -> Result<Self, PlanError> {
+        let recipe = Recipe::new(effective, mode, &set, integers);
+        recipe.check(effective, &set)?;
+        let generated = recipe
+            .count()
+            .ok_or(PlanError::TooManySamples { limit: MAX_SAMPLES_PER_PHASE, expected: recipe.expected_samples() })?;
+        if generated.samples() == 0 {
+            return Err(PlanError::NothingToIssue { scenario: effective.scenario.name() });
+        }
+        if recipe.unique_exhausted(generated.queries, &set) {
+            return Err(PlanError::UniqueExhausted);
+        }
+        Ok(Self { mode, set, generated, first_query, first_sample, recipe })
+    }
+
+    /// Whether all answers are logged and nothing is judged.
+    pub fn is_accuracy(&self) -> bool {
+        self.mode == PhaseMode::AccuracyOnly
+    }
+
+    /// The id after the last generated query.
+    pub fn end_query(&self) -> QuerySeq {
+        QuerySeq(self.first_query.0 + self.generated.queries)
+    }
+
+    /// The id after the last generated sample.
+    pub fn end_sample(&self) -> SampleSeq {
+        SampleSeq(self.first_sample.0 + self.generated.samples())
+    }
+}

@@ -1,0 +1,47 @@
+//! MultiStream: a fixed number of consecutive samples at a time; the next query is issued when all were answered.
+
+use super::checks::check_expected_latency;
+use super::error::PlanError;
+use super::rules::{Request, Sanitised, Traffic};
+use super::shape::{Gap, Layout, Pacing, Shape};
+use crate::requested::Requested;
+use crate::value::Entry;
+
+/// The traffic of MultiStream.
+pub(crate) struct MultiStream;
+
+/// Most samples in a query. Every loaded set is padded by this number, and a query is issued in one piece.
+const MAX_SAMPLES_PER_QUERY: u64 = 1 << 24;
+
+impl<S> Traffic<S> for MultiStream {
+    fn shape(&self) -> Shape {
+        Shape { gap: Gap::Constant, layout: Layout::Window, pacing: Pacing::Reply { below: 1 }, duration_factor: 2 }
+    }
+
+    fn sanitise(&self, request: Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+        let s = request.settings;
+        check_expected_latency("multi_stream_expected_latency_ns", s.multi_stream_expected_latency_ns)?;
+        let samples_per_query = s.multi_stream_samples_per_query;
+        if !(1..=MAX_SAMPLES_PER_QUERY).contains(&samples_per_query) {
+            let setting = "multi_stream_samples_per_query";
+            return Err(PlanError::value(setting, &samples_per_query, "from 1 to 16777216"));
+        }
+        Ok(Sanitised {
+            samples_per_query,
+            target_qps: 1e9 / s.multi_stream_expected_latency_ns,
+            target_latency_ns: 0,
+            target_latency_percentile: s.multi_stream_target_latency_percentile,
+            max_async_queries: 1,
+            target_duration_ms: s.min_duration_ms,
+            min_query_count: s.min_query_count,
+        })
+    }
+
+    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+        vec![
+            ("multi_stream_expected_latency_ns".into(), s.multi_stream_expected_latency_ns.into()),
+            ("multi_stream_target_latency_percentile".into(), s.multi_stream_target_latency_percentile.into()),
+            ("multi_stream_samples_per_query".into(), s.multi_stream_samples_per_query.into()),
+        ]
+    }
+}

@@ -1,0 +1,60 @@
+//! The contract of a scenario's file in this folder: from requested settings to what is asked.
+
+use super::error::PlanError;
+use super::shape::Shape;
+use crate::requested::{Qsl, Requested};
+use crate::value::Entry;
+
+/// What a scenario asks of a SUT.
+///
+/// All of it is answered before a phase starts, as plain values. `S` is the type of the scenario in the settings;
+/// nothing here looks at it.
+pub trait Traffic<S>: Sync {
+    /// What queries look like and what they wait for.
+    fn shape(&self) -> Shape;
+
+    /// Works out the effective values from the requested ones. Objections that do not stop a test go to `faults`,
+    /// which are logged as errors.
+    ///
+    /// # Errors
+    /// A value is outside its range.
+    fn sanitise(&self, request: Request<'_, S>, faults: &mut Vec<String>) -> Result<Sanitised, PlanError>;
+
+    /// The settings that only this scenario has, for the `requested_*` keys of the detail log, in official order.
+    fn requested(&self, settings: &Requested<S>) -> Vec<Entry>;
+
+    /// The same settings at another rate of queries, for a trial of a search for the peak; `None` when the scenario has
+    /// no such search.
+    fn at_rate(&self, _settings: &Requested<S>, _qps: f64) -> Option<Requested<S>> {
+        None
+    }
+
+    /// What the settings ask for and this engine does otherwise, as a sentence for the user; mostly nothing.
+    fn without_effect(&self, _settings: &Requested<S>) -> Option<String> {
+        None
+    }
+}
+
+/// What a scenario sees when it works out effective values.
+#[derive(Debug)]
+pub struct Request<'a, S> {
+    /// The requested settings.
+    pub settings: &'a Requested<S>,
+    /// The sizes that the library reports.
+    pub qsl: Qsl,
+    /// Samples loaded at once: the library's number, or the one that overrides it.
+    pub performance_sample_count: u64,
+}
+
+/// What a scenario makes of the requested settings; named as the `effective_*` keys of the detail log.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names are the official ones")]
+pub struct Sanitised {
+    pub samples_per_query: u64,
+    pub target_qps: f64,
+    pub target_latency_ns: u64,
+    pub target_latency_percentile: f64,
+    pub max_async_queries: u64,
+    pub target_duration_ms: u64,
+    pub min_query_count: u64,
+}

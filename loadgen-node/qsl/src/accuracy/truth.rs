@@ -1,0 +1,48 @@
+//! What is right: the labels and texts against which answers are scored.
+
+use std::sync::Arc;
+
+use super::rows::Rows;
+use crate::encode::passages::Reading;
+
+/// The right answer to one sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// The right class.
+    Class(i64),
+    /// The texts of which any is right.
+    Texts(Vec<String>),
+}
+
+/// The right answers to the samples of a dataset.
+#[derive(Clone, Debug)]
+pub enum Truths {
+    /// For each sample by its index; none where nothing is known.
+    Samples(Vec<Option<Truth>>),
+    /// For each question, to which one or more samples belong.
+    Questions(Arc<Reading>),
+}
+
+impl Truths {
+    /// Checks that answers with this layout can be scored.
+    ///
+    /// # Errors
+    /// They cannot, whatever their values are; the error is a clause that says why.
+    pub fn fits(&self, rows: Rows) -> Result<(), String> {
+        match self {
+            Truths::Questions(_) if rows.logits().is_none() => {
+                Err(format!("questions are answered by start and end logits, not by {rows}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the right answers by sample index; empty when questions have the answers.
+    #[cfg(test)]
+    pub(crate) fn samples(&self) -> &[Option<Truth>] {
+        match self {
+            Truths::Samples(samples) => samples,
+            Truths::Questions(_) => &[],
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The benchmarks that are built in, one TOML file each in `benchmarks/`, and how one is found by its name.
+//!
+//! To add a benchmark, add a file and its name to `FILES`. A file of the user's takes the place of a built-in
+//! benchmark, or adds one, for a single run.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use super::definition::Benchmark;
+use super::file;
+use crate::files::disk;
+
+/// Lists the names and texts of files in `benchmarks/`.
+macro_rules! files {
+    ($($name:literal,)*) => {
+        &[$(($name, include_str!(concat!("../../benchmarks/", $name, ".toml"))),)*]
+    };
+}
+
+/// The names and texts of all files, sorted by name; a test compares them with the folder.
+pub(super) const FILES: &[(&str, &str)] = files![
+    "3d-unet",
+    "bert",
+    "deepseek-r1",
+    "digits",
+    "dlrm-v2",
+    "dlrm-v3",
+    "gpt-oss-120b",
+    "gptj",
+    "llama2-70b",
+    "llama3_1-405b",
+    "llama3_1-8b",
+    "llama3_1-8b-edge",
+    "mixtral-8x7b",
+    "pointpainting",
+    "qwen3-vl-235b-a22b",
+    "resnet50",
+    "retinanet",
+    "rgat",
+    "stable-diffusion-xl",
+    "synthetic",
+    "wan-2.2-t2v-a14b",
+    "whisper",
+    "yolo",
+];
+
+static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
+    let read = |(name, text): &(&'static str, &'static str)| {
+        // The files are part of the program, and a test reads them all.
+        file::read(name, text).unwrap_or_else(|reason| unreachable!("benchmarks/{name}.toml: {reason}"))
+    };
+    FILES.iter().flat_map(read).collect()
+});
+
+/// The reasons why a benchmark cannot be found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BenchmarkError {
+    /// No benchmark has this name.
+    #[error("'{0}' is not a benchmark (known: {known}; or a file, NAME.toml)", known = known())]
+    Unknown(String),
+    /// The file does not describe a benchmark.
+    #[error("benchmark file {path}: {reason}", path = path.display())]
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// A clause that says what is wrong with it.
+        reason: String,
+    },
+}
+
+fn known() -> String {
+    Benchmark::all().iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
+}
+
+impl Benchmark {
+    /// Returns all built-in benchmarks. Variants follow the benchmark of which they are variants.
+    pub fn all() -> &'static [Benchmark] {
+        &BENCHMARKS
+    }
+
+    /// Returns the built-in benchmark with this name or alias.
+    ///
+    /// # Errors
+    /// There is none. The error lists the names that are known.
+    pub fn find(name: &str) -> Result<&'static Benchmark, BenchmarkError> {
+        let named = |benchmark: &&Benchmark| benchmark.name == name || benchmark.aliases.contains(&name);
+        Benchmark::all().iter().find(named).ok_or_else(|| BenchmarkError::Unknown(name.to_owned()))
+    }
+
+    /// Returns the benchmark that `text` names: a file of the user's when it ends in `.toml`, else a built-in one. What
+    /// is read from a file stays in memory as long as the program runs.
+    ///
+    /// # Errors
+    /// See [`BenchmarkError`].
+    pub fn named(text: &str) -> Result<&'static Benchmark, BenchmarkError> {
+        if !text.ends_with(".toml") {
+            return Benchmark::find(text);
+        }
+        let path = Path::new(text);
+        let wrong = |reason: String| BenchmarkError::File { path: path.to_owned(), reason };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let content = disk::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let benchmarks = file::read(&name, &content).map_err(wrong)?;
+        let first = benchmarks.into_iter().next().ok_or_else(|| wrong("it has no benchmark".to_owned()))?;
+        Ok(Box::leak(Box::new(Benchmark { file: Some(path.to_owned()), ..first })))
+    }
+}

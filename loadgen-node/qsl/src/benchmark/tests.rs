@@ -1,0 +1,159 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::catalog::FILES;
+use super::kind::DatasetKind;
+use super::*;
+use crate::dataset::formats::synthetic;
+
+#[test]
+fn every_file_of_the_folder_is_built_in_and_no_other() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let found: BTreeSet<String> = paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+    assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), found);
+    assert!(FILES.iter().is_sorted_by_key(|(name, _)| name), "{listed:?}");
+}
+
+#[test]
+fn every_file_can_be_read_and_names_are_unique() {
+    for (name, text) in FILES {
+        file::read(name, text).unwrap_or_else(|reason| panic!("{name}.toml: {reason}"));
+    }
+    let mut names = BTreeSet::new();
+    for benchmark in Benchmark::all() {
+        for name in [benchmark.name].iter().chain(&benchmark.aliases) {
+            assert!(names.insert(*name), "{name} twice");
+            assert_eq!(Benchmark::find(name).unwrap().name, benchmark.name);
+        }
+    }
+    assert!(names.len() > 25, "{names:?}");
+}
+
+/// All but the one that takes anything; the synthetic samples that messages speak of are like that.
+#[test]
+fn every_benchmark_says_what_its_model_takes() {
+    for benchmark in Benchmark::all().iter().filter(|benchmark| benchmark.name != "synthetic") {
+        let inputs = benchmark.inputs().unwrap_or_else(|| panic!("{}", benchmark.name));
+        let example = match benchmark.dataset {
+            DatasetKind::Digits => None,
+            DatasetKind::Synthetic { example } | DatasetKind::Files { example, .. } => Some(example),
+        };
+        let dataset = benchmark.open(example).unwrap();
+        let first = dataset.first_sample().unwrap();
+        assert!(inputs.fits(first.tensors()), "{}: {inputs} does not take {}", benchmark.name, first.shapes());
+    }
+    for (name, text) in FILES.iter().filter(|(_, text)| text.contains("[[suites]]")) {
+        assert!(text.contains("\ninputs_source = \""), "{name}");
+    }
+}
+
+#[test]
+fn unknown_names_list_the_known() {
+    let error = Benchmark::find("resnet").unwrap_err().to_string();
+    assert!(error.contains("'resnet'") && error.contains("digits") && error.contains("resnet50"), "{error}");
+}
+
+#[test]
+fn a_file_of_the_users_is_a_benchmark() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let open = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Benchmark::named(path.to_str().unwrap()).map_err(|error| error.to_string())
+    };
+    let dataset = "dataset = { kind = \"synthetic\", example = \"synthetic:u8[4]x2\" }";
+    let mine = open(&format!("name = \"mine\"\nabout = \"ours\"\n{dataset}\n")).unwrap();
+    assert_eq!((mine.name, mine.file.as_deref()), ("mine", Some(path.as_path())));
+    for (text, said) in [
+        (format!("name = \"other\"\nabout = \"ours\"\n{dataset}\n"), "name = 'other' in it"),
+        (format!("name = \"mine\"\nabuot = \"ours\"\n{dataset}\n"), "abuot"),
+    ] {
+        let error = open(&text).unwrap_err();
+        assert!(error.contains("mine.toml") && error.contains(said), "{error}");
+    }
+    let error = Benchmark::named("/no/such.toml").unwrap_err().to_string();
+    assert!(error.contains("/no/such.toml: cannot be read"), "{error}");
+    assert_eq!(Benchmark::named("digits").unwrap().file, None);
+}
+
+#[test]
+fn what_answers_must_be_worth_is_known_of_every_official_benchmark() {
+    for benchmark in Benchmark::all().iter().filter(|benchmark| !["digits", "synthetic"].contains(&benchmark.name)) {
+        assert!(!benchmark.quality.is_empty(), "{}", benchmark.name);
+        // Where it is scored here, by the same number.
+        if let Some(target) = benchmark.accuracy {
+            let Quality { reference, shares, .. } = &benchmark.quality[0];
+            assert!((reference * shares[0] - target.value).abs() < 1e-9, "{}", benchmark.name);
+        }
+    }
+}
+
+#[test]
+fn synthetic_asks_for_a_dataset() {
+    let error = Benchmark::find("synthetic").unwrap().open(None).unwrap_err().to_string();
+    assert!(error.contains("--dataset synthetic:u8[64]x1024"), "{error}");
+}
+
+#[test]
+fn every_benchmark_takes_synthetic_samples_and_those_of_its_own_message() {
+    for benchmark in Benchmark::all() {
+        let dataset = benchmark.open(Some("synthetic:u8[16]x4")).unwrap();
+        assert_eq!(dataset.total_count(), 4, "{}", benchmark.name);
+        match benchmark.open(None) {
+            Ok(_) => assert!(benchmark.has_dataset(), "{}", benchmark.name),
+            Err(error) => {
+                assert!(!benchmark.has_dataset(), "{error}");
+                let text = error.to_string();
+                let given = text.split_whitespace().rfind(|word| synthetic::is_named_by(word)).unwrap();
+                assert!(text.contains(benchmark.name) && text.contains("--dataset"), "{text}");
+                benchmark.open(Some(given)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn data_that_are_not_given_or_not_there_are_asked_for() {
+    let resnet50 = Benchmark::find("resnet50").unwrap();
+    let error = resnet50.open(None).unwrap_err().to_string();
+    assert!(error.contains("resnet50") && error.contains("val_map.txt") && error.contains("synthetic:"), "{error}");
+    let error = resnet50.open(Some("/no/such/imagenet")).unwrap_err().to_string();
+    assert!(error.contains("/no/such/imagenet"), "{error}");
+}
+
+#[test]
+fn official_numbers_of_samples_agree_with_the_examples() {
+    for benchmark in Benchmark::all() {
+        if let (Some(total), Some(used)) = (benchmark.qsl.total_samples, benchmark.qsl.performance_samples) {
+            assert!(used <= total, "{}", benchmark.name);
+        }
+    }
+    let resnet50 = Benchmark::find("resnet50").unwrap();
+    assert_eq!(resnet50.qsl, QslSize { total_samples: Some(50_000), performance_samples: Some(1_024) });
+    let (_, dims) = resnet50.preprocess().unwrap().output();
+    assert_eq!(resnet50.inputs().unwrap().to_string(), "input_tensor:0 f32|f16|i8|u8[N,3,224,224]");
+    assert_eq!(dims, [3, 224, 224]);
+}
+
+#[test]
+fn variants_differ_in_name_and_suites_alone() {
+    let [plain, interactive] = ["llama2-70b", "llama2-70b-interactive"].map(|name| Benchmark::find(name).unwrap());
+    assert_eq!((plain.network(), plain.bandwidth()), (interactive.network(), interactive.bandwidth()));
+    assert_ne!(plain.about, interactive.about);
+    assert_eq!(Benchmark::find("llama3.1-405b").unwrap().name, "llama3_1-405b");
+}
+
+#[test]
+fn benchmarks_of_the_datacenter_suite_have_rules_and_a_formula() {
+    for benchmark in Benchmark::all() {
+        let member = ROUNDS
+            .iter()
+            .any(|round| matches!(benchmark.membership(Suite::Datacenter, round), Membership::Scenarios(_)));
+        let known = (benchmark.network().is_some(), benchmark.bandwidth().is_some());
+        // BERT left the suite before v5.0; the rules still speak of it.
+        let wanted = member || benchmark.name == "bert";
+        assert_eq!(known, (wanted, wanted), "{}", benchmark.name);
+    }
+}

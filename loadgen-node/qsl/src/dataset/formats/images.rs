@@ -1,0 +1,116 @@
+//! A folder of JPEG images with `val_map.txt`, which has a line `relative/path.jpg LABEL` for each image, as for
+//! ImageNet.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use lon_image::{Preprocess, decode_jpeg};
+use lon_proto::sample::Tensor;
+
+use crate::accuracy::{Truth, Truths};
+use crate::dataset::error::{DatasetError, content, unreadable};
+use crate::dataset::opened::Opened;
+use crate::dataset::options::OpenOptions;
+use crate::dataset::reader::{ReadError, Reader};
+use crate::files::disk;
+use crate::files::sums::{SumError, Sums};
+
+/// The name of the list of images.
+pub(crate) const MAP: &str = "val_map.txt";
+
+#[derive(Debug)]
+struct Images {
+    folder: PathBuf,
+    names: Vec<Box<str>>,
+    /// None: the images are sent as they are.
+    preprocess: Option<Preprocess>,
+    sums: Option<Sums>,
+}
+
+/// Tells whether `path` is a folder of images.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.join(MAP).exists()
+}
+
+/// Opens a folder of images. No image is read.
+pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, DatasetError> {
+    let map = folder.join(MAP);
+    let sums = Sums::beside(folder)?;
+    if options.preprocess.is_none() && !options.original {
+        let reason = "what is to be done to the images is not known: give --preprocess, for example \
+                      resize=256,crop=224,dtype=u8, or send them as they are with --compression original";
+        return Err(content(folder, reason));
+    }
+    let text = disk::read_to_string(&map).map_err(unreadable(&map))?;
+    let (mut names, mut truths) = (Vec::new(), Vec::new());
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let (name, label) = entry(line).map_err(|reason| content(&map, format!("line {}: {reason}", number + 1)))?;
+        if !options.labels_only && !folder.join(name).is_file() {
+            let reason = format!("line {}: there is no file {}", number + 1, folder.join(name).display());
+            return Err(content(&map, reason));
+        }
+        names.push(name.into());
+        truths.push(label.map(Truth::Class));
+    }
+    if names.is_empty() {
+        return Err(content(&map, "it names no images"));
+    }
+    let preprocess = options.preprocess.clone().filter(|_| !options.original);
+    let images = Images { folder: folder.to_owned(), names, preprocess, sums };
+    Ok(Opened::at(folder, images, Some(Truths::Samples(truths))))
+}
+
+/// Returns the name on a line, and the label when there is one. A name may contain blanks.
+fn entry(line: &str) -> Result<(&str, Option<i64>), String> {
+    let line = line.trim();
+    let labelled = line.rsplit_once(char::is_whitespace).map(|(name, label)| (name.trim_end(), label.parse::<i64>()));
+    match labelled {
+        Some((name, Ok(label))) if label >= 0 => Ok((name, Some(label))),
+        Some((_, Ok(label))) => Err(format!("the label {label} is below 0")),
+        _ if line.to_ascii_lowercase().ends_with(".jpg") || line.to_ascii_lowercase().ends_with(".jpeg") => {
+            Ok((line, None))
+        }
+        _ => Err(format!("'{line}' is not 'relative/path.jpg LABEL'")),
+    }
+}
+
+impl Images {
+    fn path(&self, index: usize) -> PathBuf {
+        self.folder.join(&*self.names[index])
+    }
+}
+
+impl Reader for Images {
+    fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
+        let bytes = self.original(index)?;
+        let preprocess = self.preprocess.as_ref().ok_or(ReadError::NoOriginal)?;
+        let tensor = decode_jpeg(&bytes).and_then(|pixels| preprocess.apply(&pixels));
+        let tensor = tensor.map_err(|source| ReadError::Image { file: self.path(index), source })?;
+        Ok(vec![tensor])
+    }
+
+    fn is_read_when_needed(&self) -> bool {
+        true
+    }
+
+    fn has_originals(&self) -> bool {
+        true
+    }
+
+    fn original(&self, index: usize) -> Result<Bytes, ReadError> {
+        let file = self.path(index);
+        disk::read(&file).map(Bytes::from).map_err(|source| ReadError::File { file, source })
+    }
+
+    fn listed_files(&self) -> usize {
+        if self.sums.is_some() { self.names.len() } else { 0 }
+    }
+
+    fn verify(&self, file: usize) -> Result<(), SumError> {
+        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&self.names[file]))
+    }
+}

@@ -1,0 +1,47 @@
+//! Labels in a file of their own beside the samples: `labels.npy` or `labels.txt`.
+
+use std::path::Path;
+
+use super::npy;
+use crate::accuracy::{Truth, Truths};
+use crate::dataset::error::{DatasetError, content, unreadable};
+use crate::files::disk;
+use crate::files::sums::Sums;
+
+/// The names of a file of labels, in the order in which they are looked for.
+pub(super) const NAMES: [&str; 2] = ["labels.npy", "labels.txt"];
+
+/// Reads the file of labels in the samples' folder; none when there is no such file. `count` is the number of samples.
+pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
+    match NAMES.into_iter().find(|name| folder.join(name).exists()) {
+        Some(name) => read(folder, name, count).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Reads a file of labels for `count` samples. The last samples have no label when the file has fewer.
+pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, DatasetError> {
+    let file = folder.join(name);
+    if let Some(sums) = Sums::beside(folder)? {
+        sums.verify(name)?;
+    }
+    let bytes = disk::read(&file).map_err(unreadable(&file))?;
+    let labels = match name.ends_with(".npy") {
+        true => npy::labels(&bytes).map_err(|reason| content(&file, reason))?,
+        false => lines(&String::from_utf8_lossy(&bytes)).map_err(|reason| content(&file, reason))?,
+    };
+    if labels.len() > count {
+        return Err(content(&file, format!("{} labels for {count} samples", labels.len())));
+    }
+    let mut truths: Vec<Option<Truth>> = labels.into_iter().map(|label| Some(Truth::Class(label))).collect();
+    truths.resize(count, None);
+    Ok(Truths::Samples(truths))
+}
+
+/// Reads a whole number from each line.
+fn lines(text: &str) -> Result<Vec<i64>, String> {
+    let label = |(number, line): (usize, &str)| {
+        line.trim().parse().map_err(|_| format!("line {}: '{line}' is not a whole number", number + 1))
+    };
+    text.trim_end().lines().enumerate().map(label).collect()
+}

@@ -1,0 +1,88 @@
+//! From the text that names a dataset to its reader.
+//!
+//! A text is a description of synthetic samples, or the path of a file or folder; what the path is decides which of the
+//! [`formats`] reads it.
+
+use std::path::Path;
+
+use super::error::DatasetError;
+use super::formats::{arrays, digits, images, lines, manifest, npz, squad, synthetic};
+use super::opened::Opened;
+use super::options::OpenOptions;
+
+#[cfg(test)]
+mod tests;
+
+/// The format of a file or folder, judged by its name and, for a folder, by the files in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Images,
+    Squad,
+    ManifestFolder,
+    NpyFolder,
+    Npy,
+    Npz,
+    Lines,
+    Manifest,
+}
+
+impl Format {
+    /// Returns the format of what lies at `path`, which need not exist when its name says it; none when it has no known
+    /// format.
+    pub(crate) fn of(path: &Path) -> Option<Format> {
+        if path.is_dir() {
+            return match () {
+                () if images::is_folder(path) => Some(Format::Images),
+                () if squad::is_folder(path) => Some(Format::Squad),
+                () if path.join(manifest::NAME).exists() => Some(Format::ManifestFolder),
+                () if arrays::is_folder(path) => Some(Format::NpyFolder),
+                () => None,
+            };
+        }
+        match path.extension()?.to_str()? {
+            "npy" => Some(Format::Npy),
+            "npz" => Some(Format::Npz),
+            "jsonl" => Some(Format::Lines),
+            "toml" => Some(Format::Manifest),
+            _ => None,
+        }
+    }
+}
+
+/// Opens what `text` names: `synthetic:...`, a folder of the digits benchmark's files, or any other path.
+pub(crate) fn open(text: &str, options: &OpenOptions) -> Result<Opened, DatasetError> {
+    let path = Path::new(text);
+    match () {
+        () if synthetic::is_named_by(text) => synthetic::open(text),
+        // Its images are one array of all samples. In any other folder of arrays each file is a sample.
+        () if digits::is_folder(path) => digits::from_folder(path),
+        () => open_format(path, Format::of(path), options),
+    }
+}
+
+/// Opens a file or folder of this format, which must be [`Format::of`] the path.
+pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOptions) -> Result<Opened, DatasetError> {
+    let refused = |reason: String| DatasetError::Form { path: path.to_owned(), reason };
+    let is_folder = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?.is_dir();
+    let inputs = options.inputs.as_ref();
+    match format {
+        Some(Format::Images) => images::open(path, options),
+        Some(Format::Squad) => squad::open(path, inputs),
+        Some(Format::ManifestFolder) => manifest::open(&path.join(manifest::NAME)),
+        Some(Format::NpyFolder) => arrays::open_folder(path),
+        Some(Format::Npy) => arrays::open_npy(path),
+        Some(Format::Npz) => npz::open(path, inputs),
+        Some(Format::Lines) => lines::open(path, inputs),
+        Some(Format::Manifest) => manifest::open(path),
+        None if is_folder => Err(refused(format!(
+            "the folder is no dataset: it has neither {} nor {} nor {} nor .npy files",
+            images::MAP,
+            squad::QUESTIONS,
+            manifest::NAME
+        ))),
+        None if path.file_name().is_some_and(|name| name == squad::QUESTIONS) => {
+            Err(refused(format!("give the folder that {} is in, with the model's vocabulary", squad::QUESTIONS)))
+        }
+        None => Err(refused("no known form of dataset (.npy, .npz, .jsonl, .toml, or a folder)".to_owned())),
+    }
+}

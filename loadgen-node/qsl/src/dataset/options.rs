@@ -1,0 +1,18 @@
+//! The options of opening a dataset.
+
+use lon_image::Preprocess;
+
+use crate::encode::inputs::Inputs;
+
+/// How a dataset is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// The preprocessing of images; a folder of images needs it, unless the images are sent as they are.
+    pub preprocess: Option<Preprocess>,
+    /// Send images as they are: neither decoded nor preprocessed on this side.
+    pub original: bool,
+    /// Open the dataset for its labels alone, so that files of samples may be missing.
+    pub labels_only: bool,
+    /// The inputs of the model, which token ids and named arrays are made to fit; unset: the defaults of the format.
+    pub inputs: Option<Inputs>,
+}
