@@ -19,7 +19,7 @@ use crate::types::{NodeFailure, NodeIndex, Sample};
 /// asks.
 pub struct Run {
     pub(crate) dispatcher: Arc<Dispatcher>,
-    /// Told of every delivery; for the caller that pumps.
+    /// Notified at every delivery, for the caller that pumps.
     pub(crate) delivered: Arc<Notify>,
     /// `None` once the run is closed.
     pub(crate) driver: Option<IoDriver>,

@@ -31,7 +31,7 @@ impl LaneTask {
     /// Carries the lane over a byte stream of its own: framed messages each way, as on plain TCP. Returns when the
     /// stream is over; a failure loses the lane's node. For transports, see [`crate::Carry`].
     ///
-    /// `connect` connects to the node, and sends whatever the transport needs before the first message. It may take as
+    /// `connect` connects to the node, and sends all that the transport needs before the first message. It may take as
     /// long as a control call ([`crate::Config::call_timeout`]), the node's acceptance of the stream included.
     pub async fn carry_over<S>(self, connect: impl Future<Output = io::Result<S>>)
     where

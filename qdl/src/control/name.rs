@@ -36,7 +36,7 @@ impl SutName {
         SutName { text: format!("{NETWORK_SUT}: {}", names.join(", ")), trips, complete: true }
     }
 
-    /// A name without the substring, whatever is in `why`.
+    /// A name without the substring, also when `why` contains it.
     fn in_doubt(why: &str, trips: Vec<NameTrip>) -> SutName {
         let why = printable(why).replace(NETWORK_SUT, "Network-SUT");
         SutName { text: format!("SUT in doubt: {why}"), trips, complete: false }

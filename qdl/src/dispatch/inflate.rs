@@ -200,7 +200,7 @@ pub(crate) struct Inflaters {
 }
 
 impl Inflaters {
-    /// Starts one thread for every few cores. `dispatcher` is told of room that inflating makes.
+    /// Starts one thread for every few cores. `dispatcher` is told when inflating has made room.
     pub(crate) fn start(
         inflating: &Arc<Inflating>,
         codec: Codec,

@@ -111,7 +111,7 @@ fn a_node_that_cannot_be_probed_is_named() {
     assert!(text.contains(&peer.address.to_string()) && text.contains("cannot be probed"), "{text}");
 }
 
-/// As a node does that still loads its model, or whatever stands in front of it.
+/// A node that still loads its model does so, or something in front of a node.
 #[test]
 fn a_port_that_accepts_and_says_nothing_is_waited_for() {
     let reach = |wait_ready, peers: fn(&Peer) -> Peers| {
