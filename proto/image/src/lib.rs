@@ -3,18 +3,21 @@
 //! Both ends use it: the LoadGen node before any clock starts, the SUT node (with codec `original`, where files travel
 //! as they are) while the clock runs. The same file and the same SPEC give the same bytes at either end.
 //!
-//! - [`decode_jpeg`]: a file becomes [`Pixels`];
-//! - [`Preprocess`]: resize, crop, normalise, lay out; written as a SPEC text.
+//! - `pixels`: a decoded image ([`Pixels`]) and what can be wrong with it ([`ImageError`]);
+//! - `jpeg`: a file becomes pixels ([`decode_jpeg`]);
+//! - `preprocess`: which steps are taken ([`Preprocess`]): resize, crop, normalise, lay out;
+//! - `spec`: the steps as a text, read and written;
+//! - `apply`: the steps done to pixels ([`Preprocess::apply`]).
 //!
-//! It is no general image library: JPEG in, RGB, one image at a time. What an EXIF tag says of the orientation is
+//! It is not a general image library: JPEG files only, RGB, one image at a time. The orientation in an EXIF tag is
 //! ignored, as Pillow does when it opens a file.
 
-mod error;
+mod apply;
 mod jpeg;
+mod pixels;
 mod preprocess;
 mod spec;
 
-pub use error::{ImageError, SpecError};
-pub use jpeg::{MAX_PIXELS, Pixels, decode_jpeg};
-pub use preprocess::{Filter, Layout, Preprocess, Resize};
-pub use spec::PRESETS;
+pub use jpeg::decode_jpeg;
+pub use pixels::{ImageError, MAX_PIXELS, Pixels};
+pub use preprocess::{Filter, Layout, PRESETS, Preprocess, Resize, SpecError};

@@ -1,22 +1,41 @@
-//! What is done to an image before a model sees it.
+//! What is done to an image before a model sees it, as a checked value.
 
-use bytes::Bytes;
-use fast_image_resize::images::{TypedImage, TypedImageRef};
-use fast_image_resize::pixels::U8x3;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
-use half::f16;
-use lon_proto::sample::{DType, Tensor};
+use std::fmt;
 
-use crate::error::{ImageError, SpecError};
-use crate::jpeg::{Pixels, within_limit};
+use lon_proto::sample::DType;
 
-/// Resize, crop, normalise, lay out. Parsed from, and shown as, a SPEC: see the implementation of
-/// [`std::str::FromStr`] for the grammar.
+/// The keys of a SPEC: what can stand before `=`.
+pub(crate) const KEYS: [&str; 8] = ["resize", "filter", "crop", "layout", "dtype", "scale", "mean", "std"];
+
+/// The presets: a name and the whole SPEC that it stands for.
+///
+/// - `imagenet-caffe`: what the MLPerf reference does for ResNet50-v1.5 (`pre_process_vgg`): shorter side to
+///   256 = 224 / 0.875 by areas, centre crop, means subtracted. Its OpenCV weighs areas a little differently.
+/// - `imagenet-torch`: the input of torchvision's models.
+/// - `stretch-torch`: 800 x 800 without keeping the ratio, values from 0 to 1, as the MLPerf reference does for
+///   RetinaNet (`pre_process_openimages_retinanet`).
+pub const PRESETS: [(&str, &str); 3] = [
+    ("imagenet-caffe", "resize=256,filter=box,crop=224,layout=nchw,dtype=f32,mean=123.68/116.78/103.94"),
+    (
+        "imagenet-torch",
+        "resize=256,crop=224,layout=nchw,dtype=f32,scale=1/255,mean=0.485/0.456/0.406,std=0.229/0.224/0.225",
+    ),
+    ("stretch-torch", "resize=800x800,filter=linear,layout=nchw,dtype=f32,scale=1/255"),
+];
+
+/// The names of all presets, with commas between them.
+pub(crate) fn preset_names() -> String {
+    PRESETS.map(|(name, _)| name).join(", ")
+}
+
+/// The steps that make a tensor of an image: resize, crop, normalise, lay out.
+///
+/// It is parsed from, and shown as, a SPEC: see the implementation of [`std::str::FromStr`] for the grammar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preprocess {
     pub(crate) resize: Option<Resize>,
     pub(crate) filter: Filter,
-    /// Height and width.
+    /// Height and width of the middle that is cut out, in pixels.
     pub(crate) crop: Option<(u32, u32)>,
     pub(crate) layout: Layout,
     pub(crate) dtype: DType,
@@ -25,16 +44,16 @@ pub struct Preprocess {
     pub(crate) std: [f32; 3],
 }
 
-/// To which size.
+/// The size to which an image is resized, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resize {
     /// The shorter side gets this size, the longer one keeps its ratio (rounded down).
     Shorter(u32),
-    /// Both sides, whatever the ratio was.
+    /// Both sides are given; the ratio is not kept.
     Exact {
-        /// Rows.
+        /// Number of rows.
         height: u32,
-        /// Pixels in a row.
+        /// Number of pixels in a row.
         width: u32,
     },
 }
@@ -51,13 +70,13 @@ pub enum Filter {
     Linear,
 }
 
-/// The order of a tensor's dimensions.
+/// The order of a tensor's dimensions, without a batch dimension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// Channel, row, column.
+    /// The order is channel, row, column.
     #[default]
     Nchw,
-    /// Row, column, channel.
+    /// The order is row, column, channel.
     Nhwc,
 }
 
@@ -72,26 +91,11 @@ impl Preprocess {
         (self.dtype, dims)
     }
 
-    /// The tensor of one image.
+    /// The steps, if they can be done to an image.
     ///
     /// # Errors
-    /// The image is too small or too elongated for what is asked. See [`ImageError`].
-    pub fn apply(&self, image: &Pixels) -> Result<Tensor, ImageError> {
-        let resized = self.resized(image)?;
-        let view = self.cropped(resized.as_ref().unwrap_or(image))?;
-        let data = match self.dtype {
-            DType::F32 => view.fill(self.layout, &self.table(f32::to_le_bytes)),
-            DType::F16 => view.fill(self.layout, &self.table(|value| f16::from_f32(value).to_le_bytes())),
-            DType::I8 => view.fill(self.layout, &self.table(|value| (value.round() as i8).to_le_bytes())),
-            // No other type can be asked for.
-            _ => view.fill(self.layout, &self.table(|value| [value.round() as u8])),
-        };
-        let (dtype, dims) = self.output();
-        let told = |error: lon_proto::sample::SampleError| ImageError::Decode(error.to_string());
-        Tensor::new(dtype, &dims, Bytes::from(data)).map_err(told)
-    }
-
-    /// What cannot be done to any image.
+    /// The size of the result is open, the crop is larger than the resized image, or values would be below zero in a
+    /// type that has none.
     pub(crate) fn checked(self) -> Result<Preprocess, SpecError> {
         if self.dtype == DType::U8 && self.mean.iter().any(|&mean| mean != 0.0) {
             return Err(SpecError::UnsignedMean);
@@ -105,140 +109,91 @@ impl Preprocess {
                     Resize::Exact { height, width } => (height, width),
                 };
                 let fits = ![(crop.0, height), (crop.1, width)].into_iter().any(beyond);
-                let error =
-                    || SpecError::CropBeyondResize { crop: crate::spec::size(crop), resize: resize.to_string() };
+                let error = || SpecError::CropBeyondResize { crop: size(crop), resize: resize.to_string() };
                 if fits { Ok(self) } else { Err(error()) }
             }
             _ => Ok(self),
         }
     }
 
-    /// Height and width of the result.
-    fn size(&self) -> (u32, u32) {
+    /// Height and width of the result, in pixels.
+    pub(crate) fn size(&self) -> (u32, u32) {
         match (self.crop, self.resize) {
             (Some(crop), _) => crop,
             (None, Some(Resize::Exact { height, width })) => (height, width),
-            // Neither is refused when a SPEC is parsed.
+            // `checked` refuses all other steps.
             (None, _) => (0, 0),
-        }
-    }
-
-    /// None: the image has the size already.
-    fn resized(&self, image: &Pixels) -> Result<Option<Pixels>, ImageError> {
-        let Some(resize) = self.resize else { return Ok(None) };
-        let (width, height) = resize.of(image.width(), image.height());
-        if (width, height) == (u64::from(image.width()), u64::from(image.height())) {
-            return Ok(None);
-        }
-        within_limit(width, height)?;
-        // Fits: each is at most the product, which is.
-        let (width, height) = (width as u32, height as u32);
-        let mut resized = vec![0; 3 * width as usize * height as usize];
-        resize_rgb(image, width, height, &mut resized, self.filter).map_err(ImageError::Resize)?;
-        Pixels::new(width, height, resized).map(Some)
-    }
-
-    /// The middle.
-    fn cropped<'a>(&self, image: &'a Pixels) -> Result<View<'a>, ImageError> {
-        let (crop_height, crop_width) = self.size();
-        let (width, height) = (image.width(), image.height());
-        if crop_width > width || crop_height > height {
-            return Err(ImageError::SmallerThanCrop { width, height, crop_width, crop_height });
-        }
-        let (left, top) = ((width - crop_width) / 2, (height - crop_height) / 2);
-        Ok(View {
-            image,
-            left: left as usize,
-            top: top as usize,
-            width: crop_width as usize,
-            height: crop_height as usize,
-        })
-    }
-
-    /// What each value of each channel becomes.
-    fn table<const N: usize>(&self, bytes: impl Fn(f32) -> [u8; N]) -> Table<N> {
-        let mut table = [[[0; N]; 256]; 3];
-        for ((values, mean), std) in table.iter_mut().zip(self.mean).zip(self.std) {
-            for (value, bytes_of) in (0u8..=255).zip(values) {
-                *bytes_of = bytes((f32::from(value) * self.scale - mean) / std);
-            }
-        }
-        table
-    }
-}
-
-impl Resize {
-    /// Width and height of what an image of this width and height becomes.
-    fn of(self, width: u32, height: u32) -> (u64, u64) {
-        let (width, height) = (u64::from(width), u64::from(height));
-        match self {
-            Resize::Exact { height, width } => (u64::from(width), u64::from(height)),
-            Resize::Shorter(side) if height > width => (u64::from(side), u64::from(side) * height / width),
-            Resize::Shorter(side) => (u64::from(side) * width / height, u64::from(side)),
         }
     }
 }
 
 impl Filter {
-    fn algorithm(self) -> ResizeAlg {
+    /// The word for it in a SPEC.
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Filter::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
-            Filter::Box => ResizeAlg::Convolution(FilterType::Box),
-            Filter::Linear => ResizeAlg::Interpolation(FilterType::Bilinear),
+            Filter::Bilinear => "bilinear",
+            Filter::Box => "box",
+            Filter::Linear => "linear",
         }
     }
 }
 
-/// Not the resizer's dynamic images: they would compile it for every kind of pixel, which takes minutes.
-fn resize_rgb(image: &Pixels, width: u32, height: u32, resized: &mut [u8], filter: Filter) -> Result<(), String> {
-    let from = TypedImageRef::<U8x3>::from_buffer(image.width(), image.height(), image.rgb());
-    let from = from.map_err(|error| error.to_string())?;
-    let to = TypedImage::<U8x3>::from_buffer(width, height, resized);
-    let mut to = to.map_err(|error| error.to_string())?;
-    let options = ResizeOptions::new().resize_alg(filter.algorithm());
-    Resizer::new().resize_typed(&from, &mut to, &options).map_err(|error| error.to_string())
-}
-
-/// The bytes of each value, by channel.
-type Table<const N: usize> = [[[u8; N]; 256]; 3];
-
-/// A rectangle of an image, in pixels.
-struct View<'a> {
-    image: &'a Pixels,
-    left: usize,
-    top: usize,
-    width: usize,
-    height: usize,
-}
-
-impl View<'_> {
-    fn rows(&self) -> impl Iterator<Item = &[u8]> {
-        let stride = 3 * self.image.width() as usize;
-        let rows = self.image.rgb().chunks_exact(stride).skip(self.top).take(self.height);
-        rows.map(|row| &row[3 * self.left..3 * (self.left + self.width)])
-    }
-
-    fn fill<const N: usize>(&self, layout: Layout, table: &Table<N>) -> Vec<u8> {
-        let mut data = Vec::with_capacity(3 * self.width * self.height * N);
-        match layout {
-            Layout::Nhwc => {
-                for pixel in self.rows().flat_map(|row| row.chunks_exact(3)) {
-                    for (channel, &value) in pixel.iter().enumerate() {
-                        data.extend_from_slice(&table[channel][usize::from(value)]);
-                    }
-                }
-            }
-            Layout::Nchw => {
-                for (channel, table) in table.iter().enumerate() {
-                    for value in self.rows().flat_map(|row| row[channel..].iter().step_by(3)) {
-                        data.extend_from_slice(&table[usize::from(*value)]);
-                    }
-                }
-            }
+impl Layout {
+    /// The word for it in a SPEC.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Layout::Nchw => "nchw",
+            Layout::Nhwc => "nhwc",
         }
-        data
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// A height and width as a SPEC has them: one number when they are equal.
+pub(crate) fn size((height, width): (u32, u32)) -> String {
+    if height == width { height.to_string() } else { format!("{height}x{width}") }
+}
+
+impl fmt::Display for Resize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resize::Shorter(side) => write!(f, "{side}"),
+            Resize::Exact { height, width } => write!(f, "{height}x{width}"),
+        }
+    }
+}
+
+/// The error for a text that is not a SPEC, or a SPEC that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// A part has no `=`, or its key is unknown.
+    #[error("'{0}' is not a step of preprocessing (known: {known}; presets, first: {presets})",
+        known = KEYS.join("=, ") + "=", presets = preset_names())]
+    Unknown(String),
+    /// A key is given twice.
+    #[error("{0}= is given twice")]
+    Twice(&'static str),
+    /// A value cannot be read.
+    #[error("{key}={value}: {wanted}")]
+    Value {
+        /// The key before `=`.
+        key: &'static str,
+        /// The value behind `=`.
+        value: String,
+        /// What the value should be.
+        wanted: &'static str,
+    },
+    /// Neither crop nor resize fixes the size, so that images of every size would give tensors of every size.
+    #[error("the size of the result is open: give crop=SIZE or resize=HEIGHTxWIDTH")]
+    OpenSize,
+    /// The crop is larger than the resized image.
+    #[error("crop={crop} is larger than resize={resize}")]
+    CropBeyondResize {
+        /// The crop as the SPEC has it.
+        crop: String,
+        /// The size as the SPEC has it.
+        resize: String,
+    },
+    /// A mean is subtracted, and the type has no values below zero.
+    #[error("dtype=u8 with a mean: values below zero would all become 0; use i8, f16 or f32")]
+    UnsignedMean,
+}

@@ -1,41 +1,17 @@
-//! The SPEC text of a preprocessing.
+//! The SPEC: the text form of a [`Preprocess`], read and written.
 
 use std::fmt;
 use std::str::FromStr;
 
 use lon_proto::sample::DType;
 
-use crate::error::SpecError;
-use crate::preprocess::{Filter, Layout, Preprocess, Resize};
+use crate::preprocess::{Filter, KEYS, Layout, PRESETS, Preprocess, Resize, SpecError, size};
 
-/// What can stand before `=`.
-pub(crate) const KEYS: [&str; 8] = ["resize", "filter", "crop", "layout", "dtype", "scale", "mean", "std"];
-
-/// Names for whole SPECs, each with the SPEC.
-///
-/// - `imagenet-caffe`: what the MLPerf reference does for ResNet50-v1.5 (`pre_process_vgg`): shorter side to
-///   256 = 224 / 0.875 by areas, centre crop, means subtracted. Its OpenCV weighs areas a little differently.
-/// - `imagenet-torch`: what torchvision's models want.
-/// - `stretch-torch`: 800 x 800 without keeping the ratio, values from 0 to 1, as the MLPerf reference does for
-///   RetinaNet (`pre_process_openimages_retinanet`).
-pub const PRESETS: [(&str, &str); 3] = [
-    ("imagenet-caffe", "resize=256,filter=box,crop=224,layout=nchw,dtype=f32,mean=123.68/116.78/103.94"),
-    (
-        "imagenet-torch",
-        "resize=256,crop=224,layout=nchw,dtype=f32,scale=1/255,mean=0.485/0.456/0.406,std=0.229/0.224/0.225",
-    ),
-    ("stretch-torch", "resize=800x800,filter=linear,layout=nchw,dtype=f32,scale=1/255"),
-];
-
-pub(crate) fn preset_names() -> String {
-    PRESETS.map(|(name, _)| name).join(", ")
-}
-
-/// `KEY=VALUE[,KEY=VALUE...]`, in any order, each key once; steps are done in this order:
+/// Reads `KEY=VALUE[,KEY=VALUE...]`, in any order, each key once. The steps are done in this order:
 ///
 /// | key | value | default |
 /// |---|---|---|
-/// | `resize` | `SIZE`: of the shorter side; or `HEIGHTxWIDTH`, whatever the ratio | as it is |
+/// | `resize` | `SIZE` of the shorter side; or `HEIGHTxWIDTH` without keeping the ratio | as it is |
 /// | `filter` | `bilinear`, `box` or `linear`: see [`Filter`] | `bilinear` |
 /// | `crop` | `SIZE` or `HEIGHTxWIDTH`, of the middle | all of it |
 /// | `scale` | a number or a fraction, `1/255`: value x scale, | 1 |
@@ -114,7 +90,7 @@ impl Preprocess {
     }
 }
 
-/// More than any model takes; a side of an image has at most 65,535.
+/// The largest side that can be asked for, in pixels: more than any model takes.
 const MAX_SIDE: u32 = 16_384;
 
 fn number(text: &str) -> Option<u32> {
@@ -160,41 +136,7 @@ fn three(text: &str) -> Option<[f32; 3]> {
     }
 }
 
-/// As typed.
-pub(crate) fn size((height, width): (u32, u32)) -> String {
-    if height == width { height.to_string() } else { format!("{height}x{width}") }
-}
-
-impl fmt::Display for Resize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Resize::Shorter(side) => write!(f, "{side}"),
-            Resize::Exact { height, width } => write!(f, "{height}x{width}"),
-        }
-    }
-}
-
-impl Filter {
-    fn name(self) -> &'static str {
-        match self {
-            Filter::Bilinear => "bilinear",
-            Filter::Box => "box",
-            Filter::Linear => "linear",
-        }
-    }
-}
-
-impl Layout {
-    fn name(self) -> &'static str {
-        match self {
-            Layout::Nchw => "nchw",
-            Layout::Nhwc => "nhwc",
-        }
-    }
-}
-
-/// All steps that are not left at their default, so that nobody has to know the presets: what is shown is parsed to the
-/// same again.
+/// Writes all steps that are not at their default; presets are written out. The text is parsed to the same steps again.
 impl fmt::Display for Preprocess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(resize) = self.resize {

@@ -6,18 +6,18 @@ use lz4_flex::block::{self as lz4, CompressTable};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe;
 
-use super::Codec;
+use super::kind::Codec;
 
-/// LZ4 looks for repetitions with a table of 16-bit places below this length, else of 32-bit places.
+/// Below this length LZ4 looks for repetitions with a table of 16-bit places, else with one of 32-bit places.
 const LZ4_SMALL_BYTES: usize = u16::MAX as usize;
-/// LZ4 blocks: each byte of a block gives at most this many.
+/// Each byte of an LZ4 block inflates to at most this many bytes.
 const LZ4_MAX_RATIO: u64 = 255;
-/// A block of a zstd frame holds at most so much,
+/// The most content bytes that one block of a zstd frame can hold.
 const ZSTD_BLOCK_BYTES: u64 = 128 << 10;
-/// and takes at least so many bytes: its header, and one that is repeated.
+/// The fewest bytes that one block of a zstd frame takes: its header, and one byte that is repeated.
 const ZSTD_MIN_BLOCK_BYTES: u64 = 4;
 
-/// What compresses, made when first needed.
+/// The compressors, each made when it is first needed.
 #[derive(Default)]
 pub(super) struct Packer {
     zstd: Option<Compressor<'static>>,
@@ -25,14 +25,14 @@ pub(super) struct Packer {
     lz4_large: Option<CompressTable>,
 }
 
-/// What inflates, made when first needed.
+/// The decompressor, made when it is first needed.
 #[derive(Default)]
 pub(super) struct Unpacker {
     zstd: Option<Decompressor<'static>>,
 }
 
 impl Packer {
-    /// Bytes of a body at most.
+    /// The most bytes that the body of so much content can have.
     pub(super) fn bound(codec: Codec, content: usize) -> usize {
         match codec {
             Codec::None | Codec::Original => content,
@@ -41,7 +41,7 @@ impl Packer {
         }
     }
 
-    /// Compresses into `body`, which has room for [`Packer::bound`]. Returns how much of it was used.
+    /// Compresses into `body`, which has room for [`Packer::bound`]. Returns how many bytes of it were used.
     pub(super) fn pack(&mut self, codec: Codec, content: &[u8], body: &mut [u8]) -> Result<usize, String> {
         if content.is_empty() {
             return Ok(0);
@@ -126,7 +126,7 @@ fn unlz4(body: &[u8], len: usize, out: &mut Vec<u8>) -> Result<usize, String> {
     lz4::decompress_into(body, out).map_err(|error| format!("damaged LZ4 block: {error}"))
 }
 
-/// Memory is taken only for what the body can hold.
+/// An error when the body cannot inflate to `len` bytes, so that no memory is taken for it.
 fn plausible(len: usize, body: &[u8], most: u64) -> Result<(), String> {
     match len as u64 <= most {
         true => Ok(()),

@@ -1,6 +1,6 @@
-//! Differences between neighbours: what is smooth becomes small numbers around zero.
+//! Differences between neighbouring pixels: in smooth images they are small numbers around zero.
 
-/// `raw` with each byte less the one `stride` before it, into `out` of the same length.
+/// Writes to `out`, which has the length of `raw`, each byte minus the byte `stride` places before it.
 pub(super) fn delta(raw: &[u8], out: &mut [u8], stride: usize) {
     let first = stride.min(raw.len());
     out[..first].copy_from_slice(&raw[..first]);

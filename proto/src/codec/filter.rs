@@ -2,23 +2,36 @@
 
 use std::ops::Range;
 
-use super::{Layout, delta, shuffle};
+use super::kind::{Codec, Layout};
+use super::{delta, shuffle};
 use crate::sample::{DType, Span, Spans};
 
-/// A tensor with so many channels at most has them last: NHWC. Otherwise a row is a row of one channel.
+/// A tensor whose last dimension is at most this large has its channels there (NHWC). In other tensors the last
+/// dimension is a row of one channel.
 const MAX_CHANNELS: u32 = 4;
 
-/// What regroups bytes, so that a compressor finds more in them.
+/// A filter regroups or subtracts bytes, so that a compressor finds more repetitions in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
+    /// First bytes of all elements, then all second bytes, and so on.
     Shuffle,
+    /// Differences to the pixel before.
     Delta,
 }
 
 impl Filter {
+    /// The filter of a codec; none for those without.
+    pub(super) fn of(codec: Codec) -> Option<Filter> {
+        match codec {
+            Codec::None | Codec::Original | Codec::Zstd(_) | Codec::Lz4 => None,
+            Codec::ShuffleZstd(_) => Some(Filter::Shuffle),
+            Codec::DeltaZstd(_) => Some(Filter::Delta),
+        }
+    }
+
     /// `raw` filtered, in `out`, whose content is replaced.
     pub(super) fn apply(self, raw: &[u8], layout: Layout, out: &mut Vec<u8>) -> Result<(), String> {
-        // What no filter touches stays.
+        // Header, padding and tensors that the filter does not touch stay as they are.
         out.clear();
         out.extend_from_slice(raw);
         match self {
@@ -37,7 +50,7 @@ impl Filter {
         }
     }
 
-    /// Undone in place.
+    /// Undoes [`Filter::Delta`] in place.
     pub(super) fn undo_delta(filtered: &mut [u8], layout: Layout) -> Result<(), String> {
         let mut parts = Parts::start(filtered, layout)?;
         while let Some(part) = parts.next(filtered)? {
@@ -48,7 +61,7 @@ impl Filter {
         Ok(())
     }
 
-    /// The bytes that were filtered.
+    /// The bytes of which [`Filter::Shuffle`] made these.
     pub(super) fn undo_shuffle(filtered: &[u8], layout: Layout) -> Result<Vec<u8>, String> {
         let mut raw = filtered.to_vec();
         each_shuffled(filtered, layout, |range, size| {
@@ -58,6 +71,7 @@ impl Filter {
     }
 }
 
+/// Calls `work` for each range that is shuffled, with the bytes of one element.
 fn each_shuffled(bytes: &[u8], layout: Layout, mut work: impl FnMut(Range<usize>, usize)) -> Result<(), String> {
     let mut parts = Parts::start(bytes, layout)?;
     while let Some(part) = parts.next(bytes)? {
@@ -68,11 +82,11 @@ fn each_shuffled(bytes: &[u8], layout: Layout, mut work: impl FnMut(Range<usize>
     Ok(())
 }
 
-/// Bytes of one kind.
+/// A range of bytes whose elements are of one type.
 struct Part {
     range: Range<usize>,
     element_bytes: usize,
-    /// Bytes from one pixel to the next; none where differences say nothing.
+    /// Bytes from one pixel to the next; none where differences are not taken.
     stride: Option<usize>,
 }
 

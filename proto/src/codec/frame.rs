@@ -1,6 +1,6 @@
 //! The header in front of every compressed body. Its bytes are described in [`super`].
 
-use super::Layout;
+use super::kind::Layout;
 use super::sum::sum;
 
 const LEN_BYTES: usize = 8;
@@ -8,17 +8,20 @@ const SUM_BYTES: usize = 4;
 
 /// The byte that stands for [`Layout::Sample`].
 const SAMPLE: u8 = 0;
-/// Bytes of one element at most.
+/// The most bytes that one element can have.
 const MAX_ELEMENT_BYTES: u8 = 8;
 
+/// What stands in front of a compressed body.
 pub(super) struct Header {
+    /// Number of raw bytes.
     pub(super) raw_len: u64,
     sum: u32,
-    /// What the filter knew; none without a filter.
+    /// What the filter knew of the bytes; none without a filter.
     pub(super) layout: Option<Layout>,
 }
 
 impl Header {
+    /// The header of a frame with these raw bytes.
     pub(super) fn of(raw: &[u8], layout: Option<Layout>) -> Result<Header, String> {
         match layout {
             Some(Layout::Elements { element_bytes }) if !(1..=MAX_ELEMENT_BYTES).contains(&element_bytes) => {
@@ -28,11 +31,12 @@ impl Header {
         }
     }
 
+    /// Number of bytes of the header itself.
     pub(super) fn len(&self) -> usize {
         LEN_BYTES + SUM_BYTES + usize::from(self.layout.is_some())
     }
 
-    /// To the start of `frame`, which has room for it.
+    /// Writes the header to the start of `frame`, which has room for it.
     pub(super) fn write(&self, frame: &mut [u8]) {
         frame[..LEN_BYTES].copy_from_slice(&self.raw_len.to_le_bytes());
         frame[LEN_BYTES..LEN_BYTES + SUM_BYTES].copy_from_slice(&self.sum.to_le_bytes());
@@ -43,7 +47,7 @@ impl Header {
         }
     }
 
-    /// The header and the body behind it.
+    /// Reads a frame: the header, and the body behind it.
     pub(super) fn read(frame: &[u8], has_filter: bool) -> Result<(Header, &[u8]), String> {
         let short = || format!("{} bytes, which is less than the header of a frame", frame.len());
         let (raw_len, rest) = frame.split_first_chunk::<LEN_BYTES>().ok_or_else(short)?;
@@ -61,7 +65,7 @@ impl Header {
         Ok((Header { raw_len: u64::from_le_bytes(*raw_len), sum: u32::from_le_bytes(*sum), layout }, body))
     }
 
-    /// Whether these are the bytes that were encoded.
+    /// An error when these are not the bytes that were encoded.
     pub(super) fn check(&self, raw: &[u8]) -> Result<(), String> {
         match sum(raw) {
             got if got == self.sum => Ok(()),

@@ -1,7 +1,7 @@
 //! The bytes of elements, regrouped: the first bytes of all elements, then all second bytes, and so on. What elements
-//! have in common (zeros above small numbers, exponents) comes to lie together.
+//! have in common (zeros above small numbers, exponents) then lies together.
 
-/// `raw` regrouped into `out` of the same length; what is less than an element at the end stays at the end.
+/// Regroups `raw` into `out` of the same length. Bytes at the end that are less than an element stay there.
 pub(super) fn shuffle(raw: &[u8], out: &mut [u8], size: usize) {
     match size {
         2 => shuffle_fixed::<2>(raw, out),
@@ -37,7 +37,7 @@ fn undo_any(shuffled: &[u8], out: &mut [u8], size: usize) {
     out[count * size..].copy_from_slice(&shuffled[count * size..]);
 }
 
-/// Elements that are regrouped at a time: a loop of so many bytes becomes a few vector instructions.
+/// Number of elements that are regrouped at a time: the compiler makes a few vector instructions of such a loop.
 const BLOCK: usize = 16;
 
 fn shuffle_fixed<const SIZE: usize>(raw: &[u8], out: &mut [u8]) {

@@ -11,7 +11,8 @@ pub(super) fn sum(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// zstd's own checksum of a frame's content is the low half of the same hash: a second implementation to agree with.
+    /// zstd's own checksum of a frame's content is the low half of the same hash: a second implementation to agree
+    /// with.
     #[test]
     fn it_is_the_hash_that_zstd_uses() {
         let bytes: Vec<u8> = (0..1_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -1,0 +1,152 @@
+//! Does the steps of a [`Preprocess`] to the pixels of an image.
+
+use bytes::Bytes;
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use half::f16;
+use lon_proto::sample::{DType, Tensor};
+
+use crate::pixels::{ImageError, Pixels, within_limit};
+use crate::preprocess::{Filter, Layout, Preprocess, Resize};
+
+impl Preprocess {
+    /// The tensor of one image.
+    ///
+    /// # Errors
+    /// The image is too small or too elongated for the steps. See [`ImageError`].
+    pub fn apply(&self, image: &Pixels) -> Result<Tensor, ImageError> {
+        let resized = self.resized(image)?;
+        let view = self.cropped(resized.as_ref().unwrap_or(image))?;
+        let data = match self.dtype {
+            DType::F32 => view.fill(self.layout, &self.table(f32::to_le_bytes)),
+            DType::F16 => view.fill(self.layout, &self.table(|value| f16::from_f32(value).to_le_bytes())),
+            DType::I8 => view.fill(self.layout, &self.table(|value| (value.round() as i8).to_le_bytes())),
+            // u8: a SPEC has no other type.
+            _ => view.fill(self.layout, &self.table(|value| [value.round() as u8])),
+        };
+        let (dtype, dims) = self.output();
+        let told = |error: lon_proto::sample::SampleError| ImageError::Decode(error.to_string());
+        Tensor::new(dtype, &dims, Bytes::from(data)).map_err(told)
+    }
+
+    /// The resized image; none when the image has the size already.
+    fn resized(&self, image: &Pixels) -> Result<Option<Pixels>, ImageError> {
+        let Some(resize) = self.resize else { return Ok(None) };
+        let (width, height) = resize.of(image.width(), image.height());
+        if (width, height) == (u64::from(image.width()), u64::from(image.height())) {
+            return Ok(None);
+        }
+        within_limit(width, height)?;
+        // Both fit into 32 bits: each is at most the product, and the product is within the limit.
+        let (width, height) = (width as u32, height as u32);
+        let mut resized = vec![0; 3 * width as usize * height as usize];
+        resize_rgb(image, width, height, &mut resized, self.filter).map_err(ImageError::Resize)?;
+        Pixels::new(width, height, resized).map(Some)
+    }
+
+    /// The middle of the image, in the size of the result.
+    fn cropped<'a>(&self, image: &'a Pixels) -> Result<View<'a>, ImageError> {
+        let (crop_height, crop_width) = self.size();
+        let (width, height) = (image.width(), image.height());
+        if crop_width > width || crop_height > height {
+            return Err(ImageError::SmallerThanCrop { width, height, crop_width, crop_height });
+        }
+        let (left, top) = ((width - crop_width) / 2, (height - crop_height) / 2);
+        Ok(View {
+            image,
+            left: left as usize,
+            top: top as usize,
+            width: crop_width as usize,
+            height: crop_height as usize,
+        })
+    }
+
+    /// The bytes that each value of each channel becomes.
+    fn table<const N: usize>(&self, bytes: impl Fn(f32) -> [u8; N]) -> Table<N> {
+        let mut table = [[[0; N]; 256]; 3];
+        for ((values, mean), std) in table.iter_mut().zip(self.mean).zip(self.std) {
+            for (value, bytes_of) in (0u8..=255).zip(values) {
+                *bytes_of = bytes((f32::from(value) * self.scale - mean) / std);
+            }
+        }
+        table
+    }
+}
+
+impl Resize {
+    /// Width and height of what an image of this width and height becomes.
+    fn of(self, width: u32, height: u32) -> (u64, u64) {
+        let (width, height) = (u64::from(width), u64::from(height));
+        match self {
+            Resize::Exact { height, width } => (u64::from(width), u64::from(height)),
+            Resize::Shorter(side) if height > width => (u64::from(side), u64::from(side) * height / width),
+            Resize::Shorter(side) => (u64::from(side) * width / height, u64::from(side)),
+        }
+    }
+}
+
+impl Filter {
+    fn algorithm(self) -> ResizeAlg {
+        match self {
+            Filter::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
+            Filter::Box => ResizeAlg::Convolution(FilterType::Box),
+            Filter::Linear => ResizeAlg::Interpolation(FilterType::Bilinear),
+        }
+    }
+}
+
+/// Resizes RGB pixels. It does not use the resizer's dynamic images: they would compile it for every kind of pixel,
+/// which takes minutes.
+fn resize_rgb(image: &Pixels, width: u32, height: u32, resized: &mut [u8], filter: Filter) -> Result<(), String> {
+    let from = TypedImageRef::<U8x3>::from_buffer(image.width(), image.height(), image.rgb());
+    let from = from.map_err(|error| error.to_string())?;
+    let to = TypedImage::<U8x3>::from_buffer(width, height, resized);
+    let mut to = to.map_err(|error| error.to_string())?;
+    let options = ResizeOptions::new().resize_alg(filter.algorithm());
+    Resizer::new().resize_typed(&from, &mut to, &options).map_err(|error| error.to_string())
+}
+
+/// The bytes of each of the 256 values, for each of the three channels.
+type Table<const N: usize> = [[[u8; N]; 256]; 3];
+
+/// A rectangle of an image, in pixels.
+struct View<'a> {
+    image: &'a Pixels,
+    left: usize,
+    top: usize,
+    width: usize,
+    height: usize,
+}
+
+impl View<'_> {
+    fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        let stride = 3 * self.image.width() as usize;
+        let rows = self.image.rgb().chunks_exact(stride).skip(self.top).take(self.height);
+        rows.map(|row| &row[3 * self.left..3 * (self.left + self.width)])
+    }
+
+    fn fill<const N: usize>(&self, layout: Layout, table: &Table<N>) -> Vec<u8> {
+        let mut data = Vec::with_capacity(3 * self.width * self.height * N);
+        match layout {
+            Layout::Nhwc => {
+                for pixel in self.rows().flat_map(|row| row.chunks_exact(3)) {
+                    for (channel, &value) in pixel.iter().enumerate() {
+                        data.extend_from_slice(&table[channel][usize::from(value)]);
+                    }
+                }
+            }
+            Layout::Nchw => {
+                for (channel, table) in table.iter().enumerate() {
+                    for value in self.rows().flat_map(|row| row[channel..].iter().step_by(3)) {
+                        data.extend_from_slice(&table[usize::from(*value)]);
+                    }
+                }
+            }
+        }
+        data
+    }
+}
+
+#[cfg(test)]
+mod tests;
