@@ -142,7 +142,7 @@ fn kserve_is_told_apart_in_its_rooms() {
         "proto/src/lib.rs",
         "qdl/src/carry/",
         "qdl/src/control/",
-        "loadgen-node/qsl/src/kserve.rs",
+        "loadgen-node/qsl/src/encode/kserve.rs",
         "loadgen-node/qsl/src/lib.rs",
         "loadgen-node/src/cli/",
     ];

@@ -242,7 +242,7 @@ impl Dataset {
         let request =
             request.map_err(|source| DatasetError::Request { dataset: self.name().to_owned(), index: 0, source })?;
         self.unload();
-        self.encoding = Encoding::Kserve(request);
+        self.encoding = Encoding::Request(request);
         Ok(())
     }
 
