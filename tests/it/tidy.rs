@@ -61,7 +61,8 @@ fn rooms_use_only_what_is_below_them() {
     no_more_than(11, "arrows that lead up", &rooms::upward(&House::here(), ROOMS));
 }
 
-/// Prints the rooms of each crate as they are: those of a line use only rooms on lines below, or each other in a circle.
+/// Prints the rooms of each crate as they are: those of a line use only rooms on lines below, or each other in a
+/// circle.
 #[test]
 #[ignore = "not a rule: prints what a list of rooms could be"]
 fn print_the_rooms() {

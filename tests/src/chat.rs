@@ -58,8 +58,8 @@ struct State {
 }
 
 impl ChatServer {
-    /// A server with a model `tiny` that does as the script says for each prompt. The first prompt of a node, `Hello`, is
-    /// answered well.
+    /// A server with a model `tiny` that does as the script says for each prompt. The first prompt of a node, `Hello`,
+    /// is answered well.
     pub fn start(script: impl Fn(&str) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
         ChatServer::raw(move |asked| match (asked.head.starts_with("GET /v1/models "), asked.prompt()) {
             (true, _) => vec![Act::Send(models(&["tiny"]))],
