@@ -100,8 +100,8 @@ impl Signature {
     }
 }
 
-/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not fit what may
-/// be left out belongs to what comes behind.
+/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not
+/// fit an optional spec is held against the next one.
 pub fn fit(specs: &[TensorSpec], tensors: &[Tensor]) -> bool {
     let mut specs = specs.iter();
     let is_taken = |tensor: &Tensor| {

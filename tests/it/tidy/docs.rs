@@ -82,7 +82,11 @@ fn doc(attributes: &[Attribute]) -> Vec<String> {
         },
         _ => None,
     };
-    attributes.iter().filter_map(text).flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    attributes
+        .iter()
+        .filter_map(text)
+        .flat_map(|text| text.split('\n').map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Doc comments of one or two words; what is shown as help of a command line is left out.
@@ -246,7 +250,10 @@ fn words_and_short_docs_are_found() {
 #[test]
 fn lists_that_do_not_match_are_found() {
     let house = House::made_up(&[
-        ("a/src/lib.rs", "//! - `resize`: a key\n//!\n//! - [`one`]: the first;\n//! - `gone`: the last.\nmod one;\nmod two;\nmod three { }"),
+        (
+            "a/src/lib.rs",
+            "//! - `resize`: a key\n//!\n//! - [`one`]: the first;\n//! - `gone`: the last.\nmod one;\nmod two;\nmod three { }",
+        ),
         ("a/src/one.rs", "//! - `resize`: a key, no module\n"),
         ("a/src/two.rs", "//! | `x`, `f` | both |\nmod x;\nfn f() {}\n#[cfg(test)]\nmod tests {}"),
         ("a/src/two/x.rs", ""),

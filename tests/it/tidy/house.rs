@@ -88,7 +88,8 @@ impl House {
 
 /// Whether a file holds nothing but tests.
 pub(crate) fn is_test_file(path: &str) -> bool {
-    path.contains("/tests/") || path.starts_with("tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
+    let is_product = !path.starts_with("tests/") || path.starts_with("tests/perf/");
+    !is_product || path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
 /// Whether attributes say that an item is only there in tests.

@@ -1,18 +1,16 @@
 //! Measures rows: the reference, then ours, again and again.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use tempfile::TempDir;
 
-use crate::args::{Cli, Kind};
+use crate::args::Kind;
 use crate::load::Moment;
-use crate::process::{Place, Starter};
-use crate::product::{self, Programs, Run, Spec};
-use crate::reference::{iperf, tls};
+use crate::process::Place;
+use crate::product::{self, Run, Spec};
+use crate::reference::iperf;
 use crate::report::show;
 use crate::row::{Cpu, Figure, LARGE, Model, Ours, Outcome, Reference, Row, SMALL, Transport};
 use crate::search::Search;
