@@ -1,4 +1,4 @@
-//! How one SUT node serves: checked values, from whatever read them (flags, a test, `demo`).
+//! How one SUT node serves: checked values, made from flags, by a test, or by `loadgen-node demo`.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,15 +7,14 @@ use std::time::Duration;
 use lon_image::Preprocess;
 use lon_net::tls::ServerTls;
 use lon_proto::limits;
+use lon_proto::node_name::NodeName;
 
-use crate::decode;
-
-/// Everything [`crate::serve`] wants to know besides the backend.
+/// How a node serves, besides its backend; see [`crate::serve`](fn@crate::serve).
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
     /// The node's name, unique among the nodes of a run.
     pub node: NodeName,
-    /// Samples in one inference at most.
+    /// The most samples in one inference.
     pub max_batch: NonZeroUsize,
     /// How long a free worker waits for a batch to fill, counted from the arrival of its first sample.
     pub max_delay: Duration,
@@ -23,18 +22,18 @@ pub struct ServeConfig {
     pub workers: NonZeroUsize,
     /// Threads that inflate and decode the samples of runs with a codec.
     pub decode_threads: NonZeroUsize,
-    /// Threads that serve connections, each its share of them; the first is the caller's.
+    /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,
-    /// What is done to images before the model sees them; none: samples are what the model takes.
+    /// What is done to images before the model sees them. `None`: samples are what the model takes.
     pub preprocess: Option<Arc<Preprocess>>,
-    /// What may be inside the node at one time.
+    /// Bounds on what is inside the node at one time.
     pub limits: Limits,
-    /// How long SIGTERM waits for answers under way.
+    /// How long a shutdown waits for answers that are under way.
     pub drain: Duration,
-    /// While a run has the node, ask the network again and again instead of sleeping.
+    /// Whether to ask the network again and again, instead of sleeping, while a run has the node.
     pub busy_poll: bool,
-    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows none, shows a certificate that
-    /// nobody can verify. Whether that is allowed is the caller's to decide.
+    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate that
+    /// nobody can verify. The caller decides whether that is allowed.
     pub tls: Option<ServerTls>,
 }
 
@@ -47,7 +46,7 @@ impl ServeConfig {
             max_batch: NonZeroUsize::MIN.saturating_add(7),
             max_delay: Duration::ZERO,
             workers: NonZeroUsize::MIN,
-            decode_threads: decode::default_threads(),
+            decode_threads: default_decode_threads(),
             io_threads: NonZeroUsize::MIN,
             preprocess: None,
             limits: Limits::default(),
@@ -59,14 +58,14 @@ impl ServeConfig {
 }
 
 /// Bounds on what is inside a node: samples admitted whose answers have not been handed to the network. Told to the
-/// LoadGen node in `StartRun`, so that it need not find out by being stopped.
+/// LoadGen node in `StartRun`, so that it keeps to them by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Samples.
+    /// The most samples that are inside.
     pub max_samples_in_flight: u64,
-    /// Bytes of those samples.
+    /// The most bytes that those samples have, as they came.
     pub max_bytes_in_flight: u64,
-    /// Bytes of one sample.
+    /// The most bytes of one sample.
     pub max_sample_bytes: u64,
 }
 
@@ -80,54 +79,8 @@ impl Default for Limits {
     }
 }
 
-/// A node's name: 1 to 128 printable characters, no comma (names are listed with commas between).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeName(String);
-
-/// Why a text is not a [`NodeName`].
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "'{0}' cannot be a node name: 1 to 128 printable characters without comma, surrounding blanks or 'Network SUT'"
-)]
-pub struct NodeNameError(String);
-
-impl std::str::FromStr for NodeName {
-    type Err = NodeNameError;
-
-    fn from_str(text: &str) -> Result<NodeName, NodeNameError> {
-        let bad = |c: char| c == ',' || c.is_control();
-        // "Network SUT" is what the list of names begins with, and its absence must mean something.
-        let bad_text = text.is_empty() || text.trim() != text || text.contains("Network SUT");
-        if bad_text || text.chars().count() > 128 || text.contains(bad) {
-            return Err(NodeNameError(text.to_owned()));
-        }
-        Ok(NodeName(text.to_owned()))
-    }
-}
-
-impl std::fmt::Display for NodeName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl AsRef<str> for NodeName {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_would_confuse_a_list_are_refused() {
-        for good in ["N1", "gpu host 7", "sut-0.sut.default.svc"] {
-            assert!(good.parse::<NodeName>().is_ok(), "{good}");
-        }
-        for bad in ["", " N1", "a,b", "a\nb", "my Network SUT", &"x".repeat(129)] {
-            assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
-        }
-    }
+/// How many decode threads there are unless told otherwise: all cores but one, which is left to I/O.
+fn default_decode_threads() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN)
 }

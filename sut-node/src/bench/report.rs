@@ -3,73 +3,78 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
+use lon_proto::stages::duration_ns;
+use lon_shell::documents::{
+    BENCH_SCHEMA, BenchBackend, BenchLatency, BenchOptions, BenchReport, BenchSamples, BenchThroughput,
+};
 
-use super::Measured;
+use super::measure::Measured;
 use super::samples::Samples;
 use crate::backend::BackendInfo;
 use crate::config::ServeConfig;
-use crate::pipeline::images;
-use crate::tensor::TensorSpec;
+use crate::service::describe::{SOFTWARE, inputs, texts};
 
-/// The file's version; a reader refuses others.
-const SCHEMA: u32 = 1;
-
-/// What was measured, on what.
+/// What was measured, and on what.
 pub(crate) struct Report<'a> {
     pub(crate) info: &'a BackendInfo,
     pub(crate) config: &'a ServeConfig,
+    /// Threads inside one inference.
     pub(crate) threads: usize,
+    /// What was made of the model's outputs.
     pub(crate) postprocess: String,
     pub(crate) samples: &'a Samples,
+    /// How long each phase was to last.
     pub(crate) phase: Duration,
     pub(crate) measured: &'a Measured,
 }
 
 impl Report<'_> {
-    pub(crate) fn samples_per_s(&self) -> f64 {
+    /// Samples answered per second in the first phase.
+    fn samples_per_s(&self) -> f64 {
         self.measured.saturation.samples as f64 / self.measured.saturation.duration.as_secs_f64()
     }
 
-    /// `--json`. Its reader, in loadgen-node, knows these keys and no others.
-    pub(crate) fn json(&self) -> Value {
+    /// What `--json` writes.
+    pub(crate) fn document(&self) -> BenchReport {
         let Report { info, config, samples, measured, .. } = self;
         let saturation = &measured.saturation;
-        let specs = |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let inputs = if config.preprocess.is_some() { images::inputs() } else { info.inputs.clone() };
-        json!({
-            "schema": SCHEMA,
-            "software": concat!("sut-node ", env!("CARGO_PKG_VERSION")),
-            "backend": {
-                "engine": info.engine,
-                "model": info.model,
-                "model_sha256": info.model_sha256.as_deref().unwrap_or_default(),
-                "inputs": specs(&inputs),
-                "outputs": specs(&info.outputs),
+        BenchReport {
+            schema: BENCH_SCHEMA,
+            software: SOFTWARE.to_owned(),
+            backend: BenchBackend {
+                engine: info.engine.clone(),
+                model: info.model.clone(),
+                model_sha256: info.model_sha256.clone().unwrap_or_default(),
+                inputs: texts(&inputs(info, config.preprocess.is_some())),
+                outputs: texts(&info.outputs),
             },
-            "options": {
-                "max_batch": config.max_batch,
-                "max_delay_ns": ns(config.max_delay),
-                "workers": config.workers,
-                "threads": self.threads,
-                "preprocess": config.preprocess.as_ref().map(ToString::to_string),
-                "postprocess": self.postprocess,
-                "phase_ns": ns(self.phase),
+            options: BenchOptions {
+                max_batch: config.max_batch.get() as u64,
+                max_delay_ns: duration_ns(config.max_delay),
+                workers: config.workers.get() as u64,
+                threads: self.threads as u64,
+                preprocess: config.preprocess.as_ref().map(ToString::to_string),
+                postprocess: self.postprocess.clone(),
+                phase_ns: duration_ns(self.phase),
             },
-            "samples": { "what": samples.what, "count": samples.count(), "mean_bytes": samples.mean_bytes() },
-            "throughput": {
-                "samples_per_s": self.samples_per_s(),
-                "samples": saturation.samples,
-                "failed": saturation.failed,
-                "duration_ns": ns(saturation.duration),
-                "in_flight": saturation.in_flight,
+            samples: BenchSamples {
+                what: samples.what.clone(),
+                count: samples.count() as u64,
+                mean_bytes: samples.mean_bytes() as u64,
             },
-            "latency_ns": latency(&measured.latency_ns),
-            "nan": measured.nan,
-        })
+            throughput: BenchThroughput {
+                samples_per_s: self.samples_per_s(),
+                samples: saturation.samples,
+                failed: saturation.failed,
+                duration_ns: duration_ns(saturation.duration),
+                in_flight: saturation.in_flight,
+            },
+            latency_ns: latency(&measured.latency_ns),
+            nan: measured.nan,
+        }
     }
 
-    /// For people.
+    /// The same for people, on several lines.
     pub(crate) fn text(&self) -> String {
         let Report { info, samples, measured, .. } = self;
         let saturation = &measured.saturation;
@@ -105,18 +110,19 @@ impl Report<'_> {
     }
 }
 
-/// The keys of `latency_ns` in a run's results, and how many samples there were.
-fn latency(histogram: &Histogram<u64>) -> Value {
+/// The latencies of the second phase.
+fn latency(histogram: &Histogram<u64>) -> BenchLatency {
     let at = |quantile| histogram.value_at_quantile(quantile);
-    json!({
-        "count": histogram.len(),
-        "min": histogram.min(),
-        "mean": histogram.mean(),
-        "p50": at(0.5), "p90": at(0.9), "p95": at(0.95), "p97": at(0.97), "p99": at(0.99), "p99_9": at(0.999),
-        "max": histogram.max(),
-    })
-}
-
-fn ns(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    BenchLatency {
+        count: histogram.len(),
+        min: histogram.min(),
+        mean: histogram.mean(),
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p97: at(0.97),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max: histogram.max(),
+    }
 }

@@ -1,25 +1,26 @@
-//! What `bench` asks: samples made for the model's signature, or the images of a folder.
+//! What `bench` asks a backend: samples made for the model's signature, or the images of a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use rand_mt::Mt64;
 
 use crate::backend::Backend;
 use crate::pipeline::images;
 use crate::tensor::{self, DType, SampleError, Signature, Tensor, TensorSpec};
 
-/// Samples to be asked round and round.
+/// Samples that are asked again and again, in their order.
 #[derive(Debug)]
 pub(crate) struct Samples {
     payloads: Vec<Bytes>,
-    /// They are files as they lie in the dataset, as in codec `original`.
+    /// Whether they are files as they lie in a dataset, as in codec `original`.
     pub(crate) are_files: bool,
-    /// What they are, for people.
+    /// What they are, in words.
     pub(crate) what: String,
 }
 
-/// Why there are no samples.
+/// The error when there are no samples.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SamplesError {
     #[error("the model takes {0}, which leaves a size open: say with --free-size which to take")]
@@ -32,20 +33,26 @@ pub(crate) enum SamplesError {
     NoFiles(PathBuf),
 }
 
-/// Different samples at most, so that caches are not asked for one and the same again and again,
+/// The most samples that differ. There are several so that no cache is asked for the same one again and again,
 const MOST: usize = 64;
-/// but no more than so many bytes of them.
+/// but no more of them than have so many bytes.
 const MOST_BYTES: usize = 256 << 20;
 
 impl Samples {
-    /// Random samples for a backend, as its signature says.
+    /// Random samples for a backend; see [`Samples::synthetic`].
+    ///
+    /// # Errors
+    /// Those of [`Samples::synthetic`].
     pub(crate) fn for_backend(backend: &dyn Backend, free: Option<u32>) -> Result<Samples, SamplesError> {
         Samples::synthetic(&backend.info().inputs, free.or(backend.usual_size()))
     }
 
     /// Random samples for a model of these inputs, always the same: floats from 0 to 1, bytes that are printable, other
     /// whole numbers 0 or 1, which are valid token ids, masks and places in any table. A model that takes anything gets
-    /// 1 KiB. Open sizes are `free`. What a sample may leave out is.
+    /// 1 KiB. Sizes that the model leaves open are `free`. Tensors that a sample may leave out are left out.
+    ///
+    /// # Errors
+    /// A size is open and `free` is not given, or no sample can hold what the model takes.
     pub(crate) fn synthetic(inputs: &Signature, free: Option<u32>) -> Result<Samples, SamplesError> {
         let anything = [TensorSpec::new("", DType::U8, vec![None, Some(1024)])];
         let specs = if inputs.is_empty() { &anything[..] } else { inputs };
@@ -53,10 +60,10 @@ impl Samples {
         let dims = |spec: &TensorSpec| spec.own_dims().iter().map(|dim| dim.or(free)).collect::<Option<Vec<u32>>>();
         let shapes: Option<Vec<(DType, Vec<u32>)>> = required.map(|s| Some((s.dtype, dims(s)?))).collect();
         let shapes = shapes.ok_or_else(|| SamplesError::FreeSize(inputs.to_string()))?;
-        let mut random = Random(0x6c6f_6e62_656e_6368);
+        let mut random = Mt64::new(0x6c6f_6e62_656e_6368);
         let mut make = || {
             let tensors: Result<Vec<Tensor>, SampleError> =
-                shapes.iter().map(|(dtype, dims)| random.tensor(*dtype, dims)).collect();
+                shapes.iter().map(|(dtype, dims)| random_tensor(&mut random, *dtype, dims)).collect();
             tensors.and_then(|tensors| tensor::encode(&tensors))
         };
         let failed = |error| SamplesError::Make(inputs.to_string(), error);
@@ -73,7 +80,10 @@ impl Samples {
         Ok(Samples { payloads, are_files: false, what: format!("random {what}") })
     }
 
-    /// The JPEGs of a folder, by name.
+    /// The JPEGs of a folder, in the order of their names.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or has none.
     pub(crate) fn jpegs(folder: &Path) -> Result<Samples, SamplesError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -102,51 +112,44 @@ impl Samples {
         Ok(Samples { payloads, are_files: true, what: format!("JPEGs of {}", folder.display()) })
     }
 
-    /// The sample that the `number`th question is.
+    /// The sample with this number; after the last one they begin anew.
     pub(crate) fn payload(&self, number: u64) -> Bytes {
         let at = (number % self.payloads.len() as u64) as usize;
         self.payloads[at].clone()
     }
 
+    /// How many samples differ.
     pub(crate) fn count(&self) -> usize {
         self.payloads.len()
     }
 
-    /// Of one, on average.
+    /// The mean size of a sample, in bytes.
     pub(crate) fn mean_bytes(&self) -> usize {
         self.payloads.iter().map(Bytes::len).sum::<usize>() / self.payloads.len()
     }
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn tensor(&mut self, dtype: DType, dims: &[u32]) -> Result<Tensor, SampleError> {
-        let elements = dims.iter().fold(1u64, |product, &dim| product.saturating_mul(u64::from(dim)));
-        // What is too much for any sample is refused below, and not made here.
-        let elements = elements.min(MOST_BYTES as u64) as usize;
-        let mut data = Vec::with_capacity(elements * dtype.size());
-        for _ in 0..elements {
-            let bits = self.next() >> 40;
-            let share = bits as f32 / (1 << 24) as f32;
-            match dtype {
-                DType::F16 => data.extend(half::f16::from_f32(share).to_le_bytes()),
-                DType::F32 => data.extend(share.to_le_bytes()),
-                DType::F64 => data.extend(f64::from(share).to_le_bytes()),
-                DType::U8 => data.push(b' ' + (bits % 95) as u8),
-                _ => data.extend(&(bits & 1).to_le_bytes()[..dtype.size()]),
-            }
+/// A tensor of this form with random content.
+///
+/// # Errors
+/// No sample can hold it.
+fn random_tensor(random: &mut Mt64, dtype: DType, dims: &[u32]) -> Result<Tensor, SampleError> {
+    let elements = dims.iter().fold(1u64, |product, &dim| product.saturating_mul(u64::from(dim)));
+    // A tensor that no sample can hold is refused below, and its content is not made.
+    let elements = elements.min(MOST_BYTES as u64) as usize;
+    let mut data = Vec::with_capacity(elements * dtype.size());
+    for _ in 0..elements {
+        let bits = random.next_u64() >> 40;
+        let share = bits as f32 / (1 << 24) as f32;
+        match dtype {
+            DType::F16 => data.extend(half::f16::from_f32(share).to_le_bytes()),
+            DType::F32 => data.extend(share.to_le_bytes()),
+            DType::F64 => data.extend(f64::from(share).to_le_bytes()),
+            DType::U8 => data.push(b' ' + (bits % 95) as u8),
+            _ => data.extend(&(bits & 1).to_le_bytes()[..dtype.size()]),
         }
-        Tensor::new(dtype, dims, data.into())
     }
+    Tensor::new(dtype, dims, data.into())
 }
 
 #[cfg(test)]

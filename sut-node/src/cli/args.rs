@@ -1,4 +1,4 @@
-//! What can be typed. Checked as far as a value can be by itself.
+//! What can be typed. Each value is checked as far as it can be by itself.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use clap::Args;
 use lon_image::Preprocess;
-use lon_net::tls::{ServerTls, TlsFiles};
+use lon_net::tls::ServerTls;
+use lon_proto::node_name::NodeName;
+use lon_shell::duration::parse_duration;
+use lon_shell::tls;
 
-use crate::backend::{self, Provider};
+use crate::backend::Provider;
+use crate::config::ServeConfig;
 use crate::pipeline::post::Postprocess;
-use crate::{NodeName, ServeConfig};
 
 #[derive(Args, Debug)]
 pub(super) struct BackendArgs {
@@ -89,7 +92,7 @@ pub(super) struct ServeArgs {
     #[command(flatten)]
     pub(super) backend: BackendArgs,
     #[command(flatten)]
-    pub(super) crew: CrewArgs,
+    pub(super) compute: ComputeArgs,
     /// Threads that serve gRPC and plain TCP, each its share of the connections. QUIC stays on the first.
     #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS")]
     pub(super) io_threads: NonZeroUsize,
@@ -100,12 +103,12 @@ pub(super) struct ServeArgs {
 
 /// The threads that compute, and the batches that they take.
 #[derive(Args, Debug)]
-pub(super) struct CrewArgs {
+pub(super) struct ComputeArgs {
     /// Samples in one inference at most.
     #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_MAX_BATCH")]
     pub(super) max_batch: NonZeroUsize,
     /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
-    #[arg(long, default_value = "0ms", value_parser = backend::parse_duration, env = "LON_MAX_DELAY")]
+    #[arg(long, default_value = "0ms", value_parser = parse_duration, env = "LON_MAX_DELAY")]
     pub(super) max_delay: Duration,
     /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
     #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
@@ -115,8 +118,8 @@ pub(super) struct CrewArgs {
     pub(super) decode_threads: Option<NonZeroUsize>,
 }
 
-impl CrewArgs {
-    /// What a node of this name does with `pipeline` around inference.
+impl ComputeArgs {
+    /// How a node of this name serves, with `pipeline` around inference; the rest as usual.
     pub(super) fn config(&self, node: NodeName, pipeline: &PipelineArgs) -> ServeConfig {
         let mut config = ServeConfig::new(node);
         config.max_batch = self.max_batch;
@@ -128,7 +131,7 @@ impl CrewArgs {
     }
 }
 
-/// Who may read along, and who may ask.
+/// TLS of the node, and whether plain text may leave the host.
 #[derive(Args, Debug)]
 pub(super) struct SecurityArgs {
     /// TLS for every transport: this node's certificate (PEM), the node's own first in a chain.
@@ -146,15 +149,15 @@ pub(super) struct SecurityArgs {
 }
 
 impl SecurityArgs {
-    /// What to serve on `address` with; none is plain text, where that is allowed.
+    /// The TLS to serve on `address` with; none: plain text.
+    ///
+    /// # Errors
+    /// The files cannot be used, or plain text is not allowed on this address.
     pub(super) fn tls(&self, address: SocketAddr) -> anyhow::Result<Option<ServerTls>> {
-        let (ca, cert, key) = (self.tls_ca.clone(), self.tls_cert.clone(), self.tls_key.clone());
-        let files = TlsFiles { ca, cert, key };
-        if !files.is_empty() {
-            return Ok(Some(ServerTls::new(&files)?));
-        }
-        if self.insecure || address.ip().to_canonical().is_loopback() {
-            return Ok(None);
+        let files = tls::files(self.tls_ca.as_ref(), self.tls_cert.as_ref(), self.tls_key.as_ref());
+        let tls = tls::server(&files)?;
+        if tls.is_some() || self.insecure || tls::stays_on_host(address.ip()) {
+            return Ok(tls);
         }
         anyhow::bail!(
             "{address} (--listen) can be reached from other hosts, and there is no TLS: give --tls-cert and --tls-key, \
@@ -177,7 +180,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     pub(super) backend: BackendArgs,
     #[command(flatten)]
-    pub(super) crew: CrewArgs,
+    pub(super) compute: ComputeArgs,
     /// Length of each of the two phases (for example 10, 500ms, 2min; a number alone is seconds): as many samples in flight as keep the workers busy, then one at a time.
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, env = "LON_SECONDS")]
     pub(super) seconds: Duration,
@@ -202,13 +205,13 @@ pub(super) fn up_to<const MAX: usize>(text: &str) -> Result<NonZeroUsize, String
 fn seconds(text: &str) -> Result<Duration, String> {
     let wanted = || format!("'{text}' is not a time up to a day: give whole seconds, or a unit (10, 500ms, 2min)");
     let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let time = if bare { text.parse().map(Duration::from_secs).ok() } else { backend::parse_duration(text).ok() };
+    let time = if bare { text.parse().map(Duration::from_secs).ok() } else { parse_duration(text).ok() };
     time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400)).ok_or_else(wanted)
 }
 
 /// A duration that is not 0.
 pub(super) fn some_time(text: &str) -> Result<Duration, String> {
-    let time = backend::parse_duration(text).map_err(|error| error.to_string())?;
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
     if time.is_zero() { Err("a time of 0 is over before it began".to_owned()) } else { Ok(time) }
 }
 

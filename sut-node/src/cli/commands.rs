@@ -7,36 +7,46 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
+use lon_proto::node_name::NodeName;
+use lon_shell::documents::BenchReport;
+use lon_shell::failure::OrExit as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{BackendArgs, BenchArgs, DescribeArgs, OpenAiArgs, PipelineArgs, ServeArgs, TokenArgs};
-use super::{Failure, bug, usage};
+use super::exit::{Exit, Failure};
+use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use crate::accept::sockets::Sockets;
 use crate::backend::openai::OpenAiOptions;
 use crate::backend::{self, Backend, BackendOptions, TokenOptions};
-use crate::bench::{self, report::Report, samples::Samples};
-use crate::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use crate::bench::measure;
+use crate::bench::report::Report;
+use crate::bench::samples::Samples;
+use crate::config::ServeConfig;
+use crate::error::ServeError;
 use crate::pipeline::images;
 use crate::pipeline::post::Postprocess;
-use crate::{NodeName, Sockets, serve};
+use crate::serve::serve;
+use crate::service::describe::Description;
 
+/// `sut-node serve`: serves until SIGTERM or SIGINT.
 pub(super) fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
-    let mut config = args.crew.config(node.clone(), &args.backend.pipeline);
+    let mut config = args.compute.config(node.clone(), &args.backend.pipeline);
     config.io_threads = args.io_threads;
     config.busy_poll = args.busy_poll;
-    let sockets = Sockets::bind(&args.listen).map_err(usage)?;
+    let sockets = Sockets::bind(&args.listen).or_exit(Exit::Usage)?;
     let address = sockets.address();
-    config.tls = args.security.tls(address).map_err(usage)?;
-    let backend = load(&args.backend, args.crew.max_batch)?;
+    config.tls = args.security.tls(address).or_exit(Exit::Usage)?;
+    let backend = load(&args.backend, args.compute.max_batch)?;
     let engine = backend.info().engine.clone();
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!("the time slice stays as it is: {error}");
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(bug)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Bug)?;
     runtime.block_on(async {
-        let mut term = signal(SignalKind::terminate()).map_err(bug)?;
-        let mut int = signal(SignalKind::interrupt()).map_err(bug)?;
+        let mut term = signal(SignalKind::terminate()).or_exit(Exit::Bug)?;
+        let mut int = signal(SignalKind::interrupt()).or_exit(Exit::Bug)?;
         let shutdown = async move {
             tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
             tracing::info!("shutting down: answering what was taken in");
@@ -46,46 +56,40 @@ pub(super) fn run_serve(args: ServeArgs) -> Result<(), Failure> {
             let _ = writeln!(std::io::stdout(), "sut-node {node} serving {engine} on {address}");
         };
         serve(sockets, config, backend, shutdown, ready).await.map_err(|error| match error {
-            crate::ServeError::Backend(_) | crate::ServeError::Preprocess(_) => usage(error),
-            _ => bug(error),
+            ServeError::Backend(_) | ServeError::Preprocess(_) => Failure::new(Exit::Usage, error),
+            _ => Failure::new(Exit::Bug, error),
         })
     })
 }
 
+/// `sut-node describe`: prints what a node would say of itself.
 pub(super) fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
     let backend = load(&args.backend, NonZeroUsize::MIN)?;
-    let json = crate::describe_json(&node, backend.as_ref(), args.backend.pipeline.preprocess.is_some());
-    let text = serde_json::to_string_pretty(&json).map_err(bug)?;
-    writeln!(std::io::stdout(), "{text}").map_err(bug)
+    let description = Description::new(&node, backend.as_ref(), args.backend.pipeline.preprocess.is_some());
+    let text = serde_json::to_string_pretty(&description).or_exit(Exit::Bug)?;
+    writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)
 }
 
+/// `sut-node bench`: measures the backend, prints the result, and writes it to a file if one was named.
 pub(super) fn run_bench(args: &BenchArgs) -> Result<(), Failure> {
-    let node = NodeName::from_str("bench").map_err(bug)?;
-    let config = args.crew.config(node, &args.backend.pipeline);
+    let node = NodeName::from_str("bench").or_exit(Exit::Bug)?;
+    let config = args.compute.config(node, &args.backend.pipeline);
     if args.samples.is_some() && config.preprocess.is_none() {
-        return Err(usage(anyhow::anyhow!(
-            "--samples are JPEGs, of which --preprocess has to make what the model takes"
-        )));
+        let why = anyhow!("--samples are JPEGs, of which --preprocess has to make what the model takes");
+        return Err(Failure::new(Exit::Usage, why));
     }
-    let cannot_write = |file: &Path| format!("cannot write {} (--json)", file.display());
     if let Some(file) = &args.json {
-        check_writable(file).with_context(|| cannot_write(file)).map_err(usage)?;
+        check_writable(file).with_context(|| cannot_write(file)).or_exit(Exit::Usage)?;
     }
-    let backend = load(&args.backend, args.crew.max_batch)?;
-    let samples = match &args.samples {
-        Some(folder) => Samples::jpegs(folder),
-        None if config.preprocess.is_some() => Samples::synthetic(&images::inputs(), args.free_size),
-        None => Samples::for_backend(backend.as_ref(), args.free_size),
-    };
-    let samples = samples.map_err(usage)?;
-    let phase = args.seconds;
-    let measured = bench::run(&config, backend.as_ref(), &samples, phase).map_err(|error| match error {
-        crate::ServeError::Os { .. } => bug(error),
-        error => usage(error),
+    let backend = load(&args.backend, args.compute.max_batch)?;
+    let samples = bench_samples(args, &config, backend.as_ref())?;
+    let measured = measure::run(&config, backend.as_ref(), &samples, args.seconds).map_err(|error| match error {
+        ServeError::Os { .. } => Failure::new(Exit::Bug, error),
+        error => Failure::new(Exit::Usage, error),
     })?;
     if let (0, Some(reason)) = (measured.saturation.samples, &measured.failure) {
-        return Err(usage(anyhow::anyhow!("no sample was answered: {reason}")));
+        return Err(Failure::new(Exit::Usage, anyhow!("no sample was answered: {reason}")));
     }
     let report = Report {
         info: backend.info(),
@@ -93,15 +97,33 @@ pub(super) fn run_bench(args: &BenchArgs) -> Result<(), Failure> {
         threads: args.backend.threads.get(),
         postprocess: args.backend.pipeline.postprocess.to_string(),
         samples: &samples,
-        phase,
+        phase: args.seconds,
         measured: &measured,
     };
-    write!(std::io::stdout(), "{}", report.text()).map_err(bug)?;
-    let Some(file) = &args.json else { return Ok(()) };
-    std::fs::write(file, format!("{:#}\n", report.json())).with_context(|| cannot_write(file)).map_err(usage)
+    write!(std::io::stdout(), "{}", report.text()).or_exit(Exit::Bug)?;
+    args.json.as_ref().map_or(Ok(()), |file| write_report(file, &report.document()))
 }
 
-/// Found out before anything is measured. Leaves no trace.
+/// What the backend is asked: images where they are pre-processed, else samples that are made for the model.
+fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
+    let samples = match &args.samples {
+        Some(folder) => Samples::jpegs(folder),
+        None if config.preprocess.is_some() => Samples::synthetic(&images::inputs(), args.free_size),
+        None => Samples::for_backend(backend, args.free_size),
+    };
+    samples.or_exit(Exit::Usage)
+}
+
+fn write_report(file: &Path, report: &BenchReport) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report).or_exit(Exit::Bug)?;
+    std::fs::write(file, text + "\n").with_context(|| cannot_write(file)).or_exit(Exit::Usage)
+}
+
+fn cannot_write(file: &Path) -> String {
+    format!("cannot write {} (--json)", file.display())
+}
+
+/// Checks, before anything is measured, that the file can be written. Leaves no trace.
 fn check_writable(file: &Path) -> std::io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(file) {
         Ok(_) => std::fs::remove_file(file),
@@ -110,14 +132,16 @@ fn check_writable(file: &Path) -> std::io::Result<()> {
     }
 }
 
+/// `sut-node healthcheck`: asks a node whether it serves.
 pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
     healthcheck(args).map_err(|error| match error {
-        HealthError::Tls(_) | HealthError::Address(_) => usage(error),
-        // The same exit code as a bug, because those who ask look for 0 or 1.
-        _ => bug(error),
+        HealthError::Tls(_) | HealthError::Address(_) => Failure::new(Exit::Usage, error),
+        // The same exit code as a bug: callers look for 0 or 1.
+        _ => Failure::new(Exit::Bug, error),
     })
 }
 
+/// Opens the backend that the flags name. Flags that are for another kind of backend are refused.
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
     let tokens = TokenOptions { slots, max_tokens, eos, max_context };
@@ -129,7 +153,8 @@ fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>,
         [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None), ("--inputs", !inputs.is_empty())]
     {
         if given && !is_onnx {
-            return Err(usage(anyhow::anyhow!("{flag} is for onnx:MODEL.onnx, not for '{}'", args.backend)));
+            let why = anyhow!("{flag} is for onnx:MODEL.onnx, not for '{}'", args.backend);
+            return Err(Failure::new(Exit::Usage, why));
         }
     }
     let options = BackendOptions {
@@ -142,10 +167,11 @@ fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>,
         openai,
         ..BackendOptions::default()
     };
-    backend::open(&args.backend, &options).map_err(usage)
+    backend::open(&args.backend, &options).or_exit(Exit::Usage)
 }
 
+/// The node's name where none was given.
 fn host_name() -> Result<NodeName, Failure> {
-    let name = nix::unistd::gethostname().context("the host name cannot be read; give --node").map_err(usage)?;
-    name.to_string_lossy().parse().context("the host name will not do; give --node").map_err(usage)
+    let name = nix::unistd::gethostname().context("the host name cannot be read; give --node").or_exit(Exit::Usage)?;
+    name.to_string_lossy().parse().context("the host name will not do; give --node").or_exit(Exit::Usage)
 }

@@ -1,20 +1,29 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
+//!
+//! - `args`: what can be typed;
+//! - `commands`: what the commands do;
+//! - `healthcheck`: the command that asks another node;
+//! - `exit`: the exit codes.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
+use lon_shell::failure::OrExit as _;
+use lon_shell::log::{self, LogFormat};
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};
 use self::commands::{run_bench, run_describe, run_healthcheck, run_serve};
-use crate::healthcheck::HealthcheckArgs;
+use self::exit::Exit;
+use self::healthcheck::HealthcheckArgs;
 
 mod args;
 mod commands;
+mod exit;
+mod healthcheck;
 
-const EXIT_BUG: u8 = 1;
-const EXIT_USAGE: u8 = 2;
+/// What is logged when `RUST_LOG` is not set.
+const USUAL_LOG: &str = "info,tract=warn,ort=warn";
 
 /// A SUT node: answers a LoadGen node's samples with an inference backend.
 ///
@@ -28,12 +37,6 @@ struct Cli {
     /// Format of the log on standard error (RUST_LOG selects what is logged).
     #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT")]
     log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
 }
 
 #[derive(Subcommand, Debug)]
@@ -78,67 +81,27 @@ and with any of these beside it:
     Healthcheck(HealthcheckArgs),
 }
 
-/// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
+/// Runs the command line and returns how it ended. A panic on this thread is a bug, and the exit code says so.
 pub fn main() -> ExitCode {
-    let code = std::panic::catch_unwind(run).unwrap_or(EXIT_BUG);
-    ExitCode::from(code)
+    let exit = std::panic::catch_unwind(run).unwrap_or(Exit::Bug);
+    ExitCode::from(exit as u8)
 }
 
-fn run() -> u8 {
+fn run() -> Exit {
     let cli = Cli::parse();
-    let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
+    let started = log::start(cli.log_format, USUAL_LOG).or_exit(Exit::Usage);
+    let outcome = started.and_then(|()| match cli.command {
         Command::Serve(args) => run_serve(args),
         Command::Describe(args) => run_describe(args),
         Command::Bench(args) => run_bench(&args),
         Command::Healthcheck(args) => run_healthcheck(args),
     });
     match outcome {
-        Ok(()) => 0,
+        Ok(()) => Exit::Done,
         Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "sut-node: {}", one_line(&failure.error));
-            failure.code
+            // Standard error may be closed. There is nobody to tell then.
+            let _ = writeln!(std::io::stderr(), "sut-node: {}", failure.one_line());
+            failure.exit
         }
     }
-}
-
-/// An error with its causes; those that the line before already says are left out.
-fn one_line(error: &anyhow::Error) -> String {
-    let mut line = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if line.is_empty() {
-            line = cause;
-        } else if !line.contains(&cause) {
-            line = format!("{line}: {cause}");
-        }
-    }
-    line
-}
-
-/// An error and the exit code it means.
-struct Failure {
-    code: u8,
-    error: anyhow::Error,
-}
-
-fn usage(error: impl Into<anyhow::Error>) -> Failure {
-    Failure { code: EXIT_USAGE, error: error.into() }
-}
-
-fn bug(error: impl Into<anyhow::Error>) -> Failure {
-    Failure { code: EXIT_BUG, error: error.into() }
-}
-
-fn start_log(format: LogFormat) -> Result<(), Failure> {
-    use tracing_subscriber::EnvFilter;
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(text) => EnvFilter::try_new(&text).with_context(|| format!("RUST_LOG='{text}'")).map_err(usage)?,
-        Err(_) => EnvFilter::new("info,tract=warn,ort=warn"),
-    };
-    // A log that cannot be written is no reason to stop, and must not become a panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
-    match format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().init(),
-    }
-    Ok(())
 }

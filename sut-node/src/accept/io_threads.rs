@@ -1,0 +1,173 @@
+//! The threads that serve connections.
+//!
+//! The caller's thread is the first: it has the listener and the transports with ports of their own. Every further thread
+//! has a runtime, an HTTP server and its share of the TCP connections, handshakes included. The threads meet in the
+//! service, the lanes and the queues only.
+
+use std::io;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lon_net::tls::ServerTls;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
+use tonic::service::Routes;
+
+use super::listener::{self, ByProtocol, Handshake, MAX_HANDSHAKES, NewConnection};
+use super::registry;
+use super::transport::{Streams, Transport};
+use crate::error::{ServeError, os};
+use crate::service::claim::Claim;
+use crate::stop::{Stop, Stopper, stop};
+
+/// How often a thread that is to stay awake during runs looks whether there is one.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What every I/O thread needs.
+#[derive(Clone)]
+pub(crate) struct IoThread {
+    /// What transports give their streams to.
+    pub(crate) streams: Streams,
+    /// The node and its health, as HTTP sees them.
+    pub(crate) routes: Routes,
+    /// TLS for connections of the TCP port; none: plain text.
+    pub(crate) tls: Option<ServerTls>,
+    /// While this node has a run, ask the network again and again instead of sleeping; none: sleep.
+    pub(crate) busy_poll: Option<Claim>,
+    pub(crate) stop: Stop,
+}
+
+impl IoThread {
+    /// Serves on the caller's thread: takes connections of the TCP port in for all threads, and has `transports`, which
+    /// have ports of their own. Returns once the node is told to stop and every connection of all threads has ended.
+    ///
+    /// # Errors
+    /// A transport failed as a whole, here or on another thread.
+    pub(crate) async fn serve_first(
+        self,
+        listener: TcpListener,
+        transports: Vec<Box<dyn Transport>>,
+        others: &mut IoThreads,
+    ) -> Result<(), ServeError> {
+        let (handshake, of_tcp_port) = self.tcp_port();
+        let listening = listener::listen(listener, handshake, others.take_senders(), self.stop.clone().told());
+        let here = self.serve(of_tcp_port.into_iter().chain(transports));
+        let ((), here, elsewhere) = tokio::join!(listening, here, others.outcome());
+        here?;
+        elsewhere
+    }
+
+    /// What is done with this thread's share of the TCP connections.
+    fn tcp_port(&self) -> (Handshake, Vec<Box<dyn Transport>>) {
+        let (then, transports): (ByProtocol, _) = registry::of_tcp_port(self.routes.clone());
+        (Handshake { tls: self.tls.clone(), then }, transports)
+    }
+
+    /// Runs transports on this thread until all of them have ended.
+    async fn serve(self, transports: impl Iterator<Item = Box<dyn Transport>>) -> Result<(), ServeError> {
+        if let Some(claim) = self.busy_poll {
+            tokio::spawn(stay_awake(claim));
+        }
+        let serving = join_all(transports.map(|transport| transport.serve(self.streams.clone())));
+        serving.await.into_iter().collect()
+    }
+}
+
+/// Keeps the runtime from sleeping while a run has the node: each turn asks the sockets anew.
+async fn stay_awake(claim: Claim) {
+    loop {
+        if claim.is_at_work() {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    }
+}
+
+/// The I/O threads besides the caller's. They end when this is dropped.
+pub(crate) struct IoThreads {
+    threads: Vec<Started>,
+    end: Stopper,
+}
+
+/// One thread that was started.
+struct Started {
+    /// Connections for it; none once the listener has it.
+    sender: Option<mpsc::Sender<NewConnection>>,
+    outcome: Option<oneshot::Receiver<Result<(), ServeError>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IoThreads {
+    /// Starts `count` threads.
+    ///
+    /// # Errors
+    /// The operating system has no thread or runtime left. Threads that were started end.
+    pub(crate) fn start(count: usize, io: &IoThread) -> Result<IoThreads, ServeError> {
+        let (end, until_end) = stop();
+        // Threads that were started end with it if one cannot be.
+        let mut all = IoThreads { threads: Vec::new(), end };
+        for number in 1..=count {
+            all.threads.push(Started::new(number, io.clone(), until_end.clone())?);
+        }
+        Ok(all)
+    }
+
+    /// Where to send the connections of each thread. The threads expect connections for as long as a sender is kept.
+    fn take_senders(&mut self) -> Vec<mpsc::Sender<NewConnection>> {
+        self.threads.iter_mut().filter_map(|thread| thread.sender.take()).collect()
+    }
+
+    /// Resolves when all of them have nothing left to serve.
+    async fn outcome(&mut self) -> Result<(), ServeError> {
+        for thread in &mut self.threads {
+            let Some(outcome) = thread.outcome.take() else { continue };
+            let died = |_| os("an I/O thread died")(io::Error::other("it panicked"));
+            outcome.await.map_err(died)??;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for IoThreads {
+    fn drop(&mut self) {
+        self.end.tell();
+        for thread in self.threads.iter_mut().filter_map(|thread| thread.thread.take()) {
+            // Its outcome has told of a panic already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Started {
+    fn new(number: usize, io: IoThread, end: Stop) -> Result<Started, ServeError> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(os("cannot start a runtime"))?;
+        let (sender, connections) = mpsc::channel(MAX_HANDSHAKES);
+        let (tell, outcome) = oneshot::channel();
+        let work = move || run(&runtime, io, connections, end, tell);
+        let thread = std::thread::Builder::new().name(format!("io-{number}")).spawn(work);
+        let thread = thread.map_err(os("cannot start an I/O thread"))?;
+        Ok(Started { sender: Some(sender), outcome: Some(outcome), thread: Some(thread) })
+    }
+}
+
+/// Serves on a thread of its own until there is nothing left to serve, or until `end` is told.
+fn run(
+    runtime: &Runtime,
+    io: IoThread,
+    connections: mpsc::Receiver<NewConnection>,
+    end: Stop,
+    tell: oneshot::Sender<Result<(), ServeError>>,
+) {
+    runtime.block_on(async {
+        let (handshake, transports) = io.tcp_port();
+        let receiving = listener::receive(connections, handshake, io.stop.clone().told());
+        let serving = io.serve(transports.into_iter());
+        tokio::select! {
+            ((), outcome) = async { tokio::join!(receiving, serving) } => drop(tell.send(outcome)),
+            () = end.told() => {}
+        }
+    });
+}

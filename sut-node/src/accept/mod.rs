@@ -1,0 +1,18 @@
+//! How clients reach a node: the ports it listens on, the threads that serve connections, and one file per transport.
+//!
+//! - [`sockets`]: what one `--listen HOST:PORT` opens;
+//! - [`transport`]: what a transport is, and what it gives its streams to;
+//! - [`grpc`], [`tcp`], [`quic`]: the transports, one file each;
+//! - [`registry`]: the list of them;
+//! - [`listener`]: takes connections of the TCP port in, spreads them over the I/O threads, and finds out what is spoken
+//!   on each;
+//! - [`io_threads`]: serves all transports, on the caller's thread and on others.
+
+pub(crate) mod grpc;
+pub(crate) mod io_threads;
+pub(crate) mod listener;
+pub(crate) mod quic;
+pub(crate) mod registry;
+pub(crate) mod sockets;
+pub(crate) mod tcp;
+pub(crate) mod transport;

@@ -1,0 +1,34 @@
+//! The transports that every node has. A new one is a file beside this and a line here.
+
+use std::net::UdpSocket;
+
+use lon_net::tls::ServerTls;
+use tokio::sync::mpsc;
+use tonic::service::Routes;
+
+use super::grpc::Grpc;
+use super::listener::ByProtocol;
+use super::quic::Quic;
+use super::tcp::Tcp;
+use super::transport::Transport;
+use crate::error::ServeError;
+
+/// How many connections may wait for a transport of the TCP port on one I/O thread.
+const MAX_WAITING: usize = 64;
+
+/// The transports that have a port of their own. They serve on the first I/O thread. Must be called on its runtime.
+///
+/// # Errors
+/// A transport cannot use its socket.
+pub(crate) fn of_own_ports(udp: UdpSocket, tls: Option<&ServerTls>) -> Result<Vec<Box<dyn Transport>>, ServeError> {
+    Ok(vec![Box::new(Quic::open(udp, tls)?)])
+}
+
+/// The transports that share the TCP port, for one I/O thread, and where its connections go.
+pub(crate) fn of_tcp_port(routes: Routes) -> (ByProtocol, Vec<Box<dyn Transport>>) {
+    let (grpc, grpc_incoming) = mpsc::channel(MAX_WAITING);
+    let (tcp, tcp_incoming) = mpsc::channel(MAX_WAITING);
+    let transports: Vec<Box<dyn Transport>> =
+        vec![Box::new(Grpc::new(grpc_incoming, routes)), Box::new(Tcp::new(tcp_incoming))];
+    (ByProtocol { grpc, tcp }, transports)
+}

@@ -1,0 +1,45 @@
+//! Why a node does not serve.
+
+use std::io;
+
+use lon_net::throwaway::ThrowawayError;
+use lon_net::tls::TlsError;
+
+use crate::backend::BackendError;
+use crate::pipeline::images::PreprocessError;
+
+/// Why a node could not serve, or stopped serving.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The backend could not be brought up.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The model does not take what pre-processing makes.
+    #[error(transparent)]
+    Preprocess(#[from] PreprocessError),
+    /// `bench` was asked for something that the node does not do.
+    #[error("bench: {0}")]
+    Bench(String),
+    /// The operating system refused a thread, a runtime or a socket.
+    #[error("{what}: {source}")]
+    Os {
+        /// What the node tried to get.
+        what: &'static str,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+    /// A node without TLS could not make the certificate that QUIC needs.
+    #[error(transparent)]
+    Throwaway(#[from] ThrowawayError),
+    /// The certificate that was made for QUIC cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A transport failed as a whole. The failure of one connection only ends that connection.
+    #[error("serving failed: {0}")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// Makes the [`ServeError`] for something that the operating system refused.
+pub(crate) fn os(what: &'static str) -> impl Fn(io::Error) -> ServeError {
+    move |source| ServeError::Os { what, source }
+}

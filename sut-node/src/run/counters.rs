@@ -1,0 +1,54 @@
+//! What a node counts of a run. `EndRun` returns it, and the LoadGen node compares it with its own counts.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+/// The counters of one run, from its start.
+#[derive(Default)]
+pub(crate) struct Counters {
+    /// Samples that came in whole.
+    pub(crate) received: AtomicU64,
+    /// Samples whose answers are ready, failed ones among them.
+    pub(crate) answered: AtomicU64,
+    /// Samples that were answered with an error.
+    pub(crate) failed: AtomicU64,
+    /// Answers whose outputs hold a NaN.
+    pub(crate) nan: AtomicU64,
+    /// Bytes of Dispatch messages that came in, without their prefixes.
+    pub(crate) message_bytes_in: AtomicU64,
+    /// Bytes of Dispatch messages that left, without their prefixes.
+    pub(crate) message_bytes_out: AtomicU64,
+    /// Bytes of samples in those messages.
+    pub(crate) payload_bytes_in: AtomicU64,
+    /// Bytes of answers in those messages.
+    pub(crate) payload_bytes_out: AtomicU64,
+    /// Heartbeats that were sent.
+    pub(crate) heartbeats: AtomicU64,
+    /// Bytes of samples once inflated. Counted only when samples have a codec.
+    pub(crate) raw_bytes_in: AtomicU64,
+    /// Bytes of answers before they were encoded. Counted only when answers have a codec.
+    pub(crate) raw_bytes_out: AtomicU64,
+}
+
+impl Counters {
+    /// How many samples came in whole.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(SeqCst)
+    }
+
+    /// How many samples have been answered, failed ones among them.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(SeqCst)
+    }
+
+    /// Counts what one read of a stream brought: one message and the part of a sample in it.
+    pub(crate) fn add_message_in(&self, message_bytes: u64, payload_bytes: u64) {
+        self.message_bytes_in.fetch_add(message_bytes, Relaxed);
+        self.payload_bytes_in.fetch_add(payload_bytes, Relaxed);
+    }
+
+    /// Counts what left on a stream in one go.
+    pub(crate) fn add_messages_out(&self, message_bytes: u64, payload_bytes: u64) {
+        self.message_bytes_out.fetch_add(message_bytes, Relaxed);
+        self.payload_bytes_out.fetch_add(payload_bytes, Relaxed);
+    }
+}

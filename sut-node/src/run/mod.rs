@@ -1,0 +1,15 @@
+//! One run (or probe) at this node. No I/O happens here, and nothing here knows how a sample is answered.
+//!
+//! - [`state`]: the run itself: who claimed the node, which streams it has, when it is over;
+//! - [`admission`]: how much of it the node holds at one time, within bounds;
+//! - [`codecs`]: what its samples and answers are wrapped in, as agreed on in `StartRun`;
+//! - [`counters`]: what the node counts of it;
+//! - [`connections`]: the connections that its streams came over, for the bytes on their sockets;
+//! - [`report`]: what `EndRun` returns.
+
+pub(crate) mod admission;
+pub(crate) mod codecs;
+pub(crate) mod connections;
+pub(crate) mod counters;
+pub(crate) mod report;
+pub(crate) mod state;

@@ -1,0 +1,212 @@
+//! One run (or probe): who claimed the node for it, which streams it has, what was answered, and when it is over.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use lon_net::nic::{self, Interface, Traffic};
+use tokio::sync::Notify;
+
+use super::admission::Admission;
+use super::codecs::Codecs;
+use super::connections::{Connection, Connections, SocketTraffic};
+use super::counters::Counters;
+use crate::config::Limits;
+
+/// What a client claims the node for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// Inference, with samples and answers in these codecs.
+    Run(Codecs),
+    /// To measure the fabric. The node answers without its backend.
+    Probe,
+}
+
+/// A run from `StartRun` until `EndRun`, or until its last stream is gone.
+pub(crate) struct Run {
+    pub(crate) id: Bytes,
+    /// Who claimed the node, as others may see it.
+    client: String,
+    pub(crate) limits: Limits,
+    pub(crate) codecs: Codecs,
+    pub(crate) is_probe: bool,
+    pub(crate) counters: Counters,
+    /// What the node holds of the run just now.
+    pub(crate) admission: Admission,
+    connections: Mutex<Connections>,
+    /// The interface that the run was claimed through, and what it had carried before.
+    nic: Option<(Interface, Traffic)>,
+    /// Told whenever the number of streams changes, and when the run ends.
+    pub(crate) streams_changed: Notify,
+    streams: AtomicUsize,
+    had_stream: AtomicBool,
+    /// Flush calls that wait.
+    flushes: AtomicUsize,
+    flush_progress: Notify,
+    has_ended: AtomicBool,
+    /// Told once, when the run ends.
+    end: Notify,
+}
+
+impl Run {
+    /// A run that begins now. `local` is the address of this host that it was claimed at, if that is known.
+    pub(crate) fn new(id: Bytes, client: String, limits: Limits, purpose: Purpose, local: Option<IpAddr>) -> Run {
+        let (codecs, is_probe) = match purpose {
+            Purpose::Run(codecs) => (codecs, false),
+            Purpose::Probe => (Codecs::NONE, true),
+        };
+        Run {
+            id,
+            client,
+            limits,
+            codecs,
+            is_probe,
+            counters: Counters::default(),
+            admission: Admission::new(&limits),
+            connections: Mutex::default(),
+            nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
+            streams_changed: Notify::new(),
+            streams: AtomicUsize::new(0),
+            had_stream: AtomicBool::new(false),
+            flushes: AtomicUsize::new(0),
+            flush_progress: Notify::new(),
+            has_ended: AtomicBool::new(false),
+            end: Notify::new(),
+        }
+    }
+
+    /// What has the node, for people: `run ID from CLIENT`.
+    pub(crate) fn title(&self) -> String {
+        if self.is_probe {
+            return format!("a probe from {}", self.client);
+        }
+        format!("run {} from {}", hex::encode(&self.id), self.client)
+    }
+
+    /// Notes that a stream of the run came over this connection. False when the run has too many connections.
+    #[must_use]
+    pub(crate) fn came_over(&self, connection: Arc<dyn Connection>) -> bool {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).add(connection)
+    }
+
+    /// What the connections of the run have carried until now.
+    pub(crate) fn socket_traffic(&self) -> SocketTraffic {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).traffic()
+    }
+
+    /// The interface that the run was claimed through, and what it had carried before; `None` when that is not known.
+    pub(crate) fn nic(&self) -> Option<&(Interface, Traffic)> {
+        self.nic.as_ref()
+    }
+
+    /// Counts a stream that was opened.
+    pub(crate) fn stream_opened(&self) {
+        self.streams.fetch_add(1, SeqCst);
+        self.had_stream.store(true, SeqCst);
+        self.streams_changed.notify_one();
+    }
+
+    /// Counts a stream that is gone.
+    pub(crate) fn stream_closed(&self) {
+        self.streams.fetch_sub(1, SeqCst);
+        self.streams_changed.notify_one();
+        // A reader of this stream may be waiting for room that nobody will need any more.
+        self.admission.ask_again();
+    }
+
+    /// How many streams are open.
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(SeqCst)
+    }
+
+    /// Whether a stream was ever opened.
+    pub(crate) fn had_stream(&self) -> bool {
+        self.had_stream.load(SeqCst)
+    }
+
+    /// Counts samples that have come in whole.
+    pub(crate) fn count_received(&self, count: u64) {
+        self.counters.received.fetch_add(count, SeqCst);
+        self.tell_flushes();
+    }
+
+    /// Counts answers, `failed` of them errors, and lets a Flush that waited for them go on.
+    pub(crate) fn count_answers(&self, count: u64, failed: u64) {
+        self.counters.failed.fetch_add(failed, Relaxed);
+        self.counters.answered.fetch_add(count, SeqCst);
+        self.tell_flushes();
+    }
+
+    /// Counts an answer with a NaN in it. The first one is logged at once.
+    pub(crate) fn count_nan(&self) {
+        if self.counters.nan.fetch_add(1, Relaxed) == 0 {
+            tracing::warn!("{}: the model gave a NaN; the results say how often", self.title());
+        }
+    }
+
+    /// Returns when `samples` have been answered (true) or the run is over (false). `all_received` is called whenever
+    /// all of them are in, so that the queue stops waiting for more.
+    pub(crate) async fn flushed(&self, samples: u64, all_received: impl Fn()) -> bool {
+        let _waiting = Waiting::new(&self.flushes);
+        loop {
+            // Registered before looking, so that progress in between is not missed.
+            let progress = self.flush_progress.notified();
+            if self.counters.received() >= samples {
+                all_received();
+            }
+            if self.counters.answered() >= samples {
+                return true;
+            }
+            if self.has_ended() {
+                return false;
+            }
+            progress.await;
+        }
+    }
+
+    /// Has every Flush that waits look again. Costs next to nothing while none does.
+    pub(crate) fn tell_flushes(&self) {
+        if self.flushes.load(SeqCst) > 0 {
+            self.flush_progress.notify_waiters();
+        }
+    }
+
+    /// Ends the run: nothing of it is read, computed or answered any more.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, SeqCst);
+        self.end.notify_waiters();
+        self.flush_progress.notify_waiters();
+        self.admission.ask_again();
+        self.streams_changed.notify_one();
+    }
+
+    /// Whether the run is over.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(SeqCst)
+    }
+
+    /// Resolves when the run is over.
+    pub(crate) async fn until_end(&self) {
+        let end = self.end.notified();
+        if !self.has_ended() {
+            end.await;
+        }
+    }
+}
+
+/// Counts a waiter for as long as it waits, however that ends.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Waiting<'_> {
+    fn new(count: &AtomicUsize) -> Waiting<'_> {
+        count.fetch_add(1, SeqCst);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}

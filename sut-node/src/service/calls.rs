@@ -1,0 +1,219 @@
+//! The calls of `lon.v1` that a node answers, and how a stream is opened over any transport. The work itself is left to
+//! the readers, the threads that compute, and the lanes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lon_net::flow::Source;
+use lon_net::framing::Inbound;
+use lon_net::io::Peer;
+use lon_proto::text::printable_within;
+use lon_proto::v1::sut_node_server::SutNode;
+use lon_proto::v1::{
+    DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest,
+    FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
+};
+use lon_proto::{WIRE_VERSION, limits};
+use tonic::codegen::http;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::claim::Claim;
+use super::describe::describe;
+use crate::backend::{Backend, Execution};
+use crate::config::{Limits, ServeConfig};
+use crate::run::codecs::Codecs;
+use crate::run::connections::Connection;
+use crate::run::report;
+use crate::run::state::{Purpose, Run};
+use crate::stop::Stop;
+use crate::work::lane::Lane;
+use crate::work::output::LaneOutput;
+use crate::work::probe;
+use crate::work::reader::{self, Reader, Target};
+use crate::work::threads::{INLINE_BUSY_SAMPLES, Queues, busy_samples, inline_worker};
+
+/// The most characters of a client's name that others are shown.
+const MAX_CLIENT_CHARS: usize = 200;
+
+/// One node, as its clients see it. Shared by all transports and I/O threads.
+pub(crate) struct Service {
+    config: ServeConfig,
+    backend: Arc<dyn Backend>,
+    queues: Queues,
+    claim: Claim,
+    stop: Stop,
+}
+
+/// Who wants the node, as `StartRun` and `Probe` say it.
+struct Claimant {
+    run_id: Bytes,
+    wire_version: u32,
+    client: String,
+    /// The address of this host that it came to.
+    local: Option<IpAddr>,
+}
+
+impl Service {
+    /// A node that nobody has claimed yet.
+    pub(crate) fn new(config: ServeConfig, backend: Arc<dyn Backend>, queues: Queues, stop: Stop) -> Service {
+        Service { config, backend, queues, claim: Claim::default(), stop }
+    }
+
+    /// Which run has the node.
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// The run with this id, which must have the node.
+    fn run(&self, id: &Bytes) -> Result<Arc<Run>, Status> {
+        let run = self.claim.current().filter(|run| run.id == *id);
+        run.ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
+    }
+
+    /// Gives the node to `claimant`, unless another run has it.
+    fn start(&self, claimant: Claimant, limits: Limits, purpose: Purpose) -> Result<StartRunResponse, Status> {
+        let node = &self.config.node;
+        check_version(claimant.wire_version)?;
+        if claimant.run_id.len() != limits::RUN_ID_BYTES {
+            return Err(Status::invalid_argument("a run id has 16 bytes"));
+        }
+        if self.stop.is_told() {
+            return Err(Status::unavailable(format!("node {node} is shutting down")));
+        }
+        let busy = |other: Arc<Run>| Status::resource_exhausted(format!("node {node} is busy with {}", other.title()));
+        // Looked at before anything is made for the run: a client that waits asks again and again, and meanwhile another
+        // run is being measured.
+        if let Some(other) = self.claim.current() {
+            return Err(busy(other));
+        }
+        let client = printable_within(&claimant.client, MAX_CLIENT_CHARS);
+        let run = Arc::new(Run::new(claimant.run_id, client, limits, purpose, claimant.local));
+        self.claim.take(&run).map_err(busy)?;
+        tokio::spawn(self.claim.clone().watch(Arc::clone(&run), self.queues.clone()));
+        tracing::info!("{} started", run.title());
+        Ok(StartRunResponse {
+            max_samples_in_flight: limits.max_samples_in_flight,
+            max_bytes_in_flight: limits.max_bytes_in_flight,
+            max_sample_bytes: limits.max_sample_bytes,
+            busy_samples: if run.is_probe { INLINE_BUSY_SAMPLES } else { busy_samples(&self.config, &*self.backend) },
+        })
+    }
+
+    /// Opens a Dispatch stream over any transport: reads its Open from `source`, joins it to its run, starts reading.
+    /// Returns what is to be sent back on it. The run counts the bytes of `connection`, which carries the stream.
+    ///
+    /// # Errors
+    /// The status to refuse the stream with.
+    pub(crate) async fn open_stream(
+        &self,
+        mut source: impl Source,
+        connection: Option<Arc<dyn Connection>>,
+    ) -> Result<LaneOutput, Status> {
+        let mut inbound = Inbound::default();
+        let run = self.run(&reader::open(&mut source, &mut inbound).await?)?;
+        let target = self.target(&run)?;
+        if connection.is_some_and(|connection| !run.came_over(connection)) {
+            return Err(Status::resource_exhausted("the run has had too many connections"));
+        }
+        let lane = Lane::new(run);
+        let output = LaneOutput::new(Arc::clone(&lane));
+        let reader = Reader::new(lane, target, self.backend.input());
+        tokio::spawn(reader.run(source, inbound, self.stop.clone()));
+        Ok(output)
+    }
+
+    /// Where the samples of `run` are answered: without a codec as directly as can be.
+    fn target(&self, run: &Run) -> Result<Target, Status> {
+        let decode = || Ok(Target::Decode(Arc::clone(&self.queues.decode)));
+        if run.is_probe {
+            return Ok(Target::Probe);
+        }
+        match self.backend.execution() {
+            _ if self.config.preprocess.is_some() => decode(),
+            // A worker encodes its answers itself, so only the samples' codec needs a decode thread.
+            Execution::Workers if run.codecs.samples.is_none() => Ok(Target::Queue(Arc::clone(&self.queues.workers))),
+            Execution::Inline if run.codecs.is_none() => {
+                let worker = inline_worker(&*self.backend);
+                Ok(Target::Inline(worker.map_err(|error| Status::internal(error.to_string()))?))
+            }
+            _ => decode(),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl SutNode for Service {
+    async fn get_name(&self, request: Request<GetNameRequest>) -> Result<Response<GetNameResponse>, Status> {
+        let nonce = request.into_inner().nonce;
+        Ok(Response::new(GetNameResponse { nonce, name: self.config.node.to_string() }))
+    }
+
+    async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
+        check_version(request.into_inner().wire_version)?;
+        Ok(Response::new(describe(&self.config.node, self.backend.as_ref(), self.config.preprocess.is_some())))
+    }
+
+    async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
+        let local = local(request.extensions());
+        let request = request.into_inner();
+        // Before anything else is said about a request whose words may mean something else.
+        check_version(request.wire_version)?;
+        let takes_files = self.config.preprocess.is_some();
+        let codecs = Codecs::agreed(&request, &self.config.node, &self.backend.info().outputs, takes_files)?;
+        let StartRunRequest { run_id, wire_version, client, .. } = request;
+        let claimant = Claimant { run_id, wire_version, client, local };
+        self.start(claimant, self.config.limits, Purpose::Run(codecs)).map(Response::new)
+    }
+
+    async fn probe(&self, request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        let local = local(request.extensions());
+        let ProbeRequest { run_id, wire_version, client } = request.into_inner();
+        let claimant = Claimant { run_id, wire_version, client, local };
+        // Made at its first use, which should not be the first sample's.
+        probe::noise();
+        self.start(claimant, probe::limits(self.config.limits), Purpose::Probe).map(Response::new)
+    }
+
+    type DispatchStream = futures_util::stream::Empty<Result<DispatchResponse, Status>>;
+
+    /// Never called: the gRPC transport takes these calls before the generated code sees them.
+    async fn dispatch(
+        &self,
+        _request: Request<Streaming<DispatchRequest>>,
+    ) -> Result<Response<Self::DispatchStream>, Status> {
+        Err(Status::internal("a Dispatch stream that was not taken on its way in"))
+    }
+
+    async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
+        let request = request.into_inner();
+        let run = self.run(&request.run_id)?;
+        if run.flushed(request.samples_sent, || self.queues.workers.flush()).await {
+            return Ok(Response::new(FlushResponse {}));
+        }
+        Err(Status::aborted(format!("the run ended before {} samples were answered", request.samples_sent)))
+    }
+
+    async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
+        let run = self.run(&request.into_inner().run_id)?;
+        let report = report::report(&run);
+        // Another call may have ended it since; then this changes nothing.
+        self.claim.release(&run);
+        self.queues.end(&run);
+        tracing::info!("{} ended: {}", run.title(), report::in_words(&report));
+        Ok(Response::new(report))
+    }
+}
+
+/// Refuses a caller that speaks another version of the contract.
+fn check_version(theirs: u32) -> Result<(), Status> {
+    if theirs == WIRE_VERSION {
+        return Ok(());
+    }
+    Err(Status::failed_precondition(format!("this node speaks wire version {WIRE_VERSION}, the caller {theirs}")))
+}
+
+/// The address of this host that a call came to, if the transport says so.
+fn local(extensions: &http::Extensions) -> Option<IpAddr> {
+    extensions.get::<Peer>()?.local.map(|address| address.ip())
+}

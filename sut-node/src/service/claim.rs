@@ -1,0 +1,67 @@
+//! Which run has the node. A claim is a lease: it lapses when the client that made it has gone without saying so.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::run::state::Run;
+use crate::work::threads::Queues;
+
+/// A claim lapses when no stream was opened for this long,
+const WITHOUT_STREAM: Duration = Duration::from_secs(10);
+/// or when the last stream has been gone for this long without `EndRun`.
+const AFTER_STREAMS: Duration = Duration::from_secs(1);
+
+/// The run that has the node, if one has. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Claim(Arc<Mutex<Option<Arc<Run>>>>);
+
+impl Claim {
+    /// The run that has the node.
+    pub(crate) fn current(&self) -> Option<Arc<Run>> {
+        self.lock().clone()
+    }
+
+    /// Gives the node to `run`.
+    ///
+    /// # Errors
+    /// The run that has the node already.
+    pub(crate) fn take(&self, run: &Arc<Run>) -> Result<(), Arc<Run>> {
+        let mut current = self.lock();
+        if let Some(other) = current.as_ref() {
+            return Err(Arc::clone(other));
+        }
+        *current = Some(Arc::clone(run));
+        Ok(())
+    }
+
+    /// Frees the node. False when `run` does not have it any more.
+    pub(crate) fn release(&self, run: &Arc<Run>) -> bool {
+        self.lock().take_if(|current| Arc::ptr_eq(current, run)).is_some()
+    }
+
+    /// Whether a run has streams open, which are to be answered.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.lock().as_ref().is_some_and(|run| run.streams() > 0)
+    }
+
+    /// Frees the node when the client that claimed it has gone. Returns when `run` does not have the node any more.
+    pub(crate) async fn watch(self, run: Arc<Run>, queues: Queues) {
+        while self.is_held_by(&run) {
+            let patience = if run.had_stream() { AFTER_STREAMS } else { WITHOUT_STREAM };
+            let changed = tokio::time::timeout(patience, run.streams_changed.notified()).await;
+            let is_gone = changed.is_err() && run.streams() == 0;
+            if is_gone && self.release(&run) {
+                queues.end(&run);
+                tracing::warn!("{} lapsed: its streams are gone", run.title());
+            }
+        }
+    }
+
+    fn is_held_by(&self, run: &Arc<Run>) -> bool {
+        self.lock().as_ref().is_some_and(|current| Arc::ptr_eq(current, run))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Run>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,9 @@
+//! What a node does for its clients: the calls of `lon.v1`, and the streams that carry samples.
+//!
+//! - [`calls`]: the calls, and opening a stream;
+//! - [`claim`]: which run has the node, and when it loses it;
+//! - [`describe`]: who and what the node is.
+
+pub(crate) mod calls;
+pub(crate) mod claim;
+pub(crate) mod describe;

@@ -1,0 +1,172 @@
+//! Decode threads: samples that came in a codec are inflated and decoded here, never on an I/O thread, and images are
+//! pre-processed. The results go to the workers, or through an inline backend at once. Only samples of runs with a
+//! codec, for samples or for answers, pass here, and all samples where the node pre-processes.
+//!
+//! - [`pool`]: what waits for a decode thread, and how far the threads may get ahead of the backend.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_image::Preprocess;
+use lon_proto::stages::duration_ns;
+
+use self::pool::DecodePool;
+use super::coder::Coder;
+use super::infer::{infer, panicked, unreadable};
+use super::job::Job;
+use super::lane::Answer;
+use super::queue::JobQueue;
+use crate::backend::{Input, Sample, Worker};
+use crate::pipeline::images;
+use crate::run::state::Run;
+use crate::tensor;
+
+pub(crate) mod pool;
+
+/// Where decoded samples go.
+pub(crate) enum Next {
+    /// To the worker threads.
+    Queue(Arc<JobQueue>),
+    /// Through the backend, on the decode thread.
+    Inline(Box<dyn Worker>),
+}
+
+/// What decode threads make of samples.
+#[derive(Clone)]
+pub(crate) struct Decoding {
+    /// What is done to images before the model sees them; none: samples are what the model takes.
+    pub(crate) preprocess: Option<Arc<Preprocess>>,
+    /// What the backend looks at.
+    pub(crate) input: Input,
+}
+
+/// Starts one thread for each of `nexts`. They end when the pool is closed and empty. Each calls `prepare` first.
+///
+/// # Errors
+/// The operating system has no thread left. Those that were started end with the pool.
+pub(crate) fn start(
+    pool: &Arc<DecodePool<Job>>,
+    nexts: Vec<Next>,
+    decoding: &Decoding,
+    prepare: fn(),
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let spawn = |(number, next)| {
+        let (pool, decoding) = (Arc::clone(pool), decoding.clone());
+        let decoder = Decoder { pool, next, decoding, coder: Coder::default(), samples: Vec::new() };
+        std::thread::Builder::new().name(format!("decode-{number}")).spawn(move || {
+            prepare();
+            decoder.work();
+        })
+    };
+    nexts.into_iter().enumerate().map(spawn).collect()
+}
+
+/// One decode thread.
+struct Decoder {
+    pool: Arc<DecodePool<Job>>,
+    next: Next,
+    decoding: Decoding,
+    coder: Coder,
+    /// For an inline backend: the samples of one batch; empty between batches.
+    samples: Vec<Sample>,
+}
+
+impl Decoder {
+    fn work(mut self) {
+        let (mut batch, mut decoded) = (Vec::new(), Vec::new());
+        while self.pool.take(&mut batch) {
+            // All jobs of a batch are of one stream.
+            if batch.first().is_some_and(|job| job.lane.is_over()) {
+                batch.drain(..).for_each(Job::give_up);
+                continue;
+            }
+            decoded.extend(batch.drain(..).filter_map(|job| self.decode(job)));
+            if !decoded.is_empty() {
+                self.hand_on(&mut decoded);
+            }
+        }
+    }
+
+    /// Makes of a job's bytes what the backend looks at. A job whose bytes cannot be read is answered with the reason.
+    fn decode(&mut self, mut job: Job) -> Option<Job> {
+        let started = Instant::now();
+        job.waited_until(started);
+        let bytes = std::mem::take(&mut job.sample).bytes;
+        let mut preprocess = Duration::ZERO;
+        // A codec that panics on one client's bytes must not take the thread, and everybody's samples, with it.
+        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(&job.lane.run, bytes, &mut preprocess)));
+        let unwrapped = unwrapped.unwrap_or_else(|panic| {
+            self.coder = Coder::default();
+            Err(panicked("decoding", panic.as_ref()))
+        });
+        let decoded_at = Instant::now();
+        job.ticket.stages.decode_ns = duration_ns((decoded_at - started).saturating_sub(preprocess));
+        job.ticket.stages.preprocess_ns = duration_ns(preprocess);
+        // From here on it waits for the backend.
+        job.queued_at = decoded_at;
+        match unwrapped {
+            Ok(sample) => {
+                job.sample = sample;
+                Some(job)
+            }
+            Err(reason) => {
+                job.fail(reason);
+                None
+            }
+        }
+    }
+
+    /// The sample that was wrapped in `bytes`. `preprocess` becomes the part of the time that pre-processing took.
+    fn unwrap(&mut self, run: &Run, bytes: Bytes, preprocess: &mut Duration) -> Result<Sample, String> {
+        let bytes = self.coder.inflate(run.codecs.samples, run.limits.max_sample_bytes, bytes)?;
+        run.counters.raw_bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+        if let Some(spec) = &self.decoding.preprocess {
+            let tensors = tensor::decode(bytes).map_err(|error| unreadable(&error))?;
+            let pixels = images::pixels(&tensors, run.codecs.samples.name() == images::ORIGINAL)?;
+            let decoded_at = Instant::now();
+            let tensor = spec.apply(&pixels).map_err(|error| error.to_string());
+            *preprocess = decoded_at.elapsed();
+            return Ok(Sample { bytes: Bytes::new(), tensors: vec![tensor?] });
+        }
+        let tensors = match self.decoding.input {
+            Input::Opaque => Vec::new(),
+            Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| unreadable(&error))?,
+        };
+        Ok(Sample { bytes, tensors })
+    }
+
+    /// Sends decoded jobs of one stream where they are answered. `jobs` is empty afterwards.
+    fn hand_on(&mut self, jobs: &mut Vec<Job>) {
+        let Some(lane) = jobs.first().map(|job| Arc::clone(&job.lane)) else { return };
+        match &mut self.next {
+            Next::Queue(queue) => {
+                queue.push(jobs.drain(..));
+                // A Flush that waits for these may have told the queue before they were in it.
+                lane.run.tell_flushes();
+            }
+            Next::Inline(worker) => {
+                let samples = &mut self.samples;
+                samples.extend(jobs.iter_mut().map(|job| std::mem::take(&mut job.sample)));
+                let start = Instant::now();
+                let results = infer(worker.as_mut(), samples);
+                let done = Instant::now();
+                samples.clear();
+                let inference_ns = duration_ns(done - start);
+                let coder = &mut self.coder;
+                let answers = jobs.drain(..).zip(results).map(|(mut job, result)| {
+                    job.waited_until(start);
+                    job.ticket.stages.inference_ns = inference_ns;
+                    job.encode(coder, result, 0, done)
+                });
+                // Encoded before the lane is locked.
+                let answers: Vec<Answer> = answers.collect();
+                lane.answer(answers.into_iter());
+            }
+        }
+    }
+}

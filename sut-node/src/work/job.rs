@@ -1,0 +1,86 @@
+//! A sample that waits for another thread: for a decode thread, for a worker, or for both one after the other.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use lon_proto::stages::duration_ns;
+
+use super::coder::Coder;
+use super::decode::pool::{Inflatable, Place};
+use super::lane::{Answer, Lane};
+use super::ticket::Ticket;
+use crate::backend::Sample;
+
+/// One admitted sample on its way from thread to thread.
+pub(crate) struct Job {
+    /// Where its answer goes.
+    pub(crate) lane: Arc<Lane>,
+    /// What is known of it besides its content.
+    pub(crate) ticket: Ticket,
+    /// Its content: the bytes as they came, until they are decoded.
+    pub(crate) sample: Sample,
+    /// When it began to wait for the thread that it waits for now.
+    pub(crate) queued_at: Instant,
+    /// Its place among the inflated samples, if it is one of them.
+    pub(crate) place: Option<Place<Job>>,
+}
+
+impl Job {
+    /// Answers the sample: with bytes, which are encoded if the run has a codec, or with the reason why there are none.
+    /// `n_tokens` is 0 when it is not known. The stage `encode` begins at `since`.
+    pub(crate) fn answer(mut self, coder: &mut Coder, result: Result<Bytes, String>, n_tokens: u64, since: Instant) {
+        let answer = self.encode(coder, result, n_tokens, since);
+        self.lane.answer(std::iter::once(answer));
+    }
+
+    /// The same, for a caller that puts several answers into the lane at once. Only the lane is left of the job.
+    pub(crate) fn encode(
+        &mut self,
+        coder: &mut Coder,
+        result: Result<Bytes, String>,
+        n_tokens: u64,
+        since: Instant,
+    ) -> Answer {
+        // Another sample may be inflated while this answer is encoded.
+        self.place = None;
+        let result = coder.encode(&self.lane.run, result, since, &mut self.ticket.stages);
+        Answer { ticket: self.ticket, result, n_tokens }
+    }
+
+    /// Answers the sample with the reason why it failed.
+    pub(crate) fn fail(mut self, reason: String) {
+        self.place = None;
+        self.lane.answer(std::iter::once(Answer { ticket: self.ticket, result: Err(reason), n_tokens: 0 }));
+    }
+
+    /// Ends a sample whose answer nobody waits for any more. It must still leave the counts.
+    pub(crate) fn give_up(self) {
+        self.lane.answer(std::iter::once(Answer::of_a_run_that_is_over(self.ticket)));
+    }
+
+    /// Adds to the stage `queue` the time from when the job began to wait until `until`.
+    pub(crate) fn waited_until(&mut self, until: Instant) {
+        self.ticket.stages.queue_ns += duration_ns(until.saturating_duration_since(self.queued_at));
+    }
+}
+
+impl Inflatable for Job {
+    /// What the sample declares, or the most that the run allows: a sample beyond that is refused and takes nothing.
+    fn inflated_bytes(&self) -> u64 {
+        let run = &self.lane.run;
+        run.codecs.samples.declared_bytes(&self.sample.bytes).min(run.limits.max_sample_bytes)
+    }
+
+    fn goes_with(&self, other: &Job) -> bool {
+        Arc::ptr_eq(&self.lane, &other.lane)
+    }
+
+    fn is_over(&self) -> bool {
+        self.lane.run.has_ended()
+    }
+
+    fn take_place(&mut self, place: Place<Job>) {
+        self.place = Some(place);
+    }
+}

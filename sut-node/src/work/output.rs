@@ -1,0 +1,178 @@
+//! The messages that leave on one Dispatch stream: the answers of its lane in parts, in order, and heartbeats while it
+//! is quiet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use lon_net::flow::{FILL_BYTES, Fill, Filled};
+use lon_net::framing::Outbound;
+use lon_proto::assembly::{Part, Parts};
+use lon_proto::limits;
+use lon_proto::v1::dispatch_response::Kind;
+use lon_proto::v1::{self, DispatchResponse};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::lane::{Answer, Lane, Outgoing};
+use super::ticket::Ticket;
+
+/// The messages of one stream. When it is dropped the client is gone, and the lane is closed.
+pub(crate) struct LaneOutput {
+    lane: Arc<Lane>,
+    /// Taken from the lane in one go, so that its lock is taken once for many answers.
+    burst: VecDeque<Outgoing>,
+    current: Option<Sending>,
+    heartbeat: Interval,
+    /// Nothing was sent since the last tick of the heartbeat.
+    is_quiet: bool,
+}
+
+/// An answer, or a first token, whose parts are leaving.
+struct Sending {
+    id: u64,
+    parts: Parts,
+    /// What leaves with the last part; `None` for a first token, which ends nothing.
+    end: Option<End>,
+}
+
+/// What is said of a sample with the last part of its answer.
+struct End {
+    ticket: Ticket,
+    n_tokens: u64,
+}
+
+/// What leaving messages add to the counts, summed up over a burst.
+#[derive(Default)]
+struct Left {
+    message_bytes: u64,
+    payload_bytes: u64,
+    samples: u64,
+    sample_bytes: u64,
+}
+
+impl Left {
+    /// Counts a sample whose answer has left.
+    fn sample(&mut self, ticket: &Ticket) {
+        self.samples += 1;
+        self.sample_bytes += ticket.sample_bytes;
+    }
+}
+
+impl LaneOutput {
+    /// The output of this lane. Made on a runtime, which drives its heartbeat.
+    pub(crate) fn new(lane: Arc<Lane>) -> LaneOutput {
+        let mut heartbeat = tokio::time::interval(limits::HEARTBEAT_INTERVAL);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        LaneOutput { lane, burst: VecDeque::new(), current: None, heartbeat, is_quiet: false }
+    }
+
+    /// Begins with a heartbeat, which tells the client at once that its stream was accepted.
+    pub(crate) fn with_heartbeat_first(mut self) -> LaneOutput {
+        self.is_quiet = true;
+        self
+    }
+
+    /// Adds what is ready without waiting. False when nothing is.
+    fn add_ready(&mut self, out: &mut Outbound) -> bool {
+        let before = out.total();
+        let mut left = Left::default();
+        while out.len() < FILL_BYTES && self.add_next(out, &mut left) {}
+        let run = &self.lane.run;
+        run.counters.add_messages_out(left.message_bytes, left.payload_bytes);
+        run.admission.release(left.samples, left.sample_bytes);
+        out.total() > before
+    }
+
+    /// Adds one message. False when nothing is ready.
+    fn add_next(&mut self, out: &mut Outbound, left: &mut Left) -> bool {
+        if self.current.is_none() {
+            if self.burst.is_empty() {
+                self.lane.swap_ready(&mut self.burst);
+            }
+            let Some(next) = self.burst.pop_front() else { return false };
+            match Sending::begin(next) {
+                Ok(sending) => self.current = Some(sending),
+                Err((ticket, error)) => {
+                    // A failure has no parts: one message says it all.
+                    left.sample(&ticket);
+                    let message = DispatchResponse { id: ticket.id, last: true, error, ..DispatchResponse::default() };
+                    left.message_bytes += out.push_response(message);
+                    return true;
+                }
+            }
+        }
+        let Some(sending) = self.current.as_mut() else { return false };
+        let Some(Part { number, last, total_len, data }) = sending.parts.next() else { return false };
+        left.payload_bytes += data.len() as u64;
+        let id = sending.id;
+        let mut message = DispatchResponse { id, part: number, last, total_len, data, ..DispatchResponse::default() };
+        if sending.end.is_none() {
+            message.set_kind(Kind::First);
+        }
+        // The last part carries the stages; with it the sample has left the node.
+        if last && let Some(Sending { end: Some(End { ticket, n_tokens }), .. }) = self.current.take() {
+            (message.n_tokens, message.stages) = (n_tokens, Some(ticket.stages.into()));
+            left.sample(&ticket);
+        }
+        left.message_bytes += out.push_response(message);
+        true
+    }
+}
+
+impl Sending {
+    /// What begins to leave; or else the ticket of the sample, and why there is no answer to it.
+    fn begin(next: Outgoing) -> Result<Sending, (Ticket, String)> {
+        let Answer { ticket, result, n_tokens } = match next {
+            Outgoing::First { id, token } => return Ok(Sending { id, parts: Parts::new(token), end: None }),
+            Outgoing::Final(answer) => answer,
+        };
+        match result {
+            Ok(payload) => {
+                Ok(Sending { id: ticket.id, parts: Parts::new(payload), end: Some(End { ticket, n_tokens }) })
+            }
+            Err(mut error) => {
+                // An empty text would be no error to the client.
+                if error.is_empty() {
+                    error.push_str("the backend gave no reason");
+                }
+                error.truncate(error.floor_char_boundary(limits::MAX_ERROR_BYTES));
+                Err((ticket, error))
+            }
+        }
+    }
+}
+
+impl Fill for LaneOutput {
+    fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
+        // Registered before looking, so that an answer that is added in between is not missed.
+        self.lane.register(cx.waker());
+        if self.add_ready(out) {
+            self.is_quiet = false;
+            return Poll::Ready(Filled::Some);
+        }
+        if let Poll::Ready(how) = self.lane.poll_end() {
+            return Poll::Ready(Filled::End(how));
+        }
+        while self.heartbeat.poll_tick(cx).is_ready() {
+            if std::mem::replace(&mut self.is_quiet, true) {
+                self.lane.run.counters.heartbeats.fetch_add(1, Relaxed);
+                let heartbeat = Some(v1::Heartbeat {});
+                out.push_response(DispatchResponse { heartbeat, ..DispatchResponse::default() });
+                return Poll::Ready(Filled::Some);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for LaneOutput {
+    fn drop(&mut self) {
+        let mut left = std::mem::take(&mut self.burst);
+        self.lane.close(&mut left);
+        // Nothing of this will leave any more, but its room must be given back.
+        let unsent = self.current.take().and_then(|sending| sending.end).map(|end| end.ticket.sample_bytes);
+        self.lane.run.admission.release_all(left.iter().filter_map(Outgoing::sample_bytes).chain(unsent));
+        self.lane.run.stream_closed();
+    }
+}

@@ -1,0 +1,152 @@
+//! The queue in front of the workers, and the batches that leave it.
+//!
+//! Bounded from outside: a sample enters only after [`crate::run::admission`] admitted it. There is no batcher thread:
+//! the worker that is free forms its own batch, so a batch costs no hand-over.
+//!
+//! Where the model leaves sizes free, a batch holds samples of one shape, so that it runs as one: the queue keeps shapes
+//! apart (`buckets`). The shape of the oldest sample goes first, unless that sample may still wait for its batch to fill
+//! while another shape's batch is full. So no sample waits behind younger ones for longer than `max_delay`.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use self::buckets::Buckets;
+use super::job::Job;
+use crate::backend::Sample;
+
+mod buckets;
+
+/// Jobs that wait for a worker, in the order of their arrival.
+pub(crate) struct JobQueue {
+    state: Mutex<State>,
+    changed: Condvar,
+    max_batch: usize,
+    max_delay: Duration,
+    by_shape: bool,
+}
+
+struct State {
+    jobs: Buckets<Job>,
+    /// The LoadGen node has flushed: nothing more comes soon, so nothing is worth waiting for.
+    flushed: bool,
+    closed: bool,
+    /// Workers that sleep in [`JobQueue::take`].
+    idle: usize,
+}
+
+impl JobQueue {
+    /// An empty queue for batches of at most `max_batch`, whose first sample waits `max_delay` at most. `by_shape` says
+    /// that samples differ in shape and that only those of one shape may share a batch.
+    pub(crate) fn new(max_batch: usize, max_delay: Duration, by_shape: bool) -> JobQueue {
+        let state = State { jobs: Buckets::new(max_batch), flushed: false, closed: false, idle: 0 };
+        JobQueue { state: Mutex::new(state), changed: Condvar::new(), max_batch, max_delay, by_shape }
+    }
+
+    /// Adds jobs, and wakes as many workers as have something to do now.
+    pub(crate) fn push(&self, jobs: impl Iterator<Item = Job>) {
+        let mut state = self.lock();
+        state.flushed = false;
+        let before = state.jobs.len();
+        let mut filled = 0;
+        for job in jobs {
+            let shape = if self.by_shape { shape(&job.sample) } else { 0 };
+            filled += usize::from(state.jobs.push(shape, job));
+        }
+        let after = state.jobs.len();
+        drop(state);
+        // One worker for the first job there is, one for every batch that these have filled.
+        let wanted = usize::from(before == 0) + filled;
+        for _ in 0..wanted.min(after) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Has what is there handed out without waiting for more, until the next push.
+    pub(crate) fn flush(&self) {
+        self.lock().flushed = true;
+        self.changed.notify_all();
+    }
+
+    /// Takes out the jobs of runs that are over.
+    pub(crate) fn discard_ended(&self) -> Vec<Job> {
+        self.lock().jobs.take_if(|job| job.lane.run.has_ended())
+    }
+
+    /// Says that no more jobs come. Workers take what is there; then [`JobQueue::next_batch`] and [`JobQueue::take`]
+    /// return false.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Blocks until a batch is due and moves it into `batch`. False when the queue is closed and empty.
+    ///
+    /// A batch is due when it is full, when its first sample has waited `max_delay`, or after a flush. The module says
+    /// which goes first.
+    pub(crate) fn next_batch(&self, batch: &mut Vec<Job>) -> bool {
+        let mut state = self.lock();
+        loop {
+            let Some(first) = state.jobs.oldest() else {
+                if state.closed {
+                    return false;
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = first.queued_at.elapsed();
+            let at_once = waited >= self.max_delay || state.flushed || state.closed;
+            if let Some(shape) = if at_once { state.jobs.oldest_shape() } else { state.jobs.full_shape() } {
+                state.jobs.take(shape, self.max_batch, batch);
+                let more = state.jobs.len() > 0;
+                drop(state);
+                if more {
+                    self.changed.notify_one();
+                }
+                return true;
+            }
+            let rest = self.max_delay - waited;
+            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Moves jobs into `taken` for a worker with `free` slots (at least 1), which need not be filled together: all that
+    /// is there, or the worker's share of it while others sleep. When nothing is there it sleeps, until `until` at most.
+    /// False when the queue is closed and empty.
+    pub(crate) fn take(&self, free: usize, until: Option<Instant>, taken: &mut Vec<Job>) -> bool {
+        let mut state = self.lock();
+        while state.jobs.len() == 0 {
+            let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if state.closed || rest == Some(Duration::ZERO) {
+                return !state.closed;
+            }
+            state.idle += 1;
+            state = match rest {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(rest) => self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0,
+            };
+            state.idle -= 1;
+        }
+        let share = state.jobs.len().div_ceil(state.idle + 1);
+        state.jobs.take_oldest(share.min(free), taken);
+        let more = state.jobs.len() > 0 && state.idle > 0;
+        drop(state);
+        if more {
+            self.changed.notify_one();
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A worker that panicked did so outside this lock; what is inside is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A number that samples which can share a batch have in common. Two shapes may have the same number; then the worker
+/// tells them apart.
+fn shape(sample: &Sample) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    sample.tensors.iter().for_each(|tensor| tensor.dims().hash(&mut hasher));
+    hasher.finish()
+}

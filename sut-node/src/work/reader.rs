@@ -1,0 +1,293 @@
+//! The reading half of one Dispatch stream: parts become samples, and samples are sent where they are answered.
+//!
+//! Works in bursts: what one read brought is decoded, then handed over, or run through an inline backend, in one go.
+//! Stops reading, and so makes the transport slow the client down, while the node is full. Never waits for the stream's
+//! own output.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_net::flow::Source;
+use lon_net::framing::{Inbound, Incoming};
+use lon_proto::assembly::{Assembly, AssemblyError, Part};
+use lon_proto::limits;
+use lon_proto::stages::duration_ns;
+use lon_proto::v1::DispatchRequest;
+use tonic::Status;
+
+use super::decode::pool::DecodePool;
+use super::infer::{infer, unreadable};
+use super::job::Job;
+use super::lane::{Answer, Lane};
+use super::parts::{IncompleteSamples, breach};
+use super::probe;
+use super::queue::JobQueue;
+use super::ticket::Ticket;
+use crate::backend::{Input, Sample, Worker};
+use crate::stop::Stop;
+use crate::tensor;
+
+/// Where the samples of a stream are answered.
+pub(crate) enum Target {
+    /// By the worker threads.
+    Queue(Arc<JobQueue>),
+    /// Here, by the backend: that costs less than handing samples over.
+    Inline(Box<dyn Worker>),
+    /// By whom the decode threads hand them to: a run with a codec.
+    Decode(Arc<DecodePool<Job>>),
+    /// Here, without a backend: a probe.
+    Probe,
+}
+
+/// Reads one stream to its end.
+pub(crate) struct Reader {
+    lane: Arc<Lane>,
+    target: Target,
+    /// What is decoded here.
+    input: Input,
+    incomplete: IncompleteSamples,
+    burst: Burst,
+}
+
+/// Samples that have come in whole and wait for the end of the burst. The two lists go together, place by place: a
+/// backend takes the samples as one slice.
+#[derive(Default)]
+struct Burst {
+    samples: Vec<Sample>,
+    tickets: Vec<Ticket>,
+}
+
+/// The most samples in a burst.
+const MAX_BURST: usize = 256;
+
+/// How long a client may take to say which run its stream belongs to.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What became of the messages that were there.
+enum Taken {
+    /// All were taken. More may come.
+    All,
+    /// The client says that nothing follows, or is gone.
+    End,
+}
+
+impl Reader {
+    /// A reader for samples that are answered at `target`, by a backend that looks at `input`.
+    pub(crate) fn new(lane: Arc<Lane>, target: Target, input: Input) -> Reader {
+        // Elsewhere samples are decoded later, or never, and are wanted as they came.
+        let input = if matches!(target, Target::Queue(_) | Target::Inline(_)) { input } else { Input::Opaque };
+        Reader { lane, target, input, incomplete: IncompleteSamples::default(), burst: Burst::default() }
+    }
+
+    /// Runs until the stream ends or breaks, the run ends, or the node is told to stop. Tells the lane how it ended.
+    pub(crate) async fn run(mut self, mut source: impl Source, mut inbound: Inbound, stop: Stop) {
+        let run = Arc::clone(&self.lane.run);
+        let shutting_down = || Err(Status::unavailable("the node is shutting down"));
+        // One future for the whole stream: making one for every read would cost more than decoding what it brought.
+        let mut over = pin!(async {
+            tokio::select! {
+                () = run.until_end() => Ok(()),
+                () = stop.clone().told() => shutting_down(),
+            }
+        });
+        let how = loop {
+            match self.take_all(&mut inbound).await {
+                Ok(Taken::All) => {}
+                Ok(Taken::End) => break Ok(()),
+                Err(status) => break Err(status),
+            }
+            // Asked each time: a client that never pauses would keep the select below from ever looking.
+            if run.has_ended() {
+                break Ok(());
+            }
+            if stop.is_told() {
+                break shutting_down();
+            }
+            let read = tokio::select! {
+                biased;
+                read = poll_fn(|cx| source.poll_read(cx, &mut inbound)) => read,
+                how = &mut over => break how,
+            };
+            match read {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(status) => break Err(status),
+            }
+        };
+        self.lane.end_input(how);
+    }
+
+    /// Takes every whole message that is there, and ends the burst.
+    async fn take_all(&mut self, inbound: &mut Inbound) -> Result<Taken, Status> {
+        let taken = loop {
+            match inbound.next_message::<DispatchRequest>() {
+                Ok(Some(Incoming::Message(message, bytes))) => match self.take(message, bytes).await {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(Taken::End),
+                    Err(status) => break Err(status),
+                },
+                Ok(Some(Incoming::End(_))) => break Ok(Taken::End),
+                Ok(None) => break Ok(Taken::All),
+                Err(status) => break Err(status),
+            }
+        };
+        self.hand_over();
+        taken
+    }
+
+    /// Takes one message. False when the client is gone, so that nobody waits for the answer.
+    async fn take(&mut self, message: DispatchRequest, message_bytes: u64) -> Result<bool, Status> {
+        self.lane.run.counters.add_message_in(message_bytes, message.data.len() as u64);
+        if message.open.is_some() {
+            return Err(Status::invalid_argument("a second Open on this stream"));
+        }
+        let DispatchRequest { id, part, last, total_len, data, .. } = message;
+        let part = Part { number: part, last, total_len, data };
+        let (max, begins) = (self.lane.run.limits.max_sample_bytes, part.number == 0);
+        if begins && total_len > max {
+            return Err(breach(id, &AssemblyError::TooLarge { total_len, max }));
+        }
+        if begins && !self.admit(total_len).await {
+            return Ok(false);
+        }
+        let whole = if begins && last { self.only_part(id, part, max)? } else { self.one_of_parts(id, part, max)? };
+        if let Some(bytes) = whole {
+            self.keep(id, bytes);
+        }
+        Ok(true)
+    }
+
+    /// Makes room for a sample of `bytes`. False when the client is gone.
+    async fn admit(&mut self, bytes: u64) -> bool {
+        if self.lane.run.admission.try_admit(bytes) {
+            return true;
+        }
+        // The room that is missing may be held by samples of this burst.
+        self.hand_over();
+        let lane = &self.lane;
+        lane.run.admission.admit(bytes, || lane.is_over()).await
+    }
+
+    /// Checks a sample that came in one part.
+    fn only_part(&self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
+        let bytes = part.total_len;
+        Assembly::default().push(part, max).map_err(|error| {
+            self.lane.run.admission.release(1, bytes);
+            breach(id, &error)
+        })
+    }
+
+    /// Adds a part of a sample that has several.
+    fn one_of_parts(&mut self, id: u64, part: Part, max: u64) -> Result<Option<Bytes>, Status> {
+        let bytes = part.total_len;
+        if part.number == 0
+            && let Err(status) = self.incomplete.begin(id, bytes)
+        {
+            self.lane.run.admission.release(1, bytes);
+            return Err(status);
+        }
+        self.incomplete.add(id, part, max)
+    }
+
+    /// Makes the ticket of a whole sample, decodes the sample and keeps both for the end of the burst.
+    fn keep(&mut self, id: u64, bytes: Bytes) {
+        let mut ticket = Ticket::new(id, bytes.len() as u64);
+        let sample = match self.input {
+            Input::Opaque => Ok(Sample { bytes, tensors: Vec::new() }),
+            Input::Tensors => {
+                let started = Instant::now();
+                let decoded = tensor::decode(bytes.clone()).map(|tensors| Sample { bytes, tensors });
+                ticket.stages.decode_ns = duration_ns(started.elapsed());
+                decoded
+            }
+        };
+        match sample {
+            Ok(sample) => {
+                self.burst.samples.push(sample);
+                self.burst.tickets.push(ticket);
+                if self.burst.samples.len() >= MAX_BURST {
+                    self.hand_over();
+                }
+            }
+            Err(error) => {
+                self.lane.run.count_received(1);
+                self.lane.expect_answers(1);
+                self.lane.answer(std::iter::once(Answer { ticket, result: Err(unreadable(&error)), n_tokens: 0 }));
+            }
+        }
+    }
+
+    /// Ends the burst: sends its samples where they are answered.
+    fn hand_over(&mut self) {
+        let Burst { samples, tickets } = &mut self.burst;
+        if samples.is_empty() {
+            return;
+        }
+        let lane = &self.lane;
+        let count = samples.len() as u64;
+        lane.run.count_received(count);
+        lane.expect_answers(count);
+        let queued_at = Instant::now();
+        let job = |(sample, ticket)| Job { lane: Arc::clone(lane), ticket, sample, queued_at, place: None };
+        match &mut self.target {
+            Target::Queue(queue) => {
+                queue.push(samples.drain(..).zip(tickets.drain(..)).map(job));
+                // A Flush on another thread may have told the queue before these were in it.
+                lane.run.tell_flushes();
+            }
+            Target::Decode(pool) => pool.push(samples.drain(..).zip(tickets.drain(..)).map(job)),
+            Target::Probe => {
+                lane.answer(samples.drain(..).zip(tickets.drain(..)).map(|(sample, ticket)| Answer {
+                    ticket,
+                    result: probe::answer(&sample.bytes),
+                    n_tokens: 0,
+                }));
+            }
+            Target::Inline(worker) => {
+                let results = infer(worker.as_mut(), samples);
+                let inference_ns = duration_ns(queued_at.elapsed());
+                samples.clear();
+                lane.answer(tickets.drain(..).zip(results).map(|(mut ticket, result)| {
+                    ticket.stages.inference_ns = inference_ns;
+                    Answer { ticket, result, n_tokens: 0 }
+                }));
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.lane.run.admission.release_all(self.incomplete.sizes());
+        // Changes nothing when the stream ended in good order. Otherwise nobody would tell the lane.
+        self.lane.end_input(Err(Status::internal("the node's reader failed")));
+    }
+}
+
+/// Reads the Open that every stream starts with, and returns the id of the run. The client has ten seconds for it.
+///
+/// # Errors
+/// The status to refuse the stream with: no Open came, or one that names no run.
+pub(crate) async fn open(source: &mut impl Source, inbound: &mut Inbound) -> Result<Bytes, Status> {
+    let first = async {
+        loop {
+            match inbound.next_message::<DispatchRequest>()? {
+                Some(Incoming::Message(message, _)) => return Ok(message.open),
+                Some(Incoming::End(_)) => return Ok(None),
+                None if poll_fn(|cx| source.poll_read(cx, inbound)).await? => {}
+                None => return Ok(None),
+            }
+        }
+    };
+    let open = tokio::time::timeout(OPEN_TIMEOUT, first).await;
+    let open =
+        open.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no Open came within {OPEN_TIMEOUT:?}"))))?;
+    let open = open.ok_or_else(|| Status::invalid_argument("a Dispatch stream starts with Open"))?;
+    if open.run_id.len() != limits::RUN_ID_BYTES {
+        return Err(Status::invalid_argument("a run id has 16 bytes"));
+    }
+    Ok(open.run_id)
+}

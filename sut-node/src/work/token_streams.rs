@@ -1,0 +1,179 @@
+//! A worker thread whose backend answers token by token: fills free slots from the queue, goes on with the samples in
+//! its slots, and puts first tokens and answers into their lanes. Samples come and go while others go on.
+//!
+//! The stages of such a sample: *queue* until its slot was free, *inference* from then until its whole answer was
+//! there, whatever else was in the slots meanwhile. A sample whose run is over is cancelled before the next step.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use lon_proto::stages::duration_ns;
+
+use super::coder::Coder;
+use super::infer::panicked;
+use super::job::Job;
+use super::queue::JobQueue;
+use crate::backend::Sample;
+use crate::backend::Streamer;
+use crate::backend::stream::{Event, Output, What};
+
+/// How often the thread looks for samples that nobody waits for any more.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Runs until the queue is closed and everything is answered.
+pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
+    let mut slots = Slots::new(streamer);
+    let mut jobs = Vec::new();
+    loop {
+        let free = slots.held.len() - slots.taken;
+        let open = free == 0 || queue.take(free, slots.may_wait_until(), &mut jobs);
+        jobs.drain(..).for_each(|job| slots.begin(job));
+        slots.cancel_unwanted();
+        // What was begun a moment ago may be due earlier than what was waited for. With no slot free or nobody to wait
+        // for, the streamer waits by itself.
+        let waits = open
+            && slots.taken < slots.held.len()
+            && slots.may_wait_until().is_some_and(|until| until > Instant::now());
+        if slots.taken > 0 && !waits {
+            slots.step();
+        } else if slots.taken == 0 && !open {
+            return;
+        }
+    }
+}
+
+/// A streamer and the samples in its slots.
+struct Slots {
+    streamer: Box<dyn Streamer>,
+    held: Vec<Option<Held>>,
+    /// How many slots are taken.
+    taken: usize,
+    coder: Coder,
+    events: Vec<Event>,
+}
+
+/// A sample in a slot. Its job has no content any more: the streamer has taken what it needs. The job's place counts
+/// for as long as the streamer may use that.
+struct Held {
+    job: Job,
+    begun_at: Instant,
+    has_first: bool,
+}
+
+impl Slots {
+    fn new(streamer: Box<dyn Streamer>) -> Slots {
+        let slots = streamer.slots().max(1);
+        let held = std::iter::repeat_with(|| None).take(slots).collect();
+        Slots { streamer, held, taken: 0, coder: Coder::default(), events: Vec::new() }
+    }
+
+    /// How long to wait for samples: for ever when there is nothing else to do, not at all when there is.
+    fn may_wait_until(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let idle_until = || self.streamer.idle_until().map_or(now, |until| until.min(now + LOOK_INTERVAL));
+        (self.taken > 0).then(idle_until)
+    }
+
+    /// Puts a sample into a free slot. One that cannot be begun is answered with the reason.
+    fn begin(&mut self, mut job: Job) {
+        if job.lane.is_over() {
+            return job.give_up();
+        }
+        let Some(slot) = self.held.iter().position(Option::is_none) else { return job.give_up() };
+        let begun_at = Instant::now();
+        let begun = catch_unwind(AssertUnwindSafe(|| self.streamer.begin(slot, &job.sample)));
+        job.waited_until(begun_at);
+        job.sample = Sample::default();
+        let held = Held { job, begun_at, has_first: false };
+        match begun {
+            Ok(Ok(())) => {
+                self.held[slot] = Some(held);
+                self.taken += 1;
+            }
+            Ok(Err(error)) => held.end(&mut self.coder, Err(error.to_string())),
+            Err(panic) => {
+                let reason = panicked("the backend", panic.as_ref());
+                self.clear(slot);
+                held.end(&mut self.coder, Err(reason));
+            }
+        }
+    }
+
+    /// Lets the streamer go on with all that it holds, and hands out what happened.
+    fn step(&mut self) {
+        let (streamer, events) = (&mut self.streamer, &mut self.events);
+        let stepped = catch_unwind(AssertUnwindSafe(|| streamer.step(events)));
+        // The events from before a panic still hold.
+        let mut events = std::mem::take(&mut self.events);
+        events.drain(..).for_each(|event| self.happened(event));
+        self.events = events;
+        if let Err(panic) = stepped {
+            // Nobody knows in what state the slots are: all of them are given up.
+            let reason = panicked("the backend", panic.as_ref());
+            for slot in 0..self.held.len() {
+                if let Some(held) = self.take(slot) {
+                    self.clear(slot);
+                    held.end(&mut self.coder, Err(reason.clone()));
+                }
+            }
+        }
+    }
+
+    /// Hands out one event. An event of an empty slot is a mistake of the streamer and answers nothing.
+    fn happened(&mut self, Event { slot, what }: Event) {
+        match what {
+            What::First(token) => {
+                let held = self.held.get_mut(slot).and_then(Option::as_mut);
+                if let Some(held) = held.filter(|held| !held.has_first) {
+                    held.has_first = true;
+                    held.job.lane.first_token(held.job.ticket.id, token);
+                }
+            }
+            What::Done(output) => {
+                if let Some(held) = self.take(slot) {
+                    held.end(&mut self.coder, Ok(output));
+                }
+            }
+            What::Failed(error) => {
+                if let Some(held) = self.take(slot) {
+                    held.end(&mut self.coder, Err(error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Frees the slots of samples whose client is gone. They must still leave the counts.
+    fn cancel_unwanted(&mut self) {
+        for slot in 0..self.held.len() {
+            if self.held[slot].as_ref().is_some_and(|held| held.job.lane.is_over())
+                && let Some(held) = self.take(slot)
+            {
+                self.clear(slot);
+                held.job.give_up();
+            }
+        }
+    }
+
+    /// Takes the sample out of a slot at this end; the streamer has freed it, or [`Slots::clear`] does.
+    fn take(&mut self, slot: usize) -> Option<Held> {
+        let held = self.held.get_mut(slot).and_then(Option::take);
+        self.taken -= usize::from(held.is_some());
+        held
+    }
+
+    /// Frees a slot at the streamer's end.
+    fn clear(&mut self, slot: usize) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.streamer.cancel(slot))) {
+            panicked("the backend", panic.as_ref());
+        }
+    }
+}
+
+impl Held {
+    fn end(mut self, coder: &mut Coder, result: Result<Output, String>) {
+        let done_at = Instant::now();
+        self.job.ticket.stages.inference_ns = duration_ns(done_at - self.begun_at);
+        let n_tokens = result.as_ref().map_or(0, |output| output.n_tokens);
+        self.job.answer(coder, result.map(|output| output.bytes), n_tokens, done_at);
+    }
+}
