@@ -76,6 +76,20 @@ const ROOMS: &[Floors] = &[
         floors: &["advice benchmark", "bandwidth dataset", "accuracy digits memory parallel", "encode files"],
     },
     Floors {
+        folder: "sut-node",
+        floors: &[
+            "cli",
+            "bench serve",
+            "accept",
+            "service",
+            "work",
+            "error run stop",
+            "backend config host",
+            "pipeline",
+            "tensor",
+        ],
+    },
+    Floors {
         folder: "tests/perf",
         floors: &["measure rows", "product report search", "reference row", "args process stats", "load"],
     },
@@ -90,18 +104,18 @@ fn no_more_than(left: usize, rule: &str, faults: &[String]) {
 
 #[test]
 fn no_files_use_each_other_in_a_circle() {
-    no_more_than(2, "circles of files", &arrows::circle_faults(&House::here(), false));
+    no_more_than(0, "circles of files", &arrows::circle_faults(&House::here(), false));
 }
 
 /// Stricter: the head of a folder counts as a file like any other.
 #[test]
 fn few_folders_and_their_heads_use_each_other() {
-    no_more_than(5, "circles with heads of folders", &arrows::circle_faults(&House::here(), true));
+    no_more_than(2, "circles with heads of folders", &arrows::circle_faults(&House::here(), true));
 }
 
 #[test]
 fn rooms_use_only_what_is_below_them() {
-    no_more_than(3, "arrows that lead up", &rooms::upward(&House::here(), ROOMS));
+    no_more_than(2, "arrows that lead up", &rooms::upward(&House::here(), ROOMS));
 }
 
 /// Prints the rooms of each crate as they are: those of a line use only rooms on lines below, or each other in a
@@ -139,22 +153,22 @@ fn no_file_is_a_warehouse() {
 
 #[test]
 fn lines_have_120_columns() {
-    no_more_than(115, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
+    no_more_than(114, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
 }
 
 #[test]
 fn module_lists_match_the_modules() {
-    no_more_than(20, "module lists", &docs::wrong_module_lists(&House::here()));
+    no_more_than(19, "module lists", &docs::wrong_module_lists(&House::here()));
 }
 
 #[test]
 fn words_are_plain() {
-    no_more_than(27, "words that are not plain", &docs::banned_words(&House::here()));
+    no_more_than(24, "words that are not plain", &docs::banned_words(&House::here()));
 }
 
 #[test]
 fn docs_are_sentences() {
-    no_more_than(180, "docs of one or two words", &docs::short_docs(&House::here()));
+    no_more_than(148, "docs of one or two words", &docs::short_docs(&House::here()));
 }
 
 /// A scenario is known by what it does: the engine's rooms for scenarios and the command line alone choose among them.
@@ -202,7 +216,7 @@ fn kserve_is_told_apart_in_its_rooms() {
 #[test]
 fn json_is_made_by_structs() {
     let allowed = ["loadgen-node/engine/src/report/", "tests/perf/"];
-    no_more_than(55, "json! by hand", &places::outside(&House::here(), &Wanted::Macro("json"), &allowed));
+    no_more_than(51, "json! by hand", &places::outside(&House::here(), &Wanted::Macro("json"), &allowed));
 }
 
 #[test]

@@ -35,9 +35,9 @@ pub struct Interface {
 /// The bytes that an interface has carried since it came up, frames of the link layer included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes received.
+    /// Number of bytes received.
     pub bytes_in: u64,
-    /// Bytes sent.
+    /// Number of bytes sent.
     pub bytes_out: u64,
 }
 

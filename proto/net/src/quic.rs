@@ -8,7 +8,8 @@
 //! Segmentation offload is on (quinn's default). Datagrams grow as path discovery allows, up to Ethernet's size: larger
 //! ones (jumbo frames) were measured to be slower, and to hang from 16 KB on.
 //!
-//! - `socket`: the UDP socket with its counters; `stream`: writing and reading one stream.
+//! - `socket`: the UDP socket with its counters; `stream`: writing and reading one stream;
+//! - `alert`: the TLS alerts that have an advice of their own.
 
 mod socket;
 mod stream;

@@ -252,7 +252,8 @@ fn lists_that_do_not_match_are_found() {
     let house = House::made_up(&[
         (
             "a/src/lib.rs",
-            "//! - `resize`: a key\n//!\n//! - [`one`]: the first;\n//! - `gone`: the last.\nmod one;\nmod two;\nmod three { }",
+            "//! - `resize`: a key\n//!\n//! - [`one`]: the first;\n//! - `gone`: the last.\n\
+             mod one;\nmod two;\nmod three { }",
         ),
         ("a/src/one.rs", "//! - `resize`: a key, no module\n"),
         ("a/src/two.rs", "//! | `x`, `f` | both |\nmod x;\nfn f() {}\n#[cfg(test)]\nmod tests {}"),

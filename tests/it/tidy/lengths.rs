@@ -83,7 +83,8 @@ fn lengths_are_counted_without_tests() {
     let house = House::made_up(&[(
         "a/src/lib.rs",
         &format!(
-            "fn one() {{}}\n\nimpl X {{\n    fn four(\n    ) {{\n        1;\n    }}\n}}\n// {long}\n#[cfg(test)]\nmod tests {{\n    fn t() {{}}\n}}\n"
+            "fn one() {{}}\n\nimpl X {{\n    fn four(\n    ) {{\n        1;\n    }}\n}}\n// {long}\n\
+             #[cfg(test)]\nmod tests {{\n    fn t() {{}}\n}}\n"
         ),
     )]);
     let found = functions(&house);

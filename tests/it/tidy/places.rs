@@ -163,8 +163,10 @@ fn what_stands_in_the_wrong_place_is_found() {
     let house = House::made_up(&[
         (
             "a/src/lib.rs",
-            "use kserve::Call;\nfn f(s: Scenario) -> bool {\n    matches!(s, Scenario::Server) || s == Scenario::from_name(\"x\")\n}\n\
-             fn g(kserve_on: bool) {\n    if kserve_on { kserve() }\n    match s { engine::Scenario::Offline => json!({}), _ => Scenario::ALL }\n}\n\
+            "use kserve::Call;\nfn f(s: Scenario) -> bool {\n\
+             matches!(s, Scenario::Server) || s == Scenario::from_name(\"x\")\n}\n\
+             fn g(kserve_on: bool) {\n    if kserve_on { kserve() }\n\
+             match s { engine::Scenario::Offline => json!({}), _ => Scenario::ALL }\n}\n\
              #[cfg(test)]\nmod tests { fn t() { Scenario::Server; json!({}) } }",
         ),
         ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),

@@ -10,7 +10,7 @@ use super::sleeper;
 /// Requests that may be without an answer, for all references that pipeline large ones: enough to keep both sides busy,
 /// few enough that what is sent does not fall out of the cache before it is received, which costs more than it brings.
 pub(super) const IN_FLIGHT: usize = 4;
-/// Distinct payloads.
+/// Number of distinct payloads.
 pub(super) const PAYLOADS: usize = 64;
 /// Bytes of every answer.
 pub(super) const ANSWER: usize = 8;
