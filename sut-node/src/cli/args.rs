@@ -77,6 +77,9 @@ pub(super) struct OpenAiArgs {
     /// openai: the file with the server's API key; without it OPENAI_API_KEY, if set. Never logged.
     #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE")]
     pub(super) api_key_file: Option<PathBuf>,
+    /// openai: the CA certificate (PEM) that verifies the server of an https:// URL; needed there.
+    #[arg(long, value_name = "FILE", env = "LON_SERVER_CA")]
+    pub(super) server_ca: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
