@@ -2,6 +2,8 @@
 //!
 //! - `start`: servers that cannot be used, found before the first sample
 //! - `node`: a whole SUT node in front of a server, and a LoadGen node in front of that
+//! - `tls`: servers of `https://` URLs, and those whose certificate is refused
+//! - `cost`: numbers on what reading a stream costs
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +14,10 @@ use sut_node::backend::stream::{Event, Output, What};
 use sut_node::backend::{self, Backend, BackendOptions, Sample, Streamer};
 use sut_node::tensor::{DType, Tensor};
 
+mod cost;
 mod node;
 mod start;
+mod tls;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -1,12 +1,16 @@
-//! A scripted chat server: speaks OpenAI's protocol, as badly as it is told.
+//! A scripted chat server: speaks OpenAI's protocol, as badly as it is told, and TLS where it is given a certificate.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lon_net::throwaway::Throwaway;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 /// How long a server that hangs does so, unless the client leaves first.
@@ -43,6 +47,7 @@ impl Asked {
 pub struct ChatServer {
     /// Where it listens.
     pub address: String,
+    scheme: &'static str,
     state: Arc<State>,
     listener: Option<JoinHandle<()>>,
 }
@@ -51,6 +56,7 @@ pub struct ChatServer {
 type Script = Box<dyn Fn(&Asked) -> Vec<Act> + Send + Sync>;
 
 struct State {
+    tls: Option<Arc<ServerConfig>>,
     script: Script,
     asked: Mutex<Vec<Asked>>,
     left: AtomicUsize,
@@ -58,22 +64,28 @@ struct State {
 }
 
 impl ChatServer {
-    /// A server with a model `tiny` that does as the script says for each prompt. The first prompt of a node, `Hello`, is
-    /// answered well.
+    /// A server with a model `tiny` that does as the script says for each prompt. The first prompt of a node,
+    /// `Hello`, is answered well.
     pub fn start(script: impl Fn(&str) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
-        ChatServer::raw(move |asked| match (asked.head.starts_with("GET /v1/models "), asked.prompt()) {
-            (true, _) => vec![Act::Send(models(&["tiny"]))],
-            (false, "Hello") => vec![Act::Send(stream(&[&text("Hi"), FINISH, &usage(1), DONE]))],
-            (false, prompt) => script(prompt),
-        })
+        ChatServer::raw(well_begun(script))
+    }
+
+    /// The same inside TLS, with this certificate.
+    pub fn start_tls(certificate: &Throwaway, script: impl Fn(&str) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
+        ChatServer::open(Some(server_config(certificate)), Box::new(well_begun(script)))
     }
 
     /// A server that does as the script says for each request.
     pub fn raw(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> ChatServer {
+        ChatServer::open(None, Box::new(script))
+    }
+
+    fn open(tls: Option<Arc<ServerConfig>>, script: Script) -> ChatServer {
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
         let (asked, left) = (Mutex::default(), AtomicUsize::new(0));
-        let state = Arc::new(State { script: Box::new(script), asked, left, stop: AtomicBool::new(false) });
+        let state = Arc::new(State { tls, script, asked, left, stop: AtomicBool::new(false) });
         let shared = Arc::clone(&state);
         let listener = std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
@@ -81,15 +93,15 @@ impl ChatServer {
                     return;
                 }
                 let shared = Arc::clone(&shared);
-                std::thread::spawn(move || serve(&shared, &stream));
+                std::thread::spawn(move || accept(&shared, stream));
             }
         });
-        ChatServer { address, state, listener: Some(listener) }
+        ChatServer { address, scheme, state, listener: Some(listener) }
     }
 
     /// As `--backend` has it, with this model.
     pub fn backend(&self, model: &str) -> String {
-        format!("openai:http://{}/{model}", self.address)
+        format!("openai:{}://{}/{model}", self.scheme, self.address)
     }
 
     /// All requests so far.
@@ -112,10 +124,38 @@ impl Drop for ChatServer {
     }
 }
 
-/// One request and its answer; a client that leaves ends it.
-fn serve(state: &State, mut stream: &TcpStream) {
+/// A script in which the list of models and a node's first prompt are answered well.
+fn well_begun(script: impl Fn(&str) -> Vec<Act>) -> impl Fn(&Asked) -> Vec<Act> {
+    move |asked| match (asked.head.starts_with("GET /v1/models "), asked.prompt()) {
+        (true, _) => vec![Act::Send(models(&["tiny"]))],
+        (false, "Hello") => vec![Act::Send(stream(&[&text("Hi"), FINISH, &usage(1), DONE]))],
+        (false, prompt) => script(prompt),
+    }
+}
+
+fn server_config(certificate: &Throwaway) -> Arc<ServerConfig> {
+    let chain = CertificateDer::from_pem_slice(certificate.cert.as_bytes()).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).expect("a key");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.expect("ring has what TLS 1.3 needs").with_no_client_auth();
+    Arc::new(builder.with_single_cert(vec![chain], key).expect("a pair"))
+}
+
+fn accept(state: &State, mut stream: TcpStream) {
     let _ = stream.set_read_timeout(Some(HANG));
     let _ = stream.set_nodelay(true);
+    match &state.tls {
+        None => serve(state, &mut stream),
+        Some(config) => {
+            let connection = ServerConnection::new(Arc::clone(config)).expect("a good configuration");
+            serve(state, &mut StreamOwned::new(connection, stream));
+        }
+    }
+}
+
+/// One request and its answer; a client that leaves ends it.
+fn serve(state: &State, stream: &mut (impl Read + Write)) {
     let Some(asked) = read(stream) else { return };
     state.asked.lock().expect("no test panicked here").push(asked.clone());
     for act in (state.script)(&asked) {
@@ -134,7 +174,7 @@ fn serve(state: &State, mut stream: &TcpStream) {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Asked> {
+fn read(stream: &mut impl Read) -> Option<Asked> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -145,8 +145,8 @@ pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
     let tokens = TokenOptions { slots, max_tokens, eos, max_context };
-    let OpenAiArgs { server_timeout, api_key_file } = args.openai.clone();
-    let openai = OpenAiOptions { server_timeout, api_key_file };
+    let OpenAiArgs { server_timeout, api_key_file, server_ca } = args.openai.clone();
+    let openai = OpenAiOptions { server_timeout, api_key_file, server_ca };
     let PipelineArgs { ep, postprocess, ref inputs, .. } = args.pipeline;
     let is_onnx = args.backend.starts_with("onnx:");
     for (flag, given) in

@@ -21,7 +21,7 @@ use super::prompt;
 use crate::sut;
 
 /// A run of one's own on a node: prompts in, messages out.
-struct Talk {
+pub(super) struct Talk {
     client: SutNodeClient<Channel>,
     run_id: Bytes,
     sender: mpsc::Sender<DispatchRequest>,
@@ -35,14 +35,14 @@ impl Talk {
         Talk { client, run_id, sender, answers }
     }
 
-    async fn ask(&mut self, id: u64, text: &str) {
+    pub(super) async fn ask(&mut self, id: u64, text: &str) {
         let data = sample::encode(&prompt(text, None)).unwrap();
         let total_len = data.len() as u64;
         self.sender.send(DispatchRequest { id, last: true, total_len, data, ..Default::default() }).await.unwrap();
     }
 
     /// The next message that says anything.
-    async fn hear(&mut self) -> DispatchResponse {
+    pub(super) async fn hear(&mut self) -> DispatchResponse {
         loop {
             let message = self.answers.message().await.unwrap().expect("a message");
             if message.heartbeat.is_none() {
@@ -52,7 +52,7 @@ impl Talk {
     }
 }
 
-fn talk(node: &SutNode, conversation: impl AsyncFnOnce(Talk)) {
+pub(super) fn talk(node: &SutNode, conversation: impl AsyncFnOnce(Talk)) {
     sut::talk(node, async |client| conversation(Talk::start(client).await).await);
 }
 

@@ -7,7 +7,7 @@ use lon_tests::chat::{Act, ChatServer, DONE, FINISH, models, stream, text, usage
 use lon_tests::process::binary;
 
 /// What `sut-node describe` says, which opens the backend and nothing else.
-fn describe(backend: &str, more: &[&str], key: Option<&str>) -> Output {
+pub(super) fn describe(backend: &str, more: &[&str], key: Option<&str>) -> Output {
     let mut command = Command::new(binary("sut-node"));
     command.args(["describe", "--node", "N1", "--backend", backend]).args(more).env_remove("OPENAI_API_KEY");
     if let Some(key) = key {

@@ -1,35 +1,35 @@
-//! What a streamed chat completion says, chunk by chunk. Pure.
+//! The text, the tokens and the end of a streamed chat completion, chunk by chunk. No socket and no clock.
 //!
-//! Servers differ in all that is not text: see the tests for who sends what.
+//! Servers differ in all that is not text: the tests say which server sends what.
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Failure;
+use super::error::Failure;
 use super::sse::Event;
 use crate::backend::stream::Output;
 
 /// Bytes of an answer's text at most.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// An answer under way.
+/// An answer, as far as it came.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// Tokens that were asked for at most.
+    /// Most tokens that were asked for.
     max_tokens: u32,
     text: Vec<u8>,
-    /// Chunks that brought text.
+    /// Chunks that brought text, so far.
     chunks: u64,
-    /// As the server counts; the last count is the one of the whole answer.
+    /// The server's count, when it sent one. The last count is the one of the whole answer.
     tokens: Option<u64>,
-    /// A chunk said why the answer ends.
+    /// A chunk gave the reason for the end of the answer (`finish_reason`).
     has_reason: bool,
-    /// `[DONE]` came.
+    /// The event `[DONE]` came, which ends the stream.
     is_done: bool,
 }
 
-/// The whole answer.
+/// A whole answer, and who counted its tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Completion {
     pub(super) output: Output,
@@ -50,7 +50,7 @@ struct Choice {
     finish_reason: Option<Value>,
 }
 
-/// What a model thinks before it answers is text that it generated, too; some servers keep it apart.
+/// The text of a chunk. What a model thinks before it answers is generated text, too, and some servers keep it apart.
 #[derive(Deserialize)]
 struct Delta {
     reasoning_content: Option<String>,
@@ -63,12 +63,15 @@ struct Usage {
 }
 
 impl Answer {
-    /// An answer that may have so many tokens.
+    /// An answer of which nothing came, and which may have so many tokens.
     pub(super) fn new(max_tokens: u32) -> Answer {
         Answer { max_tokens, text: Vec::new(), chunks: 0, tokens: None, has_reason: false, is_done: false }
     }
 
-    /// Takes one event; the text that it brought when that is the first of the answer.
+    /// Takes one event. Gives its text when that is the first text of the answer.
+    ///
+    /// # Errors
+    /// The event is an error of the server, or no chunk of an answer.
     pub(super) fn event(&mut self, event: Event<'_>) -> Result<Option<Bytes>, Failure> {
         if self.is_done {
             return Ok(None);
@@ -117,12 +120,15 @@ impl Answer {
         Ok((before == 0).then(|| Bytes::copy_from_slice(&self.text)))
     }
 
-    /// Whether nothing can follow.
+    /// Whether the stream has ended and nothing can follow.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Nothing follows: the answer, if it is one.
+    /// Nothing follows: gives the answer.
+    ///
+    /// # Errors
+    /// The answer has no end or no text, or its count of tokens cannot be true.
     pub(super) fn finish(&mut self) -> Result<Completion, Failure> {
         if !self.is_done && !self.has_reason {
             return Err(Failure::Cut { chunks: self.chunks });
@@ -144,10 +150,11 @@ impl Answer {
     }
 }
 
-/// Characters of a server's words that are passed on.
+/// Characters of a server's words that are passed on at most.
 const WORDS: usize = 300;
 
-/// What a server says is wrong: OpenAI's `{"error": {"message": ...}}`, its relatives, or the text itself. One line.
+/// The message in the body of an error, as one line: OpenAI's `{"error": {"message": ...}}`, forms like it, or the
+/// text itself.
 pub(super) fn message_of(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let at = |pointer: &str| json.pointer(pointer).and_then(Value::as_str);
@@ -155,7 +162,7 @@ pub(super) fn message_of(body: &[u8]) -> String {
     found.map_or_else(|| shorten(body), |text| shorten(text.as_bytes()))
 }
 
-/// The beginning of a text that is nobody's to trust: a line of printable characters.
+/// The beginning of a text from outside, as one line of printable characters.
 pub(super) fn shorten(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "?");

@@ -1,12 +1,13 @@
-//! Prompts under way: one call for each, and the worker's half of the backend.
+//! A prompt under way, and the worker's half of the backend, which holds one of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Failure;
+use super::connection::{Connection, Heard, READ_BYTES};
+use super::error::Failure;
 use super::prompt::Prompt;
 use super::reply::{Progress, Reply};
-use super::server::{Connection, Heard, READ_BYTES, Server};
+use super::server::Server;
 use crate::backend::stream::{Event, Streamer, What};
 use crate::backend::{InferError, Sample};
 
@@ -23,7 +24,7 @@ impl Call {
         Ok(Call { connection: server.post(&prompt.body(model))?, reply: Reply::new(prompt.max_tokens) })
     }
 
-    /// Waits for more of the reply, but not for long.
+    /// Waits for more of the reply, [`POLL`](super::connection::POLL) at most.
     pub(super) fn step(&mut self, buffer: &mut [u8]) -> Progress {
         match self.connection.receive(buffer) {
             Ok(Heard::Bytes(bytes)) => self.reply.feed(bytes),
@@ -38,25 +39,25 @@ impl Call {
         self.reply.has_head()
     }
 
-    /// Who answers, in its own words; empty when it does not say.
+    /// What the server calls its software; empty when it does not say.
     pub(super) fn server(&self) -> &str {
         self.reply.server()
     }
 }
 
-/// What all callers of a backend share.
+/// What all workers of a backend share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) model: String,
-    /// Tokens of an answer at most, where the sample does not say.
+    /// Tokens of an answer at most where the sample does not say.
     pub(super) max_tokens: u32,
-    /// It was said that chunks are counted as tokens.
+    /// The log says already that chunks are counted as tokens.
     pub(super) has_warned: AtomicBool,
 }
 
 impl Shared {
-    /// Says, once, that the server does not count.
+    /// Says in the log, once, that the server does not count its tokens.
     pub(super) fn warn_of_chunks(&self) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -67,7 +68,7 @@ impl Shared {
     }
 }
 
-/// Holds one prompt at a time: more of them are more workers.
+/// A worker's half of the backend. It holds one prompt at a time; more prompts at a time are more workers.
 pub(super) struct Caller {
     shared: Arc<Shared>,
     call: Option<Call>,

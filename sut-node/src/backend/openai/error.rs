@@ -7,84 +7,104 @@ use super::http::HttpError;
 use super::sse::EventTooLong;
 use super::target::TargetError;
 
-/// Why this backend could not be brought up.
+/// Why this backend could not be brought up. `origin` is the server's URL without a path: `http://HOST:PORT`.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
-    /// What follows `openai:`.
+    /// The text behind `openai:` names no server and model.
     #[error("openai:: {0}")]
     Target(#[from] TargetError),
-    /// The file with the API key.
+    /// The file of `--api-key-file` cannot be read, or holds no key.
     #[error("the API key cannot be read from {path} (--api-key-file): {reason}")]
     KeyFile {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The variable with the API key.
+    /// The variable `OPENAI_API_KEY` holds no key.
     #[error("OPENAI_API_KEY {0}")]
     KeyVariable(&'static str),
-    /// The host's name has no address.
-    #[error("http://{authority} has no address: {reason}")]
-    Resolve {
-        /// Host and port.
-        authority: String,
-        /// Why not.
+    /// The file of `--server-ca` cannot be read, or holds no CA certificate.
+    #[error("no CA can be read from {path} (--server-ca): {reason}")]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
         reason: String,
     },
-    /// No answer, or none that is understood.
-    #[error("http://{authority} is no server that can be asked: {cause}; start it before the node, or correct the URL")]
+    /// An `https://` server, and no CA to verify it with.
+    #[error(
+        "{0} needs --server-ca: the CA certificate (PEM) that the server's certificate is signed with. The public CAs \
+         are in a file of the system, on many /etc/ssl/certs/ca-certificates.crt"
+    )]
+    NoCa(String),
+    /// A CA, and an `http://` server that it cannot verify.
+    #[error("{0} is plain text, and --server-ca is for https://: leave it out, or give the URL with https://")]
+    CaWithoutTls(String),
+    /// No certificate can be for this host.
+    #[error("'{0}' is neither a host name nor an address, so no certificate can be for it")]
+    HostName(String),
+    /// The host's name has no address.
+    #[error("{origin} has no address: {reason}")]
+    Resolve {
+        /// The server.
+        origin: String,
+        /// What the system's resolver says.
+        reason: String,
+    },
+    /// The server gives no answer, or none that is understood.
+    #[error("{origin} is no server that can be asked: {cause}; start it before the node, or correct the URL")]
     Unreachable {
-        /// Host and port.
-        authority: String,
-        /// Why.
+        /// The server.
+        origin: String,
+        /// Why the list of models did not come.
         cause: Failure,
     },
-    /// It wants a key, or another.
+    /// The server wants an API key, or another one.
     #[error(
-        "http://{authority} refuses the request (HTTP {status}: {message}): give its API key in a file \
-         (--api-key-file) or in OPENAI_API_KEY"
+        "{origin} refuses the request (HTTP {status}: {message}): give its API key in a file (--api-key-file) or in \
+         OPENAI_API_KEY"
     )]
     Refused {
-        /// Host and port.
-        authority: String,
-        /// The status.
+        /// The server.
+        origin: String,
+        /// The HTTP status.
         status: u16,
-        /// In the server's words.
+        /// The server's words, shortened.
         message: String,
     },
-    /// It is up, but not ready.
-    #[error("http://{authority} is not ready: {cause}; start the node when the server's model is loaded")]
+    /// The server is up, but not ready.
+    #[error("{origin} is not ready: {cause}; start the node when the server's model is loaded")]
     NotReady {
-        /// Host and port.
-        authority: String,
-        /// What it says.
+        /// The server.
+        origin: String,
+        /// What the server says.
         cause: Failure,
     },
-    /// It answers, but is something else.
-    #[error("http://{authority}/v1/models is not a list of models: {text}; is this an OpenAI-style server?")]
+    /// The server answers, but not with a list of models.
+    #[error("{origin}/v1/models is not a list of models: {text}; is this an OpenAI-style server?")]
     NotAList {
-        /// Host and port.
-        authority: String,
-        /// How the answer begins.
+        /// The server.
+        origin: String,
+        /// How its answer begins.
         text: String,
     },
-    /// It has other models.
-    #[error("http://{authority} has no model '{model}'; it has {there}")]
+    /// The server has other models.
+    #[error("{origin} has no model '{model}'; it has {there}")]
     NoModel {
-        /// Host and port.
-        authority: String,
-        /// The model.
+        /// The server.
+        origin: String,
+        /// The model that was asked for.
         model: String,
-        /// Which there are.
+        /// The models that the server has, some of them when there are many.
         there: String,
     },
-    /// A first small request went wrong.
-    #[error("http://{authority} does not answer a first prompt: {cause}")]
+    /// The first small prompt has no answer.
+    #[error("{origin} does not answer a first prompt: {cause}")]
     WarmUp {
-        /// Host and port.
-        authority: String,
-        /// Why.
+        /// The server.
+        origin: String,
+        /// Why there is no answer.
         cause: Failure,
     },
 }
@@ -92,22 +112,25 @@ pub enum OpenAiError {
 /// Why a prompt has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// No connection.
+    /// No connection could be made.
     #[error("the server cannot be reached: {0}")]
     Connect(String),
+    /// There is a connection, but no TLS on it: the server does not speak it, or its certificate was refused.
+    #[error("the server cannot be reached by TLS: {0}")]
+    Tls(String),
     /// The request was not taken.
     #[error("the request could not be sent: {0}")]
     Send(String),
-    /// The server does not read.
+    /// The server does not read the request.
     #[error("the request could not be sent: the server took nothing for {0:?} (--server-timeout)")]
     Stuck(Duration),
-    /// The server sends something now and then, but no answer.
+    /// The server sends something now and then, but no answer in time.
     #[error("the server did not answer within {0:?}")]
     Late(Duration),
-    /// The connection broke.
+    /// The connection broke while the answer was awaited.
     #[error("the connection to the server broke: {0}")]
     Receive(String),
-    /// The server hangs.
+    /// The server sends nothing at all.
     #[error("the server sent nothing for {0:?} (--server-timeout)")]
     Silent(Duration),
     /// The connection was closed before the head of an answer was there.
@@ -116,10 +139,10 @@ pub enum Failure {
     /// What came is not HTTP.
     #[error("the server sent what is {0}")]
     Http(#[from] HttpError),
-    /// The server says no.
+    /// The server answers with an HTTP status that is not 200.
     #[error("HTTP {status}: {message}")]
     Status {
-        /// The status.
+        /// The HTTP status.
         status: u16,
         /// The server's words, shortened.
         message: String,
@@ -127,40 +150,40 @@ pub enum Failure {
     /// The server does not stream.
     #[error("the server answers with {content_type} and not with a stream of events: {message}")]
     NotAStream {
-        /// What it sent.
+        /// The type of what it sent.
         content_type: String,
-        /// How that begins.
+        /// The server's words, shortened.
         message: String,
     },
-    /// An event that is not JSON, or not a chunk of a chat completion.
+    /// An event is not JSON, or not a chunk of a chat completion.
     #[error("the server sent '{text}', which is not a chunk of a chat completion: {reason}")]
     NotAChunk {
-        /// How it begins.
+        /// How the event begins.
         text: String,
-        /// What is wrong.
+        /// What the JSON reader says.
         reason: String,
     },
-    /// An event without end.
+    /// An event does not end.
     #[error("the server sent {0}")]
     EventTooLong(#[from] EventTooLong),
-    /// An answer without end.
+    /// The answer has more bytes than are kept.
     #[error("the server's answer has more than {0} bytes")]
     TooLong(usize),
-    /// The server gave up in the middle, and says so.
+    /// The server gave up in the middle, and says why.
     #[error("the server says: {0}")]
     Told(String),
-    /// The server ended the answer for a reason of its own.
+    /// The server ended the answer for a reason that is no end of an answer.
     #[error("the server ended its answer with finish_reason '{0}', not with stop or length")]
     Stopped(String),
-    /// A count that is no count of this answer.
+    /// The server counts more tokens than were asked for.
     #[error("the server counts {tokens} tokens, {asked} were asked for at most")]
     TooManyTokens {
-        /// What it says (`usage.completion_tokens`).
+        /// The server's count (`usage.completion_tokens`).
         tokens: u64,
         /// What was asked for (`max_tokens`).
         asked: u32,
     },
-    /// The same, where there was text.
+    /// The server counts no tokens in an answer that has text.
     #[error("the server counts 0 tokens in an answer with text")]
     NoTokens,
     /// The stream ended in the middle.
@@ -169,7 +192,7 @@ pub enum Failure {
         /// Chunks with text that came.
         chunks: u64,
     },
-    /// An answer that says nothing, which is nothing to be fast with.
+    /// The answer has no text, and an answer that says nothing must not count as a fast one.
     #[error("the server answered OK, but without any text")]
     Empty,
 }

@@ -1,7 +1,15 @@
-//! The bytes of one HTTP/1.1 answer, taken apart as they come: head, then body. Pure: no socket, no clock.
+//! The bytes of one HTTP/1.1 answer, taken apart as they come: head, then body. No socket and no clock.
 //!
-//! Not a client library, because what matters here is what those hide: when each byte arrived, how long a server has
-//! been silent (the blocking ones know only limits of whole bodies), and one connection for each request.
+//! Heads and the sizes of chunks are read by `httparse`, hyper's own parser. hyper's client itself was tried in this
+//! place, polled after each read and without a runtime, which is the least that it can cost. It cost more. Medians of
+//! eight runs of `tests/it/openai/cost.rs` on one machine, alternating, hyper's number first:
+//!
+//! - CPU time of the worker for a token that comes alone: 21.3 against 18.8 µs;
+//! - CPU time for a token that comes with others: 1.06 against 0.76 µs;
+//! - from the server's write of the first token until it is told: 94 against 83 µs.
+//!
+//! It was not shorter either: the code that moved bytes in and out of it, counted interim answers and refused encodings
+//! was as long as this file.
 
 use httparse::{EMPTY_HEADER, Response, Status, parse_chunk_size};
 
@@ -9,7 +17,7 @@ use httparse::{EMPTY_HEADER, Response, Status, parse_chunk_size};
 const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Headers at most.
 const MAX_HEADERS: usize = 128;
-/// Interim answers (1xx) before the one proper at most.
+/// Interim answers (1xx) before the final one at most.
 const MAX_INTERIM: usize = 16;
 /// Bytes of a line between chunks at most.
 const MAX_LINE_BYTES: usize = 4 << 10;
@@ -21,17 +29,17 @@ pub(super) struct HttpAnswer {
     head: Option<Head>,
     /// Interim answers so far.
     interim: usize,
-    /// What came and could not be used yet.
+    /// Bytes that came and could not be used yet.
     pending: Vec<u8>,
 }
 
-/// What the head says, as far as anybody here wants to know.
+/// The part of an answer's head that this backend looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
     /// In lower case, without parameters; empty when there is none.
     pub(super) content_type: String,
-    /// Who answers, in its own words; empty when it does not say.
+    /// The header `Server`, which names the server's software; empty when there is none.
     pub(super) server: String,
     framing: Framing,
 }
@@ -44,14 +52,14 @@ enum State {
     Over,
 }
 
-/// How the end of the body is known.
+/// What tells where the body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
-    /// So many bytes are still to come.
+    /// The head gave a length; so many bytes are still to come.
     Length(u64),
-    /// The connection closes.
+    /// The end of the connection is the end of the body.
     UntilClose,
-    /// In chunks; this is what comes next.
+    /// The body is in chunks; this is what comes next.
     Chunks(Chunks),
 }
 
@@ -61,35 +69,38 @@ enum Chunks {
     Data(u64),
     /// The line break behind a chunk's data.
     Gap,
-    /// All of them came. Trailers may follow, which nobody here wants to know or waits for.
+    /// All chunks came. Trailers may follow, which are neither read nor waited for.
     End,
 }
 
 /// Bytes that are not HTTP, or HTTP that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// Status line or headers.
+    /// The status line or the headers are not what HTTP/1.1 allows; the parser's words.
     #[error("not an HTTP/1.1 answer: {0}")]
     Head(String),
-    /// A head or a line without end.
+    /// A head or a line goes on beyond so many bytes.
     #[error("not an HTTP/1.1 answer: more than {0} bytes without an end of line")]
     TooLong(usize),
-    /// Interim answers without end.
+    /// More interim answers than this came before the final one.
     #[error("not an HTTP/1.1 answer: more than {0} interim ones (1xx)")]
     Interim(usize),
-    /// A transfer or content encoding that was not asked for.
+    /// The answer has a transfer or content encoding that was not asked for.
     #[error("an answer in the encoding '{0}', which was not asked for")]
     Encoding(String),
-    /// A content length that is no number.
+    /// The content length is no number.
     #[error("a Content-Length of '{0}'")]
     Length(String),
-    /// A chunk's size, or what follows its data.
+    /// A chunk's size, or what follows its data, is not what HTTP/1.1 allows.
     #[error("a broken chunk")]
     Chunk,
 }
 
 impl HttpAnswer {
     /// Takes bytes as they came and adds those of the body to `body`. What follows the end is ignored.
+    ///
+    /// # Errors
+    /// The bytes are not an answer; see [`HttpError`].
     pub(super) fn feed(&mut self, bytes: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
         self.pending.extend_from_slice(bytes);
         let mut used = 0;
@@ -115,14 +126,14 @@ impl HttpAnswer {
         matches!(self.state, State::Over | State::Body(Framing::UntilClose))
     }
 
-    /// Uses one piece of what is pending behind `used`: how many bytes it had, or none when more have to come first.
+    /// Uses one piece of what is pending from `used` on. Gives its length in bytes, or `None` when more have to come.
     fn take(&mut self, used: usize, body: &mut Vec<u8>) -> Result<Option<usize>, HttpError> {
         let input = &self.pending[used..];
         match &mut self.state {
             State::Over => Ok((!input.is_empty()).then_some(input.len())),
             State::Head => {
                 let Some((len, head)) = read_head(input)? else { return Ok(None) };
-                // 1xx: the answer proper follows.
+                // 1xx: the final answer follows.
                 if head.status < 200 {
                     self.interim += 1;
                     if self.interim > MAX_INTERIM {
@@ -152,7 +163,7 @@ impl Head {
 }
 
 impl Framing {
-    /// Moves what it can of `input` to `body`.
+    /// Moves what it can of `input` to `body`. Gives the bytes that it used, or `None` when more have to come.
     fn take(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<Option<usize>, HttpError> {
         if input.is_empty() {
             return Ok(None);
@@ -190,12 +201,13 @@ impl Framing {
                 }
                 Status::Partial => bounded(input, MAX_LINE_BYTES),
             },
-            // Its end is an end of the whole, which the caller knows.
+            // The caller knows that the body ends here.
             Framing::Chunks(Chunks::End) => Ok(None),
         }
     }
 }
 
+/// The head at the beginning of `input` and its length in bytes, or `None` when more have to come.
 fn read_head(input: &[u8]) -> Result<Option<(usize, Head)>, HttpError> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut response = Response::new(&mut headers);
@@ -224,7 +236,7 @@ fn read_head(input: &[u8]) -> Result<Option<(usize, Head)>, HttpError> {
     Ok(Some((len, head)))
 }
 
-/// More has to come, unless there is too much already.
+/// More bytes have to come, unless there are too many already.
 fn bounded<T>(input: &[u8], limit: usize) -> Result<Option<T>, HttpError> {
     if input.len() > limit { Err(HttpError::TooLong(limit)) } else { Ok(None) }
 }

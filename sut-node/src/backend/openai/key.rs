@@ -1,19 +1,23 @@
-//! The API key: read from a file or the environment, shown to the server, and to nobody else.
+//! The API key: read from a file or the environment, shown to the server and to nobody else.
 
 use std::fmt;
 use std::path::Path;
 
-use super::OpenAiError;
+use super::error::OpenAiError;
 
-/// What a key may not be.
+/// What is wrong with a text that is no key.
 const NOT_A_KEY: &str = "is not one line of printable characters without blanks";
 
-/// A key. Has no `Display`, and its `Debug` does not show it.
+/// A key. It has no `Display`, and its `Debug` does not show it.
 #[derive(Clone)]
 pub(super) struct ApiKey(String);
 
 impl ApiKey {
-    /// From the file if there is one, else from the variable, else none. Blanks around it do not count.
+    /// Reads the key from the file if there is one, else from the variable, else there is none. Blanks around a key do
+    /// not count.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a text is no key.
     pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Option<ApiKey>, OpenAiError> {
         if let Some(path) = file {
             let bad = |reason: String| OpenAiError::KeyFile { path: path.to_owned(), reason };
@@ -32,7 +36,7 @@ impl ApiKey {
         is_key.then(|| ApiKey(key.to_owned()))
     }
 
-    /// As the server wants to see it.
+    /// The line of a request's head that has the key, with its line break.
     pub(super) fn header(&self) -> String {
         format!("Authorization: Bearer {}\r\n", self.0)
     }

@@ -1,10 +1,10 @@
-//! A sample as a prompt, and a prompt as the body of a request.
+//! A sample as a prompt, and a prompt as the body (JSON) of a request.
 
 use serde::Serialize;
 
 use crate::tensor::{DType, Signature, Tensor, TensorSpec};
 
-/// What a sample asks.
+/// The text of a sample, and how long its answer may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
@@ -12,7 +12,7 @@ pub(super) struct Prompt<'a> {
     pub(super) max_tokens: u32,
 }
 
-/// What a sample holds.
+/// The tensors that a sample must hold.
 pub(super) fn inputs() -> Signature {
     let limit = TensorSpec { is_optional: true, ..TensorSpec::new("max_tokens", DType::I32, vec![None]) };
     Signature::new(vec![TensorSpec::new("prompt", DType::U8, vec![None, None]), limit])
@@ -21,24 +21,28 @@ pub(super) fn inputs() -> Signature {
 /// Why a sample is not a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// Other tensors.
+    /// The sample has other tensors than those of a prompt.
     #[error(
         "the sample is {0}; a prompt is u8[LEN] (UTF-8 text), and where it limits its answer a second tensor i32[]"
     )]
     Tensors(String),
-    /// Text of no length.
+    /// The text has no bytes.
     #[error("the prompt is empty")]
     Empty,
-    /// Not text.
+    /// The text is not UTF-8 from this byte on.
     #[error("the prompt is not UTF-8 from byte {0} on")]
     Utf8(usize),
-    /// A limit below 1.
+    /// The sample allows its answer fewer than one token.
     #[error("the sample allows its answer {0} tokens; at least 1")]
     MaxTokens(i32),
 }
 
 impl<'a> Prompt<'a> {
-    /// Tensor 0 is the text, as `u8[LEN]`; tensor 1, if there is one, a scalar `i32[]`: the most tokens of the answer.
+    /// Reads tensor 0 as the text (`u8[LEN]`), and tensor 1, if there is one, as the most tokens of the answer (a
+    /// scalar `i32[]`; `max_tokens` where there is none).
+    ///
+    /// # Errors
+    /// The tensors are not a prompt; see [`PromptError`].
     pub(super) fn read(tensors: &'a [Tensor], max_tokens: u32) -> Result<Prompt<'a>, PromptError> {
         let (text, limit) = match tensors {
             [text] if is_text(text) => (text, None),
@@ -59,7 +63,8 @@ impl<'a> Prompt<'a> {
         Ok(Prompt { text, max_tokens })
     }
 
-    /// The body of the request that asks `model` for it: a stream, counted, and the same answer every time.
+    /// The body of the request that asks `model` for an answer: a stream, its tokens counted, and the same answer every
+    /// time (temperature 0).
     pub(super) fn body(&self, model: &str) -> Vec<u8> {
         let body = Body {
             model,
@@ -74,7 +79,7 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// One row of bytes, with or without a leading dimension of 1.
+/// Whether a tensor is one row of bytes, with or without a leading dimension of 1.
 fn is_text(tensor: &Tensor) -> bool {
     tensor.dtype() == DType::U8 && matches!(&**tensor.dims(), [_] | [1, _])
 }

@@ -1,13 +1,13 @@
-//! One reply to one prompt, from the bytes of the connection to the answer. Pure: no socket, no clock.
+//! One reply to one prompt, from the bytes of the connection to the answer. No socket and no clock.
 
 use bytes::Bytes;
 
-use super::Failure;
 use super::answer::{Answer, Completion, message_of};
+use super::error::Failure;
 use super::http::{Head, HttpAnswer};
 use super::sse::SseParser;
 
-/// Bytes of a body that is no stream at most; more are not looked at.
+/// Bytes of a body that is no stream at most. More are not looked at.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// A reply under way.
@@ -16,14 +16,14 @@ pub(super) struct Reply {
     http: HttpAnswer,
     sse: SseParser,
     answer: Answer,
-    /// Bytes of the body that came last; of a body that is no stream: all of them.
+    /// The bytes of the body that came last; all of its bytes when it is no stream.
     body: Vec<u8>,
 }
 
-/// What some bytes brought.
+/// What the last bytes brought.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The first text of the answer.
+    /// The first text of the answer, once.
     pub(super) first: Option<Bytes>,
     /// The end of the answer.
     pub(super) end: Option<Result<Completion, Failure>>,
@@ -41,7 +41,7 @@ impl Reply {
         self.http.head().is_some()
     }
 
-    /// Takes bytes as they came. Nothing may follow an end.
+    /// Takes bytes as they came. It must not be called again after an end.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Progress {
         let mut progress = Progress::default();
         match self.read(bytes, &mut progress.first) {
@@ -58,19 +58,19 @@ impl Reply {
         progress.end = Some(match self.http.head() {
             None => Err(Failure::NoAnswer),
             Some(head) if !is_stream(head) => self.finish(),
-            // A last event may lack its end, but only where the body has none of its own.
+            // A last event may lack its empty line, but nothing is made up where the body itself was cut.
             Some(_) if self.http.may_close() => self.end_events(&mut progress.first).and_then(|()| self.finish()),
             Some(_) => self.finish(),
         });
         progress
     }
 
-    /// Who answers, in its own words; empty when it does not say.
+    /// What the server calls its software; empty when it does not say.
     pub(super) fn server(&self) -> &str {
         self.http.head().map_or("", |head| &head.server)
     }
 
-    /// Whether the answer is over.
+    /// Feeds the three parts in a row. Whether the answer is over.
     fn read(&mut self, bytes: &[u8], first: &mut Option<Bytes>) -> Result<bool, Failure> {
         self.http.feed(bytes, &mut self.body)?;
         let Some(head) = self.http.head() else { return Ok(false) };
@@ -112,7 +112,8 @@ impl Reply {
     }
 }
 
-/// Events come as `text/event-stream`, but also as `text/plain`, or without a name; JSON is another thing.
+/// Whether the body is a stream of events: they come as `text/event-stream`, but also as `text/plain` or without a
+/// type. JSON and HTML are messages for people.
 fn is_stream(head: &Head) -> bool {
     head.status == 200 && !matches!(head.content_type.as_str(), "application/json" | "text/html")
 }

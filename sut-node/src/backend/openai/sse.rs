@@ -1,10 +1,14 @@
-//! Server-sent events out of bytes, as <https://html.spec.whatwg.org/multipage/server-sent-events.html> has them.
-//! Pure: no socket, no clock, and no idea of what the events say.
+//! Server-sent events out of bytes, as <https://html.spec.whatwg.org/multipage/server-sent-events.html> has them. No
+//! socket, no clock, and no knowledge of what the events say.
+//!
+//! The crates that do this (eventsource-stream 0.2, sse-stream 0.3, sseer 0.3) keep to the standard where servers do
+//! not: they drop an event whose data stands in a field `error`, and a last event without its empty line. Nor do they
+//! limit the length of an event.
 
 /// Bytes of one event at most.
 const MAX_EVENT_BYTES: usize = 4 << 20;
 
-/// Events under way.
+/// Reads events out of bytes that come in pieces.
 #[derive(Debug, Default)]
 pub(super) struct SseParser {
     /// The line that has not ended yet.
@@ -15,26 +19,26 @@ pub(super) struct SseParser {
     is_error: bool,
     /// A line ended with CR: a LF that follows belongs to it.
     after_cr: bool,
-    /// The first line is over, and with it the place for a byte order mark.
+    /// The first line is over; a byte order mark can only stand at its beginning.
     begun: bool,
 }
 
-/// One event.
+/// One event of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event<'a> {
-    /// Its data, lines joined.
+    /// Its data, the lines joined by line feeds.
     pub(super) data: &'a [u8],
-    /// It is called `error`, or (as older servers of llama.cpp have it) its data stands in a field `error`.
+    /// The event is called `error`, or its data stands in a field `error`, as older servers of llama.cpp send it.
     pub(super) is_error: bool,
 }
 
-/// An event without end.
+/// An event goes on beyond the bytes that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of more than {MAX_EVENT_BYTES} bytes")]
 pub struct EventTooLong;
 
 impl SseParser {
-    /// Takes bytes as they came and hands over each event that ends in them. Stops at the first error of `each`.
+    /// Takes bytes as they came and calls `each` with every event that ends in them. Stops at its first error.
     pub(super) fn feed<E: From<EventTooLong>>(
         &mut self,
         mut bytes: &[u8],
@@ -59,8 +63,8 @@ impl SseParser {
         Ok(())
     }
 
-    /// The bytes are over. An event that lacks only its empty line is handed over, though the standard drops it:
-    /// what it says came whole, and not every server ends its last event well.
+    /// The bytes are over. `each` is called with a last event that lacks only its empty line, though the standard drops
+    /// it: what it says came whole, and not every server ends its last event well.
     pub(super) fn end<E>(&mut self, mut each: impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
         if !self.line.is_empty() {
             self.end_line(&mut each)?;
@@ -100,7 +104,7 @@ impl SseParser {
                 self.is_error |= name == b"error";
             }
             b"event" => self.is_error |= value == b"error",
-            // Comments have no name; ids and times to wait mean nothing here.
+            // Comments have no name, and ids and times to wait are for clients that connect again.
             _ => {}
         }
     }

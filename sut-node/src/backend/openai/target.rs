@@ -1,13 +1,15 @@
-//! What follows `openai:` in `--backend`: where the server is and which of its models answers.
+//! What follows `openai:` in `--backend`: where the server is, whether it is asked inside TLS, and which of its models
+//! answers.
 
 use std::str::FromStr;
 
-/// `http://HOST[:PORT]/MODEL`, taken apart. No name is looked up here.
+/// `http://HOST[:PORT]/MODEL` or `https://HOST[:PORT]/MODEL`, taken apart. No name is looked up here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
+    pub(super) is_tls: bool,
     /// Name or address; an IPv6 address without its brackets.
     pub(super) host: String,
-    /// 80 unless given.
+    /// 80 unless given, with TLS 443.
     pub(super) port: u16,
     /// Host and port as the text has them, for the `Host` header and for people.
     pub(super) authority: String,
@@ -18,23 +20,31 @@ pub(super) struct Target {
 /// Why a text names no server and model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// TLS is not spoken.
+    /// There is nothing behind host and port.
     #[error(
-        "'{0}' asks for https, which this backend does not speak: give http://HOST:PORT/MODEL, and put a proxy that \
-         ends TLS in between where the server is on another host"
+        "'{text}' names no model: give {scheme}HOST:PORT/MODEL (the models are listed by {scheme}HOST:PORT/v1/models)"
     )]
-    Https(String),
-    /// No model.
-    #[error("'{0}' names no model: give http://HOST:PORT/MODEL (the models are listed by http://HOST:PORT/v1/models)")]
-    NoModel(String),
-    /// Something else.
+    NoModel {
+        /// The text that was given.
+        text: String,
+        /// `http://` or `https://`.
+        scheme: &'static str,
+    },
+    /// The text has another form.
     #[error("'{text}' is not http://HOST:PORT/MODEL: {reason}")]
     Malformed {
-        /// What was given.
+        /// The text that was given.
         text: String,
         /// What is wrong with it.
         reason: &'static str,
     },
+}
+
+impl Target {
+    /// The URL without a path.
+    pub(super) fn origin(&self) -> String {
+        format!("{}{}", scheme(self.is_tls), self.authority)
+    }
 }
 
 impl FromStr for Target {
@@ -42,23 +52,28 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Target, TargetError> {
         let malformed = |reason| TargetError::Malformed { text: text.to_owned(), reason };
-        if text.starts_with("https://") {
-            return Err(TargetError::Https(text.to_owned()));
-        }
-        let rest = text.strip_prefix("http://").ok_or_else(|| malformed("it does not begin with http://"))?;
+        let plain = text.strip_prefix("http://").map(|rest| (false, rest));
+        let found = plain.or_else(|| text.strip_prefix("https://").map(|rest| (true, rest)));
+        let (is_tls, rest) = found.ok_or_else(|| malformed("it does not begin with http:// or https://"))?;
         if text.chars().any(|c| c.is_control() || c == ' ') {
             return Err(malformed("it has blanks or control characters"));
         }
         let (authority, model) = rest.split_once('/').unwrap_or((rest, ""));
         let (host, port) = host_and_port(authority).map_err(malformed)?;
         if model.is_empty() {
-            return Err(TargetError::NoModel(text.to_owned()));
+            return Err(TargetError::NoModel { text: text.to_owned(), scheme: scheme(is_tls) });
         }
-        Ok(Target { host: host.to_owned(), port, authority: authority.to_owned(), model: model.to_owned() })
+        let port = port.unwrap_or(if is_tls { 443 } else { 80 });
+        let (host, authority, model) = (host.to_owned(), authority.to_owned(), model.to_owned());
+        Ok(Target { is_tls, host, port, authority, model })
     }
 }
 
-fn host_and_port(authority: &str) -> Result<(&str, u16), &'static str> {
+fn scheme(is_tls: bool) -> &'static str {
+    if is_tls { "https://" } else { "http://" }
+}
+
+fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     if authority.contains('@') {
         return Err("it has a user name; an API key is given by --api-key-file");
     }
@@ -69,11 +84,11 @@ fn host_and_port(authority: &str) -> Result<(&str, u16), &'static str> {
     if host.is_empty() {
         return Err("it has no host");
     }
-    let port = match port.strip_prefix(':') {
-        None if port.is_empty() => 80,
-        digits => digits.and_then(|digits| digits.parse().ok()).filter(|port| *port != 0).ok_or("its port is none")?,
-    };
-    Ok((host, port))
+    if port.is_empty() {
+        return Ok((host, None));
+    }
+    let port = port.strip_prefix(':').and_then(|digits| digits.parse().ok()).filter(|port| *port != 0);
+    Ok((host, Some(port.ok_or("its port is none")?)))
 }
 
 #[cfg(test)]
@@ -84,21 +99,25 @@ mod tests {
     fn host_port_and_model() {
         let parts = |text: &str| {
             let target: Target = text.parse().unwrap();
-            (target.host, target.port, target.authority, target.model)
+            assert!(text.starts_with(&target.origin()), "{}", target.origin());
+            (target.is_tls, target.host, target.port, target.authority, target.model)
         };
-        let owned = |host: &str, port, authority: &str, model: &str| {
-            (host.to_owned(), port, authority.to_owned(), model.to_owned())
+        let owned = |is_tls, host: &str, port, authority: &str, model: &str| {
+            (is_tls, host.to_owned(), port, authority.to_owned(), model.to_owned())
         };
-        assert_eq!(parts("http://127.0.0.1:8080/tiny"), owned("127.0.0.1", 8080, "127.0.0.1:8080", "tiny"));
-        assert_eq!(parts("http://llm/org/model-8B"), owned("llm", 80, "llm", "org/model-8B"));
-        assert_eq!(parts("http://[::1]:8080/m"), owned("::1", 8080, "[::1]:8080", "m"));
-        assert_eq!(parts("http://[::1]/m"), owned("::1", 80, "[::1]", "m"));
+        assert_eq!(parts("http://127.0.0.1:8080/tiny"), owned(false, "127.0.0.1", 8080, "127.0.0.1:8080", "tiny"));
+        assert_eq!(parts("http://llm/org/model-8B"), owned(false, "llm", 80, "llm", "org/model-8B"));
+        assert_eq!(parts("http://[::1]:8080/m"), owned(false, "::1", 8080, "[::1]:8080", "m"));
+        assert_eq!(parts("http://[::1]/m"), owned(false, "::1", 80, "[::1]", "m"));
+        assert_eq!(parts("https://llm:8443/m"), owned(true, "llm", 8443, "llm:8443", "m"));
+        assert_eq!(parts("https://[::1]/m"), owned(true, "::1", 443, "[::1]", "m"));
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         for (bad, part) in [
-            ("https://host/m", "does not speak"),
+            ("https://host", "https://HOST:PORT/v1/models"),
+            ("ftp://host/m", "does not begin with http://"),
             ("host:8080/m", "does not begin with http://"),
             ("", "does not begin with http://"),
             ("http://host:8080", "names no model"),
