@@ -1,6 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `test`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the flags;
+//! - `run`, `test`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
+//!   flags;
 //! - `checked`: from the flags of `run` to what is asked for.
 
 use clap::{Parser, Subcommand, ValueEnum};

@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 use crate::cli::AccuracyArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::accuracy;
+use crate::outputs::documents::accuracy::{self, AccuracyDocument};
+use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::test_run::score;
 use loadgen::settings::Mode;
 
@@ -23,42 +24,15 @@ struct Entry {
     data: String,
 }
 
-/// What of `result_summary.json` says how to score.
-#[derive(Deserialize)]
-struct Made {
-    benchmark: String,
-    /// Of the user's, if it was one.
-    benchmark_file: Option<String>,
-    dataset: String,
-    mode: String,
-    #[serde(default)]
-    network: Network,
-}
-
-#[derive(Default, Deserialize)]
-struct Network {
-    #[serde(default)]
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    /// Runs of earlier versions do not have it.
-    #[serde(default)]
-    outputs: String,
-}
-
-impl Made {
-    /// The dataset of the run, where it is a path that is still there, or one that was made up.
-    fn dataset(&self) -> Option<&str> {
-        let is_there = self.dataset.starts_with("synthetic:") || Path::new(&self.dataset).exists();
-        is_there.then_some(self.dataset.as_str())
-    }
+/// The dataset of the run, where it is a path that is still there, or one that was made up.
+fn dataset(made: &ResultSummary) -> Option<&str> {
+    let is_there = made.dataset.starts_with("synthetic:") || Path::new(&made.dataset).exists();
+    is_there.then_some(made.dataset.as_str())
 }
 
 /// Scores a run folder.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
-    let made: Made = read(&args.folder, "result_summary.json")?;
+    let made: ResultSummary = read(&args.folder, result_summary::FILE)?;
     let entries: Vec<Entry> = read(&args.folder, "mlperf_log_accuracy.json")?;
     if entries.is_empty() && !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
         let mode = &made.mode;
@@ -70,7 +44,7 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
     let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
-    let given = args.dataset.as_deref().or_else(|| made.dataset());
+    let given = args.dataset.as_deref().or_else(|| dataset(&made));
     let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
     let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
     let truths = truths.or_exit(Exit::Usage)?;
@@ -84,7 +58,8 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
     let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
     let score = score.or_exit(Exit::Usage)?;
-    let text = if args.json { accuracy::json(score, target).to_string() } else { accuracy::line(score, target) };
+    let json = || serde_json::to_string(&AccuracyDocument::new(score, target)).or_exit(Exit::Bug);
+    let text = if args.json { json()? } else { accuracy::line(score, target) };
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
     Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
 }

@@ -7,10 +7,11 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::io::{print, print_json, read, shown};
+use super::io::{print, print_json, print_json_pretty, read, shown};
 use crate::cli::ConfArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::conf::{self as document, View};
+use crate::outputs::conf_text;
+use crate::outputs::documents::conf::{ConfDocument, View};
 use crate::test_run::settings::{self, Subject};
 use crate::test_run::{DataSpec, samples};
 use loadgen::conf::rules::Rules;
@@ -38,8 +39,12 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
         return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
     };
     let view = View::new(args, name, scenario)?;
-    let text = if args.json { format!("{:#}", document::json(&view)) } else { document::text(&view) };
-    print(text.trim_end())?;
+    let document = ConfDocument::from(&view);
+    if args.json {
+        print_json_pretty(&document)?
+    } else {
+        print(conf_text::text(&document).trim_end())?
+    };
     match view.plan {
         Ok(_) => Ok(Exit::Ok),
         Err(error) => Err(error).context("these settings cannot be run").or_exit(Exit::Usage),
@@ -76,8 +81,8 @@ impl View {
         let qsl = samples.counts;
         if !has_samples {
             warnings.push(format!(
-                "{name} has no dataset here: its library is taken to have {} samples (performance_sample_count_override, \
-                 or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
+                "{name} has no dataset here: its library is taken to have {} samples \
+                 (performance_sample_count_override, or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
                 qsl.total
             ));
         }

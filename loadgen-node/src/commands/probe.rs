@@ -2,9 +2,10 @@
 
 use anyhow::{Context as _, anyhow};
 
-use super::io::print;
+use super::io::{print, print_json_pretty};
 use crate::cli::{KserveArgs, ProbeArgs};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::outputs::documents::probe::{CarriedDocument, FabricDocument, ProbeDocument};
 use crate::probe::{carries, failed, measure};
 use crate::test_run::kserve;
 use crate::world::signals::Signals;
@@ -22,10 +23,11 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
     let carries = carries::table(fabric.together.up, fabric.together.down, Rules::newest().round.name);
     if args.json {
-        let mut json = fabric.json();
-        json["carries"] = carries::json(&carries);
-        json["ended_early"] = outcome.as_ref().err().map(Failure::one_line).into();
-        print(&format!("{json:#}"))?;
+        print_json_pretty(&ProbeDocument {
+            fabric: FabricDocument::from(&fabric),
+            carries: carries.iter().map(CarriedDocument::from).collect(),
+            ended_early: outcome.as_ref().err().map(Failure::one_line),
+        })?;
     } else {
         print(format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
     }

@@ -3,9 +3,8 @@
 
 use lon_qsl::bandwidth::{Formula, Probed, judge};
 use qdl::NodeReport;
-use serde_json::{Value, json};
 
-use super::fabric::{Goodput, gbit_s};
+use super::fabric::Goodput;
 use super::nics::NicUse;
 use loadgen::run::RunOutcome;
 
@@ -70,24 +69,6 @@ impl Bandwidth {
             verdict,
         }
     }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({
-            "samples_per_s": self.samples_per_s,
-            "required": self.required.json(),
-            "carried": self.carried.json(),
-            "probed": self.probed.json(),
-            "nic_claim": self.nic_claim.json(),
-            "formula": self.formula,
-            "verdict": self.verdict,
-        })
-    }
-}
-
-impl PerDirection {
-    fn json(&self) -> Value {
-        json!({ "ingress": self.ingress.map(gbit_s), "egress": self.egress.map(gbit_s) })
-    }
 }
 
 /// Of the judged phase, or else of the last one: answered samples over the time from its start to its last answer.
@@ -108,8 +89,8 @@ fn carried(samples_per_s: Option<f64>, reports: &[NodeReport]) -> PerDirection {
     }
 }
 
-/// The slower of both ends: our interfaces together, the nodes' interfaces together. None when one of them does not say,
-/// as on loopback and in virtual machines.
+/// The slower of both ends: our interfaces together, the nodes' interfaces together. None when one of them does not
+/// say, as on loopback and in virtual machines.
 fn nic_claim(ours: &[NicUse], reports: &[NodeReport]) -> PerDirection {
     let total = |speeds: &mut dyn Iterator<Item = Option<u64>>| -> Option<u64> { speeds.sum() };
     let ours = total(&mut ours.iter().map(|nic| nic.interface.speed_mbit_s)).filter(|_| !ours.is_empty());

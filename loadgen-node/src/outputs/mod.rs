@@ -2,8 +2,10 @@
 //!
 //! - `record`: a test that leaves a run folder;
 //! - `folder`: the run folder; `logs`: the official log files in it; `documents`: its JSON documents;
-//! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `progress`: how far a run is.
+//! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `progress`: how far a run is;
+//! - `conf_text`: the settings for people.
 
+pub(crate) mod conf_text;
 pub(crate) mod documents;
 pub(crate) mod folder;
 pub(crate) mod logs;

@@ -1,5 +1,5 @@
-//! The progress line on standard error: elapsed, rate, outstanding, estimated end. Where it is no terminal, a line of the
-//! log now and then.
+//! The progress line on standard error: elapsed, rate, outstanding, estimated end. Where it is no terminal, a line of
+//! the log now and then.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::documents::{find_peak, network_report, result_summary, system_desc};
+use super::documents::network_report::{self, NetworkReport};
+use super::documents::result_summary::{self, ResultSummary};
+use super::documents::system_desc::{self, SystemDesc};
+use super::documents::{self, find_peak};
 use super::folder::{FolderError, RunFolder};
 use super::logs::{AccuracyLog, Logs};
 use super::progress::Progress;
@@ -43,9 +46,9 @@ pub fn record(test: Claimed, out: &Path) -> Outcome<Recorded> {
 
 /// Writes what can only be written when all is over. The verdict comes first: if the disk fills up, that is there.
 fn write(finished: &Finished, folder: &RunFolder) -> Result<(), FolderError> {
-    folder.write("result_summary.json", format!("{:#}\n", result_summary::json(finished)).as_bytes())?;
-    folder.write("network_report.json", format!("{:#}\n", network_report::json(finished)).as_bytes())?;
-    folder.write("system_desc.json", format!("{:#}\n", system_desc::json(finished)).as_bytes())?;
+    documents::write(folder, result_summary::FILE, &ResultSummary::from(finished))?;
+    documents::write(folder, network_report::FILE, &NetworkReport::from(finished))?;
+    documents::write(folder, system_desc::FILE, &SystemDesc::from(finished))?;
     Logs::new(finished).write(folder)?;
     find_peak::write(folder, &finished.setup.plan, &finished.outcome)
 }

@@ -1,5 +1,5 @@
-//! One test, from what is asked for to what is known when it is over. A test is a value: it needs no command line, and a
-//! process can make many, one after the other.
+//! One test, from what is asked for to what is known when it is over. A test is a value: it needs no command line, and
+//! a process can make many, one after the other.
 //!
 //! | file | what it turns into what |
 //! |---|---|

@@ -20,8 +20,8 @@ impl Test {
     /// afterwards. `observer` sees the answers for the accuracy log; `()` takes no notice of them.
     ///
     /// # Errors
-    /// The nodes cannot be reached, do not fit or cannot be claimed. A test that has begun always finishes; how it ended
-    /// is in what it returns.
+    /// The nodes cannot be reached, do not fit or cannot be claimed. A test that has begun always finishes; how it
+    /// ended is in what it returns.
     pub fn run(self, stop: &dyn StopRequests, observer: &mut impl Observer) -> Outcome<Finished> {
         self.verify(&|_, _| {})?;
         let mut connected = self.connect()?;

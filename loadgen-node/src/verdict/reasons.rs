@@ -110,8 +110,8 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally) {
     }
 }
 
-/// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's own
-/// numbers in it comes in any number of kinds.
+/// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's
+/// own numbers in it comes in any number of kinds.
 fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
     const SHOWN: usize = 5;
     let mut known: Vec<(&str, u64)> = failures.iter().map(|(text, count)| (text.as_str(), *count)).collect();

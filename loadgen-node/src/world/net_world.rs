@@ -1,8 +1,8 @@
 //! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
 //!
 //! It works with two kinds of driver. *Split*: this thread issues and waits precisely, and threads of the QDL do the
-//! network's work. *Inline*: this thread does the network's work while it waits, so that no query is handed from thread to
-//! thread. [`super::pace`] decides which.
+//! network's work. *Inline*: this thread does the network's work while it waits, so that no query is handed from thread
+//! to thread. [`super::pace`] decides which.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -228,7 +228,8 @@ impl World for NetWorld {
             self.collect(arrivals);
             let wake = self.wake();
             if wake != Wake::Ready || (wake_on_arrival && arrivals.len() == before) {
-                // There is a reason to stop, a node has room again, or it is time to check. The engine decides what follows.
+                // There is a reason to stop, a node has room again, or it is time to check. The engine decides what
+                // follows.
                 return wake;
             }
         }

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: before a run they end the program; during a run they end the run, which still writes its results.
+//! SIGINT and SIGTERM: before a run they end the program; during a run they end the run, which still writes its
+//! results.
 
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,7 @@
 //! `find_peak.json`: what is needed to go on with a search for the peak.
 
+use std::io;
+
 use crate::outputs::folder::{FolderError, RunFolder};
 use crate::test_run::find_peak::SEARCH_SCHEMA;
 use loadgen::plan::Plan;
@@ -19,7 +21,5 @@ pub(crate) fn write(folder: &RunFolder, plan: &Plan, outcome: &RunOutcome) -> Re
         bracket: search.bracket,
         trials: search.trials.clone(),
     };
-    // Plain data with string keys: it always has a JSON form.
-    let text = serde_json::to_string_pretty(&record).unwrap_or_default();
-    folder.write(FILE, text.as_bytes())
+    folder.stream(FILE, |out| serde_json::to_writer_pretty(out, &record).map_err(io::Error::from))
 }
