@@ -54,7 +54,7 @@ const ROOMS: &[Floors] = &[
     Floors { folder: "proto/shell", floors: &["documents duration failure figures log tls"] },
     Floors {
         folder: "qdl",
-        floors: &["qdl", "config run", "control", "carry", "dispatch", "account error", "address peer_kind text types"],
+        floors: &["qdl", "config run", "control", "carry", "dispatch", "account error", "peer_kind types"],
     },
     Floors {
         folder: "loadgen-node/engine",
