@@ -110,7 +110,7 @@ fn no_files_use_each_other_in_a_circle() {
 /// Stricter: the head of a folder counts as a file like any other.
 #[test]
 fn few_folders_and_their_heads_use_each_other() {
-    no_more_than(3, "circles with heads of folders", &arrows::circle_faults(&House::here(), true));
+    no_more_than(2, "circles with heads of folders", &arrows::circle_faults(&House::here(), true));
 }
 
 #[test]
@@ -153,22 +153,22 @@ fn no_file_is_a_warehouse() {
 
 #[test]
 fn lines_have_120_columns() {
-    no_more_than(105, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
+    no_more_than(60, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
 }
 
 #[test]
 fn module_lists_match_the_modules() {
-    no_more_than(3, "module lists", &docs::wrong_module_lists(&House::here()));
+    no_more_than(0, "module lists", &docs::wrong_module_lists(&House::here()));
 }
 
 #[test]
 fn words_are_plain() {
-    no_more_than(19, "words that are not plain", &docs::banned_words(&House::here()));
+    no_more_than(10, "words that are not plain", &docs::banned_words(&House::here()));
 }
 
 #[test]
 fn docs_are_sentences() {
-    no_more_than(119, "docs of one or two words", &docs::short_docs(&House::here()));
+    no_more_than(91, "docs of one or two words", &docs::short_docs(&House::here()));
 }
 
 /// A scenario is known by what it does: the engine's rooms for scenarios and the command line alone choose among them.
@@ -207,7 +207,7 @@ fn kserve_is_told_apart_in_its_rooms() {
         "proto/src/lib.rs",
         "qdl/src/carry/",
         "qdl/src/control/",
-        "loadgen-node/qsl/src/dataset/",
+        "loadgen-node/qsl/src/encode/kserve.rs",
         "loadgen-node/src/test_run/kserve.rs",
         "loadgen-node/src/cli/",
     ];

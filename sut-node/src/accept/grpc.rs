@@ -59,8 +59,8 @@ impl Transport for Grpc {
     }
 }
 
-/// The node and its health as HTTP sees them, for all I/O threads. The health changes when the node is told to stop, for
-/// as long as the future runs.
+/// The node and its health as HTTP sees them, for all I/O threads. The health changes when the node is told to stop,
+/// for as long as the future runs.
 pub(crate) async fn routes(service: &Arc<Service>, stop: Stop) -> (Routes, impl Future<Output = ()> + use<>) {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<GrpcNode>().await;

@@ -22,7 +22,7 @@ pub struct SocketTraffic {
     pub retransmits: Option<u64>,
 }
 
-/// A TCP connection is counted by its socket, whatever is spoken on it.
+/// A TCP connection is counted by its socket, for every protocol that is spoken on it.
 impl Connection for SocketCounters {
     fn traffic(&self) -> SocketTraffic {
         SocketTraffic { bytes_in: self.read(), bytes_out: self.written(), retransmits: self.retransmits() }
