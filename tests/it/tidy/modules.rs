@@ -63,7 +63,7 @@ impl Modules {
             }
             if let Item::Mod(inner) = item {
                 let name = inner.ident.to_string();
-                let below = [path.as_slice(), &[name.clone()]].concat();
+                let below = [path.as_slice(), std::slice::from_ref(&name)].concat();
                 let folder = format!("{folder}/{name}");
                 let candidates = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
                 match (&inner.content, candidates.iter().find(|file| house.sources.contains_key(*file))) {
