@@ -20,25 +20,16 @@ pub enum Exit {
     Interrupted = 5,
 }
 
-/// The table for `--help`.
-pub(crate) const HELP: &str = "Exit codes:
-  0  VALID, or the command did its job
-  1  a bug
-  2  usage, configuration, or a file or model that does not fit, found before the start
-  3  the run finished and is INVALID
-  4  SUT nodes or the network failed
-  5  interrupted by SIGINT or SIGTERM; partial results are written
-
-Results of this tool are unverified and are not official MLPerf results. MLPerf is a trademark of MLCommons.";
-
 /// An error and the exit code it means.
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) error: anyhow::Error,
+pub struct Failure {
+    /// The exit code of a program that ends with this error.
+    pub exit: Exit,
+    /// What went wrong.
+    pub error: anyhow::Error,
 }
 
 /// The outcome of a command.
-pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
+pub type Outcome<T = Exit> = Result<T, Failure>;
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,15 +2,18 @@
 //!
 //! | room | what it is for |
 //! |---|---|
-//! | `cli` | the command line as typed |
 //! | `commands` | the commands, one file each |
+//! | `cli` | the command line: flags as typed, and what they come to once checked |
 //! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, screen, progress |
-//! | `test_run` | one test: its checks before, its facts after |
+//! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `probe` | what a fabric can carry, measured |
-//! | `verdict` | division, reasons, saturation and baseline: what makes a result less than it looks |
-//! | `network` | what crossed the network, and what that means |
-//! | `world` | the real world over the QDL: reaching nodes, issuing, waiting, arrivals |
+//! | `verdict` | what makes a result less than it looks: division, reasons, saturation, baseline |
+//! | `network` | what crossed the network, and what that means for a fabric |
+//! | `world` | the real world over the QDL: nodes, issuing, waiting, arrivals |
 //! | `exit` | exit codes, and errors that carry one |
+//!
+//! A room may use those below it, and no other. Only `commands` and `cli` know the command line: a program can make a
+//! [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its files; as many as it wants, one after the other.
 
 mod cli;
 mod commands;
@@ -28,9 +31,18 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 use cli::{Cli, Command, LogFormat};
-pub use exit::Exit;
 use exit::OrExit as _;
+pub use exit::{Exit, Failure, Outcome};
+pub use outputs::folder::{FolderError, RunFolder};
+pub use outputs::record::{Recorded, record};
+pub use test_run::{
+    Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Limits, Measured, SettingsSpec, Test, TestSpec,
+};
 use tracing_subscriber::EnvFilter;
+pub use verdict::division::Division;
+pub use world::pace::{PacingSpec, Spin};
+pub use world::signals::StopRequests;
+pub use world::target::Target;
 
 /// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
 pub fn main() -> ExitCode {

@@ -32,8 +32,8 @@ pub struct ServeConfig {
     pub drain: Duration,
     /// Whether to ask the network again and again, instead of sleeping, while a run has the node.
     pub busy_poll: bool,
-    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate that
-    /// nobody can verify. The caller decides whether that is allowed.
+    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate
+    /// that nobody can verify. The caller decides whether that is allowed.
     pub tls: Option<ServerTls>,
 }
 

@@ -23,8 +23,8 @@
 //! - [`backend`]: what answers the samples;
 //! - [`pipeline`]: what is done before and after inference.
 //!
-//! On the ground floor: `config` (how a node serves), `error` (why it does not), `stop` (its shutdown), `host` (the machine
-//! it runs on) and [`tensor`] (a sample's tensors).
+//! On the ground floor: `config` (how a node serves), `error` (why it does not), `stop` (its shutdown), `host` (the
+//! machine it runs on) and [`tensor`] (a sample's tensors).
 //!
 //! Nothing of a run is kept once it is over, nothing of a sample once its answer has left, and nothing here knows
 //! LoadGen: no scenario, no sample index, no schedule.

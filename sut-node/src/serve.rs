@@ -80,8 +80,8 @@ pub async fn serve(
     outcome
 }
 
-/// Once shutdown has begun, resolves when nothing is left to answer (false), or when `drain` is over (true). A connection
-/// that merely stands open is no reason to stay.
+/// Once shutdown has begun, resolves when nothing is left to answer (false), or when `drain` is over (true). A
+/// connection that merely stands open is no reason to stay.
 async fn drained(stop: Stop, claim: &Claim, drain: Duration) -> bool {
     stop.told().await;
     let idle = async {

@@ -1,25 +1,29 @@
 //! The scenario engine of MLPerf LoadGen.
 //!
-//! The engine asks what the official LoadGen asks, when it asks it, and judges as it judges. It is pure: no clock,
-//! socket, file or thread; everything outside comes through [`world::World`]. A test goes through these files:
+//! The engine asks what the official LoadGen asks, when it asks it, and judges as it judges. It is pure: it has no
+//! clock, socket, file or thread, and everything outside comes through [`world::World`]. `tests/wall.rs` says how that
+//! is held.
 //!
-//! | file | what it turns into what |
+//! A test goes through these rooms, from settings to reports. Each one imports only rooms below it in this table.
+//!
+//! | room | what it turns into what |
 //! |---|---|
-//! | [`settings`] | what the user asks for, with the official names and units |
-//! | [`conf`] | official config files -> settings, each with its origin; what a run with them will take |
-//! | [`plan`] | settings and library -> a checked [`plan::Plan`]: effective settings, loaded sets, sizes of phases |
-//! | [`profile`] | which release's rules the traffic follows |
-//! | `rng`, `sets`, [`trace`], `picks` | seeds -> loaded samples, queries with due times, logged samples |
-//! | `scenario` | what distinguishes SingleStream, MultiStream, Server and Offline, one file each |
-//! | [`issuer`] | (now, outstanding) -> issue, wait, stop |
-//! | [`run`] | plan and world -> a [`run::RunOutcome`]: the loop around issuer and recorder |
-//! | `recorder`, [`timeline`] | answers -> 8 bytes a sample, each sample ended exactly once |
-//! | [`results`], [`early_stopping`] | timeline -> a complete [`summary::Summary`] |
-//! | [`find_peak`] | results of trials -> the next rate of a search for the peak |
-//! | [`verdict`] | the official verdict and every further reason -> the strict verdict |
-//! | [`report`] | summary and [`events`] -> the official files, as text |
-//! | [`vectors`] | settings -> traffic, and measured latencies -> report, as JSON; for checking against other LoadGens |
+//! | [`vectors`] | settings -> traffic, measured latencies -> reports, as JSON; for checking other LoadGens |
+//! | [`report`] | a run and its summary -> the official files, as text |
+//! | [`run`] | plan and world -> a [`run::RunOutcome`]: issuing, waiting, recording; the search for the peak |
 //! | [`sim`] | a world with virtual time, for tests |
+//! | [`recorder`] | answers -> 8 bytes a sample, each ended exactly once; the [`recorder::Timeline`] of a phase |
+//! | [`plan`] | settings and library -> a checked [`plan::Plan`]; what its run will take |
+//! | [`trace`] | seeds -> loaded sets, queries with due times, logged samples |
+//! | [`conf`] | official config files -> settings, each with its origin |
+//! | [`settings`] | `KEY=VALUE` -> settings; seeds of the rounds, rules of the releases |
+//! | `effective` | requested settings -> [`plan::Effective`] ones, in the chosen scenario |
+//! | [`scenario`] | what a scenario is made of, and the list of those that exist |
+//! | [`judge`] | measured latencies -> a [`judge::Summary`]; one file for each scenario: verdict and metric |
+//! | [`traffic`] | requested settings -> what is asked; one file for each scenario |
+//! | `value` | a value as the official logs print it |
+//! | `requested` | the record of the requested settings |
+//! | [`world`] | time, issuing and arrivals: all that the engine sees of the world |
 
 pub mod conf;
 mod effective;

@@ -53,7 +53,7 @@ impl Mode {
     }
 }
 
-/// The sizes that the query sample library (QSL) reports of itself.
+/// The sizes of the query sample library (QSL), as it reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qsl {
@@ -66,11 +66,11 @@ pub struct Qsl {
 /// The three seeds that fix the traffic of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// `qsl_rng_seed`.
+    /// The setting `qsl_rng_seed`: which samples are loaded, in which order.
     pub qsl: u64,
-    /// `sample_index_rng_seed`.
+    /// The setting `sample_index_rng_seed`: which samples a query has.
     pub sample_index: u64,
-    /// `schedule_rng_seed`.
+    /// The setting `schedule_rng_seed`: when queries are due.
     pub schedule: u64,
 }
 
@@ -122,7 +122,7 @@ pub struct Requested<S> {
     pub min_duration_ms: u64,
     /// The test ends early after this time, ms; 0 = no limit.
     pub max_duration_ms: u64,
-    /// At least this many queries.
+    /// The test has at least this many queries.
     pub min_query_count: u64,
     /// The test ends early after this many queries; 0 = no limit.
     pub max_query_count: u64,

@@ -2,7 +2,7 @@
 //!
 //! A new scenario is a file in `traffic` (what is asked), a file in `judge` (how it is judged) and a line in
 //! [`Scenario::ALL`]. All other code takes what it
-//! needs to know of a scenario from its [`Definition`]. `tests/new_scenario.rs` has a scenario that no other file knows.
+//! needs to know of a scenario from its [`Definition`]: `tests/new_scenario.rs` has one that no other file knows.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -29,11 +29,11 @@ pub struct Scenario(&'static Definition);
 pub struct Definition {
     /// The official name, without blanks.
     pub name: &'static str,
-    /// What it asks.
+    /// What the scenario asks.
     pub traffic: &'static dyn Traffic<Scenario>,
-    /// How it is judged.
+    /// How the scenario is judged.
     pub judge: &'static dyn Judge,
-    /// Its own lines and keys in the reports.
+    /// The lines and keys that only this scenario has in the reports.
     pub headlines: &'static dyn Headlines,
 }
 
@@ -93,27 +93,27 @@ impl Scenario {
         Self::ALL.into_iter().find(|scenario| scenario.name() == name)
     }
 
-    /// What it asks.
+    /// What the scenario asks.
     pub fn traffic(self) -> &'static dyn Traffic<Scenario> {
         self.0.traffic
     }
 
-    /// How it is judged.
+    /// How the scenario is judged.
     pub fn judge(self) -> &'static dyn Judge {
         self.0.judge
     }
 
-    /// Its own lines and keys in the reports.
+    /// The lines and keys that only this scenario has in the reports.
     pub fn headlines(self) -> &'static dyn Headlines {
         self.0.headlines
     }
 
-    /// What its queries wait for.
+    /// What a query of the scenario waits for.
     pub fn pacing(self) -> Pacing {
         self.traffic().shape().pacing
     }
 
-    /// How the samples of its queries are taken from the loaded set.
+    /// How the samples of a query are taken from the loaded set.
     pub fn layout(self) -> Layout {
         self.traffic().shape().layout
     }

@@ -14,22 +14,22 @@ use crate::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSe
 pub enum Service {
     /// Always the same time.
     Constant {
-        /// That time.
+        /// Time per sample, ns.
         ns: u64,
     },
-    /// Exponentially distributed.
+    /// An exponentially distributed time.
     Exponential {
-        /// The mean.
+        /// Mean time per sample, ns.
         mean_ns: f64,
     },
 }
 
-/// The simulated SUT.
+/// What the simulated SUT is like, and what goes wrong with it.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
     /// Seed of everything random below.
     pub seed: u64,
-    /// Time per sample.
+    /// How long a server works on a sample.
     pub service: Service,
     /// Samples worked on at the same time; more of them queue, first come first served.
     pub servers: usize,
@@ -72,15 +72,15 @@ impl Default for SimOptions {
 /// A call of [`World::issue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IssueCall {
-    /// When.
+    /// When the call was made.
     pub at: TimeNs,
-    /// For which query.
+    /// The query that the samples belong to.
     pub query: QuerySeq,
-    /// With how many samples.
+    /// Number of samples in the call.
     pub samples: usize,
 }
 
-/// The simulated world.
+/// The simulated world: a clock, a SUT and what is on the way.
 #[derive(Debug)]
 pub struct SimWorld {
     options: SimOptions,
@@ -93,11 +93,11 @@ pub struct SimWorld {
     made: u64,
     in_flight: usize,
     stopped: Wake,
-    /// What was issued.
+    /// Every call of `issue`, in order.
     pub calls: Vec<IssueCall>,
     /// Most samples in flight at any time.
     pub max_in_flight: usize,
-    /// Calls of `flush`.
+    /// Number of calls of `flush`.
     pub flushes: usize,
     /// The set that is loaded now.
     pub loaded: Option<Vec<SampleIndex>>,

@@ -11,21 +11,21 @@ pub type Line = (String, Value);
 /// A value of a log entry or a summary line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Unsigned integer.
+    /// An unsigned integer.
     U64(u64),
-    /// Signed integer.
+    /// A signed integer.
     I64(i64),
-    /// Real number, six significant digits.
+    /// A real number, six significant digits.
     F64(f64),
-    /// Real number: two decimals in the summary, six significant digits in the detail log.
+    /// A real number: two decimals in the summary, six significant digits in the detail log.
     Fixed(f64),
-    /// Real number in full precision. Only for keys of our own.
+    /// A real number in full precision. Only for keys of our own.
     Full(f64),
-    /// Truth value.
+    /// True or false.
     Bool(bool),
-    /// Text.
+    /// A text, without quotation marks.
     Text(String),
-    /// List of sample indices.
+    /// A list of sample indices.
     List(Vec<u32>),
     /// A moment, printed as UTC wall-clock time.
     Wall(TimeNs),
@@ -62,7 +62,7 @@ impl From<&str> for Value {
 }
 
 impl Value {
-    /// As in the summary file.
+    /// The text of the value as the summary file has it.
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Fixed(value) => fixed(*value),
@@ -72,7 +72,7 @@ impl Value {
         }
     }
 
-    /// As the official detail log has it, which for numbers that are not finite is not JSON.
+    /// The text of the value as the official detail log has it. For numbers that are not finite that is not JSON.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::U64(value) => value.to_string(),
@@ -86,7 +86,7 @@ impl Value {
         }
     }
 
-    /// As [`Value::detail`], but JSON whatever the value: numbers that are not finite become text.
+    /// As [`Value::detail`], but always JSON: numbers that are not finite become text.
     pub(crate) fn json(&self) -> String {
         match self {
             Self::F64(value) | Self::Fixed(value) | Self::Full(value) if !value.is_finite() => quoted(&g(*value)),

@@ -1,11 +1,11 @@
 //! The engine's only view of the world: time, issuing, and arrivals.
 //!
 //! The engine decides *what* is asked and *when*; a [`World`] makes it happen. A real world stamps a monotonic
-//! clock and sends over a network (`node`), the simulated one ([`crate::sim`]) has virtual time. The trait is this
+//! clock and sends over a network, the simulated one (`sim`) has virtual time. The trait is this
 //! small so that both are short, and so that the engine can be tested over thousands of seeds without a socket.
 //!
-//! It is not a transport interface: nodes, connections, bytes on a wire and timeouts are the world's own business and
-//! reach the engine only as arrivals (a reply, or the failure of one sample) and as a [`Wake`].
+//! It is not a transport interface: nodes, connections, bytes and timeouts belong to the world and reach
+//! the engine only as arrivals (a reply, or the failure of one sample) and as a [`Wake`].
 
 use std::ops::{Add, Sub};
 
@@ -46,12 +46,12 @@ pub struct SampleSeq(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QuerySeq(pub u64);
 
-/// One sample handed to the world.
+/// One sample that is handed to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// The name under which the reply must come back.
+    /// The id under which the answer must come back.
     pub seq: SampleSeq,
-    /// Which sample of the library to send.
+    /// The sample of the library to send.
     pub index: SampleIndex,
 }
 
@@ -60,11 +60,11 @@ pub struct Issued {
 pub struct Arrival<D> {
     /// The sample it answers.
     pub seq: SampleSeq,
-    /// When its own last byte was there, complete and inflated.
+    /// When the answer was there, complete and inflated.
     pub at: TimeNs,
     /// When the sample was handed to the network, if the world knows; feeds the schedule lag.
     pub sent_at: Option<TimeNs>,
-    /// What it is.
+    /// First token, whole answer or failure.
     pub kind: ArrivalKind<D>,
 }
 
@@ -73,7 +73,7 @@ pub struct Arrival<D> {
 pub enum ArrivalKind<D> {
     /// The first token of a streamed answer; the rest follows as [`ArrivalKind::Done`].
     FirstToken(D),
-    /// The whole answer.
+    /// The whole answer; ends the sample.
     Done {
         /// The answer's bytes, as they go to the accuracy log.
         data: D,
@@ -95,12 +95,14 @@ pub enum Wake {
     Broken,
 }
 
-/// Time, issue, flush, wait. All calls come from the one thread that drives the engine.
+/// What the engine sees of the world: a clock, samples to send, answers that arrive.
+///
+/// All calls come from the one thread that drives the engine.
 pub trait World {
     /// The bytes of an answer.
     type Data: AsRef<[u8]>;
 
-    /// The monotonic clock.
+    /// The time of the world's monotonic clock.
     fn now(&mut self) -> TimeNs;
 
     /// Makes these samples of the library ready to send. Called outside any timed stretch, before each phase.
@@ -109,7 +111,7 @@ pub trait World {
     /// A text for the user: the phase cannot be run.
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String>;
 
-    /// Lets go of what [`World::load`] made ready.
+    /// Frees what [`World::load`] made ready.
     fn unload(&mut self, set: &[SampleIndex]);
 
     /// How many more samples of the current query the world takes now. Only the issuer of a query too large to hand

@@ -1,6 +1,17 @@
 //! What `--help` says after the flags: examples, and what a command prints. At most 95 columns, so that no terminal
 //! breaks a command in two.
 
+/// The table for `--help`.
+pub(crate) const EXIT_CODES: &str = "Exit codes:
+  0  VALID, or the command did its job
+  1  a bug
+  2  usage, configuration, or a file or model that does not fit, found before the start
+  3  the run finished and is INVALID
+  4  SUT nodes or the network failed
+  5  interrupted by SIGINT or SIGTERM; partial results are written
+
+Results of this tool are unverified and are not official MLPerf results. MLPerf is a trademark of MLCommons.";
+
 #[cfg(feature = "demo")]
 pub(crate) const DEMO: &str = "Example:
   loadgen-node demo

@@ -3,9 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
+use lon_net::tls::TlsFiles;
+use qdl::{KserveServer, PeerKind, Peers, Transport};
 
 use super::parse::duration;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::world::target::Target;
+use crate::world::{security, targets};
 
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
@@ -15,8 +21,8 @@ pub(crate) struct DialArgs {
     #[arg(long, alias = "sut-server", env = "LON_SUT")]
     pub(crate) sut: String,
     /// How queries travel.
-    #[arg(long, value_enum, default_value_t = Transport::Grpc, env = "LON_TRANSPORT")]
-    pub(crate) transport: Transport,
+    #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT")]
+    pub(crate) transport: TransportArg,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
     /// How long to wait for nodes that are not there yet, or are busy.
@@ -53,16 +59,9 @@ pub(crate) struct SecurityArgs {
     pub(crate) insecure: bool,
 }
 
-impl SecurityArgs {
-    /// Nodes are verified.
-    pub(crate) fn has_tls(&self) -> bool {
-        self.tls_ca.is_some() || self.tls_cert.is_some() || self.tls_key.is_some()
-    }
-}
-
 /// How queries travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
+pub(crate) enum TransportArg {
     /// HTTP/2: one bidirectional stream per connection.
     Grpc,
     /// UDP: several streams per connection, so that a large sample does not hold up small ones.
@@ -73,35 +72,82 @@ pub(crate) enum Transport {
     Kserve,
 }
 
-impl Transport {
-    /// As typed.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Transport::Grpc => "grpc",
-            Transport::Quic => "quic",
-            Transport::Tcp => "tcp",
-            Transport::Kserve => "kserve",
-        }
-    }
-
-    /// What it is made of.
-    pub(crate) fn protocol(self) -> &'static str {
-        match self {
-            Transport::Grpc => "gRPC (HTTP/2) over TCP",
-            Transport::Quic => "QUIC over UDP",
-            Transport::Tcp => "TCP",
-            Transport::Kserve => "Open Inference Protocol (KServe V2), gRPC (HTTP/2) over TCP",
+impl From<TransportArg> for Transport {
+    fn from(transport: TransportArg) -> Transport {
+        match transport {
+            TransportArg::Grpc => Transport::GRPC,
+            TransportArg::Quic => Transport::QUIC,
+            TransportArg::Tcp => Transport::TCP,
+            TransportArg::Kserve => Transport::KSERVE,
         }
     }
 }
 
-impl From<Transport> for qdl::Transport {
-    fn from(transport: Transport) -> qdl::Transport {
-        match transport {
-            Transport::Grpc => qdl::Transport::GRPC,
-            Transport::Quic => qdl::Transport::QUIC,
-            Transport::Tcp => qdl::Transport::TCP,
-            Transport::Kserve => qdl::Transport::KSERVE,
+impl DialArgs {
+    /// What nodes of the kind that the transport reaches can do.
+    pub(crate) fn kind(&self) -> PeerKind {
+        Transport::from(self.transport).peer_kind()
+    }
+
+    /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
+    pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
+        let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure } = self.security.clone();
+        let files = TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key };
+        let tls = security::tls(&files, insecure, peers.transport(), peers.addresses()).or_exit(Exit::Usage)?;
+        let (inputs, wait_ready) = (kserve.inputs.clone(), self.wait_ready);
+        Ok(Target { peers, inputs, tls, wait_ready, written: self.sut.clone() })
+    }
+
+    /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.
+    fn peers(&self, kserve: &KserveArgs) -> anyhow::Result<Peers> {
+        if self.transport != TransportArg::Kserve {
+            let flags = [("--model", kserve.model.is_some()), ("--kserve-inputs", !kserve.inputs.is_empty())];
+            if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
+                bail!("{flag} is for --transport kserve");
+            }
+            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.transport.into()));
         }
+        let model = kserve.model.clone().filter(|model| !model.is_empty());
+        let needs = "--transport kserve needs --model NAME: the name that the server knows it by";
+        let model = model.ok_or_else(|| anyhow!(needs))?;
+        let servers = targets::parse_named(&self.sut)?;
+        let servers = servers.into_iter().map(|(name, address)| KserveServer { name, address });
+        Ok(Peers::kserve(servers.collect(), model))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command, RunArgs};
+
+    fn run_args(more: &[&str]) -> RunArgs {
+        let typed = ["loadgen-node", "run", "--benchmark", "digits", "--scenario", "Offline"];
+        match Cli::parse_from(typed.iter().chain(more)).command {
+            Command::Run(args) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn parsed(more: &[&str]) -> Result<Peers, String> {
+        let args = run_args(more);
+        args.dial.peers(&args.kserve).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn servers_have_names_and_a_model() {
+        let typed = ["--transport", "kserve", "--model", "m", "--sut", "a=127.0.0.1:8001, b=[::1]"];
+        let server = |name: &str, at: &str| KserveServer { name: name.to_owned(), address: at.parse().unwrap() };
+        let servers = vec![server("a", "127.0.0.1:8001"), server("b", "[::1]:8000")];
+        assert_eq!(parsed(&typed), Ok(Peers::kserve(servers, "m".to_owned())));
+        assert!(parsed(&["--transport", "kserve", "--sut", "a=h:1"]).unwrap_err().contains("--model"));
+        for flag in ["--model", "--kserve-inputs"] {
+            assert!(parsed(&["--sut", "h:1", flag, "x"]).unwrap_err().contains(flag));
+        }
+        let node = vec!["h:1".parse().unwrap()];
+        assert_eq!(parsed(&["--sut", "h:1"]), Ok(Peers::sut_nodes(node, qdl::Transport::GRPC)));
     }
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use super::nodes::DialArgs;
 use super::parse::{few, scenario, some_duration};
 use super::test::TestArgs;
+use crate::probe::ProbeLimits;
 use loadgen::settings::{Assignment, Scenario};
 
 #[derive(Args, Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct ProbeArgs {
     #[command(flatten)]
     pub(crate) dial: DialArgs,
     #[command(flatten)]
-    pub(crate) limits: ProbeLimits,
+    pub(crate) limits: ProbeLimitArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -24,7 +25,7 @@ pub(crate) struct ProbeArgs {
 
 /// How much a probe may take.
 #[derive(Args, Debug, Clone, Copy)]
-pub(crate) struct ProbeLimits {
+pub(crate) struct ProbeLimitArgs {
     /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
     #[arg(long, value_parser = some_duration, default_value = "2s", env = "LON_PROBE_DURATION")]
     pub(crate) duration: Duration,
@@ -37,10 +38,11 @@ pub(crate) struct ProbeLimits {
     pub(crate) connections: NonZeroUsize,
 }
 
-impl ProbeLimits {
-    /// As of a probe without flags, over so many connections.
-    pub(crate) fn usual(connections: NonZeroUsize) -> ProbeLimits {
-        ProbeLimits { duration: Duration::from_secs(2), max_bytes: 8_000_000_000, connections }
+impl ProbeLimitArgs {
+    /// The limits, checked.
+    pub(crate) fn check(self) -> ProbeLimits {
+        let ProbeLimitArgs { duration, max_bytes, connections } = self;
+        ProbeLimits { duration, max_bytes, connections }
     }
 }
 

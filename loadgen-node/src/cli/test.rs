@@ -7,6 +7,7 @@ use clap::Args;
 use lon_qsl::{Codec, CodecError, Preprocess};
 
 use super::parse::{mode, rules};
+use crate::test_run::{DataSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, Mode};
 
@@ -80,6 +81,20 @@ pub(crate) struct CodecArgs {
     /// Codec of the answers, applied by the SUT node and undone here, both timed.
     #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_RESPONSE_COMPRESSION")]
     pub(crate) response_compression: Codec,
+}
+
+impl TestArgs {
+    /// The samples that are asked for.
+    pub(crate) fn data(&self) -> DataSpec {
+        DataSpec { dataset: self.dataset.clone(), preprocess: self.preprocess.clone() }
+    }
+
+    /// The settings that are asked for.
+    pub(crate) fn settings(&self) -> SettingsSpec {
+        let ConfFiles { mlperf_conf, user_conf, audit_conf, rules, strict_conf } = self.files.clone();
+        let (mode, set) = (self.mode, self.set.clone());
+        SettingsSpec { mode, set, mlperf_conf, user_conf, audit_conf, rules, strict_conf }
+    }
 }
 
 /// `--compression`.

@@ -5,14 +5,16 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::accuracy::{Rows, Score};
-use lon_qsl::benchmark::{Benchmark, Target};
+use lon_qsl::accuracy::Rows;
+use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::OpenOptions;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::cli::AccuracyArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::accuracy::{self, AccuracyDocument};
+use crate::outputs::documents::result_summary::{self, ResultSummary};
+use crate::test_run::score;
 use loadgen::settings::Mode;
 
 /// One line of `mlperf_log_accuracy.json`; keys that are not needed here are not read.
@@ -22,42 +24,15 @@ struct Entry {
     data: String,
 }
 
-/// What of `result_summary.json` says how to score.
-#[derive(Deserialize)]
-struct Made {
-    benchmark: String,
-    /// Of the user's, if it was one.
-    benchmark_file: Option<String>,
-    dataset: String,
-    mode: String,
-    #[serde(default)]
-    network: Network,
-}
-
-#[derive(Default, Deserialize)]
-struct Network {
-    #[serde(default)]
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    /// Runs of earlier versions do not have it.
-    #[serde(default)]
-    outputs: String,
-}
-
-impl Made {
-    /// The dataset of the run, where it is a path that is still there, or one that was made up.
-    fn dataset(&self) -> Option<&str> {
-        let is_there = self.dataset.starts_with("synthetic:") || Path::new(&self.dataset).exists();
-        is_there.then_some(self.dataset.as_str())
-    }
+/// The dataset of the run, where it is a path that is still there, or one that was made up.
+fn dataset(made: &ResultSummary) -> Option<&str> {
+    let is_there = made.dataset.starts_with("synthetic:") || Path::new(&made.dataset).exists();
+    is_there.then_some(made.dataset.as_str())
 }
 
 /// Scores a run folder.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
-    let made: Made = read(&args.folder, "result_summary.json")?;
+    let made: ResultSummary = read(&args.folder, result_summary::FILE)?;
     let entries: Vec<Entry> = read(&args.folder, "mlperf_log_accuracy.json")?;
     if entries.is_empty() && !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
         let mode = &made.mode;
@@ -69,7 +44,7 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
     let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
-    let given = args.dataset.as_deref().or_else(|| made.dataset());
+    let given = args.dataset.as_deref().or_else(|| dataset(&made));
     let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
     let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
     let truths = truths.or_exit(Exit::Usage)?;
@@ -79,19 +54,14 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
         let told = anyhow!("the accuracy log has two different answers to sample {index}");
         return Err(told).or_exit(Exit::Usage);
     }
-    let rows = agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
+    let rows = score::agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
     let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
     let score = score.or_exit(Exit::Usage)?;
-    let text = if args.json { json(score, target).to_string() } else { line(score, target) };
+    let json = || serde_json::to_string(&AccuracyDocument::new(score, target)).or_exit(Exit::Bug);
+    let text = if args.json { json()? } else { accuracy::line(score, target) };
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
     Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
-}
-
-/// What answers are, when all nodes say the same; none: one does not say.
-pub(crate) fn agreed(mut rows: impl Iterator<Item = Option<Rows>>) -> Option<Rows> {
-    let first = rows.next()??;
-    rows.all(|other| other == Some(first)).then_some(first)
 }
 
 /// The first sample with an answer that differs from an earlier one.
@@ -103,32 +73,6 @@ fn contradicted(answers: &[(usize, Vec<u8>)]) -> Option<usize> {
         }
     }
     None
-}
-
-/// The score for people.
-pub(crate) fn line(score: Score, target: Target) -> String {
-    let (name, unit) = (target.metric.name(), target.metric.unit());
-    let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
-    let (value, samples, wanted) = (score.value, score.samples, target.value);
-    let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
-    format!("{name} {value:.3} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
-}
-
-/// The score for programs.
-pub(crate) fn json(score: Score, target: Target) -> Value {
-    let mut shown = json!({
-        "metric": target.metric.name(),
-        "name": target.metric.name(),
-        "value": score.value,
-        "unit": target.metric.unit(),
-        "target": target.value,
-        "passed": target.is_reached_by(score),
-        "samples": score.samples,
-    });
-    if let (Some(questions), Some(shown)) = (score.questions, shown.as_object_mut()) {
-        shown.insert("questions".to_owned(), questions.into());
-    }
-    shown
 }
 
 fn read<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Outcome<T> {
@@ -160,12 +104,5 @@ mod tests {
         let answers = |all: &[(usize, u8)]| all.iter().map(|(index, byte)| (*index, vec![*byte])).collect::<Vec<_>>();
         assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (2, 1)])), None);
         assert_eq!(contradicted(&answers(&[(0, 1), (1, 2), (0, 1), (1, 3)])), Some(1));
-    }
-
-    #[test]
-    fn nodes_of_different_outputs_say_nothing() {
-        let rows = |texts: &[&str]| agreed(texts.iter().map(|text| Rows::from_text(text)));
-        assert!(rows(&["y f32[N,10]", "z f32[N,10]"]).is_some());
-        assert_eq!([rows(&["y f32[N,10]", "y i64[N,10]"]), rows(&["y f32[N,10]", ""]), rows(&[])], [None; 3]);
     }
 }

@@ -7,11 +7,12 @@ use lon_qsl::Codec;
 use lon_qsl::advice::{Figures, measure};
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
-use lon_qsl::dataset::Dataset;
 
 use super::io::print;
+use crate::cli::AdviceSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::probe::rate;
+use crate::network::fabric::rate;
+use crate::test_run::samples;
 
 /// What is tried, as it would be typed.
 const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1", "delta-zstd:1"];
@@ -19,13 +20,15 @@ const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1"
 /// Samples that the figures are taken from.
 const SAMPLES: usize = 64;
 
-/// Measures every codec on the dataset and prints below which bandwidth it wins.
-pub(crate) fn advise(benchmark: &Benchmark, dataset: &Dataset, round: &str) -> Outcome {
+/// Measures every codec on the dataset and prints below which bandwidth it wins. Nothing is run.
+pub(crate) fn advise(spec: &AdviceSpec) -> Outcome {
+    let AdviceSpec { benchmark, data, rules } = spec;
+    let dataset = samples::open(benchmark, data, Codec::None)?;
     let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).collect();
-    let samples = dataset.total_count().min(SAMPLES);
-    tracing::info!("measuring {} codecs on {samples} samples of {}", codecs.len(), dataset.name());
-    let figures = measure(dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
-    print(text(benchmark, dataset.name(), &figures, round).trim_end())
+    let count = dataset.total_count().min(SAMPLES);
+    tracing::info!("measuring {} codecs on {count} samples of {}", codecs.len(), dataset.name());
+    let figures = measure(&dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
+    print(text(benchmark, dataset.name(), &figures, rules.round.name).trim_end())
 }
 
 fn text(benchmark: &Benchmark, dataset: &str, figures: &[Figures], round: &str) -> String {

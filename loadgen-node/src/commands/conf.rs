@@ -7,11 +7,13 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::io::{print, print_json, read, shown};
-use crate::cli::{ConfArgs, TestArgs};
+use super::io::{print, print_json, print_json_pretty, read, shown};
+use crate::cli::ConfArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::conf::{self as document, View};
-use crate::test_run::setup::{self, Sources};
+use crate::outputs::conf_text;
+use crate::outputs::documents::conf::{ConfDocument, View};
+use crate::test_run::settings::{self, Subject};
+use crate::test_run::{DataSpec, samples};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
 use loadgen::plan::predict::{self, SampleSize};
@@ -37,8 +39,12 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
         return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
     };
     let view = View::new(args, name, scenario)?;
-    let text = if args.json { format!("{:#}", document::json(&view)) } else { document::text(&view) };
-    print(text.trim_end())?;
+    let document = ConfDocument::from(&view);
+    if args.json {
+        print_json_pretty(&document)?
+    } else {
+        print(conf_text::text(&document).trim_end())?
+    };
     match view.plan {
         Ok(_) => Ok(Exit::Ok),
         Err(error) => Err(error).context("these settings cannot be run").or_exit(Exit::Usage),
@@ -60,14 +66,13 @@ impl View {
             return Err(told).or_exit(Exit::Usage);
         }
         let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
-        let TestArgs { mode, set, files, .. } = &args.test;
-        let wanted = setup::settings(&Sources { model, data, scenario, mode: *mode, set, files })?;
+        let wanted = settings::layer(Subject { model, known: data, scenario }, &args.test.settings())?;
         let mut warnings = wanted.sourced.warnings().to_vec();
         let dataset = match (&benchmark, args.test.dataset.as_deref()) {
             // Its settings can be looked at without its data.
             (Ok(benchmark), None) if rules.knows(benchmark.name) && !benchmark.has_dataset() => None,
-            (Ok(benchmark), _) => Some(setup::open(benchmark, &args.test, Codec::None)?),
-            (Err(_), Some(_)) => Some(any_dataset(&args.test)?),
+            (Ok(benchmark), _) => Some(samples::open(benchmark, &args.test.data(), Codec::None)?),
+            (Err(_), Some(_)) => Some(any_dataset(&args.test.data())?),
             (Err(_), None) => None,
         };
         let has_samples = dataset.is_some();
@@ -122,16 +127,15 @@ impl Samples {
             count => count,
         };
         let counts = Qsl { total: count, performance: count };
-        Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: setup::MESSAGE_FIELDS_BYTES } }
+        Samples { counts, size: SampleSize { memory_bytes: 0, wire_bytes: samples::MESSAGE_FIELDS_BYTES } }
     }
 
     fn of(dataset: &Dataset) -> Outcome<Samples> {
-        let counts = Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 };
-        Ok(Samples { counts, size: setup::sample_size(dataset)? })
+        Ok(Samples { counts: samples::counts(dataset), size: samples::sample_size(dataset)? })
     }
 }
 
 /// For a benchmark without a dataset of its own: whatever dataset was given.
-fn any_dataset(args: &TestArgs) -> Outcome<Dataset> {
-    setup::open(Benchmark::find("synthetic").or_exit(Exit::Bug)?, args, Codec::None)
+fn any_dataset(spec: &DataSpec) -> Outcome<Dataset> {
+    samples::open(Benchmark::find("synthetic").or_exit(Exit::Bug)?, spec, Codec::None)
 }

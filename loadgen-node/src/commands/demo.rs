@@ -10,16 +10,17 @@ use lon_net::throwaway::Throwaway;
 use lon_net::tls::ServerTls;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::digits;
+use qdl::{NodeAddress, Transport};
 use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
 use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
 use super::run;
-use crate::cli::{CodecArgs, DemoArgs, DialArgs, FindPeakArgs, KserveArgs, RunArgs, SecurityArgs, TestArgs, Transport};
+use crate::cli::DemoArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::test_run::setup;
-use crate::verdict::division::Division;
-use crate::world::pace::Spin;
+use crate::outputs::folder;
+use crate::test_run::TestSpec;
+use crate::world::target::Target;
 use loadgen::settings::{Mode, Scenario};
 
 const NODES: [&str; 2] = ["demo-sut-1", "demo-sut-2"];
@@ -32,40 +33,19 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let backend = load().or_exit(Exit::Usage)?;
     // Nobody listens on loopback; TLS is used all the same, because a run over a network would.
     let certificate = Throwaway::new(&["127.0.0.1"]).or_exit(Exit::Bug)?;
-    let files = tempfile::tempdir().context("no temporary folder for a certificate").or_exit(Exit::Bug)?;
-    let tls_files = certificate.write(files.path()).context("cannot write a certificate").or_exit(Exit::Bug)?;
     let tls = certificate.server().or_exit(Exit::Bug)?;
     let nodes = NODES.iter().map(|name| Node::start(name, &backend, &tls));
     let nodes: Vec<Node> = nodes.collect::<Result<_, _>>().or_exit(Exit::Bug)?;
-    let addresses: Vec<String> = nodes.iter().map(|node| node.address.clone()).collect();
-    let set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
-    let exit = run::run(&RunArgs {
-        dial: DialArgs {
-            sut: addresses.join(","),
-            transport: Transport::Grpc,
-            security: SecurityArgs { tls_ca: tls_files.ca, ..SecurityArgs::default() },
-            wait_ready: Duration::from_secs(10),
-        },
-        scenario: Scenario::SERVER,
-        benchmark: benchmark.name.to_owned(),
-        test: TestArgs { mode: Some(Mode::SubmissionRun), set, ..TestArgs::default() },
-        out: Some(args.out.unwrap_or_else(|| setup::default_out(benchmark, "demo"))),
-        kserve: KserveArgs::default(),
-        codecs: CodecArgs::default(),
-        division: Division::Open,
-        probe: false,
-        baseline: None,
-        system_desc: None,
-        connections: NonZeroUsize::MIN,
-        io_threads: None,
-        spin: Spin::Auto,
-        busy_poll: false,
-        response_timeout: Duration::from_secs(60),
-        // Its SUT nodes share the machine, so the demo's generator is allowed what a real one is not.
-        max_lag: Some(Duration::from_millis(50)),
-        trace_log: false,
-        find_peak: FindPeakArgs::default(),
-    })?;
+    let addresses = nodes.iter().map(|node| node.address.clone()).collect();
+    let mut target = Target::new(addresses, Transport::GRPC);
+    target.tls = Some(certificate.client().or_exit(Exit::Bug)?);
+    target.wait_ready = Duration::from_secs(10);
+    let mut spec = TestSpec::new(benchmark, Scenario::SERVER, target);
+    spec.settings.mode = Some(Mode::SubmissionRun);
+    spec.settings.set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
+    // Its SUT nodes share the machine, so the demo's generator is allowed what a real one is not.
+    spec.limits.max_lag = Some(Duration::from_millis(50));
+    let exit = run::run_test(spec, Some(args.out.unwrap_or_else(|| folder::default_path(benchmark, "demo"))))?;
     for node in nodes {
         node.stop().or_exit(Exit::Bug)?;
     }
@@ -80,7 +60,7 @@ fn load() -> anyhow::Result<Arc<dyn Backend>> {
 
 /// A SUT node on a thread of its own.
 struct Node {
-    address: String,
+    address: NodeAddress,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
@@ -88,7 +68,7 @@ struct Node {
 impl Node {
     fn start(name: &str, backend: &Arc<dyn Backend>, tls: &ServerTls) -> anyhow::Result<Node> {
         let sockets = Sockets::bind("127.0.0.1:0")?;
-        let address = sockets.address().to_string();
+        let address = sockets.address().to_string().parse()?;
         let mut config = ServeConfig::new(name.parse()?);
         config.max_batch = NonZeroUsize::MIN;
         config.tls = Some(tls.clone());

@@ -26,6 +26,11 @@ pub(crate) fn print_json(document: &impl Serialize) -> Outcome {
     print(&serde_json::to_string(document).or_exit(Exit::Bug)?)
 }
 
+/// Prints a JSON document on several lines, indented.
+pub(crate) fn print_json_pretty(document: &impl Serialize) -> Outcome {
+    print(&serde_json::to_string_pretty(document).or_exit(Exit::Bug)?)
+}
+
 pub(crate) fn print_text(text: &str) -> Outcome {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         // Whoever reads has seen enough (`| head`).

@@ -3,10 +3,9 @@
 
 use lon_qsl::bandwidth::{Formula, Probed, judge};
 use qdl::NodeReport;
-use serde_json::{Value, json};
 
+use super::fabric::Goodput;
 use super::nics::NicUse;
-use crate::probe::{Goodput, gbit_s};
 use loadgen::run::RunOutcome;
 
 /// Bit/s in both directions; what is none is not known. Ingress is towards the SUT.
@@ -69,24 +68,6 @@ impl Bandwidth {
             formula: from.formula.map(Formula::explain),
             verdict,
         }
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        json!({
-            "samples_per_s": self.samples_per_s,
-            "required": self.required.json(),
-            "carried": self.carried.json(),
-            "probed": self.probed.json(),
-            "nic_claim": self.nic_claim.json(),
-            "formula": self.formula,
-            "verdict": self.verdict,
-        })
-    }
-}
-
-impl PerDirection {
-    fn json(&self) -> Value {
-        json!({ "ingress": self.ingress.map(gbit_s), "egress": self.egress.map(gbit_s) })
     }
 }
 

@@ -1,11 +1,12 @@
 //! The network side of a run: what crossed, counted at both ends, and what that means for a fabric.
 //!
 //! - `traffic`: bytes per second while it goes on; `nics`: what the interfaces carried;
-//! - `bandwidth`: required, carried, probed and claimed;
+//! - `fabric`: what a probe found that can be carried; `bandwidth`: required, carried, probed and claimed;
 //!
 //! Nothing here counts: the QDL and the SUT nodes do, in the path.
 
 pub(crate) mod bandwidth;
+pub(crate) mod fabric;
 pub(crate) mod nics;
 pub(crate) mod traffic;
 
@@ -13,9 +14,9 @@ use lon_qsl::benchmark::Benchmark;
 use qdl::NodeReport;
 
 use self::bandwidth::{Bandwidth, Sources};
+use self::fabric::Fabric;
 use self::nics::{Counters, NicUse};
 use self::traffic::{Bytes, Look};
-use crate::probe::Fabric;
 use loadgen::run::RunOutcome;
 
 /// What is known of the network when a run is over, beside the reports of its nodes.

@@ -7,7 +7,6 @@ use std::net::IpAddr;
 
 use lon_net::nic::{self, Interface, Traffic};
 use qdl::NicTraffic;
-use serde_json::{Value, json};
 
 use super::traffic::Bytes;
 
@@ -67,30 +66,6 @@ impl NicUse {
         let carried = Bytes { ingress: nic.bytes_in, egress: nic.bytes_out };
         NicUse { interface: nic.interface.clone(), carried, explained: sockets }
     }
-
-    pub(crate) fn json(&self) -> Value {
-        let mut json = interface_json(&self.interface);
-        json["bytes"] = json!({ "ingress": self.carried.ingress, "egress": self.carried.egress });
-        json["unexplained_share"] = json!({
-            "ingress": unexplained(self.carried.ingress, self.explained.ingress),
-            "egress": unexplained(self.carried.egress, self.explained.egress),
-        });
-        json
-    }
-}
-
-/// What an interface is.
-pub(crate) fn interface_json(interface: &Interface) -> Value {
-    let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
-    json!({
-        "name": name, "driver": driver, "speed_mbit_s": speed_mbit_s, "mtu_bytes": mtu_bytes, "link": link,
-        "device": device,
-    })
-}
-
-/// The share of what an interface carried that the run's sockets do not account for, to a thousandth.
-fn unexplained(carried: u64, explained: u64) -> Option<f64> {
-    (carried > 0).then(|| (carried.saturating_sub(explained) as f64 / carried as f64 * 1e3).round() / 1e3)
 }
 
 #[cfg(test)]
@@ -98,10 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_no_interface_and_nothing_has_no_share() {
+    fn loopback_is_no_interface() {
         assert_eq!(Counters::now().since(&[([127, 0, 0, 1].into(), Bytes::default())]), []);
-        assert_eq!(unexplained(0, 0), None);
-        assert_eq!(unexplained(1000, 960), Some(0.04));
-        assert_eq!(unexplained(10, 20), Some(0.0));
     }
 }

@@ -6,7 +6,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use qdl::{Meter, NodeTraffic};
-use serde_json::{Value, json};
 
 /// Between two looks.
 const SECOND: Duration = Duration::from_secs(1);
@@ -85,38 +84,5 @@ fn look(nodes: &[NodeTraffic], at_s: f64) -> Look {
         at_s,
         message: Bytes { ingress: sum(|node| node.message_bytes_out), egress: sum(|node| node.message_bytes_in) },
         socket: Bytes { ingress: sum(|node| node.socket_bytes_out), egress: sum(|node| node.socket_bytes_in) },
-    }
-}
-
-/// The key `per_second`: bytes between each look and the one before, and when that was.
-pub(crate) fn per_second(looks: &[Look]) -> Value {
-    let steps = || looks.windows(2);
-    let between = |of: fn(&Look) -> u64| -> Vec<u64> { steps().map(|w| of(&w[1]) - of(&w[0])).collect() };
-    json!({
-        "t_s": steps().map(|w| (w[1].at_s * 1e3).round() / 1e3).collect::<Vec<_>>(),
-        "message_ingress": between(|look| look.message.ingress),
-        "message_egress": between(|look| look.message.egress),
-        "socket_ingress": between(|look| look.socket.ingress),
-        "socket_egress": between(|look| look.socket.egress),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_series_adds_up_to_the_totals() {
-        let look = |at_s, ingress, egress| Look {
-            at_s,
-            message: Bytes { ingress, egress },
-            socket: Bytes { ingress: ingress + 1, egress: egress + 1 },
-        };
-        let series = per_second(&[look(0.0, 0, 0), look(1.0001, 500, 7), look(1.4, 900, 9)]);
-        assert_eq!(series["t_s"], json!([1.0, 1.4]));
-        assert_eq!(series["message_ingress"], json!([500, 400]));
-        assert_eq!(series["message_egress"], json!([7, 2]));
-        assert_eq!(series["socket_egress"], json!([7, 2]));
-        assert_eq!(per_second(&[])["t_s"], json!([]));
     }
 }

@@ -4,22 +4,36 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use lon_qsl::benchmark::Benchmark;
 use tempfile::NamedTempFile;
 
 /// Why a run folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FolderError {
+pub enum FolderError {
+    /// There is something at the path already.
     #[error("{0} exists already: results are never overwritten; give another --out, or move it away")]
     Exists(PathBuf),
+    /// The folder cannot be made.
     #[error("cannot make the run folder {path}: {source}")]
-    Create { path: PathBuf, source: io::Error },
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file in it cannot be written.
     #[error("cannot write {path}: {source}")]
-    Write { path: PathBuf, source: io::Error },
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
 }
 
 /// One run's folder.
 #[derive(Debug)]
-pub(crate) struct RunFolder {
+pub struct RunFolder {
     path: PathBuf,
 }
 
@@ -37,7 +51,8 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_owned() })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -67,6 +82,17 @@ impl RunFolder {
             Err(source) => Err(FolderError::Write { path, source }),
         }
     }
+}
+
+/// `results/<UTC>-<benchmark>-<what>`, with a number behind it if that is taken.
+pub(crate) fn default_path(benchmark: &Benchmark, what: &str) -> PathBuf {
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let name = format!("{time}-{}-{what}", benchmark.name);
+    let free = |path: &PathBuf| !path.exists();
+    // Several runs may begin within a second.
+    let numbered = (2..=1000).map(|number| Path::new("results").join(format!("{name}-{number}")));
+    let plain = Path::new("results").join(&name);
+    std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain)
 }
 
 /// A file under construction. Dropped unfinished, it leaves nothing.

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use super::documents::network_report::ratio;
 use crate::network::bandwidth::PerDirection;
-use crate::probe::rate;
+use crate::network::fabric::rate;
 use crate::test_run::finished::Finished;
-use crate::world::kserve;
 use loadgen::run::End;
 
 /// Title and text of each line.
-pub(crate) fn lines(finished: &Finished<'_>) -> Vec<(&'static str, String)> {
+pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Network", codecs(finished)), ("", ends(finished))];
     let layers = |of: [fn(&qdl::NodeReport) -> u64; 4]| {
-        let [tensors, encoded, messages, sockets] = of.map(|of| bytes(finished.reports.iter().map(of).sum()));
+        let [tensors, encoded, messages, sockets] = of.map(|of| bytes(finished.nodes.reports.iter().map(of).sum()));
         format!("tensors {tensors}, encoded {encoded}, messages {messages}, sockets {sockets}")
     };
     lines.push((
@@ -53,27 +52,29 @@ pub(crate) fn lines(finished: &Finished<'_>) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn codecs(finished: &Finished<'_>) -> String {
-    let ratio = |of| ratio(&finished.reports, of).map_or(String::new(), |ratio| format!(" (ratio {ratio:.2})"));
+fn codecs(finished: &Finished) -> String {
+    let ratio = |of| ratio(&finished.nodes.reports, of).map_or(String::new(), |ratio| format!(" (ratio {ratio:.2})"));
     let there = ratio(|counts| (counts.tensor_bytes_out, counts.payload_bytes_out));
     let back = ratio(|counts| (counts.tensor_bytes_in, counts.payload_bytes_in));
-    let args = finished.args;
-    let mut text = format!("{}, samples {}{there}", args.dial.transport.name(), finished.codec);
-    if !args.codecs.response_compression.is_none() {
-        let _ = write!(text, ", answers {}{back}", args.codecs.response_compression);
+    let answers = finished.setup.codecs.answers;
+    let mut text =
+        format!("{}, samples {}{there}", finished.setup.link.transport.name(), finished.setup.codecs.samples);
+    if !answers.is_none() {
+        let _ = write!(text, ", answers {}{back}", answers);
     }
     text
 }
 
 /// What both ends counted.
-fn ends(finished: &Finished<'_>) -> String {
-    let asked = finished.reports.iter().filter(|report| report.sut.is_ok()).count();
+fn ends(finished: &Finished) -> String {
+    let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
     match (asked, differences) {
-        (0, _) if kserve::is_on(&finished.args.dial) => qdl::KSERVE_NO_COUNTERS.to_owned(),
-        (0, _) => "no node gave its counters".to_owned(),
-        (asked, 0) if asked == finished.reports.len() => "both ends counted the same bytes".to_owned(),
-        (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.reports.len()),
+        (0, _) => {
+            finished.setup.link.transport.peer_kind().no_counters.unwrap_or("no node gave its counters").to_owned()
+        }
+        (asked, 0) if asked == finished.nodes.reports.len() => "both ends counted the same bytes".to_owned(),
+        (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.nodes.reports.len()),
         (_, count) if finished.outcome.end != End::Completed => {
             format!("the ends differ in {count} counters: the run was broken off while samples were under way")
         }
@@ -94,8 +95,8 @@ fn bytes(count: u64) -> String {
 }
 
 /// Where the latency went, stages that take no time left out.
-fn split(finished: &Finished<'_>) -> String {
-    let stages = finished.tally.split().filter(|(_, [.., p99])| *p99 > 0);
+fn split(finished: &Finished) -> String {
+    let stages = finished.nodes.tally.split().filter(|(_, [.., p99])| *p99 > 0);
     let stage = |(name, [p50, ..]): (&str, [u64; 3])| {
         format!("{} {:.1?}", name.replace("outside_sut", "outside the SUT"), Duration::from_nanos(p50))
     };

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use super::documents::result_summary as result;
+use super::documents::accuracy;
 use super::network_lines as lines;
 use super::tokens;
 use crate::test_run::finished::Finished;
@@ -13,7 +13,7 @@ use loadgen::run::End;
 use loadgen::traffic::Pacing;
 
 /// Prints the result of a run.
-pub(crate) fn show(finished: &Finished<'_>, folder: &Path) -> io::Result<()> {
+pub(crate) fn show(finished: &Finished, folder: &Path) -> io::Result<()> {
     let text = text(finished, folder);
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -21,7 +21,7 @@ pub(crate) fn show(finished: &Finished<'_>, folder: &Path) -> io::Result<()> {
     }
 }
 
-fn text(finished: &Finished<'_>, folder: &Path) -> String {
+fn text(finished: &Finished, folder: &Path) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let outcome = &finished.outcome;
     lines.push(("Result", verdict(finished)));
@@ -31,7 +31,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     for advice in outcome.summary.iter().flat_map(|summary| &summary.advice) {
         lines.push(("", format!("  LoadGen's advice: {}", advice.detail)));
     }
-    lines.push(("SUT", format!("{} ({})", finished.names[1].text, engines(finished))));
+    lines.push(("SUT", format!("{} ({})", finished.nodes.last_name.text, engines(finished))));
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric;
@@ -44,14 +44,14 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         let unanswered = outcome.counts().failed + outcome.counts().lost;
         let note = if unanswered > 0 { " (failed samples count as slower than all others)" } else { "" };
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
-        lines.extend(tokens::lines(summary, finished.plan.effective()));
+        lines.extend(tokens::lines(summary, finished.setup.plan.effective()));
     }
     if let Some(search) = &outcome.find_peak {
         let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
         let (low, high) = (bound(search.bracket.low_qps), bound(search.bracket.high_qps));
         lines.push(("Peak", format!("in [{low}, {high}) queries/s, {} trials", search.trials.len())));
     }
-    let settings = finished.plan.requested();
+    let settings = finished.setup.plan.requested();
     let lag = outcome.lag();
     // Offline has no schedule to be late for: all of it is due at once.
     if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
@@ -59,10 +59,10 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
         lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent)")));
     }
-    if let (Some(Ok(score)), Some(target)) = (&finished.accuracy, finished.benchmark.accuracy) {
-        lines.push(("Accuracy", crate::commands::accuracy::line(*score, target)));
+    if let (Some(Ok(score)), Some(target)) = (&finished.judgement.score, finished.setup.benchmark.accuracy) {
+        lines.push(("Accuracy", accuracy::line(*score, target)));
     }
-    if let Some(note) = result::not_scored(finished) {
+    if let Some(note) = finished.not_scored() {
         lines.push(("Accuracy", note));
     }
     lines.push(("Samples", samples(finished)));
@@ -74,7 +74,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
         lines.push(("Fabric", tax.text(human)));
     }
     lines.extend(lines::lines(finished));
-    for mark in &finished.marks {
+    for mark in &finished.judgement.marks {
         lines.push(("Mark", mark.clone()));
     }
     lines.push(("Files", folder.display().to_string()));
@@ -86,7 +86,7 @@ fn text(finished: &Finished<'_>, folder: &Path) -> String {
     text
 }
 
-fn verdict(finished: &Finished<'_>) -> String {
+fn verdict(finished: &Finished) -> String {
     let verdict = &finished.outcome.verdict;
     let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let how = match finished.outcome.end {
@@ -101,20 +101,20 @@ fn verdict(finished: &Finished<'_>) -> String {
     format!("{} ({official}){how}", word(verdict.is_valid()))
 }
 
-fn engines(finished: &Finished<'_>) -> String {
-    let mut engines: Vec<&str> = finished.nodes.iter().map(|node| node.engine.as_str()).collect();
+fn engines(finished: &Finished) -> String {
+    let mut engines: Vec<&str> = finished.nodes.described.iter().map(|node| node.engine.as_str()).collect();
     engines.dedup();
-    format!("{} over {}", engines.join(", "), finished.args.dial.transport.name())
+    format!("{} over {}", engines.join(", "), finished.setup.link.transport.name())
 }
 
-fn test(finished: &Finished<'_>) -> String {
-    let settings = finished.plan.requested();
-    format!("{} {} on {}", settings.scenario.name(), settings.mode.name(), finished.dataset_name)
+fn test(finished: &Finished) -> String {
+    let settings = finished.setup.plan.requested();
+    format!("{} {} on {}", settings.scenario.name(), settings.mode.name(), finished.setup.dataset_name)
 }
 
-fn samples(finished: &Finished<'_>) -> String {
+fn samples(finished: &Finished) -> String {
     let counts = finished.outcome.counts();
-    let share = finished.reports.iter().map(|report| format!("{} {}", report.name, report.counts.samples_sent));
+    let share = finished.nodes.reports.iter().map(|report| format!("{} {}", report.name, report.counts.samples_sent));
     let share = share.collect::<Vec<_>>().join(", ");
     format!("{} issued, {} answered, {} failed ({share})", counts.issued, counts.completed, counts.failed + counts.lost)
 }

@@ -1,10 +1,7 @@
-//! Token runs on the screen and in `result_summary.json`: first tokens, time per token, tokens per second. Pure.
+//! Token runs on the screen: first tokens, time per token, tokens per second.
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
-use crate::outputs::documents::latency;
 use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
 
@@ -40,17 +37,8 @@ fn against(stats: &LatencyStats, percentile: f64, limit_ns: Option<u64>, definit
     Some(format!("p{percentile} {value}{limit} ({definition}; p50 {p50}, p90 {p90}, p99 {p99}, max {max})"))
 }
 
-/// Adds the keys of a token run.
-pub(crate) fn add_json(summary: &Summary, to: &mut Map<String, Value>) {
-    let Some(tokens) = &summary.tokens else { return };
-    let spread = |stats: &LatencyStats| if stats.count == 0 { Value::Null } else { latency::json(stats) };
-    to.insert("ttft_ns".to_owned(), spread(&tokens.first_token));
-    to.insert("tpot_ns".to_owned(), spread(&tokens.per_token));
-    to.insert("tokens_per_s".to_owned(), json!(rate(summary)));
-}
-
 /// The rate by which token runs of the scenario are compared; `None` when too little was measured for one.
-fn rate(summary: &Summary) -> Option<f64> {
+pub(crate) fn rate(summary: &Summary) -> Option<f64> {
     summary.compared_tokens_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 

@@ -10,7 +10,6 @@ use lon_qsl::Codec;
 use lon_qsl::advice;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
-use serde_json::{Value, json};
 
 /// Data that is like a benchmark's, for benchmarks that may be compressed.
 const LIKE: [(&str, &str); 3] = [
@@ -25,10 +24,10 @@ const CODECS: [&str; 4] = ["lz4", "zstd:1", "shuffle-zstd:1", "delta-zstd:1"];
 /// One benchmark with one codec.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    benchmark: &'static str,
-    codec: Codec,
-    ratio: f64,
-    samples_per_s: f64,
+    pub(crate) benchmark: &'static str,
+    pub(crate) codec: Codec,
+    pub(crate) ratio: f64,
+    pub(crate) samples_per_s: f64,
 }
 
 /// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways.
@@ -58,18 +57,6 @@ fn ratios(benchmark: &Benchmark, round: &str) -> Vec<(Codec, f64)> {
         Ok(Err(error)) | Err(error) => tracing::warn!("no ratios for {}: {error}", benchmark.name),
     }
     ratios
-}
-
-pub(crate) fn json(rows: &[Row]) -> Value {
-    let row = |row: &Row| {
-        json!({
-            "benchmark": row.benchmark,
-            "codec": row.codec.to_string(),
-            "ratio": (row.ratio * 1e3).round() / 1e3,
-            "samples_per_s": row.samples_per_s,
-        })
-    };
-    rows.iter().map(row).collect()
 }
 
 /// A line for each benchmark, codecs beside each other.

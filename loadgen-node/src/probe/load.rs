@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use qdl::{Failure, NodeIndex, NodeReport, Outcome, Reply, Run, Sample, SampleId, Wait};
 
-use super::fabric::{Direction, Flood, Percentiles, Rtt};
 use super::goodput::{LARGEST_CHUNK, Meter, Window};
+use crate::network::fabric::{Percentiles, Rtt};
 use crate::network::traffic;
 use crate::world::inbox::Inbox;
 
@@ -36,6 +36,25 @@ pub(crate) enum ProbeError {
     /// The user wants to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Which way the bytes go; up is towards the SUT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Up,
+    Down,
+    Both,
+}
+
+/// What came of sending as much as goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flood {
+    /// Payload, each way it went; none when too little came to say.
+    pub(crate) bits_per_s: Option<f64>,
+    /// It is none because as many bytes as allowed came through before there was time to measure.
+    pub(crate) is_cut: bool,
+    /// Round trips of 64 bytes meanwhile; none when there was no time for any.
+    pub(crate) loaded: Option<Percentiles>,
 }
 
 /// A fabric that is claimed for probing.

@@ -3,14 +3,14 @@
 //! A probe claims the nodes as a run does and travels the very way that samples travel, connections, framing and flow
 //! control included; only the backend is left out. So what it finds is what queries can have, not what a link says.
 //!
-//! - `fabric`: what was found, as JSON and for people;
-//! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it.
+//! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it;
+//! - `carries`: the rate at which the fabric carries the samples of each benchmark.
 
 pub(crate) mod carries;
-mod fabric;
 mod goodput;
 mod load;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,14 +18,12 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
 
-use self::fabric::Direction;
-pub(crate) use self::fabric::{Fabric, Goodput, NodeFabric, gbit_s, rate};
-use self::load::Load;
 pub(crate) use self::load::ProbeError;
-use crate::cli::ProbeLimits;
+use self::load::{Direction, Load};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::network::fabric::{Fabric, Goodput, NodeFabric, Percentiles};
 use crate::world::inbox::Inbox;
-use crate::world::signals::Signals;
+use crate::world::signals::StopRequests;
 
 /// Sizes of the requests whose round trips are measured: a question, a few tokens, a piece of an image, an image.
 const RTT_BYTES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
@@ -36,6 +34,24 @@ const RTT_SHARE: f64 = 0.25;
 /// A node that says nothing for this long is lost; the probe has little to wait for.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How much a probe may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbeLimits {
+    /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
+    pub(crate) duration: Duration,
+    /// Bytes of payload after which a measurement ends, however short it was.
+    pub(crate) max_bytes: u64,
+    /// Connections to each node that goodput is measured over.
+    pub(crate) connections: NonZeroUsize,
+}
+
+impl ProbeLimits {
+    /// Those of a probe without flags, over so many connections.
+    pub(crate) fn usual(connections: NonZeroUsize) -> ProbeLimits {
+        ProbeLimits { duration: Duration::from_secs(2), max_bytes: 8_000_000_000, connections }
+    }
+}
+
 /// Measures every node alone, then all of them at once. What was measured comes back also when it ends early.
 ///
 /// # Errors
@@ -44,13 +60,13 @@ pub(crate) fn measure(
     qdl: &Qdl,
     transport: &'static str,
     limits: ProbeLimits,
-    signals: &Signals,
+    stop: &dyn StopRequests,
 ) -> Outcome<(Fabric, Result<(), ProbeError>)> {
     let mut config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
     // One more, so that round trips under load have one of their own.
     config.connections = limits.connections.saturating_add(1);
     config.response_timeout = RESPONSE_TIMEOUT;
-    let stop = signals.run_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
     let inbox = Arc::new(Inbox::new());
     let run = qdl.probe(&config, Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
     let names: Vec<String> = qdl.nodes().iter().map(|node| node.name.clone()).collect();
@@ -100,7 +116,7 @@ fn all(load: &mut Load, fabric: &mut Fabric, limits: ProbeLimits, steps: &Steps)
 fn flood(
     load: &mut Load,
     goodput: &mut Goodput,
-    loaded: &mut Option<fabric::Percentiles>,
+    loaded: &mut Option<Percentiles>,
     nodes: &[(NodeIndex, Duration)],
     limits: ProbeLimits,
     who: &str,

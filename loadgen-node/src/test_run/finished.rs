@@ -1,79 +1,149 @@
-//! What is known when a test is over. Files and screen are made of this and nothing else.
+//! A test that is over, in a few parts. Every document and the screen are made of this and of nothing else.
 
+use std::num::NonZeroUsize;
 use std::time::SystemTime;
 
-use lon_qsl::Codec;
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::{Host, NodeDescription, NodeReport, SutName};
+use qdl::{Host, NodeDescription, NodeReport, SutName, Transport};
 
-use crate::cli::RunArgs;
+use super::spec::Codecs;
+use super::stated::Stated;
 use crate::exit::Exit;
 use crate::network::NetworkFacts;
-use crate::test_run::stated::Stated;
 use crate::verdict::baseline::{Baseline, Tax};
+use crate::verdict::division::Division;
 use crate::verdict::saturation::Saturation;
 use crate::world::tally::Tally;
 use loadgen::conf::rules::Rules;
 use loadgen::judge::Metric;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
+use loadgen::settings::Scenario;
 
 /// A test that is over, however it ended.
-pub(crate) struct Finished<'a> {
-    pub(crate) args: &'a RunArgs,
-    pub(crate) benchmark: &'static Benchmark,
-    pub(crate) dataset_name: String,
-    /// Of the samples.
-    pub(crate) codec: Codec,
-    pub(crate) plan: Plan,
-    /// The round whose rules applied.
-    pub(crate) rules: &'static Rules,
-    /// Why this is no result of the division, in words that every output repeats.
-    pub(crate) marks: Vec<String>,
-    pub(crate) outcome: RunOutcome,
-    /// The LoadGen node's machine.
-    pub(crate) host: Host,
-    /// Of the system, by the user.
-    pub(crate) stated: Stated,
-    pub(crate) nodes: Vec<NodeDescription>,
-    pub(crate) reports: Vec<NodeReport>,
-    /// The name asked before the run, and the one asked after it.
-    pub(crate) names: [SutName; 2],
-    pub(crate) tally: Tally,
-    pub(crate) accuracy: Option<Result<Score, ScoreError>>,
-    pub(crate) saturation: Saturation,
-    pub(crate) network: NetworkFacts,
-    /// What `--baseline` names.
-    pub(crate) baseline: Option<Baseline>,
+pub struct Finished {
+    /// What was asked for.
+    pub(crate) setup: Setup,
+    /// When the clock of the run started.
     pub(crate) started: SystemTime,
+    /// What the engine measured, with the verdict: its own reasons, and those that the node added.
+    pub outcome: RunOutcome,
+    /// Both ends: this machine, and the nodes with what they answered and counted.
+    pub(crate) nodes: Nodes,
+    /// What crossed the network.
+    pub(crate) network: NetworkFacts,
+    /// What the node judges besides the engine's verdict.
+    pub(crate) judgement: Judgement,
 }
 
-impl Finished<'_> {
-    /// The metric's number; none when nothing was answered, whatever formulas make of that.
+/// What a test was asked to do, as it was checked before the run.
+pub(crate) struct Setup {
+    pub(crate) benchmark: &'static Benchmark,
+    pub(crate) dataset_name: String,
+    pub(crate) codecs: Codecs,
+    pub(crate) plan: Plan,
+    /// The round whose rules apply.
+    pub(crate) rules: &'static Rules,
+    pub(crate) division: Division,
+    pub(crate) link: Link,
+    /// What the user states of the system.
+    pub(crate) stated: Stated,
+    /// What the same backend does without a network.
+    pub(crate) baseline: Option<Baseline>,
+    /// The trace log is written, too.
+    pub(crate) trace_log: bool,
+}
+
+/// How samples and answers travelled.
+pub(crate) struct Link {
+    pub(crate) transport: Transport,
+    /// Nodes were verified by their certificates, and nobody could read along.
+    pub(crate) has_tls: bool,
+    /// Connections to each node.
+    pub(crate) connections: NonZeroUsize,
+}
+
+/// Both ends of a run.
+pub(crate) struct Nodes {
+    /// The LoadGen node's machine.
+    pub(crate) host: Host,
+    /// The SUT nodes, as they described themselves before the run.
+    pub(crate) described: Vec<NodeDescription>,
+    /// What was counted at both ends, in the order of the nodes.
+    pub(crate) reports: Vec<NodeReport>,
+    /// The SUT's name, asked before the run.
+    pub(crate) first_name: SutName,
+    /// The SUT's name, asked after the run.
+    pub(crate) last_name: SutName,
+    /// Why samples failed, and where the time of the others went.
+    pub(crate) tally: Tally,
+}
+
+/// What the node judges besides the engine's verdict.
+pub(crate) struct Judgement {
+    /// Why this is no result of the Network division, in words that every output repeats.
+    pub(crate) marks: Vec<String>,
+    /// How right the answers were. `None`: no accuracy run, or nothing to score by.
+    pub(crate) score: Option<Result<Score, ScoreError>>,
+    /// How near to its limits the LoadGen node was.
+    pub(crate) saturation: Saturation,
+}
+
+impl Setup {
+    /// The scenario that was asked for.
+    pub(crate) fn scenario(&self) -> Scenario {
+        self.plan.requested().scenario
+    }
+
+    /// Benchmark and scenario, for a display.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.benchmark.name, self.scenario().name())
+    }
+}
+
+impl Finished {
+    /// The metric's number; `None` when nothing was answered, whatever the formulas make of that.
     pub(crate) fn metric_value(&self, metric: &Metric) -> Option<f64> {
         let answered = self.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
         metric.value.filter(|_| answered)
     }
 
-    /// Answers with a NaN in the model's outputs; none when no node has counted them.
+    /// Answers with a NaN in the model's outputs; `None` when no node has counted them.
     pub(crate) fn nan(&self) -> Option<u64> {
-        nan(&self.reports)
+        nan(&self.nodes.reports)
     }
 
     /// What the network cost, where there is a baseline.
     pub(crate) fn tax(&self) -> Option<(&Baseline, Tax)> {
-        let baseline = self.baseline.as_ref()?;
+        let baseline = self.setup.baseline.as_ref()?;
         let summary = self.outcome.summary.as_ref();
         let rate = summary.and_then(|summary| self.metric_value(&summary.metric));
         let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
-        Some((baseline, Tax::of(baseline, self.args.scenario, self.reports.len(), rate, percentiles)))
+        Some((baseline, Tax::of(baseline, self.setup.scenario(), self.nodes.reports.len(), rate, percentiles)))
     }
 
-    /// The strictest meaning of what happened.
-    pub(crate) fn exit(&self) -> Exit {
-        let lost = self.reports.iter().any(|report| report.lost.is_some());
-        let nameless = self.names.iter().any(|name| !name.is_complete());
+    /// Why an accuracy run has no score. `None`: it has one, or it is no accuracy run.
+    pub(crate) fn not_scored(&self) -> Option<String> {
+        let Setup { plan, benchmark, .. } = &self.setup;
+        if !plan.effective().mode.has_accuracy() || self.judgement.score.is_some() {
+            return None;
+        }
+        let why = match benchmark.accuracy {
+            None if benchmark.quality.is_empty() => format!("{} cannot be scored here", benchmark.name),
+            None => {
+                let official: Vec<String> = benchmark.quality.iter().map(ToString::to_string).collect();
+                format!("{} cannot be scored here (officially {})", benchmark.name, official.join(", "))
+            }
+            Some(_) => "the dataset has no labels".to_owned(),
+        };
+        Some(format!("not scored: {why}; the answers are in mlperf_log_accuracy.json"))
+    }
+
+    /// The exit code of a program that made only this test: the strictest meaning of what happened.
+    pub fn exit(&self) -> Exit {
+        let lost = self.nodes.reports.iter().any(|report| report.lost.is_some());
+        let nameless = !self.nodes.first_name.is_complete() || !self.nodes.last_name.is_complete();
         match self.outcome.end {
             End::Interrupted => Exit::Interrupted,
             End::Broken => Exit::Network,

@@ -1,10 +1,31 @@
-//! One test: what is checked before it, and what is known after it.
+//! One test, from what is asked for to what is known when it is over. A test is a value: it needs no command line, and a
+//! process can make many, one after the other.
 //!
-//! - `setup`: from arguments to a checked plan; `stated`: what the user states of the system;
-//! - `peak`: options and record of a search for the peak;
-//! - `finished`: a test that is over.
+//! | file | what it turns into what |
+//! |---|---|
+//! | `spec` | the values that make a test: benchmark, scenario, nodes, options |
+//! | `test` | a spec -> a [`Test`] whose samples, settings and files are checked |
+//! | `samples`, `settings`, `stated`, `find_peak`, `kserve` | the parts of that check |
+//! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
+//! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
+//! | `follow`, `score` | what happens to answers during the run, and after it |
+//! | `finished` | the parts of a finished test |
 
+mod claimed;
+mod connected;
+pub(crate) mod find_peak;
 pub(crate) mod finished;
-pub(crate) mod peak;
-pub(crate) mod setup;
+mod follow;
+pub(crate) mod kserve;
+pub(crate) mod samples;
+pub(crate) mod score;
+pub(crate) mod settings;
+pub(crate) mod spec;
 pub(crate) mod stated;
+mod test;
+
+pub use self::claimed::{Claimed, Measured};
+pub use self::connected::Connected;
+pub use self::finished::Finished;
+pub use self::spec::{Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
+pub use self::test::Test;

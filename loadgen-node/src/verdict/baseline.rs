@@ -3,120 +3,43 @@
 
 use std::path::{Path, PathBuf};
 
+use lon_shell::documents::{BENCH_SCHEMA, BenchBackend, BenchLatency, BenchReport};
 use qdl::NodeDescription;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize as _;
+use serde_json::Value;
 
+use loadgen::judge::PERCENTILES;
 use loadgen::settings::Scenario;
 use loadgen::traffic::{Layout, Pacing};
-
-/// The version of the file that is understood.
-const SCHEMA: u32 = 1;
 
 /// A file of `sut-node bench`.
 #[derive(Clone, Debug)]
 pub(crate) struct Baseline {
-    path: PathBuf,
-    file: File,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[expect(dead_code, reason = "was looked at before all else")]
-    schema: u32,
-    software: String,
-    backend: Backend,
-    options: Options,
-    samples: Samples,
-    throughput: Throughput,
-    latency_ns: Latency,
-    #[expect(dead_code, reason = "says nothing of speed")]
-    nan: u64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Backend {
-    engine: String,
-    model: String,
-    model_sha256: String,
-    #[expect(dead_code, reason = "follows from the model")]
-    inputs: Vec<String>,
-    outputs: Vec<String>,
-}
-
-/// A node does not tell its own; these go into the result, for people to compare.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Options {
-    max_batch: u64,
-    max_delay_ns: u64,
-    workers: u64,
-    threads: u64,
-    preprocess: Option<String>,
-    postprocess: String,
-    phase_ns: u64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Samples {
-    what: String,
-    #[expect(dead_code, reason = "for people")]
-    count: u64,
-    #[expect(dead_code, reason = "for people")]
-    mean_bytes: u64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Throughput {
-    samples_per_s: f64,
-    samples: u64,
-    failed: u64,
-    #[expect(dead_code, reason = "for people")]
-    duration_ns: u64,
-    #[expect(dead_code, reason = "for people")]
-    in_flight: u64,
-}
-
-/// Of one sample at a time, in ns.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Latency {
-    count: u64,
-    #[expect(dead_code, reason = "no percentile")]
-    min: u64,
-    #[expect(dead_code, reason = "no percentile")]
-    mean: f64,
-    p50: u64,
-    p90: u64,
-    p95: u64,
-    p97: u64,
-    p99: u64,
-    p99_9: u64,
-    #[expect(dead_code, reason = "no percentile")]
-    max: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) report: BenchReport,
 }
 
 /// What no machine reaches; a rate or a time beyond it was not measured.
 const MOST_SAMPLES_PER_S: f64 = 1e12;
 const LONGEST_NS: u64 = 86_400_000_000_000;
 
-impl File {
-    /// What is compared must have been measured.
-    fn check(&self) -> Result<(), &'static str> {
-        let File { throughput, latency_ns: alone, .. } = self;
-        let times = [alone.p50, alone.p90, alone.p95, alone.p97, alone.p99, alone.p99_9];
-        let rate = throughput.samples_per_s;
-        match () {
-            () if throughput.failed > 0 || throughput.samples == 0 => Err("samples failed, or there were none"),
-            () if !(1e-6..=MOST_SAMPLES_PER_S).contains(&rate) => Err("its rate is none"),
-            () if !times.is_sorted() || alone.p99_9 > LONGEST_NS => Err("its latencies are none"),
-            () => Ok(()),
-        }
+/// What is compared must have been measured.
+fn check(report: &BenchReport) -> Result<(), &'static str> {
+    let BenchReport { throughput, latency_ns: alone, .. } = report;
+    let times = alone_ns(alone);
+    let rate = throughput.samples_per_s;
+    match () {
+        () if throughput.failed > 0 || throughput.samples == 0 => Err("samples failed, or there were none"),
+        () if !(1e-6..=MOST_SAMPLES_PER_S).contains(&rate) => Err("its rate is none"),
+        () if !times.is_sorted() || alone.p99_9 > LONGEST_NS => Err("its latencies are none"),
+        () => Ok(()),
     }
+}
+
+/// The percentiles that a run has, too, in its order.
+fn alone_ns(alone: &BenchLatency) -> [u64; PERCENTILES.len()] {
+    let BenchLatency { p50, p90, p95, p97, p99, p99_9, .. } = *alone;
+    [p50, p90, p95, p97, p99, p99_9]
 }
 
 /// Why a file is no baseline, or not that of these nodes.
@@ -128,7 +51,9 @@ pub(crate) enum BaselineError {
     Format(PathBuf, serde_json::Error),
     #[error("{0} measured nothing: {1}; measure again with sut-node bench")]
     Nothing(PathBuf, &'static str),
-    #[error("{0} has version {1} of the format, this program reads version {SCHEMA}: measure again with its sut-node")]
+    #[error(
+        "{0} has version {1} of the format, this program reads version {BENCH_SCHEMA}: measure again with its sut-node"
+    )]
     Schema(PathBuf, u64),
     #[error("{path} measured {measured}, node {node} runs {runs}: measure the node's own backend (sut-node bench)")]
     Other { path: PathBuf, measured: String, node: String, runs: String },
@@ -146,12 +71,12 @@ impl Baseline {
         let value: Value = serde_json::from_slice(&bytes).map_err(format)?;
         // Before the keys: another version may have others.
         match value.get("schema").and_then(Value::as_u64) {
-            Some(schema) if schema != u64::from(SCHEMA) => return Err(BaselineError::Schema(place(), schema)),
+            Some(schema) if schema != u64::from(BENCH_SCHEMA) => return Err(BaselineError::Schema(place(), schema)),
             _ => {}
         }
-        let file = File::deserialize(value).map_err(format)?;
-        file.check().map_err(|what| BaselineError::Nothing(place(), what))?;
-        Ok(Baseline { path: place(), file })
+        let report = BenchReport::deserialize(value).map_err(format)?;
+        check(&report).map_err(|what| BaselineError::Nothing(place(), what))?;
+        Ok(Baseline { path: place(), report })
     }
 
     /// Whether every node runs what was measured.
@@ -163,7 +88,7 @@ impl Baseline {
             Some(sum) => format!("{model} (SHA-256 {sum}..) on {engine}, giving {outputs}"),
             None => engine.to_owned(),
         };
-        let Backend { engine, model, model_sha256, outputs, .. } = &self.file.backend;
+        let BenchBackend { engine, model, model_sha256, outputs, .. } = &self.report.backend;
         let outputs = outputs.join(", ");
         for node in nodes {
             let theirs = node.outputs.to_string();
@@ -185,14 +110,11 @@ impl Baseline {
 pub(crate) struct Tax {
     /// Samples/s: of as many nodes as the run had without a network, and of the run. Offline only: in other scenarios the
     /// rate is what was asked for.
-    rates: Option<(f64, f64)>,
-    /// Of the run minus of one sample at a time without a network, by [`NAMES`], in ns. Not Offline, where latency is
+    pub(crate) rates: Option<(f64, f64)>,
+    /// Of the run minus of one sample at a time without a network, by percentile, in ns. Not Offline, where latency is
     /// counted from the start of all, nor MultiStream, where it is that of several samples.
-    added_ns: Option<[i64; NAMES.len()]>,
+    pub(crate) added_ns: Option<[i64; PERCENTILES.len()]>,
 }
-
-/// The percentiles that both files have, in their order.
-const NAMES: [&str; 6] = ["p50", "p90", "p95", "p97", "p99", "p99_9"];
 
 impl Tax {
     /// Of a run of this scenario on so many nodes: its rate and its percentiles of latency, where it has them.
@@ -201,13 +123,13 @@ impl Tax {
         scenario: Scenario,
         nodes: usize,
         run: Option<f64>,
-        percentiles_ns: Option<[i64; NAMES.len()]>,
+        percentiles_ns: Option<[i64; PERCENTILES.len()]>,
     ) -> Tax {
-        let File { throughput, latency_ns: alone, .. } = &baseline.file;
+        let BenchReport { throughput, latency_ns: alone, .. } = &baseline.report;
         let is_offline = scenario.pacing() == Pacing::Room;
         let is_single = scenario.layout() == Layout::One;
-        let alone_ns = [alone.p50, alone.p90, alone.p95, alone.p97, alone.p99, alone.p99_9];
-        let added = |run: [i64; NAMES.len()]| {
+        let alone_ns = alone_ns(alone);
+        let added = |run: [i64; PERCENTILES.len()]| {
             let mut added = run;
             added.iter_mut().zip(alone_ns).for_each(|(ns, alone)| *ns -= i64::try_from(alone).unwrap_or(i64::MAX));
             added
@@ -218,25 +140,9 @@ impl Tax {
         }
     }
 
-    fn ratio(&self) -> Option<f64> {
+    /// The run's rate over that without a network.
+    pub(crate) fn ratio(&self) -> Option<f64> {
         self.rates.filter(|(alone, _)| *alone > 0.0).map(|(alone, run)| run / alone)
-    }
-
-    /// For `result_summary.json`.
-    pub(crate) fn json(&self, baseline: &Baseline) -> Value {
-        let Baseline { path, file } = baseline;
-        let added = self.added_ns.map(|added| {
-            NAMES.iter().zip(added).map(|(&name, ns)| (name.to_owned(), json!(ns))).collect::<serde_json::Map<_, _>>()
-        });
-        json!({
-            "file": path.display().to_string(),
-            "software": file.software,
-            "samples": file.samples.what,
-            "options": file.options,
-            "throughput_ratio": self.ratio(),
-            "samples_per_s": self.rates.map(|(alone, run)| json!({ "baseline": alone, "run": run })),
-            "added_latency_ns": added,
-        })
     }
 
     /// For people.
@@ -261,6 +167,8 @@ impl Tax {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn text() -> Value {
@@ -290,16 +198,11 @@ mod tests {
         let baseline = read(&text()).unwrap();
         let percentiles = Some([11, 22, 33, 44, 55, 66]);
         let tax = Tax::of(&baseline, Scenario::OFFLINE, 2, Some(97.0), percentiles);
-        let json = tax.json(&baseline);
-        assert_eq!(
-            (json["throughput_ratio"].as_f64(), json["samples_per_s"]["baseline"].as_f64()),
-            (Some(0.97), Some(100.0))
-        );
-        assert!(json["added_latency_ns"].is_null() && tax.text(|ns| ns.to_string()).starts_with("97.0 %"));
+        assert_eq!((tax.ratio(), tax.rates), (Some(0.97), Some((100.0, 97.0))));
+        assert!(tax.added_ns.is_none() && tax.text(|ns| ns.to_string()).starts_with("97.0 %"));
         let tax = Tax::of(&baseline, Scenario::SERVER, 1, Some(3.0), percentiles);
         assert_eq!(tax.added_ns, Some([1, 2, 3, 4, 5, 6]));
-        assert!(tax.json(&baseline)["throughput_ratio"].is_null());
-        assert_eq!(tax.json(&baseline)["added_latency_ns"]["p99_9"], 6);
+        assert_eq!(tax.ratio(), None);
         assert!(tax.text(|ns| ns.to_string()).starts_with("p50 +1, p90 +2, p99 +5"));
         let tax = Tax::of(&baseline, Scenario::MULTI_STREAM, 1, Some(3.0), percentiles);
         assert_eq!(tax, Tax { rates: None, added_ns: None });

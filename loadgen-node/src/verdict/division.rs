@@ -3,7 +3,6 @@
 //! `network` refuses what the rules of the Network division refuse. `open` runs it all the same; then every output
 //! carries a mark that says what a Network result would not have had. Either way nothing here makes a result official.
 
-use clap::ValueEnum;
 use lon_qsl::Codec;
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::network::{Breach, NetworkRules};
@@ -13,8 +12,8 @@ use qdl::Host;
 use loadgen::settings::Scenario;
 
 /// Whose rules a run is to keep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Division {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Division {
     /// Anything goes, and is marked.
     #[default]
     Open,
@@ -36,8 +35,8 @@ pub(crate) struct DivisionFacts<'a> {
     pub(crate) response_codec: Codec,
     /// The round whose rules apply, for example `v6.1`.
     pub(crate) round: &'a str,
-    /// Nodes are servers that speak KServe's protocol, not SUT nodes of ours.
-    pub(crate) kserve: bool,
+    /// Why nodes of this kind have no counters; they are no SUT nodes then.
+    pub(crate) no_counters: Option<&'static str>,
     /// Why the samples cannot be this benchmark's, if they cannot.
     pub(crate) misfit: Option<&'a str>,
 }
@@ -101,7 +100,7 @@ fn check_network(facts: &DivisionFacts<'_>) -> Result<(), DivisionError> {
     if let Some(misfit) = facts.misfit {
         return Err(DivisionError::Misfit(misfit.to_owned()));
     }
-    if facts.kserve { Err(DivisionError::Kserve) } else { Ok(()) }
+    if facts.no_counters.is_some() { Err(DivisionError::Kserve) } else { Ok(()) }
 }
 
 /// Everything that a Network result would not have had.
@@ -121,9 +120,7 @@ fn open_marks(facts: &DivisionFacts<'_>) -> Vec<String> {
     if let Some(misfit) = facts.misfit {
         marks.push(format!("not a Network result: {misfit}"));
     }
-    if facts.kserve {
-        marks.push(kserve_mark());
-    }
+    marks.extend(facts.no_counters.map(kserve_mark));
     marks
 }
 
@@ -133,8 +130,7 @@ fn breaches(rules: &NetworkRules, facts: &DivisionFacts<'_>) -> Vec<Breach> {
 }
 
 /// What every output of a run against servers of KServe's protocol carries.
-fn kserve_mark() -> String {
-    let none = qdl::KSERVE_NO_COUNTERS;
+fn kserve_mark(none: &str) -> String {
     format!(
         "not a Network result: nodes that speak KServe's protocol show neither names nor stage times nor counters of \
          their own ({none})"
@@ -205,7 +201,7 @@ mod tests {
             codec: Codec::None,
             response_codec: Codec::None,
             round: "v6.1",
-            kserve: false,
+            no_counters: None,
             misfit: None,
         }
     }
@@ -250,9 +246,9 @@ mod tests {
 
     #[test]
     fn kserve_is_refused() {
-        let facts = DivisionFacts { kserve: true, ..facts("bert") };
+        let facts = DivisionFacts { no_counters: Some(qdl::KSERVE_NO_COUNTERS), ..facts("bert") };
         assert!(refusal(facts).contains("KServe"));
-        assert_eq!(check(Division::Open, &facts), Ok(vec![kserve_mark()]));
+        assert_eq!(check(Division::Open, &facts), Ok(vec![kserve_mark(qdl::KSERVE_NO_COUNTERS)]));
     }
 
     /// Whatever codecs there are: `network` allows what the rules allow, and `open` marks what they do not.
@@ -335,13 +331,5 @@ mod tests {
         assert!(text.contains("nodes n1, n2 "), "{text}");
         let nobody = ids("", "uninitialized");
         assert_eq!(one_host(&nobody, [("n1", &nobody), ("n2", &ours)].into_iter()), None);
-    }
-
-    #[test]
-    fn divisions_are_typed_as_they_are_called() {
-        for division in Division::value_variants() {
-            assert_eq!(Division::from_str(division.name(), false), Ok(*division));
-        }
-        assert_eq!(Division::default(), Division::Open);
     }
 }

@@ -5,27 +5,41 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::NodeReport;
+use qdl::{NodeReport, SutName};
 
-use crate::test_run::finished::Finished;
 use crate::world::tally::{OTHER_FAILURES, Tally};
 use loadgen::judge::Verdict;
 use loadgen::plan::{Effective, Plan};
-use loadgen::run::{End, LagStats};
+use loadgen::run::{End, LagStats, RunOutcome};
 use loadgen::traffic::Pacing;
 
-/// Adds what the engine cannot know to the strict verdict.
-pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
-    let Finished { args, plan, outcome, reports, names, tally, benchmark, accuracy, network, .. } = finished;
+/// What the reasons are found in.
+pub(crate) struct Evidence<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) benchmark: &'a Benchmark,
+    /// The largest schedule lag (p99) of a valid result, where the user has set one.
+    pub(crate) max_lag: Option<Duration>,
+    pub(crate) reports: &'a [NodeReport],
+    /// What the two ends of the network have counted differently, in words.
+    pub(crate) differences: &'a [String],
+    pub(crate) tally: &'a Tally,
+    /// The SUT's name before the run and after it.
+    pub(crate) names: [&'a SutName; 2],
+    pub(crate) score: Option<&'a Result<Score, ScoreError>>,
+}
+
+/// Adds to the strict verdict what the engine cannot know.
+pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
+    let Evidence { plan, benchmark, max_lag, reports, differences, tally, names, score } = *evidence;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let verdict = &mut outcome.verdict;
     if verdict.official.is_some() {
-        add_lag(verdict, lag, plan, args.max_lag);
+        add_lag(verdict, lag, plan, max_lag);
     }
     add_nodes(verdict, reports);
-    // What was under way when a run was broken off is in one end's books and not in the other's.
+    // When a run is broken off, one end has counted samples under way that the other has not.
     if outcome.end == End::Completed {
-        for difference in &network.differences {
+        for difference in differences {
             verdict.add("bytes", difference.clone());
         }
     }
@@ -36,7 +50,7 @@ pub(crate) fn add_reasons(finished: &mut Finished<'_>) {
     for name in names.iter().filter(|name| !name.is_complete()) {
         verdict.add("sut_name", name.text.clone());
     }
-    add_accuracy(verdict, benchmark, accuracy.as_ref());
+    add_accuracy(verdict, benchmark, score);
 }
 
 /// A generator that was late measured itself. Only Server has a schedule to be late for.

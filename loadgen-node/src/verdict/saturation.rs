@@ -4,10 +4,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
-use serde_json::{Value, json};
 
 use crate::world::pace::Pacing;
-use loadgen::run::RunOutcome;
 
 /// Processor time used so far.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +37,13 @@ pub(crate) struct Watch {
 /// What a run took of the LoadGen node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Saturation {
-    pacing: Pacing,
+    pub(crate) pacing: Pacing,
     /// Samples that all nodes together take in.
-    capacity: u64,
+    pub(crate) capacity: u64,
     /// Cores that the issuing thread used, on average; at most 1, and 1 while it spins.
-    issuer_cores: f64,
+    pub(crate) issuer_cores: f64,
     /// Cores that the whole process used.
-    process_cores: f64,
+    pub(crate) process_cores: f64,
 }
 
 impl Watch {
@@ -63,24 +61,4 @@ impl Watch {
             process_cores: cores(cpu.process, self.cpu.process),
         }
     }
-}
-
-impl Saturation {
-    /// The key `saturation` of `result_summary.json`; `refused`: samples that found every node full.
-    pub(crate) fn json(&self, outcome: &RunOutcome, refused: u64) -> Value {
-        let phases = outcome.phases.iter().map(|phase| phase.max_pending);
-        json!({
-            "in_flight": { "max": phases.max().unwrap_or(0), "limit": self.capacity },
-            "refused": refused,
-            "issuer_cores": rounded(self.issuer_cores),
-            "process_cores": rounded(self.process_cores),
-            "io_threads": self.pacing.io_threads,
-            "spin_ns": u64::try_from(self.pacing.spin.as_nanos()).unwrap_or(u64::MAX),
-        })
-    }
-}
-
-/// To three digits behind the point: more would say more than was measured.
-fn rounded(cores: f64) -> f64 {
-    (cores * 1e3).round() / 1e3
 }

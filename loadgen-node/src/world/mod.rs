@@ -1,16 +1,15 @@
 //! The real [`World`](loadgen::world::World) over the QDL, and how the SUT nodes are reached.
 //!
-//! - `targets`, `security`, `kserve`, `dial`: which nodes, and how they are reached;
+//! - `target`, `targets`, `security`: which nodes, and how they are reached;
 //! - `net_world`: the world itself, with `inbox` (arrivals), `pace` (waiting), `counts` and `tally` (what is counted);
 //! - `signals`: SIGINT and SIGTERM.
 
 pub(crate) mod counts;
-pub(crate) mod dial;
 pub(crate) mod inbox;
-pub(crate) mod kserve;
 pub(crate) mod net_world;
 pub(crate) mod pace;
 pub(crate) mod security;
 pub(crate) mod signals;
 pub(crate) mod tally;
+pub(crate) mod target;
 pub(crate) mod targets;

@@ -6,7 +6,6 @@
 
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use nix::sys::prctl;
 use nix::sys::time::{TimeSpec, TimeValLike as _};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
@@ -23,14 +22,26 @@ const LINGER: Duration = Duration::from_micros(500);
 const CORES_TO_SPARE: usize = 4;
 
 /// Whether waiting ends in a spin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Spin {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spin {
     /// When a core can be spared.
+    #[default]
     Auto,
     /// Always.
     On,
     /// Never.
     Off,
+}
+
+/// What the caller wants of threads and waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacingSpec {
+    /// Threads for the network's work beside the issuing one; `None`: as many as the machine has room for.
+    pub io_threads: Option<usize>,
+    /// Whether waiting ends in a spin.
+    pub spin: Spin,
+    /// The issuing thread never sleeps.
+    pub busy_poll: bool,
 }
 
 /// Who waits, and how.
@@ -55,8 +66,9 @@ pub(crate) struct Circumstances {
 }
 
 impl Pacing {
-    /// `io_threads` and `spin` as asked for; `busy_poll`: never sleep.
-    pub(crate) fn decide(io_threads: Option<usize>, spin: Spin, busy_poll: bool, at: Circumstances) -> Pacing {
+    /// What comes of the caller's wishes on this machine, in this scenario.
+    pub(crate) fn decide(wanted: PacingSpec, at: Circumstances) -> Pacing {
+        let PacingSpec { io_threads, spin, busy_poll } = wanted;
         // One query at a time needs no second thread; and where cores are few, handing over costs more than it gains.
         let one_by_one = at.scenario.pacing().is_one_by_one();
         let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;
@@ -121,7 +133,7 @@ mod tests {
 
     fn decide(cores: usize, sut_is_here: bool, spin: Spin) -> (usize, bool) {
         let at = Circumstances { scenario: Scenario::SERVER, cores, sut_is_here };
-        let pacing = Pacing::decide(None, spin, false, at);
+        let pacing = Pacing::decide(PacingSpec { spin, ..PacingSpec::default() }, at);
         (pacing.io_threads, !pacing.spin.is_zero())
     }
 
@@ -139,9 +151,9 @@ mod tests {
     fn one_query_at_a_time_needs_no_second_thread() {
         let at = Circumstances { scenario: Scenario::SINGLE_STREAM, cores: 8, sut_is_here: false };
         assert_eq!(
-            Pacing::decide(Some(4), Spin::Auto, false, at),
+            Pacing::decide(PacingSpec { io_threads: Some(4), ..PacingSpec::default() }, at),
             Pacing { io_threads: 0, spin: Duration::ZERO, linger: LINGER }
         );
-        assert_eq!(Pacing::decide(None, Spin::Auto, true, at).spin, Duration::MAX);
+        assert_eq!(Pacing::decide(PacingSpec { busy_poll: true, ..PacingSpec::default() }, at).spin, Duration::MAX);
     }
 }

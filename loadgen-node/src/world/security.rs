@@ -7,19 +7,18 @@ use anyhow::{anyhow, bail};
 use lon_net::tls::{ClientTls, TlsFiles};
 use qdl::{NodeAddress, Transport};
 
-use crate::cli::SecurityArgs;
-
-/// What to reach these nodes with; none is plain text, or an unverified certificate over QUIC.
+/// How these nodes are verified: by the files, if any is given. `None` is plain text, or an unverified certificate over
+/// QUIC; that is refused for nodes on other hosts unless `insecure` allows it.
 pub(crate) fn tls(
-    args: &SecurityArgs,
+    files: &TlsFiles,
+    insecure: bool,
     transport: Transport,
     nodes: &[NodeAddress],
 ) -> anyhow::Result<Option<ClientTls>> {
-    if args.has_tls() {
-        let (ca, cert, key) = (args.tls_ca.clone(), args.tls_cert.clone(), args.tls_key.clone());
-        return Ok(Some(ClientTls::new(&TlsFiles { ca, cert, key })?));
+    if files.ca.is_some() || files.cert.is_some() || files.key.is_some() {
+        return Ok(Some(ClientTls::new(files)?));
     }
-    if !args.insecure {
+    if !insecure {
         nodes.iter().try_for_each(|node| check_loopback(node, transport))?;
     }
     Ok(None)
@@ -48,32 +47,34 @@ fn advice(way: &str) -> String {
 mod tests {
     use super::*;
 
-    fn refused(args: &SecurityArgs, transport: Transport, nodes: &[&str]) -> Option<String> {
+    fn refused(files: &TlsFiles, insecure: bool, transport: Transport, nodes: &[&str]) -> Option<String> {
         let nodes: Vec<NodeAddress> = nodes.iter().map(|node| node.parse().unwrap()).collect();
-        tls(args, transport, &nodes).err().map(|error| format!("{error:#}"))
+        tls(files, insecure, transport, &nodes).err().map(|error| format!("{error:#}"))
     }
 
     #[test]
     fn plain_text_stays_on_this_host_unless_asked_for() {
-        let none = SecurityArgs::default();
+        let none = TlsFiles::default();
         for transport in [Transport::GRPC, Transport::TCP, Transport::QUIC] {
-            assert_eq!(refused(&none, transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]), None);
-            let error = refused(&none, transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
+            assert_eq!(
+                refused(&none, false, transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]),
+                None
+            );
+            let error = refused(&none, false, transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
             for part in ["192.0.2.7:8000", "--tls-ca", "--insecure", "--sut"] {
                 assert!(error.contains(part), "no '{part}' in: {error}");
             }
-            let insecure = SecurityArgs { insecure: true, ..SecurityArgs::default() };
-            assert_eq!(refused(&insecure, transport, &["192.0.2.7:8000", "no.such.host.invalid:1"]), None);
+            assert_eq!(refused(&none, true, transport, &["192.0.2.7:8000", "no.such.host.invalid:1"]), None);
         }
-        let error = refused(&none, Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
+        let error = refused(&none, false, Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
         assert!(error.contains("no.such.host.invalid:1") && error.contains("--insecure"), "{error}");
     }
 
     #[test]
     fn tls_files_must_be_usable() {
-        let args = SecurityArgs { tls_cert: Some("c.pem".into()), ..SecurityArgs::default() };
-        assert!(refused(&args, Transport::GRPC, &["a:1"]).unwrap().contains("--tls-key"));
-        let args = SecurityArgs { tls_ca: Some("/no/such.pem".into()), ..SecurityArgs::default() };
-        assert!(refused(&args, Transport::QUIC, &["a:1"]).unwrap().contains("/no/such.pem"));
+        let args = TlsFiles { cert: Some("c.pem".into()), ..TlsFiles::default() };
+        assert!(refused(&args, false, Transport::GRPC, &["a:1"]).unwrap().contains("--tls-key"));
+        let args = TlsFiles { ca: Some("/no/such.pem".into()), ..TlsFiles::default() };
+        assert!(refused(&args, false, Transport::QUIC, &["a:1"]).unwrap().contains("/no/such.pem"));
     }
 }

@@ -36,12 +36,27 @@ impl Signals {
         }
         Ok(Signals { at_once, stop, told })
     }
+}
 
-    /// From here on there is something to lose; the flag turns true when the user asks to stop.
+/// Who may ask a test to end early.
+pub trait StopRequests {
+    /// Called once when a test begins: from here on there is something to lose. The flag turns true when the test is to
+    /// end early.
     ///
     /// # Errors
-    /// No thread could be had that sees to it that a user who insists is heard.
-    pub(crate) fn run_begins(&self) -> io::Result<Arc<AtomicBool>> {
+    /// The operating system refuses what is needed to listen.
+    fn test_begins(&self) -> io::Result<Arc<AtomicBool>>;
+}
+
+/// A flag that the caller keeps, and sets when the test is to end.
+impl StopRequests for Arc<AtomicBool> {
+    fn test_begins(&self) -> io::Result<Arc<AtomicBool>> {
+        Ok(Arc::clone(self))
+    }
+}
+
+impl StopRequests for Signals {
+    fn test_begins(&self) -> io::Result<Arc<AtomicBool>> {
         let (at_once, mut told) = (Arc::clone(&self.at_once), self.told.try_clone()?);
         self.at_once.store(false, SeqCst);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {

@@ -7,11 +7,15 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
 /// How the log is written; the values of `--log-format`.
+///
+/// `--help` shows their names alone: with a text for each, clap would print the help of every flag in its long form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// Lines of text, in colour on a terminal.
+    #[value(help = None::<&'static str>)]
     Text,
     /// One JSON object a line.
+    #[value(help = None::<&'static str>)]
     Json,
 }
 

@@ -59,8 +59,8 @@ impl Transport for Grpc {
     }
 }
 
-/// The node and its health as HTTP sees them, for all I/O threads. The health changes when the node is told to stop, for
-/// as long as the future runs.
+/// The node and its health as HTTP sees them, for all I/O threads. The health changes when the node is told to stop,
+/// for as long as the future runs.
 pub(crate) async fn routes(service: &Arc<Service>, stop: Stop) -> (Routes, impl Future<Output = ()> + use<>) {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<GrpcNode>().await;
@@ -105,10 +105,8 @@ impl HttpService<http::Request<Body>> for GrpcNode {
             return self.calls.call(request);
         }
         let service = Arc::clone(&self.service);
-        let connection = request.extensions().get::<Peer>().map(|peer| {
-            let connection: Arc<dyn Connection> = Arc::<lon_net::io::SocketCounters>::clone(&peer.counters);
-            connection
-        });
+        let peer = request.extensions().get::<Peer>();
+        let connection = peer.map(|peer| Arc::clone(&peer.counters) as Arc<dyn Connection>);
         Box::pin(async move {
             let opened = service.open_stream(BodySource::new(request.into_body()), connection).await;
             Ok(opened.map_or_else(Status::into_http, grpc::response))

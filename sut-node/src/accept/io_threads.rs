@@ -1,8 +1,8 @@
 //! The threads that serve connections.
 //!
-//! The caller's thread is the first: it has the listener and the transports with ports of their own. Every further thread
-//! has a runtime, an HTTP server and its share of the TCP connections, handshakes included. The threads meet in the
-//! service, the lanes and the queues only.
+//! The caller's thread is the first: it has the listener and the transports with ports of their own. Every further
+//! thread has a runtime, an HTTP server and its share of the TCP connections, handshakes included. The threads meet in
+//! the service, the lanes and the queues only.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -135,7 +135,7 @@ impl Drop for IoThreads {
     fn drop(&mut self) {
         self.end.tell();
         for thread in self.threads.iter_mut().filter_map(|thread| thread.thread.take()) {
-            // Its outcome has told of a panic already.
+            // Its outcome has reported a panic already.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! The TCP port of a node: takes connections in, spreads them over the I/O threads, makes the handshake, finds out what is
-//! spoken on each connection, and hands it to that transport.
+//! The TCP port of a node: takes connections in, spreads them over the I/O threads, makes the handshake, finds out what
+//! is spoken on each connection, and hands it to that transport.
 //!
 //! What is then spoken is not known here. Nothing that a single connection does ends the loop.
 
@@ -25,8 +25,8 @@ const OUT_OF_DESCRIPTORS_PAUSE: Duration = Duration::from_millis(100);
 /// The log says so once in this time at most.
 const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where the connections of one I/O thread go, by what is spoken on them. When a receiver is dropped, its connections are
-/// closed.
+/// Where the connections of one I/O thread go, by what is spoken on them. When a receiver is dropped, its connections
+/// are closed.
 #[derive(Clone, Debug)]
 pub(crate) struct ByProtocol {
     /// Connections that begin as HTTP/2 does. The first bytes are still to be read.
@@ -74,8 +74,9 @@ pub(crate) struct NewConnection {
     permit: OwnedSemaphorePermit,
 }
 
-/// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are closed
-/// with it. Connections make `handshake` here, each in a task of its own, and on the threads behind `elsewhere`, in turn.
+/// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are
+/// closed with it. Connections make `handshake` here, each in a task of its own, and on the threads behind `elsewhere`,
+/// in turn.
 pub(crate) async fn listen(
     listener: TcpListener,
     handshake: Handshake,
@@ -146,7 +147,8 @@ fn send_elsewhere(
     permit: OwnedSemaphorePermit,
 ) {
     match tcp.into_std() {
-        // There is room for every connection that has a permit. A thread that is gone belongs to a node that shuts down.
+        // There is room for every connection that has a permit. A thread that is gone belongs to a node that shuts
+        // down.
         Ok(tcp) => drop(thread.try_send(NewConnection { tcp, client, permit })),
         Err(error) => tracing::warn!("connection from {client} cannot be served: {error}"),
     }

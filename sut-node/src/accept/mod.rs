@@ -4,8 +4,8 @@
 //! - [`transport`]: what a transport is, and what it gives its streams to;
 //! - [`grpc`], [`tcp`], [`quic`]: the transports, one file each;
 //! - [`registry`]: the list of them;
-//! - [`listener`]: takes connections of the TCP port in, spreads them over the I/O threads, and finds out what is spoken
-//!   on each;
+//! - [`listener`]: takes connections of the TCP port in, spreads them over the I/O threads, and finds out what is
+//!   spoken on each;
 //! - [`io_threads`]: serves all transports, on the caller's thread and on others.
 
 pub(crate) mod grpc;

@@ -73,7 +73,8 @@ impl Sockets {
         }
     }
 
-    /// Adds a transport to those that every node has. It brings a listener of its own and serves on the first I/O thread.
+    /// Adds a transport to those that every node has. It brings a listener of its own and serves on the first I/O
+    /// thread.
     #[must_use]
     pub fn with(mut self, transport: impl Transport) -> Sockets {
         self.more.push(Box::new(transport));

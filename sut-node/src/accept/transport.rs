@@ -1,7 +1,7 @@
 //! What a transport is: a way in which Dispatch streams reach a node.
 //!
-//! A transport accepts connections and gives each stream on them to [`Streams`], which opens it and returns the messages
-//! that go back. It knows bytes, not samples. Control calls do not come this way: they are gRPC.
+//! A transport accepts connections and gives each stream on them to [`Streams`], which opens it and returns the
+//! messages that go back. It knows bytes, not samples. Control calls do not come this way: they are gRPC.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,8 +21,8 @@ use crate::work::output::LaneOutput;
 /// One way in which Dispatch streams reach a node. A value of it serves on one thread.
 pub trait Transport: Send + 'static {
     /// Accepts connections and gives their streams to `streams`. Returns once the node is told to stop
-    /// ([`Streams::stopped`]) and everything that was begun on the connections has ended. Runs on a current-thread tokio
-    /// runtime, together with other transports.
+    /// ([`Streams::stopped`]) and everything that was begun on the connections has ended. Runs on a current-thread
+    /// tokio runtime, together with other transports.
     fn serve(self: Box<Self>, streams: Streams) -> Serving;
 
     /// What is left to do once serving is over, or was given up because the time for it was up: for example to tell
@@ -52,12 +52,12 @@ impl Streams {
         Streams { service, stop }
     }
 
-    /// Opens a stream and starts reading it. Returns what to write on it until it ends: an accepted stream begins with a
-    /// heartbeat, a refused one has an End frame alone, with the reason. The run counts the bytes of `connection`, which
-    /// carries the stream; streams on one connection share one `Arc`.
+    /// Opens a stream and starts reading it. Returns what to write on it until it ends: an accepted stream begins with
+    /// a heartbeat, a refused one has an End frame alone, with the reason. The run counts the bytes of `connection`,
+    /// which carries the stream; streams on one connection share one `Arc`.
     pub async fn open<S: Source>(&self, source: S, connection: Arc<dyn Connection>) -> impl Fill + use<S> {
         match self.service.open_stream(source, Some(connection)).await {
-            Ok(output) => Answers::Accepted(output.with_heartbeat_first()),
+            Ok(output) => Answers::Accepted(Box::new(output.with_heartbeat_first())),
             Err(status) => Answers::Refused(status),
         }
     }
@@ -70,7 +70,7 @@ impl Streams {
 
 /// What is written on a stream.
 enum Answers {
-    Accepted(LaneOutput),
+    Accepted(Box<LaneOutput>),
     Refused(Status),
 }
 

@@ -1,21 +1,19 @@
-//! Answers eight zero bytes at once: what is left is the network and the node itself.
+//! A backend that answers eight zero bytes at once. What is measured with it is the network and the node itself.
 
 use bytes::Bytes;
 
 use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
-use crate::tensor::Signature;
-
-/// The answer to everything.
+/// The answer to every sample.
 const ANSWER: Bytes = Bytes::from_static(&[0; 8]);
 
-/// See the module.
+/// The backend that answers at once.
 #[derive(Debug)]
 pub struct Null {
     info: BackendInfo,
 }
 
 impl Null {
-    /// There is nothing to set.
+    /// The backend. It has no options.
     pub fn new() -> Null {
         Null { info: BackendInfo::without_model("null".to_owned()) }
     }
@@ -24,14 +22,6 @@ impl Null {
 impl Default for Null {
     fn default() -> Null {
         Null::new()
-    }
-}
-
-impl BackendInfo {
-    /// Of a backend that runs no model and takes any sample.
-    pub(super) fn without_model(engine: String) -> BackendInfo {
-        let (inputs, outputs) = (Signature::default(), Signature::default());
-        BackendInfo { engine, model: String::new(), model_sha256: None, inputs, outputs }
     }
 }
 

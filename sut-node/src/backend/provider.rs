@@ -1,14 +1,14 @@
-//! Names of ONNX Runtime's execution providers, as `--ep` takes them. Which of them are there is the library's to say.
+//! The names of ONNX Runtime's execution providers, as `--ep` takes them. The library says which of them it has.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What ONNX Runtime can compute on: one of the providers that this program knows how to ask for.
+/// An execution provider of ONNX Runtime: what it computes on. One of those that this program can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provider(&'static str);
 
 impl Provider {
-    /// All that can be asked for, by ONNX Runtime's names without their common ending (`ExecutionProvider`).
+    /// All providers that can be asked for, by ONNX Runtime's names without their common ending (`ExecutionProvider`).
     pub const NAMES: [&str; 15] = [
         "ACL",
         "Azure",
@@ -27,7 +27,7 @@ impl Provider {
         "Xnnpack",
     ];
 
-    /// `CUDA`, `Tensorrt`, ...
+    /// The name without the common ending, for example `CUDA` or `Tensorrt`.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -39,12 +39,12 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A text that names no provider.
+/// The error for a text that names no provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not an execution provider (known: {known})", known = Provider::NAMES.join(", "))]
 pub struct UnknownProvider(String);
 
-/// Capitals do not matter, and the full name (`CUDAExecutionProvider`) will do.
+/// Upper and lower case are the same, and the full name (`CUDAExecutionProvider`) is accepted.
 impl FromStr for Provider {
     type Err = UnknownProvider;
 

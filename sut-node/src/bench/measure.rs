@@ -1,8 +1,8 @@
 //! The two phases of `bench`, of so many seconds each.
 //!
-//! *Saturation*: as many samples in flight as keep the workers busy, which is what Offline does. *One at a time*: the next
-//! sample goes in when the answer to the last one is out, which is what SingleStream does. Samples pass the same stages as
-//! those of a run: decoding, pre-processing, queue, batch, backend, lane.
+//! *Saturation*: as many samples in flight as keep the workers busy, which is what Offline does. *One at a time*: the
+//! next sample goes in when the answer to the last one is out, which is what SingleStream does. Samples pass the same
+//! stages as those of a run: decoding, pre-processing, queue, batch, backend, lane.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,7 +47,7 @@ pub(crate) struct Measured {
 pub(crate) struct Saturation {
     /// Samples that were answered. Failed ones are not among them.
     pub(crate) samples: u64,
-    /// Samples that failed.
+    /// How many samples failed.
     pub(crate) failed: u64,
     /// Tokens of their answers; 0 unless the backend answers token by token.
     pub(crate) tokens: u64,

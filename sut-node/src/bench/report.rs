@@ -34,7 +34,7 @@ impl Report<'_> {
         self.measured.saturation.samples as f64 / self.measured.saturation.duration.as_secs_f64()
     }
 
-    /// What `--json` writes.
+    /// The document that `--json` writes.
     pub(crate) fn document(&self) -> BenchReport {
         let Report { info, config, samples, measured, .. } = self;
         let saturation = &measured.saturation;

@@ -35,15 +35,18 @@ pub(super) struct BackendArgs {
 }
 
 /// What models run on, and what is done around them.
+#[allow(rustdoc::broken_intra_doc_links, reason = "the help text of --preprocess is shown as it stands")]
 #[derive(Args, Debug)]
 pub(super) struct PipelineArgs {
-    /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU unless given.
+    /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU
+    /// unless given.
     #[arg(long, value_name = "NAME", env = "LON_EP")]
     pub(super) ep: Option<Provider>,
     /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS")]
     pub(super) inputs: Vec<String>,
-    /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
+    /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a
+    /// preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
     #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
     pub(super) preprocess: Option<Preprocess>,
     /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5.
@@ -99,7 +102,8 @@ pub(super) struct ServeArgs {
     /// Threads that serve gRPC and plain TCP, each its share of the connections. QUIC stays on the first.
     #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS")]
     pub(super) io_threads: NonZeroUsize,
-    /// Never sleep while a run has the node: lowest latency, one core burnt for each I/O thread. The LoadGen node has the same flag.
+    /// Never sleep while a run has the node: lowest latency, one core burnt for each I/O thread. The LoadGen node has
+    /// the same flag.
     #[arg(long, env = "LON_BUSY_POLL")]
     pub(super) busy_poll: bool,
 }
@@ -184,10 +188,12 @@ pub(super) struct BenchArgs {
     pub(super) backend: BackendArgs,
     #[command(flatten)]
     pub(super) compute: ComputeArgs,
-    /// Length of each of the two phases (for example 10, 500ms, 2min; a number alone is seconds): as many samples in flight as keep the workers busy, then one at a time.
+    /// Length of each of the two phases (for example 10, 500ms, 2min; a number alone is seconds): as many samples in
+    /// flight as keep the workers busy, then one at a time.
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, env = "LON_SECONDS")]
     pub(super) seconds: Duration,
-    /// A folder of JPEGs to ask with, where --preprocess makes something of them; else random samples are made for the model.
+    /// A folder of JPEGs to ask with, where --preprocess makes something of them; else random samples are made for the
+    /// model.
     #[arg(long, value_name = "FOLDER", env = "LON_SAMPLES")]
     pub(super) samples: Option<PathBuf>,
     /// The size that random samples have where the model leaves it open.

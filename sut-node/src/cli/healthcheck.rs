@@ -20,6 +20,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tower::service_fn;
 
+/// Which node to ask, and how.
 #[derive(Args, Debug)]
 pub(crate) struct HealthcheckArgs {
     /// The node to ask, host:port. With TLS, the host is what its certificate was made for.

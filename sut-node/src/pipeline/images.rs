@@ -1,7 +1,7 @@
 //! Pre-processing: what comes in as an image becomes what the model takes. Runs on decode threads.
 //!
-//! A node with `--preprocess` takes an image in one of two forms. In codec `original` a sample is the file as it lies in
-//! the dataset: one tensor `u8[LEN]` with the bytes of a JPEG. In any other codec it is the pixels: one tensor
+//! A node with `--preprocess` takes an image in one of two forms. In codec `original` a sample is the file as it lies
+//! in the dataset: one tensor `u8[LEN]` with the bytes of a JPEG. In any other codec it is the pixels: one tensor
 //! `u8[HEIGHT,WIDTH,3]`. The model's own input is what the node makes of them, and no longer what is sent.
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use crate::tensor::{DType, SampleError, Signature, Tensor, TensorSpec};
 /// The codec whose samples are files.
 pub(crate) const ORIGINAL: &str = "original";
 
-/// A pre-processing whose result the model does not take.
+/// The error for a pre-processing whose result the model does not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--preprocess {spec} gives {gives}, the model takes {takes}")]
 pub struct PreprocessError {
@@ -21,7 +21,7 @@ pub struct PreprocessError {
     takes: String,
 }
 
-/// Whether a model of these inputs takes what comes out. (Empty inputs take anything.)
+/// Checks that a model of these inputs takes what pre-processing makes. Empty inputs take anything.
 ///
 /// # Errors
 /// It does not; the error shows both.
@@ -49,7 +49,7 @@ pub(crate) fn inputs() -> Signature {
 /// The pixels of a sample: those that it holds, or those of the file that it is.
 ///
 /// # Errors
-/// It is no image of that form; the text says what it is.
+/// It is no image of that form; the text says what it is instead.
 pub(crate) fn pixels(tensors: &[Tensor], is_file: bool) -> Result<Pixels, String> {
     let shown = || tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
     let wanted = || {
@@ -62,7 +62,7 @@ pub(crate) fn pixels(tensors: &[Tensor], is_file: bool) -> Result<Pixels, String
     }
     match (is_file, &**tensor.dims()) {
         (true, [_]) => decode_jpeg(tensor.data()).map_err(|error| error.to_string()),
-        // A batch dimension of 1 may stand in front.
+        // A batch dimension of 1 may come first.
         (false, &([height, width, 3] | [1, height, width, 3])) => {
             Pixels::new(width, height, tensor.data().to_vec()).map_err(|error| error.to_string())
         }

@@ -1,5 +1,5 @@
-//! What stands around inference: pre-processing in front of it, post-processing behind it. Pure: tensors in, tensors out;
-//! threads, queues and clocks are others'.
+//! What is done before and after inference: pre-processing and post-processing. Pure: tensors go in, tensors come out;
+//! no threads, queues or clocks.
 //!
 //! - [`images`]: pixels or JPEG files become what the model takes (`--preprocess`);
 //! - [`post`]: what is made of a model's outputs before they leave (`--postprocess`).

@@ -7,12 +7,13 @@
 //! | `top-k=K` | floats `[N,..,C]` | `i64[N,..,K]`: the places of the K largest values, largest first |
 //! | `softmax` | floats `[N,..,C]` | the same type and shape: shares of 1 along the last dimension |
 //! | `threshold=T`, one output | floats `[N,..]` | `u8[N,..]`: 1 where the value is at least T, else 0 |
-//! | `threshold=T`, several outputs | all `[N,A,..]`, one of them floats `scores [N,A]` | of every output the rows whose score is at least T, in their order |
+//! | `threshold=T`, several outputs | all `[N,A,..]`, one is floats `scores [N,A]` | rows whose score is at least T |
 //!
-//! Where a model has several outputs, `argmax`, `top-k` and `softmax` do the same to each, and all must be floats. A NaN
-//! is smaller than any number, and below every threshold. The answer's bytes are, as ever, the outputs one after the
-//! other: after `threshold` on a detector that kept R rows they are `R` boxes, then `R` scores, then `R` labels, and R is
-//! their length divided by what one row takes in all outputs together.
+//! Rows that are kept stay in their order, in every output. Where a model has several outputs, `argmax`, `top-k` and
+//! `softmax` do the same to each, and all must be floats. A NaN is smaller than any number, and below every threshold.
+//! The answer's bytes are the outputs one after the other: after `threshold` on a detector that kept R rows
+//! they are `R` boxes, then `R` scores, then `R` labels, and R is their length divided by what one row takes in all
+//! outputs together.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -23,28 +24,28 @@ use half::f16;
 
 use crate::tensor::{DType, Signature, TensorSpec};
 
-/// What is made of a model's outputs; see the module.
+/// What is made of a model's outputs. The module has the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Postprocess {
-    /// Nothing.
+    /// Nothing: the outputs as they are.
     #[default]
     None,
-    /// The place of the largest value.
+    /// The place of the largest value along the last dimension.
     Argmax,
-    /// The places of the largest values.
+    /// The places of the largest values, largest first.
     TopK(NonZeroUsize),
-    /// Shares of 1.
+    /// Shares of 1 along the last dimension.
     Softmax,
-    /// What is at least so large.
+    /// The values, or the rows, that are at least so large.
     Threshold(f32),
 }
 
-/// A text that is no [`Postprocess`].
+/// The error for a text that is no [`Postprocess`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a post-processing (known: none, argmax, top-k=NUMBER, softmax, threshold=NUMBER)")]
 pub struct UnknownPostprocess(String);
 
-/// A post-processing that a model's outputs do not allow.
+/// The error for a post-processing that a model's outputs do not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("--postprocess {what} cannot be done with the model's outputs ({outputs}): {reason}")]
 pub struct PostprocessError {
@@ -110,7 +111,10 @@ impl Postprocess {
         })
     }
 
-    /// What becomes of one output, where each is looked at alone.
+    /// What one output is made into, where each is looked at alone.
+    ///
+    /// # Errors
+    /// A clause that says why this output does not allow it.
     fn output(self, spec: &TensorSpec) -> Result<TensorSpec, String> {
         let mut spec = spec.clone();
         if floats(spec.dtype).is_none() {
@@ -198,7 +202,7 @@ impl Postprocess {
 fn largest(row: impl Iterator<Item = f64>, count: usize) -> impl Iterator<Item = i64> {
     let mut best: Vec<(f64, i64)> = Vec::with_capacity(count + 1);
     for (value, place) in row.zip(0..) {
-        // Compared with >, a NaN would win against whatever comes later.
+        // Compared with >, a NaN would win against every later value.
         let value = if value.is_nan() { f64::NEG_INFINITY } else { value };
         let at = best.partition_point(|&(better, _)| better >= value);
         if at < count {
@@ -221,7 +225,7 @@ fn softmax(row: impl Iterator<Item = f64> + Clone, dtype: DType, made: &mut Vec<
     }
 }
 
-/// The output by which rows are kept.
+/// The name of the output by which rows are kept.
 const SCORES: &str = "scores";
 
 fn kept_rows(outputs: &Signature) -> Result<Vec<TensorSpec>, String> {

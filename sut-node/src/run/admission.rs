@@ -1,6 +1,7 @@
 //! How much of a run the node holds at one time: samples are admitted while there is room for them.
 //!
-//! A sample takes its room when its first part is read, and gives it back when its answer has been handed to the network.
+//! A sample takes its room when its first part is read, and gives it back when its answer has been handed to the
+//! network.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +22,7 @@ pub(crate) struct Admission {
 struct Held {
     samples: u64,
     bytes: u64,
-    /// A reader found no room and waits to be told of some.
+    /// A reader found no room and waits until there is some.
     somebody_waits: bool,
 }
 

@@ -82,8 +82,8 @@ impl Service {
             return Err(Status::unavailable(format!("node {node} is shutting down")));
         }
         let busy = |other: Arc<Run>| Status::resource_exhausted(format!("node {node} is busy with {}", other.title()));
-        // Looked at before anything is made for the run: a client that waits asks again and again, and meanwhile another
-        // run is being measured.
+        // Looked at before anything is made for the run: a client that waits asks again and again, and meanwhile
+        // another run is being measured.
         if let Some(other) = self.claim.current() {
             return Err(busy(other));
         }

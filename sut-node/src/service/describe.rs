@@ -53,7 +53,7 @@ const SCHEMA: u32 = 1;
 pub(crate) struct Description {
     /// Version of this form.
     schema: u32,
-    /// The node's name.
+    /// The name of the node.
     name: String,
     /// The program and its version.
     software: &'static str,

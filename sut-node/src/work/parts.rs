@@ -36,7 +36,8 @@ impl IncompleteSamples {
         Ok(())
     }
 
-    /// Adds the next part of a sample that was begun. Returns the sample when it is whole, and keeps nothing of it then.
+    /// Adds the next part of a sample that was begun. Returns the sample when it is whole, and keeps nothing of it
+    /// then.
     ///
     /// # Errors
     /// The part is not the one that follows, or does not fit the size that was announced (`max_bytes` at most).

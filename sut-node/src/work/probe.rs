@@ -25,8 +25,8 @@ pub(crate) fn limits(of_runs: Limits) -> Limits {
     }
 }
 
-/// The answer to `sample`: as many bytes as its first eight bytes say (little-endian). A sample of fewer than eight bytes
-/// gets an answer of none.
+/// The answer to `sample`: as many bytes as its first eight bytes say (little-endian). A sample of fewer than eight
+/// bytes gets an answer of none.
 ///
 /// # Errors
 /// More bytes are asked for than one answer has.

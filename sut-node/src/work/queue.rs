@@ -3,9 +3,9 @@
 //! Bounded from outside: a sample enters only after [`crate::run::admission`] admitted it. There is no batcher thread:
 //! the worker that is free forms its own batch, so a batch costs no hand-over.
 //!
-//! Where the model leaves sizes free, a batch holds samples of one shape, so that it runs as one: the queue keeps shapes
-//! apart (`buckets`). The shape of the oldest sample goes first, unless that sample may still wait for its batch to fill
-//! while another shape's batch is full. So no sample waits behind younger ones for longer than `max_delay`.
+//! Where the model leaves sizes free, a batch holds samples of one shape, so that it runs as one: the queue keeps
+//! shapes apart (`buckets`). The shape of the oldest sample goes first, unless that sample may still wait for its batch
+//! to fill while another shape's batch is full. So no sample waits behind younger ones for longer than `max_delay`.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -111,8 +111,8 @@ impl JobQueue {
     }
 
     /// Moves jobs into `taken` for a worker with `free` slots (at least 1), which need not be filled together: all that
-    /// is there, or the worker's share of it while others sleep. When nothing is there it sleeps, until `until` at most.
-    /// False when the queue is closed and empty.
+    /// is there, or the worker's share of it while others sleep. When nothing is there it sleeps, until `until` at
+    /// most. False when the queue is closed and empty.
     pub(crate) fn take(&self, free: usize, until: Option<Instant>, taken: &mut Vec<Job>) -> bool {
         let mut state = self.lock();
         while state.jobs.len() == 0 {

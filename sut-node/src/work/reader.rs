@@ -66,7 +66,7 @@ const MAX_BURST: usize = 256;
 /// How long a client may take to say which run its stream belongs to.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What became of the messages that were there.
+/// What happened to the messages that were there.
 enum Taken {
     /// All were taken. More may come.
     All,

@@ -48,9 +48,9 @@ pub(crate) fn inline_worker(backend: &dyn Backend) -> Result<Box<dyn Worker>, Ba
 /// Where samples wait for a thread that computes.
 #[derive(Clone)]
 pub(crate) struct Queues {
-    /// For a worker.
+    /// Jobs that wait for a worker.
     pub(crate) workers: Arc<JobQueue>,
-    /// For a decode thread, before that.
+    /// Jobs that wait for a decode thread, and go to a worker afterwards.
     pub(crate) decode: Arc<DecodePool<Job>>,
 }
 
@@ -151,8 +151,8 @@ type WarmWorkers = (Vec<Half>, Vec<Option<Box<dyn Worker>>>);
 
 /// Has the backend make its halves, which may take seconds.
 ///
-/// A thread of its own makes them and is gone afterwards. An engine's threads inherit the scheduling weight of the thread
-/// that makes them, `prepare` may lower that weight, and a weight that was lowered cannot be raised again.
+/// A thread of its own makes them and is gone afterwards. An engine's threads inherit the scheduling weight of the
+/// thread that makes them, `prepare` may lower that weight, and a weight that was lowered cannot be raised again.
 ///
 /// # Errors
 /// The backend cannot run, or there is no thread to be had.

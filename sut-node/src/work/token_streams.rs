@@ -2,7 +2,7 @@
 //! its slots, and puts first tokens and answers into their lanes. Samples come and go while others go on.
 //!
 //! The stages of such a sample: *queue* until its slot was free, *inference* from then until its whole answer was
-//! there, whatever else was in the slots meanwhile. A sample whose run is over is cancelled before the next step.
+//! there, also while other samples were in the slots. A sample whose run is over is cancelled before the next step.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! A client that is no LoadGen node: control over gRPC, streams over plain TCP or QUIC, and its own count of everything.
+//! A client that is no LoadGen node: control over gRPC, streams over plain TCP or QUIC, and its own count of
+//! everything.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 /// Far beyond what anything here takes; a hang fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a conversation with a node, then tells the node to stop and waits until it has.
 pub(crate) fn with_node(
@@ -197,7 +198,7 @@ impl Stream {
     }
 
     /// Returns when the node has accepted the stream.
-    async fn open(writing: Box<dyn AsyncWrite + Unpin>, source: Box<dyn Source>, run_id: &Bytes) -> Stream {
+    pub(crate) async fn open(writing: Box<dyn AsyncWrite + Unpin>, source: Box<dyn Source>, run_id: &Bytes) -> Stream {
         let (inbound, out) = Default::default();
         let mut stream = Stream { writing, source, inbound, out, sent: Counted::default(), got: Counted::default() };
         let open = Some(Open { run_id: run_id.clone() });

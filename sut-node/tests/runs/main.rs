@@ -7,3 +7,4 @@ mod counters;
 mod probe;
 mod streaming;
 mod threads;
+mod transport;

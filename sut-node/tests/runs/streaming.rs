@@ -16,7 +16,7 @@ use crate::client::{Answer, Control, Stream, with_backend};
 
 const SLOTS: usize = 3;
 
-/// What became of slots.
+/// What happened to slots.
 #[derive(Default)]
 struct Seen {
     cancelled: AtomicUsize,
@@ -58,8 +58,8 @@ impl Backend for Scripted {
     }
 }
 
-/// A sample is its script: each step takes a letter. `t` is a token, `F` a failure, `P` a panic, `W` waits for ever; the
-/// end of the script is the end of the answer. `E` and `B` fail and panic at once.
+/// A sample is its script: each step takes a letter. `t` is a token, `F` a failure, `P` a panic, `W` waits for ever;
+/// the end of the script is the end of the answer. `E` and `B` fail and panic at once.
 struct Slots {
     held: [Option<(Bytes, usize)>; SLOTS],
     seen: Arc<Seen>,

@@ -11,15 +11,15 @@ use crate::settings::keys::{self, KEYS, Key, Slot, Truth};
 /// Whose file it is, which decides what it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// mlperf.conf: everything.
+    /// mlperf.conf, which may set everything.
     Official,
-    /// user.conf: everything but seeds, compliance test 05 and the share of logged answers.
+    /// user.conf, which may set everything but seeds, compliance test 05 and the share of logged answers.
     User,
-    /// audit.config: as users. A run reads it for model `*`, whatever its benchmark.
+    /// audit.config, which may set what user.conf may. Every run reads its lines for model `*`.
     Audit,
 }
 
-/// What reading a file did.
+/// What reading a config file changed, and what there is to say about its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Fields of [`TestSettings`] that were set, each with the line that did it.
@@ -68,7 +68,7 @@ impl Remark {
 }
 
 enum Conversion {
-    /// With what a person may not have meant.
+    /// The value was set; `misread` says what the person may not have meant.
     Set {
         misread: Option<String>,
     },

@@ -1,5 +1,6 @@
-//! Official config files: mlperf.conf, user.conf, audit.config, read exactly as the official LoadGen reads them, oddities
-//! included, but not in silence: whatever has another effect than its looks leaves a remark with its line.
+//! Official config files: mlperf.conf, user.conf, audit.config, read exactly as the official LoadGen reads them.
+//!
+//! Its oddities are kept, and told: a line that has another effect than it looks like leaves a remark with its number.
 //!
 //! | file | what it turns into what |
 //! |---|---|
@@ -10,7 +11,7 @@
 //! | [`rules`] | a round -> its built-in settings |
 //! | [`origin`] | settings, each with where it comes from |
 //!
-//! Pure: texts go in. Who opens files, and for whom, is the node's business.
+//! Texts go in; opening files is left to the caller.
 
 pub mod keys;
 mod lookup;

@@ -22,7 +22,7 @@ use crate::settings::{Assignment, AssignmentError, keys as key_table};
 pub struct Sourced {
     model: String,
     settings: TestSettings,
-    /// By field; what is not here is LoadGen's default.
+    /// The origin of each field; a field that is not here has LoadGen's default.
     origins: BTreeMap<&'static str, Origin>,
     warnings: Vec<String>,
 }
@@ -30,31 +30,31 @@ pub struct Sourced {
 /// Where a setting comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// LoadGen's default.
+    /// The default of LoadGen.
     Default,
     /// The built-in settings of a round.
     Round(&'static str),
     /// What we know about the benchmark.
     Benchmark(String),
-    /// A config file.
+    /// A line of a config file.
     Line {
         /// The file, as given.
         file: String,
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// The command line, as typed.
     Flag(String),
 }
 
-/// A config file, opened by somebody else.
+/// A config file that the caller has read.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// As given, for messages.
+    /// Name of the file as given, for messages.
     pub name: &'a str,
-    /// What it may set.
+    /// Whose file it is, which says what it may set.
     pub owner: Owner,
-    /// Its content.
+    /// Content of the file.
     pub text: &'a str,
 }
 
@@ -63,7 +63,7 @@ pub struct File<'a> {
 pub enum Strictness {
     /// Read them as the official LoadGen does, and warn.
     Warn,
-    /// Refuse the file.
+    /// Refuse the whole file.
     Refuse,
 }
 
@@ -73,17 +73,17 @@ pub enum FileError {
     /// The official reader applies nothing of it.
     #[error("{}", each_line(file, faults.iter().map(|fault| (fault.line(), fault.to_string()))))]
     Faults {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// At least one.
+        /// The faulty lines, at least one.
         faults: Vec<Fault>,
     },
-    /// Read strictly.
+    /// The file was read strictly, and lines of it have another effect than they look like.
     #[error("{}", each_line(file, remarks.iter().map(|remark| (remark.line, remark.text.clone()))))]
     Refused {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// At least one.
+        /// The lines that were remarked on, at least one.
         remarks: Vec<Remark>,
     },
 }
@@ -127,7 +127,7 @@ impl Sourced {
         self.warnings.extend(rules.gap());
     }
 
-    /// A config file.
+    /// Applies a config file.
     ///
     /// # Errors
     /// A line makes the official reader reject it, or it is read strictly and a line gives reason for a remark.
@@ -149,7 +149,7 @@ impl Sourced {
         Ok(())
     }
 
-    /// One assignment; `false` when it is for another scenario.
+    /// Applies one assignment; `false` when it is for another scenario.
     ///
     /// # Errors
     /// The key does not exist in this scenario, or the value does not fit it.
@@ -162,7 +162,7 @@ impl Sourced {
         Ok(applies)
     }
 
-    /// The mode, from a flag.
+    /// Sets the mode that a flag gave.
     pub fn set_mode(&mut self, mode: Mode) {
         self.settings.mode = mode;
         self.note(["mode"], &Origin::Flag("--mode".to_owned()));

@@ -30,17 +30,17 @@ pub enum Fault {
     /// The second word is not `=`.
     #[error("expected 'KEY = VALUE' with blanks around '=', found '{word}' in place of '='")]
     NoEquals {
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What was found.
+        /// The word that was found.
         word: String,
     },
     /// A value that is no number.
     #[error("the value needs to be an integer or a real number, '{word}' is not{hint}", hint = comment_hint(word))]
     NoNumber {
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What was found.
+        /// The word that was found.
         word: String,
     },
 }
@@ -48,14 +48,14 @@ pub enum Fault {
 /// Something in a line that has another effect than its looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// Counted from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// What happens.
+    /// What the line does, and why that may not be meant.
     pub text: String,
 }
 
 impl Fault {
-    /// Counted from 1.
+    /// Number of the faulty line, from 1.
     pub fn line(&self) -> usize {
         match self {
             Self::NoEquals { line, .. } | Self::NoNumber { line, .. } => *line,
@@ -78,7 +78,7 @@ impl Table {
         &self.faults
     }
 
-    /// What the form of its lines gives reason to say. Whether keys exist is not looked at here.
+    /// Remarks on the form of lines. Whether keys exist is not checked here.
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
     }

@@ -1,23 +1,23 @@
 //! What the official rounds prescribe, as data: seeds, settings per benchmark, and how LoadGen drew.
 //!
 //! Settings are known in full for v6.1 only. For earlier rounds the seeds are known; their other settings are taken
-//! from v6.1, and whoever asks for such a round is told so.
+//! from v6.1, and the user is told so.
 
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
 use crate::scenario::TestSettings;
 use crate::settings::{OFFICIAL_SEEDS, Profile, Round};
 
-/// An official round.
+/// What an official round prescribes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Name and seeds.
+    /// Name and seeds of the round.
     pub round: &'static Round,
-    /// By which rules LoadGen drew.
+    /// The release of LoadGen by whose rules traffic is generated.
     pub profile: Profile,
     /// Where the settings beside the seeds come from, when not from this round.
     pub borrowed_from: Option<&'static str>,
-    /// Where all this is from.
+    /// The releases and logs from which this is known.
     pub source: &'static str,
     conf: &'static str,
 }
@@ -63,7 +63,7 @@ impl Rules {
         RULES.iter().find(|rules| rules.round.name == name)
     }
 
-    /// The newest round.
+    /// The newest round that is known.
     pub fn newest() -> &'static Rules {
         &RULES[RULES.len() - 1]
     }

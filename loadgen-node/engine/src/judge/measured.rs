@@ -3,30 +3,30 @@
 /// Latencies and times of a performance phase. Latencies need no order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Of each sample, ns.
+    /// Latency of each sample, ns.
     pub sample_latencies_ns: Vec<i64>,
-    /// Of each query, ns; empty unless queries have several samples (MultiStream).
+    /// Latency of each query, ns; empty unless queries have several samples (MultiStream).
     pub query_latencies_ns: Vec<i64>,
-    /// Of each first token, ns; empty unless token latencies are used.
+    /// Latency of each first token, ns; empty unless token latencies are used.
     pub first_token_latencies_ns: Vec<i64>,
     /// Time per output token after the first of each sample, ns; empty unless token latencies are used.
     pub times_per_token_ns: Vec<i64>,
     /// Tokens in all answers.
     pub tokens: i64,
-    /// Queries issued.
+    /// Number of queries issued.
     pub queries_issued: u64,
     /// Largest latency of a sample, s.
     pub max_latency_s: f64,
     /// Due time of the last issued query, s from the start.
     pub final_query_scheduled_s: f64,
-    /// When it was issued.
+    /// When the last issued query was issued, s from the start.
     pub final_query_issued_s: f64,
-    /// When its last sample was answered.
+    /// When the last sample of the last issued query was answered, s from the start.
     pub final_query_done_s: f64,
 }
 
 impl Measured {
-    /// Sorts all latencies.
+    /// Sorts all latencies, each kind by itself.
     pub(super) fn sort(&mut self) {
         self.sample_latencies_ns.sort_unstable();
         self.query_latencies_ns.sort_unstable();

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `judging` | [`judge`]: [`Terms`] and [`Measured`] -> [`Summary`] |
 //! | `terms`, `measured`, `summary` | these three records |
-//! | `rules`, `headlines` | [`Judge`] and [`Headlines`], the contracts of a scenario: verdict and metric; lines of its own |
+//! | `rules` | [`Judge`], the contract of a scenario: verdict and metric |
+//! | `headlines` | [`Headlines`], the contract of a scenario: its own lines in the reports |
 //! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
 //! | [`early_stopping`] | how many over-latency queries a run may have |
 //! | `verdict` | [`Verdict`]: the official verdict and every further reason |

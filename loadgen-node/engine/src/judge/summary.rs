@@ -10,15 +10,15 @@ pub const PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
 pub struct LatencyStats {
     /// Number of latencies.
     pub count: u64,
-    /// Smallest.
+    /// Smallest latency, ns.
     pub min_ns: i64,
-    /// Largest.
+    /// Largest latency, ns.
     pub max_ns: i64,
-    /// Mean, rounded towards zero.
+    /// Mean latency, ns, rounded towards zero.
     pub mean_ns: i64,
-    /// At [`PERCENTILES`].
+    /// The latencies at [`PERCENTILES`], ns.
     pub percentiles_ns: [i64; PERCENTILES.len()],
-    /// At the target percentile.
+    /// The latency at the target percentile, ns.
     pub target_ns: i64,
 }
 
@@ -57,9 +57,9 @@ pub struct TokenSummary {
 /// Token rates inferred from samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InferredTokens {
-    /// Server.
+    /// Samples completed per second, times the tokens that each stands for: the rate that Server reports.
     pub completed_tokens_per_s: f64,
-    /// Offline.
+    /// Samples over the largest latency, times the tokens that each stands for: the rate that Offline reports.
     pub tokens_per_s: f64,
 }
 
@@ -72,29 +72,29 @@ pub struct Checks {
     pub min_duration: bool,
     /// It had enough queries and samples.
     pub min_queries: bool,
-    /// Early stopping is met.
+    /// The early-stopping rule is met.
     pub early_stopping: bool,
 }
 
 /// What to do about a failed condition, in the official words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// For the summary file; may span lines.
+    /// The text for the summary file, which may span lines.
     pub summary: String,
-    /// For the detail log.
+    /// The text for the detail log, on one line.
     pub detail: String,
 }
 
 /// Early stopping: one judgement, or two in token runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EarlyStopping {
-    /// Of the latencies.
+    /// The judgement of the latencies.
     Latency(Judgement),
-    /// Of first tokens and of times per token.
+    /// The judgements of first tokens and of times per token.
     Tokens {
-        /// First tokens; judged only when the other is met.
+        /// The judgement of first tokens; they are judged only when `per_token` is met.
         first_token: Judgement,
-        /// Times per token.
+        /// The judgement of times per token.
         per_token: Judgement,
     },
 }
@@ -102,22 +102,22 @@ pub enum EarlyStopping {
 /// The number by which runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
-    /// Its official detail-log key.
+    /// The official detail-log key of the number.
     pub name: &'static str,
     /// The number, in full precision; none when too little was measured for one. The official keys have 0 then.
     pub value: Option<f64>,
-    /// `ns` or `samples/s`.
+    /// The unit: `ns` or `samples/s`.
     pub unit: &'static str,
 }
 
 /// A judged performance phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Queries issued.
+    /// Number of queries issued.
     pub queries: u64,
     /// The judged percentile, as a fraction.
     pub target_percentile: f64,
-    /// Latencies of samples.
+    /// Statistics of the samples' latencies.
     pub latency: LatencyStats,
     /// Latencies of queries, where a query has several samples (MultiStream).
     pub query_latency: Option<LatencyStats>,
@@ -133,11 +133,11 @@ pub struct Summary {
     pub compared_tokens_per_s: Option<f64>,
     /// Inferred token rates, when asked for.
     pub inferred: Option<InferredTokens>,
-    /// The official conditions.
+    /// The four official conditions.
     pub checks: Checks,
     /// Advice for the failed ones, in official order.
     pub advice: Vec<Advice>,
-    /// Early stopping.
+    /// What early stopping says.
     pub early_stopping: EarlyStopping,
 }
 

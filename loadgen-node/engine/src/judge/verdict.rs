@@ -1,4 +1,4 @@
-//! The strict verdict: the official one, and everything else that makes a run unfit.
+//! The strict verdict: the official one, and every other reason against a run.
 //!
 //! The official verdict ignores failed, lost and doubled samples; this one does not. Callers add what only they know
 //! (schedule lag, lost nodes), and a run is VALID when nothing was added.
@@ -14,7 +14,7 @@ pub struct Reason {
     pub text: String,
 }
 
-/// Whether a run counts.
+/// Whether a run is VALID, and why not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The official verdict; `None` when no performance phase was judged.
@@ -24,7 +24,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The strict verdict.
+    /// Whether the run is VALID: there is no reason against it, and the official verdict is not INVALID.
     pub fn is_valid(&self) -> bool {
         self.reasons.is_empty() && self.official.unwrap_or(true)
     }

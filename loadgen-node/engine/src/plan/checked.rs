@@ -11,7 +11,7 @@ use crate::trace::{Cut, LoadableSet, PhaseMode, PhasePlan, loadable_sets};
 use crate::traffic::PlanError;
 use crate::world::{QuerySeq, SampleSeq};
 
-/// By how much a search for the peak may widen at once.
+/// Least and largest share by which a search for the peak may widen at once.
 const MIN_STEP_SIZE: f64 = 1e-3;
 const MAX_STEP_SIZE: f64 = 1e6;
 /// Decimals that a rate can have.
@@ -37,10 +37,10 @@ impl Plan {
         Self::with_profile(requested, qsl, Profile::NEWEST)
     }
 
-    /// The same, with traffic by the rules of another release.
+    /// As [`Plan::new`], with traffic by the rules of another release.
     ///
     /// # Errors
-    /// As [`Plan::new`].
+    /// The same as for [`Plan::new`].
     pub fn with_profile(requested: TestSettings, qsl: Qsl, profile: Profile) -> Result<Self, PlanError> {
         let mut plan = Self { profile, ..Self::for_judging(requested, qsl)? };
         plan.check_library()?;
@@ -57,22 +57,22 @@ impl Plan {
         Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, faults, phases: Vec::new() })
     }
 
-    /// What was requested, with test 05 applied.
+    /// The requested settings, with compliance test 05 applied.
     pub fn requested(&self) -> &TestSettings {
         &self.requested
     }
 
-    /// What will be used.
+    /// The effective settings.
     pub fn effective(&self) -> &Effective {
         &self.effective
     }
 
-    /// What the library reported.
+    /// The sizes that the library reported.
     pub fn qsl(&self) -> Qsl {
         self.qsl
     }
 
-    /// The rules its traffic follows.
+    /// The release by whose rules traffic is generated.
     pub fn profile(&self) -> Profile {
         self.profile
     }

@@ -37,7 +37,7 @@ pub struct Prediction {
     pub log_bytes: u64,
 }
 
-/// The issued part of one phase.
+/// The part of a phase that is issued.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     queries: u64,
@@ -92,7 +92,7 @@ pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
     }
 }
 
-/// Of the judged phase.
+/// Bytes of the timeline of the judged phase.
 fn timeline_bytes(effective: &Effective, samples: u64) -> u64 {
     let per_sample = TIMELINE_SAMPLE_BYTES + if effective.use_token_latencies { TIMELINE_TOKEN_BYTES } else { 0 };
     TIMELINE_FIXED_BYTES + per_sample.saturating_mul(samples)

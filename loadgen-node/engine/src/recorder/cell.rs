@@ -12,21 +12,21 @@ const FAILED: u64 = 3;
 /// A sample's state; times are ns from the start of the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleEnd {
-    /// Not issued.
+    /// The sample was not issued.
     Unissued,
-    /// Issued, not ended; after the end of the phase: lost.
+    /// The sample was issued and has not ended; after the end of the phase it is lost.
     Pending {
-        /// When its latency started.
+        /// When the latency of the sample started, ns from the start of the phase.
         scheduled_ns: u64,
     },
-    /// Answered.
+    /// The sample was answered.
     Done {
-        /// Its latency.
+        /// Latency of the sample, ns.
         latency_ns: u64,
     },
-    /// Given up by the world.
+    /// The world gave the sample up.
     Failed {
-        /// When its latency started.
+        /// When the latency of the sample started, ns from the start of the phase.
         scheduled_ns: u64,
     },
 }

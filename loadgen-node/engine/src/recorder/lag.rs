@@ -1,4 +1,6 @@
-//! Schedule lag: how long after its due time a sample was handed to the network. The generator's own honesty.
+//! Schedule lag: how long after its due time a sample was handed to the network.
+//!
+//! It says whether the LoadGen node kept its schedule, or was itself the reason for late answers.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -13,15 +15,15 @@ const MAX_NS: u64 = 3_600_000_000_000;
 pub struct LagStats {
     /// Samples whose lag is known.
     pub count: u64,
-    /// Median.
+    /// Median of the lag, ns.
     pub p50_ns: u64,
-    /// 99th percentile.
+    /// 99th percentile of the lag, ns.
     pub p99_ns: u64,
-    /// Largest.
+    /// Largest lag, ns, not rounded.
     pub max_ns: u64,
 }
 
-/// The histogram, in fixed memory.
+/// The lags of a phase, in fixed memory.
 #[derive(Debug)]
 pub(crate) struct Lag {
     /// `None` only if the library refused the constant bounds above.

@@ -1,23 +1,23 @@
-//! What became of every issued sample of a phase: one 8-byte cell each, allocated before the phase starts.
+//! How every issued sample of a phase ended: one 8-byte cell each, allocated before the phase starts.
 //!
-//! A sample ends exactly once. Second ends, ends of samples that were given up and names nobody issued are counted and
-//! have no other effect. Nothing is judged here; a closed recorder becomes a [`crate::timeline::Timeline`].
+//! A sample ends exactly once. Second ends, ends of samples that were given up, and ids that were never issued, are
+//! counted and have no other effect. Nothing is judged here; a closed recorder becomes a `Timeline`.
 
 use super::cell::{Cell, SampleEnd};
 use super::lag::{Lag, LagStats};
 use super::tokens::Tokens;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
 
-/// What happened to samples, as numbers.
+/// How many samples were issued, and how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Handed to the world.
+    /// Samples handed to the world.
     pub issued: u64,
-    /// Answered.
+    /// Samples that were answered.
     pub completed: u64,
-    /// Reported failed by the world.
+    /// Samples that the world reported as failed.
     pub failed: u64,
-    /// Neither when the phase was closed.
+    /// Samples that had neither been answered nor failed when the phase was closed.
     pub lost: u64,
     /// Answers to samples that had been answered.
     pub duplicate: u64,
@@ -30,7 +30,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds those of another phase.
+    /// Adds the counts of another phase.
     pub fn add(&mut self, other: &Counts) {
         self.issued += other.issued;
         self.completed += other.completed;
@@ -55,16 +55,16 @@ pub(crate) enum Refused {
     Duplicate,
     /// It was given up, in this phase or an earlier one.
     Late,
-    /// No such sample.
+    /// No such sample was issued.
     Unknown,
 }
 
-/// An accepted end.
+/// An answer that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    /// Its latency, ns.
+    /// Latency of the sample, ns.
     pub(crate) latency_ns: u64,
-    /// Which sample of the library it was, if its answer is to be logged.
+    /// The sample's index in the library, if its answer is to be logged.
     pub(crate) logged: Option<SampleIndex>,
 }
 
@@ -108,7 +108,7 @@ impl Recorder {
         self.issued_ns = Some(Vec::new());
     }
 
-    /// What was noted of that.
+    /// The issue times noted since [`Recorder::keep_issue_times`], ns from the start of the phase.
     pub(crate) fn take_issue_times(&mut self) -> Option<Vec<u64>> {
         self.issued_ns.take()
     }
@@ -155,7 +155,7 @@ impl Recorder {
         }
     }
 
-    /// Notes an answer.
+    /// Notes that a sample was answered at `at`.
     #[inline]
     pub(crate) fn complete(&mut self, seq: SampleSeq, at: TimeNs) -> Result<Accepted, Refused> {
         let (position, scheduled_ns, logged) = self.take(seq)?;
@@ -201,7 +201,7 @@ impl Recorder {
         if position < self.counts.issued { Ok(position as usize) } else { Err(Refused::Unknown) }
     }
 
-    /// What became of the sample at `position`; `None` when it has not been issued.
+    /// The state of the sample at `position`; `None` when it has not been issued.
     pub(crate) fn end_at(&self, position: u64) -> Option<SampleEnd> {
         let cell = self.cells.get(usize::try_from(position).ok()?)?;
         (position < self.counts.issued).then(|| cell.state())
@@ -216,7 +216,7 @@ impl Recorder {
         }
     }
 
-    /// Gives up what is still pending and lets go of the cells: end of the phase.
+    /// Ends the phase: what is still pending is lost. Returns the cells, the tokens and the counts.
     pub(crate) fn close(mut self) -> (Vec<Cell>, Option<Tokens>, Counts) {
         self.cells.truncate(self.counts.issued as usize);
         self.counts.lost = self.pending;

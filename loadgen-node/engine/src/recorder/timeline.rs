@@ -1,4 +1,4 @@
-//! What a phase left behind: the end of every sample, and the few times that rates are computed from.
+//! A phase that is over: the end of every sample, and the few times from which rates are computed.
 //!
 //! Enough to judge the phase again, offline, with other limits. Samples that got no answer enter every statistic as
 //! over-latency: [`Timeline::measured`] is the only place where that rule is written down.
@@ -9,33 +9,33 @@ use crate::effective::Effective;
 use crate::judge::Measured;
 use crate::traffic::Layout;
 
-/// The last query that was issued; times from the start of the phase.
+/// The last query that was issued; times are ns from the start of the phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FinalQuery {
-    /// Its due time in the generated schedule.
+    /// Due time of the query in the generated schedule.
     pub due_ns: u64,
-    /// When it was issued.
+    /// When the query was issued.
     pub issued_ns: u64,
-    /// When its latency started.
+    /// When the latency of the query started.
     pub scheduled_ns: u64,
-    /// Position of its first sample.
+    /// Position of the query's first sample in the phase.
     pub first_position: u64,
 }
 
-/// A closed phase.
+/// A closed phase, in the form in which it is judged and stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// Queries issued.
+    /// Number of queries issued.
     pub queries: u64,
-    /// Samples in each.
+    /// Samples in each query.
     pub samples_per_query: u64,
-    /// When the phase was closed, from its start.
+    /// When the phase was closed, ns from its start.
     pub end_ns: u64,
     /// The last query, if any was issued.
     pub final_query: Option<FinalQuery>,
     pub(crate) cells: Vec<Cell>,
     pub(crate) tokens: Option<Tokens>,
-    /// When each sample was issued, from the start of the phase; only kept on request, and not stored.
+    /// When each sample was issued, ns from the start of the phase; only kept on request, and not stored.
     pub(crate) issued_ns: Option<Vec<u64>>,
 }
 

@@ -5,11 +5,12 @@
 //! | part | bytes |
 //! |---|---|
 //! | header | `u32` length, then that much JSON: [`About`], the times of the phase, the number of samples |
-//! | records | `u64` a sample: two bits of state (1 lost, 2 done, 3 failed), one bit (answer logged), 61 bits of ns: the latency of a done sample, else when its latency started, from the start of the phase |
+//! | records | `u64` a sample: two bits of state (1 lost, 2 done, 3 failed), one bit (answer logged), 61 bits of time |
 //! | first tokens (token runs only) | `u64` a sample: first-token latency plus one, ns (0: none) |
 //! | token counts (token runs only) | `u32` a sample (0: unknown) |
 //!
-//! A file that ends early, goes on, or was altered anywhere is an error that says where. Opening files is the caller's.
+//! The time of a record is in ns: the latency of a done sample; else when its latency started, from the start of the
+//! phase. A file that ends early, goes on, or was altered anywhere is an error that says where. The caller opens files.
 
 use std::io::{self, Read, Write};
 
@@ -25,7 +26,7 @@ use crate::scenario::TestSettings;
 use crate::trace::MAX_SAMPLES_PER_PHASE;
 
 const MAGIC: [u8; 8] = *b"LONTIME2";
-/// Longest header accepted.
+/// Length of the longest header that is accepted, bytes.
 const MAX_HEADER: u32 = 1 << 20;
 /// Entries converted at once.
 const BLOCK: usize = 8_192;
@@ -46,32 +47,32 @@ pub struct About {
     pub errors: u64,
 }
 
-/// A timeline with what it is of.
+/// A timeline and the test that it is of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredTimeline {
-    /// What it is of.
+    /// Settings, library and SUT of the test.
     pub about: About,
-    /// The phase.
+    /// The judged phase of the test.
     pub timeline: Timeline,
 }
 
 /// Why stored bytes are not a timeline.
 #[derive(Debug, Error)]
 pub enum TimelineError {
-    /// They could not be read.
+    /// The bytes could not be read.
     #[error("the {part} cannot be read, at byte {at}: {source}")]
     Io {
         /// What was being read.
         part: &'static str,
-        /// Bytes read before.
+        /// Number of bytes that were read before.
         at: u64,
         /// What the operating system says.
         source: io::Error,
     },
-    /// They are something else.
+    /// The bytes are something else.
     #[error("this is not a timeline file of this version: it does not begin with LONTIME2")]
     Magic,
-    /// They end too early.
+    /// The bytes end too early.
     #[error("the file is truncated: it ends after byte {at}, within the {part}")]
     Truncated {
         /// What was being read.
@@ -82,11 +83,11 @@ pub enum TimelineError {
     /// A part is not what was written.
     #[error("the file was altered or damaged in its {part}, somewhere in bytes {from} to {to}")]
     Altered {
-        /// Which part.
+        /// The part that was altered.
         part: &'static str,
-        /// Its first byte.
+        /// Position of the first byte of the part.
         from: u64,
-        /// The byte after it.
+        /// Position of the byte after the part.
         to: u64,
     },
     /// The header says what cannot be.
@@ -113,10 +114,10 @@ struct Header {
 }
 
 impl Timeline {
-    /// Writes it.
+    /// Writes the timeline to `out`, with the test that it is of.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Writing to `out` fails.
     pub fn write_to(&self, about: &About, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let header = serde_json::to_vec(&Header {
             about: about.clone(),
@@ -141,7 +142,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Reads one back.
+    /// Reads a timeline back, with the test that it is of.
     ///
     /// # Errors
     /// The bytes are no timeline, altered, or end at another place than they should.
@@ -243,7 +244,7 @@ impl<R: Read> Source<'_, R> {
         Ok(header)
     }
 
-    /// Grows with what is really there, whatever the header claims.
+    /// Reads a column. Memory grows with the bytes that are there, not with what the header claims.
     fn column<T, const N: usize>(
         &mut self,
         part: &'static str,

@@ -6,13 +6,13 @@ use std::fmt::Write;
 
 use crate::run::AccuracyEntry;
 
-/// What the file begins with.
+/// The text with which the accuracy log begins.
 pub const OPEN: &str = "[";
 
-/// What it ends with, with or without entries.
+/// The text with which the accuracy log ends, with or without entries.
 pub const CLOSE: &str = "\n]\n";
 
-/// Appends an entry, with the separator before it.
+/// Appends an entry to `out`, with the separator before it; `first` is true for the first entry of the file.
 pub fn push_entry(out: &mut String, first: bool, entry: &AccuracyEntry<'_>) {
     let separator = if first { "\n" } else { ",\n" };
     // Writing to a String cannot fail.
@@ -30,6 +30,8 @@ pub fn push_entry(out: &mut String, first: bool, entry: &AccuracyEntry<'_>) {
     out.push_str(" }");
 }
 
+/// Appends bytes as hexadecimal digits. The crate `hex` would need a text of its own for each answer, and this is
+/// called while queries are due.
 fn push_hex(out: &mut String, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.reserve(2 * bytes.len());

@@ -1,6 +1,6 @@
 //! The detail log: one JSON object a line, with the official keys in the official order.
 //!
-//! Unlike the official log, every line is valid JSON whatever the strings and numbers in it. Version keys name this
+//! Unlike in the official log, every line is valid JSON, with any strings and numbers in it. Version keys name this
 //! product and borrow nothing: no checksums, no source positions.
 
 use std::fmt::Write;
@@ -28,13 +28,13 @@ pub struct DetailContext<'a> {
     pub start: TimeNs,
     /// The wall clock at that moment, ns since 1970 UTC.
     pub start_unix_ns: i64,
-    /// Process id.
+    /// Id of the process that ran the test.
     pub pid: u32,
-    /// Thread id.
+    /// Id of the thread that drove the engine.
     pub tid: u64,
 }
 
-/// The whole file.
+/// The text of the whole detail log.
 pub fn render(plan: &Plan, outcome: &RunOutcome, context: &DetailContext<'_>) -> String {
     let mut log = Log { text: String::with_capacity(64 * 1024), context };
     let start = context.start;

@@ -71,7 +71,7 @@ fn validity(summary: &Summary, entries: &mut Vec<Entry>) {
     }
 }
 
-/// `PREFIXmin_latency_ns` and so on.
+/// Adds least, largest, mean and percentiles of a latency: `PREFIXminSUFFIX` and so on.
 fn latency(prefix: &str, suffix: &str, stats: &LatencyStats, entries: &mut Vec<Entry>) {
     for (name, ns) in [("min", stats.min_ns), ("max", stats.max_ns), ("mean", stats.mean_ns)] {
         entries.push((format!("{prefix}{name}{suffix}"), ns.into()));

@@ -1,4 +1,4 @@
-//! The summary file.
+//! The summary file, `mlperf_log_summary.txt`.
 
 use std::fmt::{Display, Write};
 
@@ -9,16 +9,16 @@ use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::value::{Line, Value};
 
-/// What was logged besides results.
+/// The numbers of warnings and errors, which end the summary file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trailer {
-    /// Number of warnings.
+    /// Number of warnings in the detail log.
     pub warnings: u64,
-    /// Number of errors.
+    /// Number of errors in the detail log.
     pub errors: u64,
 }
 
-/// The whole file, for a test with a performance phase.
+/// The text of the summary file, for a test with a performance phase.
 pub fn summary_text(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Trailer) -> String {
     let effective = plan.effective();
     let scenario = effective.scenario;
@@ -41,7 +41,7 @@ pub fn summary_text(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Tra
     text.0
 }
 
-/// The whole file, for a test without one.
+/// The text of the summary file, for a test without a performance phase.
 pub fn accuracy_only_text(trailer: Trailer) -> String {
     let mut text = Text(String::new());
     text.line("", "");

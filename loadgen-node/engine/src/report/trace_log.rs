@@ -4,9 +4,10 @@
 //! it has those of samples (`Sample`, `Token`, `Latency`, `Token_Latency`), and only of the judged phase, because
 //! nothing is recorded of samples in accuracy phases and in the other trials of a search beyond their answers. Every
 //! phase has one event, `lon_phase`, instead of `GenerateQueries`, `IssueQuery`, `Waiting` and the like, which time
-//! the inside of the official implementation. Nor has it loading and unloading
-//! (`LoadSamples`): they lie outside the phases, and no result depends on how long they take. Needs [`crate::run::RunOptions::keep_issue_times`]; written
-//! in a stream, a line an event.
+//! the inside of the official implementation. Loading and unloading (`LoadSamples`) are left out too: they lie outside
+//! the phases, and no result depends on how long they take.
+//!
+//! It needs a run with [`crate::run::RunOptions::keep_issue_times`], and is written as a stream, a line for each event.
 
 use std::io::{self, Write};
 
@@ -22,10 +23,10 @@ use crate::world::{Issued, QuerySeq, TimeNs};
 /// Samples fetched at once.
 const PIECE: usize = 4_096;
 
-/// Writes the whole file.
+/// Writes the whole trace log of a run to `out`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Writing to `out` fails.
 pub fn write(
     plan: &Plan,
     outcome: &RunOutcome,
@@ -49,7 +50,7 @@ pub fn write(
     writeln!(out, "\"ts\":{},\n\"version\":{version}\n}}\n}}", context.start_unix_ns / 1_000)
 }
 
-/// From its start to its last answer.
+/// Writes the event of a phase, from its start to its last answer.
 fn write_phase(phase: &PhaseOutcome, context: &DetailContext<'_>, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
     writeln!(
         out,
@@ -66,7 +67,7 @@ fn write_phase(phase: &PhaseOutcome, context: &DetailContext<'_>, out: &mut (imp
     )
 }
 
-/// The samples of a phase.
+/// Writes the events of the samples of a phase.
 struct Samples<'a, W: ?Sized> {
     timeline: &'a Timeline,
     start: TimeNs,
@@ -75,7 +76,7 @@ struct Samples<'a, W: ?Sized> {
     out: &'a mut W,
 }
 
-/// One of them; times from the start of the phase.
+/// One sample; times are ns from the start of the phase.
 struct Sample {
     query: QuerySeq,
     issued: Issued,
@@ -129,7 +130,7 @@ impl<W: Write + ?Sized> Samples<'_, W> {
         }
     }
 
-    /// Begin and end; a sample without an answer has no end.
+    /// Writes begin and end of a span; a sample without an answer has no end.
     fn span(&mut self, name: &str, sample: &Sample, latency_ns: Option<u64>) -> io::Result<()> {
         let (pid, seq) = (self.context.pid, sample.issued.seq.0);
         let ts = self.ts(sample.scheduled_ns);

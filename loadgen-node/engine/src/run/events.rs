@@ -1,4 +1,4 @@
-//! What happened during a run, for the detail log: keys, values and the world's time of each.
+//! What happened during a run, for the detail log: keys and values, each with the world's time.
 //!
 //! A misbehaving SUT can cause one error per sample; equal errors are kept up to a limit and counted beyond it.
 
@@ -8,30 +8,30 @@ use std::collections::HashMap;
 use crate::value::Value;
 use crate::world::TimeNs;
 
-/// Kept repetitions of one error or warning.
+/// How many equal errors or warnings are kept; more are only counted.
 const KEPT_REPETITIONS: u64 = 100;
 
-/// How bad it is.
+/// How bad an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// A fact.
+    /// A fact without judgement.
     Info,
-    /// Worth a look.
+    /// Something that the user should look at.
     Warning,
-    /// Counts in `num_errors`.
+    /// An error, which counts in `num_errors`.
     Error,
 }
 
-/// One entry.
+/// One entry of the detail log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// When it happened.
     pub at: TimeNs,
-    /// The log key.
+    /// Key of the entry.
     pub key: Cow<'static, str>,
-    /// The value.
+    /// Value of the entry.
     pub value: Value,
-    /// How bad.
+    /// How bad it is.
     pub severity: Severity,
 }
 
@@ -45,7 +45,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// The entries.
+    /// The kept entries, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         self.events.iter()
     }
@@ -55,23 +55,23 @@ impl EventLog {
         self.errors
     }
 
-    /// Number of warnings, likewise.
+    /// Number of warnings, including those beyond the kept repetitions.
     pub fn warnings(&self) -> u64 {
         self.warnings
     }
 
-    /// Adds a fact.
+    /// Adds an entry that is a fact.
     pub fn info(&mut self, at: TimeNs, key: &'static str, value: impl Into<Value>) {
         self.events.push(Event { at, key: key.into(), value: value.into(), severity: Severity::Info });
     }
 
-    /// Adds a `warning_generic_message`.
+    /// Adds a warning, with key `warning_generic_message`.
     pub fn warning(&mut self, at: TimeNs, text: impl Into<String>) {
         self.warnings += 1;
         self.add_text(at, "warning_generic_message", text.into(), Severity::Warning);
     }
 
-    /// Adds an `error_runtime`.
+    /// Adds an error, with key `error_runtime`.
     pub fn error(&mut self, at: TimeNs, text: impl Into<String>) {
         self.errors += 1;
         self.add_text(at, "error_runtime", text.into(), Severity::Error);

@@ -2,7 +2,7 @@
 //!
 //! The set is loaded as the official LoadGen does it: anew for the base rate and for each step of widening, once for
 //! all of the halving. Ids and the choice of logged samples go on over all trials. A trial passes when it meets the
-//! latency target, whatever else is wrong with it; what is reported is the run at the peak, judged by all rules.
+//! latency target, even if other rules are not met. What is reported is the run at the peak, judged by all rules.
 
 use super::issuer::Stop;
 use super::observer::Observer;
@@ -166,7 +166,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
         }
     }
 
-    /// Makes a run the one to report, and lets go of the record of the one before.
+    /// Makes a run the one to report, and drops the record of the one before.
     fn keep(&mut self, plan: Plan, position: usize) {
         if let Some((_, before)) = self.best.replace((plan, position)) {
             self.run.phases[before].timeline = None;
@@ -205,7 +205,7 @@ impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
     }
 }
 
-/// Judges a trial.
+/// Judges the run of a trial.
 fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
     let effective = plan.effective();
     let summary = phase.timeline.as_ref().map(|timeline| effective.judge(timeline.measured(effective)));

@@ -1,4 +1,4 @@
-//! Knowing early that a Server phase misses its latency target, whatever is still to come.
+//! Knowing early that a phase cannot meet its latency target any more.
 
 use crate::effective::Effective;
 use crate::recorder::{Recorder, SampleEnd};
@@ -20,7 +20,7 @@ pub(super) struct GiveUp {
 }
 
 impl GiveUp {
-    /// For a phase of `samples` samples; token runs are judged by other latencies and never given up.
+    /// The counter of a phase of `samples` samples; `None` in token runs, which are judged by other latencies.
     pub(super) fn new(effective: &Effective, samples: u64) -> Option<Self> {
         let within = (samples as f64 * effective.target_latency_percentile) as u64;
         let limit_ns = effective.target_latency_ns;

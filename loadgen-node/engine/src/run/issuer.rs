@@ -11,17 +11,17 @@ use crate::world::TimeNs;
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Issue the query now.
+    /// Issue the upcoming query now.
     Issue,
-    /// Nothing before this time.
+    /// Issue nothing before this time.
     WaitUntil(TimeNs),
-    /// Nothing before a sample ends.
+    /// Issue nothing before a sample ends.
     AwaitReply,
-    /// Nothing any more.
+    /// Issue nothing any more.
     Stop(Stop),
 }
 
-/// Why issuing ended.
+/// Why issuing ended in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Every generated query was issued.
@@ -32,29 +32,29 @@ pub enum Stop {
     RanOut,
     /// More queries were outstanding than allowed.
     TooManyOutstanding {
-        /// Queries issued.
+        /// Number of queries issued.
         issued: u64,
-        /// Queries outstanding.
+        /// Number of samples outstanding.
         outstanding: u64,
     },
-    /// `max_query_count`.
+    /// As many queries were issued as `max_query_count` allows.
     MaxQueryCount {
-        /// Queries issued.
+        /// Number of queries issued.
         issued: u64,
     },
-    /// `max_duration`.
+    /// The phase lasted longer than `max_duration` allows.
     MaxDuration {
-        /// When, from the start of the phase.
+        /// Time from the start of the phase, ns.
         duration_ns: u64,
     },
     /// Nothing could have made the phase pass any more; only in a search for the peak, and only when asked.
     GivenUp {
-        /// Late samples.
+        /// Number of late samples.
         late: u64,
     },
     /// The world was told to stop.
     Interrupted,
-    /// The world broke.
+    /// The world broke: the SUT can no longer be used.
     Broken,
 }
 
@@ -87,12 +87,12 @@ fn early(reason: &str) -> (bool, String) {
     (true, format!("IssueQueryThread 0 Ending early: {reason}"))
 }
 
-/// The state machine of one phase.
+/// The state machine that decides when a phase issues.
 #[derive(Clone, Debug)]
 pub(crate) struct Issuer {
     pacing: Pacing,
     start: TimeNs,
-    /// Accuracy phases issue everything, whatever the limits.
+    /// `None` in accuracy phases, which issue everything.
     limits: Option<Limits>,
     issued: u64,
     stop: Option<Stop>,
@@ -109,7 +109,7 @@ struct Limits {
 }
 
 impl Issuer {
-    /// For a phase that starts at `start`.
+    /// The state machine of a phase that starts at `start`.
     pub(crate) fn new(effective: &Effective, phase: &PhasePlan, start: TimeNs) -> Self {
         let pacing = effective.scenario.pacing();
         let scheduled = pacing == Pacing::Schedule;

@@ -2,12 +2,14 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `options`, `observer`, `outcome`, `events` | what goes in, what is told on the way, what comes out |
+//! | `options`, `observer` | what may vary; what the caller is told while the run goes on |
+//! | `outcome`, `events` | what comes out; what is logged |
 //! | `issuer` | (now, outstanding) -> issue, wait, stop |
 //! | `phase` | the state of one phase, until it is a closed timeline |
 //! | `driver` | the loop that moves this state: issue, wait, record, drain |
 //! | `phases` | the phases of a test, one after the other |
-//! | `search`, `find_peak`, `give_up` | a search for the peak: which rate next; running it; ending hopeless trials early |
+//! | `search`, `find_peak` | a search for the peak: which rate comes next; running it |
+//! | `give_up` | ending hopeless trials of a search early |
 //! | `reasons` | summary and counts -> the strict verdict |
 //!
 //! A run cannot hang by itself: it waits for answers only as long as the world says that it is ready, and for a grace
@@ -47,7 +49,9 @@ use find_peak::Hunt;
 use phases::Run;
 use reasons::verdict_of;
 
-/// Runs a test.
+/// Runs the test of a plan against a world, and judges it.
+///
+/// `observer` gets answers and progress, on the calling thread.
 pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, options: RunOptions) -> RunOutcome {
     let effective = plan.effective();
     let picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());

@@ -1,4 +1,4 @@
-//! What a run tells its caller while it goes on.
+//! What a run tells its caller while it is going on.
 
 use super::outcome::PhaseOutcome;
 use super::search::{Trial, TrialStart};
@@ -8,11 +8,11 @@ use crate::world::{SampleIndex, SampleSeq, TimeNs};
 /// An answer that belongs in the accuracy log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccuracyEntry<'a> {
-    /// The sample's id.
+    /// Id of the sample.
     pub seq: SampleSeq,
-    /// Its position in the library.
+    /// Position of the sample in the library.
     pub index: SampleIndex,
-    /// The answer.
+    /// Bytes of the answer.
     pub data: &'a [u8],
     /// The first token's bytes, in token runs with first tokens.
     pub token_data: Option<&'a [u8]>,
@@ -20,7 +20,7 @@ pub struct AccuracyEntry<'a> {
     pub token_count: Option<i64>,
 }
 
-/// Where a phase is.
+/// How far a phase has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Queries issued in this phase.
@@ -52,7 +52,7 @@ pub trait Observer {
     fn progress(&mut self, _progress: Progress) {}
 }
 
-/// Takes no notice.
+/// An observer that ignores everything.
 impl Observer for () {
     fn accuracy(&mut self, _entry: &AccuracyEntry<'_>) {}
 }

@@ -16,28 +16,28 @@ pub enum End {
     Completed,
     /// The user asked to stop.
     Interrupted,
-    /// The SUT as a whole became unusable.
+    /// The SUT as a whole could no longer be used.
     Broken,
     /// A loadable set could not be made ready: the world's words.
     LoadFailed(String),
 }
 
-/// One phase, run.
+/// A phase that was run.
 #[derive(Clone, Debug)]
 pub struct PhaseOutcome {
-    /// What it was for.
+    /// What the phase was for.
     pub mode: PhaseMode,
-    /// Queries issued.
+    /// Number of queries issued.
     pub queries_issued: u64,
     /// Why issuing ended.
     pub stop: Stop,
-    /// When it started, after loading and generating.
+    /// When the phase started, after loading and generating.
     pub started: TimeNs,
-    /// When its last answer arrived.
+    /// When the last answer of the phase arrived.
     pub latest_end: TimeNs,
-    /// What became of its samples.
+    /// How many samples the phase had, and how they ended.
     pub counts: Counts,
-    /// Schedule lag.
+    /// Schedule lag of the samples.
     pub lag: LagStats,
     /// Most samples outstanding at one time.
     pub max_pending: u64,
@@ -45,10 +45,10 @@ pub struct PhaseOutcome {
     pub timeline: Option<Timeline>,
 }
 
-/// A run.
+/// A run: what happened, and how it is judged.
 #[derive(Clone, Debug)]
 pub struct RunOutcome {
-    /// How it ended.
+    /// How the run ended.
     pub end: End,
     /// The phases that were started, in order.
     pub phases: Vec<PhaseOutcome>,
@@ -65,7 +65,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// What became of all samples.
+    /// How many samples the run had in all phases, and how they ended.
     pub fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         for phase in &self.phases {

@@ -48,7 +48,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
     }
 }
 
-/// Which of what is judged is over its limit, and by how much.
+/// Says which of the judged values are over their limits, and by how much.
 fn over_limit(effective: &Effective, summary: &Summary) -> String {
     let latency = ("the latency", summary.judged_latency().target_ns, effective.target_latency_ns, "target_latency");
     let judged = match &summary.tokens {

@@ -2,7 +2,7 @@
 //!
 //! The official algorithm: the requested rate must pass, then the rate grows by steps until one fails, then the
 //! bracket is halved until it is as narrow as the wanted precision. It neither runs nor judges anything;
-//! `find_peak` does what it asks. Unlike the official one it cannot go on for ever: see [`Search::next`].
+//! `find_peak` does what it asks. Unlike the official one it always ends: see [`Search::next`].
 
 use serde::{Deserialize, Serialize};
 
@@ -29,31 +29,31 @@ pub struct Bracket {
 pub enum Step {
     /// Try the rate that was requested.
     Base {
-        /// That rate.
+        /// The rate, queries per second.
         qps: f64,
     },
     /// Try a higher rate than `low`, which passed.
     Widen {
-        /// The highest rate that passed.
+        /// The highest rate that passed, queries per second.
         low: f64,
-        /// The rate to try.
+        /// The rate to try, queries per second.
         qps: f64,
     },
     /// Try the middle between `low`, which passed, and `high`, which failed.
     Halve {
-        /// The highest rate that passed.
+        /// The highest rate that passed, queries per second.
         low: f64,
         /// The lowest rate that failed.
         high: f64,
-        /// The rate to try.
+        /// The rate to try, queries per second.
         qps: f64,
     },
-    /// Nothing more: this is the highest rate that passed.
+    /// The search is over: `qps` is the highest rate that passed.
     Found {
-        /// That rate.
+        /// The rate, queries per second.
         qps: f64,
     },
-    /// Nothing more: the requested rate itself fails.
+    /// The search is over: the requested rate itself fails.
     BaseFails,
 }
 
@@ -82,7 +82,7 @@ impl Step {
     }
 }
 
-/// The state of a search.
+/// A search and what it knows so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     base_qps: f64,
@@ -126,19 +126,19 @@ impl Search {
     }
 }
 
-/// One rate, tried.
+/// A rate that was tried, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
-    /// The rate.
+    /// The rate, queries per second.
     pub qps: f64,
     /// Whether it met the latency target, which is all that the search asks for.
     pub passed: bool,
     /// Whether the run alone would be VALID by the official rules.
     pub official_valid: bool,
-    /// What was against it; empty when nothing was.
+    /// The reasons against the run; empty when there are none.
     pub reason: String,
-    /// Queries issued.
+    /// Number of queries issued.
     pub queries: u64,
     /// 99th percentile of the latency.
     pub p99_ns: i64,
@@ -190,11 +190,11 @@ impl Default for FindPeakOptions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
-    /// With the peak.
+    /// The peak was found.
     Found,
-    /// The requested rate fails.
+    /// The requested rate itself fails.
     BaseFails,
-    /// At the limit of trials.
+    /// The limit of trials was reached.
     TooManyTrials,
     /// Every rate passed up to one that cannot be run: why.
     OutOfReach(String),
@@ -202,19 +202,19 @@ pub enum SearchEnd {
     Stopped,
 }
 
-/// A search: enough to go on with it later.
+/// A search as it is stored: enough to go on with it later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchRecord {
     /// Version of this form: 1.
     pub schema: u32,
-    /// The requested settings.
+    /// The settings of the test as requested.
     pub settings: TestSettings,
     /// What the library reported.
     pub qsl: Qsl,
-    /// How it ended.
+    /// How the search ended.
     pub end: SearchEnd,
-    /// What is known.
+    /// What is known of the peak.
     pub bracket: Bracket,
     /// Every trial, in order.
     pub trials: Vec<Trial>,

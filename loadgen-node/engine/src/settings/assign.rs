@@ -17,7 +17,7 @@ use crate::scenario::{Scenario, TestSettings};
 pub struct Assignment {
     /// Only for this scenario; `None` = whichever is run.
     pub scenario: Option<Scenario>,
-    /// The config key.
+    /// The config key, for example `target_qps`.
     pub key: String,
     /// The value, as typed.
     pub value: String,
@@ -26,7 +26,7 @@ pub struct Assignment {
 /// Why an assignment was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AssignmentError {
-    /// No `=` in it.
+    /// The text has no `=`.
     #[error("'{text}' is not [SCENARIO.]KEY=VALUE")]
     Form {
         /// What was typed.
@@ -53,7 +53,7 @@ pub enum AssignmentError {
     /// The value does not fit the key.
     #[error("{key}: '{value}' is not {wanted}")]
     Value {
-        /// The key.
+        /// The key that the value is for.
         key: String,
         /// What was typed.
         value: String,
@@ -123,7 +123,7 @@ impl TestSettings {
     /// Parses and carries out `[SCENARIO.]KEY=VALUE`.
     ///
     /// # Errors
-    /// As [`TestSettings::assign`], and when the text has not this form.
+    /// The text has another form, the key does not exist in this scenario, or the value does not fit it.
     pub fn set(&mut self, text: &str) -> Result<bool, AssignmentError> {
         self.assign(&text.parse()?)
     }

@@ -5,13 +5,14 @@
 
 use Slot::{Flag, Narrow, Real, Whole};
 use Truth::{NotZero, One};
+use strsim::levenshtein;
 
 use crate::scenario::{Scenario, TestSettings};
 
 /// A config key in the scenario, or scenarios, in which it means one field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    /// As written in config files.
+    /// The key as written in config files.
     pub(crate) name: &'static str,
     /// The field of [`TestSettings`].
     pub(crate) field: &'static str,
@@ -56,24 +57,9 @@ pub(crate) fn find(name: &str, scenario: Scenario) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name && key.only.is_none_or(|only| only == scenario))
 }
 
-/// Insertions, deletions and replacements that turn one word into the other.
-pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// The known word that a misspelt one probably is.
+/// The known word that a misspelt one probably is: the nearest within three changed letters.
 pub(crate) fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known.map(|known| (edit_distance(word, known), known)).filter(|(far, _)| *far <= 3).min().map(|(_, known)| known)
+    known.map(|known| (levenshtein(word, known), known)).filter(|(far, _)| *far <= 3).min().map(|(_, known)| known)
 }
 
 impl Key {
@@ -104,7 +90,7 @@ impl Key {
 
 /// Percent to fraction, the official way (a product: 95 gives 0.9500000000000001).
 const PERCENT: f64 = 0.01;
-/// Milliseconds to nanoseconds.
+/// Factor from milliseconds to nanoseconds.
 const MS_REAL: f64 = 1e6;
 const MS_WHOLE: u64 = 1_000_000;
 

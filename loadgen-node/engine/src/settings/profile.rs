@@ -27,13 +27,13 @@ pub enum SetRule {
     WholeLibrary,
 }
 
-/// The rules of one release.
+/// The rules by which one release generates traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Profile {
-    /// How integers are drawn.
+    /// How a draw becomes an integer below a bound.
     pub integers: IntegerRule,
-    /// How the library is cut.
+    /// From which samples the set of a performance phase is drawn.
     pub set: SetRule,
 }
 

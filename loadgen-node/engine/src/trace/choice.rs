@@ -17,7 +17,7 @@ pub(super) enum Choice {
     Same { position: u32 },
     /// Rounds of permutations of the whole set.
     Rounds(Box<Rounds>),
-    /// Independent draws.
+    /// Independent draws, each below `end`.
     Random { rng: Box<Rng>, end: u32 },
     /// The query is the whole set.
     Start,

@@ -1,6 +1,6 @@
 //! Which samples of a performance phase have their answers logged.
 //!
-//! One default-seeded stream runs through the whole test, two draws per generated sample whatever the phase; the
+//! One default-seeded stream runs through the whole test, two draws per generated sample in every phase; the
 //! user's seed only shifts it. Accuracy phases log everything and merely consume draws.
 
 use super::rng::Rng;
@@ -37,7 +37,7 @@ impl Picks {
         weight <= self.probability
     }
 
-    /// Consumes the draws of samples about which nothing is asked.
+    /// Consumes the draws of samples for which no decision is needed.
     pub(crate) fn skip(&mut self, samples: u64) {
         if self.possible() {
             for _ in 0..samples {

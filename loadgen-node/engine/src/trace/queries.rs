@@ -9,18 +9,18 @@ use super::rng::Rng;
 use crate::traffic::Layout;
 use crate::world::{Issued, QuerySeq, SampleIndex, SampleSeq};
 
-/// One generated query.
+/// One generated query: its ids, its due time and where its samples begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Its id.
+    /// Id of the query.
     pub seq: QuerySeq,
-    /// When it is due, from the start of the phase. Only Server waits for it.
+    /// When the query is due, ns from the start of the phase. Only scenarios with a schedule wait for it.
     pub due_ns: u64,
-    /// Id of its first sample; the others follow.
+    /// Id of the first sample; those of the others follow.
     pub first_sample: SampleSeq,
-    /// Number of samples.
+    /// Number of samples in the query.
     pub samples: u64,
-    /// Position in the loaded set at which it starts.
+    /// Position in the loaded set of the first sample.
     start: u32,
 }
 

@@ -48,7 +48,7 @@ impl Generated {
     }
 }
 
-/// Everything that generating needs beside the loaded set.
+/// Everything that generating traffic needs beside the loaded set.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub(super) layout: Layout,

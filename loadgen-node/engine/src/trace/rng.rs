@@ -14,7 +14,7 @@ const PAIRED_SHUFFLE_MAX: usize = 65_535;
 /// The largest real below 1.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
-/// The 32-bit Mersenne Twister, and what is made of its draws.
+/// The 32-bit Mersenne Twister, with integers, reals and permutations made of its draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng {
     engine: Mt,
@@ -27,7 +27,7 @@ impl Rng {
         Self::with_rule(seed, IntegerRule::default())
     }
 
-    /// The same, drawing integers by the given rule.
+    /// A seeded engine that draws integers by the given rule.
     pub(crate) fn with_rule(seed: u64, integers: IntegerRule) -> Self {
         Self { engine: Mt::new(seed as u32), integers }
     }
@@ -53,7 +53,7 @@ impl Rng {
         (product >> 32) as u32
     }
 
-    /// The same by the older rule: a quotient, redrawn beyond the last whole multiple.
+    /// [`Rng::below`] by the older rule: a quotient, redrawn beyond the last whole multiple.
     fn below_by_division(&mut self, n: u32) -> u32 {
         let scale = u32::MAX / n;
         let past = scale * n;
@@ -80,7 +80,7 @@ impl Rng {
         ((-(1.0 - self.real()).ln() / rate) * 1e9) as u64
     }
 
-    /// Permutes a list.
+    /// Permutes a list in place, as `std::shuffle` of libstdc++ does.
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         self.permute(list.len(), |i, j| list.swap(i, j));
     }

@@ -7,16 +7,16 @@ use super::rng::Rng;
 use crate::settings::{Profile, SetRule};
 use crate::world::SampleIndex;
 
-/// The samples of one phase.
+/// The samples that are loaded for one phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadableSet {
-    /// As handed to the library, padding included.
+    /// The indices as they are handed to the library, padding included.
     pub indices: Vec<SampleIndex>,
-    /// Length without padding; queries start below it.
+    /// Length without padding; queries start at positions below it.
     pub end: usize,
 }
 
-/// How to cut the library.
+/// How to cut the library into sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// Samples wanted in all.
@@ -27,9 +27,9 @@ pub(crate) struct Cut {
     pub(crate) per_set: u64,
     /// Entries appended so that a query may start at the last sample and run on.
     pub(crate) padding: u64,
-    /// `qsl_rng_seed`.
+    /// The seed `qsl_rng_seed`, which orders the library.
     pub(crate) seed: u64,
-    /// By which rules.
+    /// The release by whose rules the library is cut.
     pub(crate) profile: Profile,
 }
 

@@ -10,11 +10,11 @@ pub enum PlanError {
     /// A value is outside its range.
     #[error("{setting} = {value}: {why}")]
     Value {
-        /// The setting's name.
+        /// Name of the setting.
         setting: &'static str,
-        /// What was requested.
+        /// The requested value.
         value: String,
-        /// Which values work.
+        /// Which values can be used.
         why: &'static str,
     },
     /// The library, or the part of it that a phase would use, has no samples.
@@ -26,7 +26,7 @@ pub enum PlanError {
     /// The settings generate no query.
     #[error("nothing to issue: min_query_count and min_duration_ms (or the loaded set) allow no query in {scenario}")]
     NothingToIssue {
-        /// The scenario's name.
+        /// Name of the scenario.
         scenario: &'static str,
     },
     /// More samples than the engine accepts in one phase.
@@ -51,7 +51,7 @@ pub enum PlanError {
     /// The scenario has no search for the peak.
     #[error("FindPeakPerformance is not available for {scenario}")]
     FindPeak {
-        /// The scenario's name.
+        /// Name of the scenario.
         scenario: &'static str,
     },
 }

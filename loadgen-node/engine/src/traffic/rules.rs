@@ -38,7 +38,7 @@ pub trait Traffic<S>: Sync {
 /// What a scenario sees when it works out effective values.
 #[derive(Debug)]
 pub struct Request<'a, S> {
-    /// The requested settings.
+    /// The settings of the test as requested.
     pub settings: &'a Requested<S>,
     /// The sizes that the library reports.
     pub qsl: Qsl,

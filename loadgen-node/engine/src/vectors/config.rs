@@ -1,4 +1,4 @@
-//! Config vectors: what a config file does to default settings, as a JSON document, for checking against other LoadGens.
+//! Config vectors: what a config file does to default settings, as a JSON document.
 
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ struct Case {
     #[serde(default)]
     conf_text: String,
     model: String,
-    /// As handed to the official reader: any text.
+    /// The scenario as handed to the official reader, which takes any text.
     scenario: String,
     conf_type: u8,
     #[serde(rename = "note")]

@@ -9,21 +9,21 @@ use crate::traffic::PlanError;
 /// Why a vector could not be evaluated.
 #[derive(Debug, Error)]
 pub enum VectorError {
-    /// It is not JSON of the expected form; unknown keys are named.
+    /// The text is not JSON of the expected form; unknown keys are named.
     #[error("the vector cannot be read: {0}")]
     Form(#[from] serde_json::Error),
-    /// One of its values is outside its range.
+    /// A value is outside its range.
     #[error("{key}: {why}")]
     Value {
-        /// Where it is.
+        /// The key of that value.
         key: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         why: String,
     },
-    /// Its traffic does not fit.
+    /// There is more traffic than can be listed or held.
     #[error("{0}")]
     TooMuch(String),
-    /// Its settings cannot be run.
+    /// The settings cannot be run.
     #[error("the settings cannot be run: {0}")]
     Plan(#[from] PlanError),
 }

@@ -79,7 +79,7 @@ impl Listing {
             Self::Full(list) => Numbers::Full(list),
             Self::Digest { count, head, .. } if count as usize <= FULL_MAX => Numbers::Full(head),
             Self::Digest { count, mut head, tail, hash } => {
-                let sha256_u64le = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+                let sha256_u64le = hex::encode(hash.finalize());
                 head.truncate(SHOWN);
                 Numbers::Digest(ListDigest { count, sha256_u64le, first16: head, last16: tail.into() })
             }

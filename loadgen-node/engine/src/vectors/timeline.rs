@@ -15,7 +15,7 @@ pub enum RejudgeError {
     /// They are for another scenario: its queries were other ones.
     #[error("the timeline is of {recorded:?}, the settings are for {asked:?}")]
     Scenario {
-        /// What was run.
+        /// The scenario that was run.
         recorded: Scenario,
         /// What was asked for.
         asked: Scenario,

@@ -128,8 +128,8 @@ fn check_listed(plan: &Plan, digest: bool) -> Result<(), VectorError> {
         return Ok(());
     }
     Err(VectorError::TooMuch(format!(
-        "the traffic has {samples} samples, more than the {MAX_LISTED} of which whole lists are printed: give --digest, \
-         or ask for fewer queries"
+        "the traffic has {samples} samples, more than the {MAX_LISTED} of which whole lists are printed: give \
+         --digest, or ask for fewer queries"
     )))
 }
 

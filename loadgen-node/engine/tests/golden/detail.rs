@@ -1,8 +1,8 @@
 //! Detail logs of whole runs: the official keys in the official order, and the official values of everything that does
 //! not depend on time.
 //!
-//! `error_runtime` and `result_invalid_reason` are left out, as they depend on how fast the SUT was, and so is a warning
-//! about the official logger's memory.
+//! `error_runtime` and `result_invalid_reason` are left out, as they depend on how fast the SUT was. So is a warning
+//! about the memory of the official logger.
 
 use loadgen::plan::Plan;
 use loadgen::report::detail::{DetailContext, render};

@@ -1,10 +1,10 @@
 //! Vectors captured from the official LoadGen: traffic, reports and early stopping must be reproduced exactly.
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
+#![allow(clippy::disallowed_methods, reason = "the vectors are files")]
 
 mod detail;
 mod early_stopping;
 mod find_peak;
-mod purity;
 mod report;
 mod trace;
 

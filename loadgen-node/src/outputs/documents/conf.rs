@@ -1,23 +1,26 @@
-//! What the command `conf` prints, as JSON and for people. Pure: everything was decided before.
+//! What `conf --json` prints: the settings that config files and flags come to, and what a run with them would take.
 
-use std::fmt::Write as _;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use serde_json::{Map, Value, json};
-
-use crate::test_run::setup::Wanted;
-use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
+use super::in_order;
+use crate::test_run::settings::Layered;
+use loadgen::judge::early_stopping::{QueryCount, USUAL};
 use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
 use loadgen::settings::{Mode, Qsl};
 
-/// Everything there is to show.
+/// The version of [`ConfDocument`].
+const SCHEMA: u32 = 1;
+
+/// What the document is made of.
 pub(crate) struct View {
     pub(crate) benchmark: String,
     /// What a sample has for the model, where that is known.
     pub(crate) inputs: Option<String>,
     /// Whether a text may stand for the first of them.
     pub(crate) takes_texts: bool,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: Layered,
     pub(crate) qsl: Qsl,
     /// Whether samples are known; else what is predicted in bytes leaves them out.
     pub(crate) has_samples: bool,
@@ -26,182 +29,193 @@ pub(crate) struct View {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The skeleton of `conf --json` and more.
-pub(crate) fn json(view: &View) -> Value {
-    let entries: Map<String, Value> = entries(view)
-        .into_iter()
-        .map(|(name, value, origin)| (name, json!({ "value": value, "origin": origin })))
-        .collect();
-    json!({
-        "schema": 1,
-        "benchmark": view.benchmark,
-        "inputs": view.inputs,
-        "takes_texts": view.takes_texts,
-        "scenario": view.wanted.sourced.settings().scenario.name(),
-        "mode": mode(view).name(),
-        "rules": view.wanted.rules.round.name,
-        "qsl": view.qsl,
-        "samples_known": view.has_samples,
-        "settings": entries,
-        "effective": effective(view).map_or(Value::Null, |fields| Value::Object(fields.into_iter().collect())),
-        "predicted": predicted(view.prediction.as_ref()),
-        "query_counts": counts(view).iter().map(|count| count_json(view, count)).collect::<Vec<_>>(),
-        "warnings": view.warnings,
-    })
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConfDocument {
+    /// Version of this form: 1.
+    pub(crate) schema: u32,
+    /// The benchmark's name.
+    pub(crate) benchmark: String,
+    /// What a sample has for the model: `name dtype[dims]`, separated by commas; null where it is not known.
+    pub(crate) inputs: Option<String>,
+    /// Whether a text may stand for the first of these tensors.
+    pub(crate) takes_texts: bool,
+    /// The scenario's official name.
+    pub(crate) scenario: String,
+    /// The official name of the mode in force: compliance tests change the one that was asked for.
+    pub(crate) mode: String,
+    /// The round of MLPerf whose rules apply.
+    pub(crate) rules: String,
+    /// Samples of the library.
+    pub(crate) qsl: Qsl,
+    /// Whether there is a dataset; else predicted bytes leave the samples themselves out.
+    pub(crate) samples_known: bool,
+    /// Each field of the official `TestSettings` by its name, in the order of that structure. A list, because the names
+    /// are LoadGen's and each has another type.
+    #[serde(with = "in_order")]
+    pub(crate) settings: Vec<(String, SettingDocument)>,
+    /// What the settings come to in the scenario; null where they cannot be run.
+    pub(crate) effective: Option<EffectiveDocument>,
+    /// What a run would take.
+    pub(crate) predicted: PredictedDocument,
+    /// How many queries the usual percentiles need, and that of these settings; the lowest percentile first.
+    pub(crate) query_counts: Vec<QueryCountDocument>,
+    /// What is odd about these settings, in words.
+    pub(crate) warnings: Vec<String>,
 }
 
-/// For people: one table after the other.
-pub(crate) fn text(view: &View) -> String {
-    let mut text = format!(
-        "{} {} {}, rules of round {}, library of {} samples\n",
-        view.benchmark,
-        view.wanted.sourced.settings().scenario.name(),
-        mode(view).name(),
-        view.wanted.rules.round.name,
-        view.qsl.total
-    );
-    if let Some(inputs) = &view.inputs {
-        let texts = if view.takes_texts { "; or a text, u8[?], for the first" } else { "" };
-        let _ = writeln!(text, "a sample has {inputs} (without N){texts}");
-    }
-    heading(&mut text, "Settings, as requested");
-    for (name, value, origin) in entries(view) {
-        let _ = writeln!(text, "  {name:<42} {:<22} {origin}", plain(&value));
-    }
-    if let Some(effective) = effective(view) {
-        heading(&mut text, "In force");
-        for (name, value) in effective {
-            let _ = writeln!(text, "  {name:<42} {}", plain(&value));
-        }
-    }
-    if let Some(prediction) = &view.prediction {
-        heading(&mut text, "A run takes about");
-        for (name, value) in prediction_lines(prediction, view.has_samples) {
-            let _ = writeln!(text, "  {name:<42} {value}");
-        }
-    }
-    heading(&mut text, "Queries needed");
-    let _ = writeln!(
-        text,
-        "  {:<12} {:<12} {:<26} {:<12}",
-        "percentile", "counted", "rounded up to n * 2^13", "early stopping"
-    );
-    for count in counts(view) {
-        let percent = percent(count.percentile);
-        let QueryCount { queries, rounded, .. } = count;
-        let _ = writeln!(text, "  {percent:<12} {queries:<12} {rounded:<26} {:<12}", least(view, count.percentile));
-    }
-    if !view.warnings.is_empty() {
-        heading(&mut text, "Warnings");
-        for warning in &view.warnings {
-            let _ = writeln!(text, "  - {warning}");
-        }
-    }
-    text
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SettingDocument {
+    /// Its value as requested: a number, a truth value or a name.
+    pub(crate) value: Value,
+    /// Where the value is from, in words: a file and line, a flag, the round, or LoadGen's default.
+    pub(crate) origin: String,
 }
 
-/// The mode in force: compliance tests change it.
+/// What settings come to in their scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EffectiveDocument {
+    /// Samples in each query.
+    pub(crate) samples_per_query: u64,
+    /// Queries per second; in closed-loop scenarios those that are expected.
+    pub(crate) target_qps: f64,
+    /// Latency that the judged percentile must not exceed, ns.
+    pub(crate) target_latency_ns: u64,
+    /// The judged percentile, as a fraction.
+    pub(crate) target_latency_percentile: f64,
+    /// The run ends early when more queries than this are outstanding.
+    pub(crate) max_async_queries: u64,
+    /// Time for which queries are generated, ms.
+    pub(crate) target_duration_ms: u64,
+    /// At least this many queries.
+    pub(crate) min_query_count: u64,
+    /// At least this many samples.
+    pub(crate) min_sample_count: u64,
+    /// Samples loaded in a performance phase.
+    pub(crate) performance_sample_count: u64,
+    /// Samples of all accuracy phases together.
+    pub(crate) accuracy_sample_count: u64,
+}
+
+/// What a run would take. Every value is null where the settings cannot be run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PredictedDocument {
+    /// Queries issued in all phases.
+    pub(crate) queries: Option<u64>,
+    /// Samples issued in all phases.
+    pub(crate) samples: Option<u64>,
+    /// Time in which they are issued, s; Offline: in which they are answered.
+    pub(crate) duration_s: Option<f64>,
+    /// Samples and records held at once, bytes.
+    pub(crate) memory_bytes: Option<u64>,
+    /// Messages to the SUT, bytes.
+    pub(crate) wire_bytes: Option<u64>,
+    /// The log files without the logged answers, bytes.
+    pub(crate) log_bytes: Option<u64>,
+    /// Answers that are logged; each of their bytes takes two in the log.
+    pub(crate) logged_answers: Option<u64>,
+}
+
+/// How many queries a percentile needs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct QueryCountDocument {
+    /// The percentile, as a fraction.
+    pub(crate) percentile: f64,
+    /// Half the width of the interval around it, as a fraction.
+    pub(crate) margin: f64,
+    /// Probability with which the percentile is in the interval.
+    pub(crate) confidence: f64,
+    /// Queries needed for that.
+    pub(crate) queries: u64,
+    /// The same, rounded up to a multiple of 2^13.
+    pub(crate) rounded: u64,
+    /// Fewest queries with which the scenario's early-stopping rule can be met.
+    pub(crate) early_stopping_minimum: u64,
+}
+
+impl From<&View> for ConfDocument {
+    fn from(view: &View) -> ConfDocument {
+        let requested = view.wanted.sourced.settings();
+        let plan = view.plan.as_ref().ok();
+        ConfDocument {
+            schema: SCHEMA,
+            benchmark: view.benchmark.clone(),
+            inputs: view.inputs.clone(),
+            takes_texts: view.takes_texts,
+            scenario: requested.scenario.name().to_owned(),
+            mode: mode(view).name().to_owned(),
+            rules: view.wanted.rules.round.name.to_owned(),
+            qsl: view.qsl,
+            samples_known: view.has_samples,
+            settings: settings(view),
+            effective: plan.map(|plan| EffectiveDocument::from(plan.effective())),
+            predicted: view.prediction.as_ref().map_or_else(PredictedDocument::default, PredictedDocument::from),
+            query_counts: query_counts(view),
+            warnings: view.warnings.clone(),
+        }
+    }
+}
+
 fn mode(view: &View) -> Mode {
     view.plan.as_ref().map_or(view.wanted.sourced.settings().mode, |plan| plan.effective().mode)
 }
 
-fn heading(text: &mut String, title: &str) {
-    let _ = writeln!(text, "\n{title}");
-}
-
-/// Field, value, origin, in the order of the official structure.
-fn entries(view: &View) -> Vec<(String, Value, String)> {
+fn settings(view: &View) -> Vec<(String, SettingDocument)> {
     let sourced = &view.wanted.sourced;
     let Ok(Value::Object(fields)) = serde_json::to_value(sourced.settings()) else {
         return Vec::new();
     };
-    fields.into_iter().map(|(name, value)| (name.clone(), value, sourced.origin(&name).to_string())).collect()
+    let setting = |(name, value): (String, Value)| {
+        let origin = sourced.origin(&name).to_string();
+        (name, SettingDocument { value, origin })
+    };
+    fields.into_iter().map(setting).collect()
 }
 
-/// What the settings come to in the scenario, where it is not what was requested.
-fn effective(view: &View) -> Option<Vec<(String, Value)>> {
-    let Effective {
-        samples_per_query,
-        target_qps,
-        target_latency_ns,
-        target_latency_percentile,
-        max_async_queries,
-        target_duration_ms,
-        min_query_count,
-        min_sample_count,
-        performance_sample_count,
-        accuracy_sample_count,
-        ..
-    } = view.plan.as_ref().ok()?.effective();
-    let fields = [
-        ("samples_per_query", json!(samples_per_query)),
-        ("target_qps", json!(target_qps)),
-        ("target_latency_ns", json!(target_latency_ns)),
-        ("target_latency_percentile", json!(target_latency_percentile)),
-        ("max_async_queries", json!(max_async_queries)),
-        ("target_duration_ms", json!(target_duration_ms)),
-        ("min_query_count", json!(min_query_count)),
-        ("min_sample_count", json!(min_sample_count)),
-        ("performance_sample_count", json!(performance_sample_count)),
-        ("accuracy_sample_count", json!(accuracy_sample_count)),
-    ];
-    Some(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+impl From<&Effective> for EffectiveDocument {
+    fn from(effective: &Effective) -> EffectiveDocument {
+        EffectiveDocument {
+            samples_per_query: effective.samples_per_query,
+            target_qps: effective.target_qps,
+            target_latency_ns: effective.target_latency_ns,
+            target_latency_percentile: effective.target_latency_percentile,
+            max_async_queries: effective.max_async_queries,
+            target_duration_ms: effective.target_duration_ms,
+            min_query_count: effective.min_query_count,
+            min_sample_count: effective.min_sample_count,
+            performance_sample_count: effective.performance_sample_count,
+            accuracy_sample_count: effective.accuracy_sample_count,
+        }
+    }
 }
 
-/// The same keys whether or not there is a run to predict.
-fn predicted(prediction: Option<&Prediction>) -> Value {
-    json!({
-        "queries": prediction.map(|p| p.queries),
-        "samples": prediction.map(|p| p.samples),
-        "duration_s": prediction.map(|p| p.duration_s),
-        "memory_bytes": prediction.map(|p| p.memory_bytes),
-        "wire_bytes": prediction.map(|p| p.wire_bytes),
-        "log_bytes": prediction.map(|p| p.log_bytes),
-        "logged_answers": prediction.map(|p| p.logged),
-    })
+impl From<&Prediction> for PredictedDocument {
+    fn from(prediction: &Prediction) -> PredictedDocument {
+        PredictedDocument {
+            queries: Some(prediction.queries),
+            samples: Some(prediction.samples),
+            duration_s: Some(prediction.duration_s),
+            memory_bytes: Some(prediction.memory_bytes),
+            wire_bytes: Some(prediction.wire_bytes),
+            log_bytes: Some(prediction.log_bytes),
+            logged_answers: Some(prediction.logged),
+        }
+    }
 }
 
-fn prediction_lines(prediction: &Prediction, has_samples: bool) -> [(&'static str, String); 6] {
-    let known = |bytes: u64| format!("{bytes} bytes{}", if has_samples { "" } else { ", without those of samples" });
-    [
-        ("queries", prediction.queries.to_string()),
-        ("samples", prediction.samples.to_string()),
-        ("duration", format!("{:.1} s", prediction.duration_s)),
-        ("memory", known(prediction.memory_bytes)),
-        ("bytes of messages to the SUT", known(prediction.wire_bytes)),
-        (
-            "log files",
-            format!("{} bytes, and two for each byte of {} answers", prediction.log_bytes, prediction.logged),
-        ),
-    ]
-}
-
-/// The usual percentiles, and that of these settings.
-fn counts(view: &View) -> Vec<QueryCount> {
+/// Of the usual percentiles, and of that of these settings.
+fn query_counts(view: &View) -> Vec<QueryCountDocument> {
     let own = view.plan.as_ref().ok().map(|plan| plan.effective().target_latency_percentile);
     let mut percentiles = USUAL.to_vec();
     // Percent times 0.01 is not always the nearest fraction.
     percentiles.extend(own.filter(|own| USUAL.iter().all(|usual| (usual - own).abs() > 1e-9)));
     percentiles.sort_by(f64::total_cmp);
-    percentiles.into_iter().map(QueryCount::of).collect()
-}
-
-fn count_json(view: &View, count: &QueryCount) -> Value {
-    json!({
-        "percentile": count.percentile,
-        "margin": count.margin,
-        "confidence": count.confidence,
-        "queries": count.queries,
-        "rounded": count.rounded,
-        "early_stopping_minimum": least(view, count.percentile),
-    })
-}
-
-/// Fewest queries with which the scenario's early-stopping rule can be met.
-fn least(view: &View, percentile: f64) -> u64 {
-    view.wanted.sourced.settings().scenario.judge().early_stopping().least_queries(percentile)
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let early_stopping = view.wanted.sourced.settings().scenario.judge().early_stopping();
+    let document = |percentile| {
+        let QueryCount { margin, confidence, queries, rounded, .. } = QueryCount::of(percentile);
+        let early_stopping_minimum = early_stopping.least_queries(percentile);
+        QueryCountDocument { percentile, margin, confidence, queries, rounded, early_stopping_minimum }
+    };
+    percentiles.into_iter().map(document).collect()
 }

@@ -1,7 +1,51 @@
-//! The JSON documents, one file each.
+//! The JSON documents, one file each, with the type that it is written and read by.
+//!
+//! A document is made of facts that were gathered before (`From`), and nothing is decided here. Every key is a field
+//! with its unit and with when it is null or absent. Readers ignore keys that they do not know: later versions add
+//! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
+//!
+//! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
+//! - `probe`, `conf`, `accuracy`: what the commands of these names print with `--json`;
+//! - `parts`: what several of them have; `in_order`: objects whose keys are data.
+//!
+//! Types of other crates: [`SearchRecord`](loadgen::run::find_peak::SearchRecord) (`find_peak.json`),
+//! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::vectors::ConfigCase)
+//! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 
+pub(crate) mod accuracy;
 pub(crate) mod conf;
-pub(crate) mod latency;
+pub(crate) mod find_peak;
+mod in_order;
 pub(crate) mod network_report;
+mod parts;
+pub(crate) mod probe;
 pub(crate) mod result_summary;
 pub(crate) mod system_desc;
+
+use std::io;
+
+use serde::Serialize;
+
+use super::folder::{FolderError, RunFolder};
+
+/// Writes a document into the run folder: indented, with a line end.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(folder: &RunFolder, name: &str, document: &impl Serialize) -> Result<(), FolderError> {
+    folder.stream(name, |out| {
+        serde_json::to_writer_pretty(&mut *out, document).map_err(io::Error::from)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// Writes a document and reads it again, which must give an equal one; its JSON.
+#[cfg(test)]
+fn reads_back<T>(document: &T) -> serde_json::Value
+where
+    T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let text = serde_json::to_string_pretty(document).unwrap();
+    assert_eq!(serde_json::from_str::<T>(&text).unwrap(), *document);
+    serde_json::from_str(&text).unwrap()
+}

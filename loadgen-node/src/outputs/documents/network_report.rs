@@ -1,106 +1,213 @@
-//! `network_report.json`. Pure: what happened goes in, JSON comes out.
+//! `network_report.json`: what crossed the network in a run, counted at both ends.
 //!
-//! Ingress is towards the SUT. Layers: `tensor` (samples and answers themselves), `encoded` (after the codec), `message`
-//! (serialized Dispatch messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS;
-//! over QUIC the payload of UDP). The last two are counted at both ends.
+//! Layers: `tensor` (samples and answers themselves), `encoded` (after the codec), `message` (serialized Dispatch
+//! messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS; over QUIC the payload
+//! of UDP). The last two are counted at both ends.
 
-use qdl::{NodeReport, Payload, SutCounts};
-use serde_json::{Value, json};
+use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
+use serde::{Deserialize, Serialize};
 
+use super::parts::{
+    BandwidthDocument, ByDirection, ByEnd, LatencySplit, NameRoundTrip, NicDocument, by_end, message_bytes,
+    name_round_trips, to_thousandths,
+};
+use super::probe::FabricDocument;
 use crate::network::nics::NicUse;
-use crate::network::traffic::{self, Bytes};
+use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;
-use crate::world::kserve;
+
+/// Name in the run folder.
+pub(crate) const FILE: &str = "network_report.json";
+
+/// The version of [`NetworkReport`].
+const SCHEMA: u32 = 1;
 
 /// The whole file.
-pub(crate) fn json(finished: &Finished<'_>) -> Value {
-    let (args, network) = (finished.args, &finished.network);
-    let reports = &finished.reports;
-    let nodes = finished.nodes.iter().zip(reports).map(|(node, report)| {
-        let mut json = json!({
-            "name": node.name,
-            "address": node.address.to_string(),
-            "samples": report.counts.samples_sent,
-        });
-        if let (Value::Object(json), Value::Object(layers)) = (&mut json, layers(std::slice::from_ref(report))) {
-            json.extend(layers);
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NetworkReport {
+    /// Version of this form: 1.
+    pub(crate) schema: u32,
+    /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
+    pub(crate) transport: String,
+    /// Whether the nodes were verified by their certificates and nobody could read along.
+    pub(crate) tls: bool,
+    /// Connections to each node.
+    pub(crate) connections: u64,
+    /// The codec of samples; `none` without.
+    pub(crate) codec: String,
+    /// The codec of answers; `none` without.
+    pub(crate) response_codec: String,
+    /// Bytes of samples before the codec over bytes after it; null when none were sent, and where requests have more
+    /// than the sample in them.
+    pub(crate) ratio: Option<f64>,
+    /// The same of answers.
+    pub(crate) response_ratio: Option<f64>,
+    /// Why the first node that gave no counters gave none; null: all nodes gave them.
+    pub(crate) sut_counters: Option<String>,
+    /// Every round trip for a name, before the run and after it, in the order of the nodes.
+    pub(crate) name_round_trips: Vec<NameRoundTrip>,
+    /// Each node.
+    pub(crate) nodes: Vec<NodeTrafficDocument>,
+    /// All nodes together.
+    pub(crate) total: LayerBytes,
+    /// What the two ends do not agree on, in words.
+    pub(crate) differences: Vec<String>,
+    /// The LoadGen node's interfaces that the run used; none on loopback.
+    pub(crate) nics: Vec<NicDocument>,
+    /// Bytes of the connections for control, which are no part of the run's. Warm-up happens inside the SUT nodes.
+    pub(crate) control_bytes: ByDirection<u64>,
+    /// What a probe found before the run; null without `--probe`.
+    pub(crate) probe: Option<FabricDocument>,
+    /// Bytes over time.
+    pub(crate) per_second: PerSecond,
+    /// Where the latency went.
+    pub(crate) latency_split_ns: LatencySplit,
+    /// What the rules require of the network, and what it gives.
+    pub(crate) bandwidth_gbit_s: BandwidthDocument,
+}
+
+/// What crossed between the LoadGen node and one SUT node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NodeTrafficDocument {
+    /// The node's name.
+    pub(crate) name: String,
+    /// Its address, `host:port`.
+    pub(crate) address: String,
+    /// Samples sent to it.
+    pub(crate) samples: u64,
+    /// Bytes by layer.
+    #[serde(flatten)]
+    pub(crate) layers: LayerBytes,
+    /// TCP segments or QUIC packets that were sent again.
+    pub(crate) retransmits: Retransmits,
+    /// The node's interface; null on loopback and where the node did not tell.
+    pub(crate) nic: Option<NicDocument>,
+    /// Bytes of messages besides those of samples and answers.
+    pub(crate) other_bytes: OtherBytes,
+}
+
+/// Bytes by layer and direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerBytes {
+    /// Samples and answers themselves.
+    pub(crate) tensor_bytes: ByDirection<u64>,
+    /// Samples and answers after their codecs.
+    pub(crate) encoded_bytes: ByDirection<u64>,
+    /// Serialized Dispatch messages; must be equal at both ends.
+    pub(crate) message_bytes: ByDirection<ByEnd>,
+    /// What the kernel took and gave.
+    pub(crate) socket_bytes: ByDirection<ByEnd>,
+}
+
+/// What each end had to send again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Retransmits {
+    /// By the LoadGen node; null where its system does not say.
+    pub(crate) loadgen: Option<u64>,
+    /// By the SUT node; null where it could not be asked or its system does not say.
+    pub(crate) sut: Option<u64>,
+}
+
+/// Bytes of messages that carry no answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OtherBytes {
+    /// Heartbeats back to the LoadGen node.
+    pub(crate) egress: u64,
+}
+
+/// Bytes over time: lists of equal length, one element for each step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PerSecond {
+    /// End of each step, s since the first look; a second after the step before, the last one less.
+    pub(crate) t_s: Vec<f64>,
+    /// Bytes of messages towards the SUT in each step.
+    pub(crate) message_ingress: Vec<u64>,
+    /// Bytes of messages back in each step.
+    pub(crate) message_egress: Vec<u64>,
+    /// Bytes on the sockets towards the SUT in each step.
+    pub(crate) socket_ingress: Vec<u64>,
+    /// Bytes on the sockets back in each step.
+    pub(crate) socket_egress: Vec<u64>,
+}
+
+impl From<&Finished> for NetworkReport {
+    fn from(finished: &Finished) -> NetworkReport {
+        let (setup, network) = (&finished.setup, &finished.network);
+        let (nodes, reports) = (&finished.nodes.described, &finished.nodes.reports);
+        NetworkReport {
+            schema: SCHEMA,
+            transport: setup.link.transport.name().to_owned(),
+            tls: setup.link.has_tls,
+            connections: setup.link.connections.get() as u64,
+            codec: setup.codecs.samples.to_string(),
+            response_codec: setup.codecs.answers.to_string(),
+            ratio: ratio(reports, |counts| (counts.tensor_bytes_out, counts.payload_bytes_out)),
+            response_ratio: ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
+            sut_counters: reports.iter().find_map(|report| report.sut.as_ref().err().cloned()),
+            name_round_trips: name_round_trips(finished),
+            nodes: nodes.iter().zip(reports).map(|(node, report)| NodeTrafficDocument::new(node, report)).collect(),
+            total: LayerBytes::of(reports),
+            differences: network.differences.clone(),
+            nics: network.nics.iter().map(NicDocument::from).collect(),
+            control_bytes: network.control.into(),
+            probe: network.fabric.as_ref().map(FabricDocument::from),
+            per_second: PerSecond::of(&network.looks),
+            latency_split_ns: LatencySplit::from(&finished.nodes.tally),
+            bandwidth_gbit_s: BandwidthDocument::from(&network.bandwidth),
         }
-        json["retransmits"] = retransmits(report);
-        json["nic"] = report.sut.as_ref().ok().and_then(node_nic).map_or(Value::Null, |nic| nic.json());
-        json["other_bytes"] = json!({ "egress": report.counts.other_bytes_in });
-        json
-    });
-    json!({
-        "schema": 1,
-        "transport": args.dial.transport.name(),
-        // Nodes were verified by their certificates, and nobody could read along.
-        "tls": args.dial.security.has_tls(),
-        "connections": args.connections,
-        "codec": finished.codec.to_string(),
-        "response_codec": args.codecs.response_compression.to_string(),
-        "ratio": ratio(reports, |counts| (counts.tensor_bytes_out, counts.payload_bytes_out)),
-        "response_ratio": ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
-        "sut_counters": reports.iter().find_map(|report| report.sut.as_ref().err()),
-        "name_round_trips": name_round_trips(finished),
-        "nodes": nodes.collect::<Vec<_>>(),
-        "total": layers(reports),
-        "differences": network.differences,
-        "nics": network.nics.iter().map(NicUse::json).collect::<Vec<_>>(),
-        // No part of the run's own bytes, as are those of a probe (see there). Warm-up happens inside the SUT nodes.
-        "control_bytes": { "ingress": network.control.ingress, "egress": network.control.egress },
-        "probe": network.fabric.as_ref().map(crate::probe::Fabric::json),
-        "per_second": traffic::per_second(&network.looks),
-        "latency_split_ns": split(finished),
-        "bandwidth_gbit_s": network.bandwidth.json(),
-    })
+    }
 }
 
-/// Where the latency went.
-pub(crate) fn split(finished: &Finished<'_>) -> Value {
-    let split = finished.tally.split();
-    Value::Object(
-        split.map(|(name, [p50, p90, p99])| (name.to_owned(), json!({ "p50": p50, "p90": p90, "p99": p99 }))).collect(),
-    )
+impl NodeTrafficDocument {
+    fn new(node: &NodeDescription, report: &NodeReport) -> NodeTrafficDocument {
+        let sut = report.sut.as_ref().ok();
+        NodeTrafficDocument {
+            name: node.name.clone(),
+            address: node.address.to_string(),
+            samples: report.counts.samples_sent,
+            layers: LayerBytes::of(std::slice::from_ref(report)),
+            retransmits: Retransmits { loadgen: report.traffic.retransmits, sut: sut.and_then(|sut| sut.retransmits) },
+            nic: sut.and_then(node_nic).as_ref().map(NicDocument::from),
+            other_bytes: OtherBytes { egress: report.counts.other_bytes_in },
+        }
+    }
 }
 
-/// Every round trip for a name, before the run and after it.
-pub(crate) fn name_round_trips(finished: &Finished<'_>) -> Value {
-    let trips = finished.names.iter().flat_map(|name| &name.trips).zip(finished.nodes.iter().cycle());
-    let trip = |(trip, node): (&qdl::NameTrip, &qdl::NodeDescription)| {
-        let rtt_ns = trip.rtt.as_nanos() as u64;
-        // Servers of other protocols have no nonce to return.
-        let nonce_ok = (!kserve::is_on(&finished.args.dial)).then(|| trip.nonce_ok());
-        json!({ "node": node.name, "rtt_ns": rtt_ns, "nonce_ok": nonce_ok })
-    };
-    trips.map(trip).collect()
+impl LayerBytes {
+    /// Of these nodes together.
+    fn of(reports: &[NodeReport]) -> LayerBytes {
+        let ours = |of: fn(&NodeCounts) -> u64| reports.iter().map(|report| of(&report.counts)).sum();
+        LayerBytes {
+            tensor_bytes: ByDirection {
+                ingress: ours(|counts| counts.tensor_bytes_out),
+                egress: ours(|counts| counts.tensor_bytes_in),
+            },
+            encoded_bytes: ByDirection {
+                ingress: ours(|counts| counts.payload_bytes_out),
+                egress: ours(|counts| counts.payload_bytes_in),
+            },
+            message_bytes: message_bytes(reports),
+            socket_bytes: ByDirection {
+                ingress: by_end(reports, |ours| ours.traffic.socket_bytes_out, |sut| sut.socket_bytes_in),
+                egress: by_end(reports, |ours| ours.traffic.socket_bytes_in, |sut| sut.socket_bytes_out),
+            },
+        }
+    }
 }
 
-/// Bytes by layer and direction, of these nodes together; null where an end could not be asked.
-fn layers(reports: &[NodeReport]) -> Value {
-    let ours = |of: fn(&NodeReport) -> u64| reports.iter().map(of).sum::<u64>();
-    let theirs = |of: fn(&qdl::SutCounts) -> u64| -> Option<u64> {
-        reports.iter().map(|report| report.sut.as_ref().ok().map(of)).sum()
-    };
-    json!({
-        "tensor_bytes": { "ingress": ours(|r| r.counts.tensor_bytes_out), "egress": ours(|r| r.counts.tensor_bytes_in) },
-        "encoded_bytes": {
-            "ingress": ours(|r| r.counts.payload_bytes_out),
-            "egress": ours(|r| r.counts.payload_bytes_in),
-        },
-        "message_bytes": {
-            "ingress": { "loadgen": ours(|r| r.counts.message_bytes_out), "sut": theirs(|sut| sut.message_bytes_in) },
-            "egress": { "loadgen": ours(|r| r.counts.message_bytes_in), "sut": theirs(|sut| sut.message_bytes_out) },
-        },
-        "socket_bytes": {
-            "ingress": { "loadgen": ours(|r| r.traffic.socket_bytes_out), "sut": theirs(|sut| sut.socket_bytes_in) },
-            "egress": { "loadgen": ours(|r| r.traffic.socket_bytes_in), "sut": theirs(|sut| sut.socket_bytes_out) },
-        },
-    })
-}
-
-fn retransmits(report: &NodeReport) -> Value {
-    let sut = report.sut.as_ref().ok().and_then(|sut| sut.retransmits);
-    json!({ "loadgen": report.traffic.retransmits, "sut": sut })
+impl PerSecond {
+    /// Bytes between each look and the one before.
+    fn of(looks: &[Look]) -> PerSecond {
+        let steps = || looks.windows(2);
+        let between = |of: fn(&Look) -> u64| steps().map(|step| of(&step[1]) - of(&step[0])).collect();
+        PerSecond {
+            t_s: steps().map(|step| to_thousandths(step[1].at_s)).collect(),
+            message_ingress: between(|look| look.message.ingress),
+            message_egress: between(|look| look.message.egress),
+            socket_ingress: between(|look| look.socket.ingress),
+            socket_egress: between(|look| look.socket.egress),
+        }
+    }
 }
 
 fn node_nic(sut: &SutCounts) -> Option<NicUse> {
@@ -108,13 +215,37 @@ fn node_nic(sut: &SutCounts) -> Option<NicUse> {
     sut.nic.as_ref().map(|nic| NicUse::of_node(nic, sockets))
 }
 
-/// Bytes before the codec over bytes after it; none when nothing was sent, or when what was encoded was not the sample
+/// Bytes before the codec over bytes after it. None when nothing was sent, or when what was encoded was not the sample
 /// alone: calls of KServe's protocol have the request around it.
-pub(crate) fn ratio(reports: &[NodeReport], of: fn(&qdl::NodeCounts) -> (u64, u64)) -> Option<f64> {
+pub(crate) fn ratio(reports: &[NodeReport], of: fn(&NodeCounts) -> (u64, u64)) -> Option<f64> {
     if reports.iter().any(|report| report.peer_kind.payload != Payload::Sample) {
         return None;
     }
     let sum = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);
     let (raw, encoded) = reports.iter().map(|report| of(&report.counts)).fold((0, 0), sum);
     (encoded > 0).then(|| raw as f64 / encoded as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_series_adds_up_to_the_totals() {
+        let look = |at_s, ingress, egress| Look {
+            at_s,
+            message: Bytes { ingress, egress },
+            socket: Bytes { ingress: ingress + 1, egress: egress + 1 },
+        };
+        let series = PerSecond::of(&[look(0.0, 0, 0), look(1.0001, 500, 7), look(1.4, 900, 9)]);
+        let expected = PerSecond {
+            t_s: vec![1.0, 1.4],
+            message_ingress: vec![500, 400],
+            message_egress: vec![7, 2],
+            socket_ingress: vec![500, 400],
+            socket_egress: vec![7, 2],
+        };
+        assert_eq!(series, expected);
+        assert_eq!(PerSecond::of(&[]), PerSecond::default());
+    }
 }

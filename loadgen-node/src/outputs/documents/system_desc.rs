@@ -1,46 +1,114 @@
-//! `system_desc.json`: both ends of a run as MLPerf's submission rules want a system described. Pure.
+//! `system_desc.json`: both ends of a run as MLPerf's submission rules want a system described.
 //!
-//! The 13 keys of the network mode are always there, each a text; what a run cannot know is empty, and `to_be_stated`
-//! says of each of those what belongs there. `--system-desc FILE` ([`stated`]) fills them, and adds other official keys.
-//! What the texts are made of follows under `loadgen` and `sut`.
+//! The 13 keys of the network mode are always there, each a text. What a run cannot know is empty, and `to_be_stated`
+//! says for each empty key what belongs there. The file of `--system-desc` fills them, and adds other official keys:
+//! see [`stated`](crate::test_run::stated). What the texts are made of follows under `loadgen` and `sut`.
 //!
 //! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.0.
 
 use std::collections::BTreeSet;
 
-use qdl::{Host, Interface, NodeDescription};
-use serde_json::{Map, Value, json};
+use lon_shell::documents::HostDocument;
+use qdl::{Host, Interface, NodeDescription, NodeReport};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use super::in_order;
 use crate::network::nics::NicUse;
 use crate::test_run::finished::Finished;
-
 use crate::test_run::stated::NETWORK_KEYS;
 
+/// Name in the run folder.
+pub(crate) const FILE: &str = "system_desc.json";
+
 /// The whole file.
-pub(crate) fn json(finished: &Finished<'_>) -> Value {
-    let facts = Facts::of(finished);
-    let mut description = Map::new();
-    for key in NETWORK_KEYS {
-        description.insert(key.to_owned(), facts.network(key).unwrap_or_default().into());
-    }
-    for (key, text) in facts.others() {
-        description.insert(key.to_owned(), text.into());
-    }
-    for (key, value) in finished.stated.iter() {
-        description.insert(key.to_owned(), value.clone());
-    }
-    let missing: Map<String, Value> = NETWORK_KEYS
-        .into_iter()
-        .filter(|key| description.get(*key).is_none_or(|value| value == ""))
-        .map(|key| (key.to_owned(), wanted(key).into()))
-        .collect();
-    description.insert("to_be_stated".to_owned(), missing.into());
-    description.insert("marks".to_owned(), json!(finished.marks));
-    description.insert("unofficial".to_owned(), json!("written by lon; not an official MLPerf system description"));
-    description.insert("loadgen".to_owned(), facts.loadgen_json());
-    description.insert("sut".to_owned(), facts.sut_json());
-    description.into()
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SystemDesc {
+    /// Official keys, each with a text: those of the network mode first, then others. A map, because the submission
+    /// rules own these keys, and which others are there depends on what is known and stated.
+    #[serde(flatten)]
+    pub(crate) official: Map<String, Value>,
+    /// What belongs under each key of the network mode that is empty, in words.
+    #[serde(with = "in_order")]
+    pub(crate) to_be_stated: Vec<(String, String)>,
+    /// Why the run is no result of the Network division, in words; empty: nothing speaks against it.
+    pub(crate) marks: Vec<String>,
+    /// Says that this is no official description.
+    pub(crate) unofficial: String,
+    /// The LoadGen node.
+    pub(crate) loadgen: LoadgenSystem,
+    /// The SUT nodes.
+    pub(crate) sut: Vec<SutSystem>,
 }
+
+/// The LoadGen node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LoadgenSystem {
+    /// Its machine.
+    #[serde(flatten)]
+    pub(crate) host: HostDocument,
+    /// The program and its version.
+    pub(crate) software: String,
+    /// Names of the interfaces that the run used; empty on loopback.
+    pub(crate) nics_used: Vec<String>,
+}
+
+/// A SUT node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SutSystem {
+    /// Its unique name.
+    pub(crate) name: String,
+    /// Its address, `host:port`.
+    pub(crate) address: String,
+    /// Its machine.
+    #[serde(flatten)]
+    pub(crate) host: HostDocument,
+    /// The program and its version.
+    pub(crate) software: String,
+    /// What runs its model, with its version.
+    pub(crate) engine: String,
+    /// Name of the interface that the run used; empty on loopback and where the node did not tell.
+    pub(crate) nics_used: Vec<String>,
+}
+
+impl From<&Finished> for SystemDesc {
+    fn from(finished: &Finished) -> SystemDesc {
+        let facts = Facts::of(finished);
+        let official = facts.official();
+        let is_missing = |key: &&str| official.get(*key).is_none_or(|value| value == "");
+        let missing = NETWORK_KEYS.into_iter().filter(is_missing);
+        let nodes = finished.nodes.described.iter().zip(&finished.nodes.reports);
+        SystemDesc {
+            to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
+            official,
+            marks: finished.judgement.marks.clone(),
+            unofficial: "written by lon; not an official MLPerf system description".to_owned(),
+            loadgen: LoadgenSystem {
+                host: HostDocument::from(&finished.nodes.host),
+                software: SOFTWARE.to_owned(),
+                nics_used: facts.ours.iter().map(|nic| nic.interface.name.clone()).collect(),
+            },
+            sut: nodes.map(|(node, report)| SutSystem::new(node, report)).collect(),
+        }
+    }
+}
+
+impl SutSystem {
+    fn new(node: &NodeDescription, report: &NodeReport) -> SutSystem {
+        let used = report.sut.as_ref().ok().and_then(|sut| sut.nic.as_ref());
+        SutSystem {
+            name: node.name.clone(),
+            address: node.address.to_string(),
+            host: HostDocument::from(&node.host),
+            software: node.software.clone(),
+            engine: node.engine.clone(),
+            nics_used: used.iter().map(|nic| nic.interface.name.clone()).collect(),
+        }
+    }
+}
+
+/// This program and its version.
+const SOFTWARE: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
 
 /// What belongs under a key that a run cannot fill.
 fn wanted(key: &str) -> &'static str {
@@ -58,16 +126,35 @@ fn wanted(key: &str) -> &'static str {
 
 /// What the description is made of.
 struct Facts<'a> {
-    finished: &'a Finished<'a>,
+    finished: &'a Finished,
     /// Interfaces that the run used, here and at each node that told.
     ours: &'a [NicUse],
     theirs: Vec<&'a Interface>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(finished: &'a Finished<'a>) -> Facts<'a> {
-        let nic = |report: &'a qdl::NodeReport| report.sut.as_ref().ok()?.nic.as_ref().map(|nic| &nic.interface);
-        Facts { finished, ours: &finished.network.nics, theirs: finished.reports.iter().filter_map(nic).collect() }
+    fn of(finished: &'a Finished) -> Facts<'a> {
+        let nic = |report: &'a NodeReport| report.sut.as_ref().ok()?.nic.as_ref().map(|nic| &nic.interface);
+        Facts {
+            finished,
+            ours: &finished.network.nics,
+            theirs: finished.nodes.reports.iter().filter_map(nic).collect(),
+        }
+    }
+
+    /// The official keys: what is known, and over it what the user states.
+    fn official(&self) -> Map<String, Value> {
+        let mut official = Map::new();
+        for key in NETWORK_KEYS {
+            official.insert(key.to_owned(), self.network(key).unwrap_or_default().into());
+        }
+        for (key, text) in self.others() {
+            official.insert(key.to_owned(), text.into());
+        }
+        for (key, value) in self.finished.setup.stated.iter() {
+            official.insert(key.to_owned(), value.clone());
+        }
+        official
     }
 
     /// The text under one of the [`NETWORK_KEYS`], where it can be known.
@@ -80,18 +167,15 @@ impl<'a> Facts<'a> {
             "network_rate" => self.finished.network.bandwidth.nic_claim.ingress.map(rate),
             "nic_loadgen" => listed(ours().map(nic_text)),
             "number_nic_loadgen" => count(self.ours.len()),
-            "net_software_stack_loadgen" => {
-                let software = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
-                listed([software_text(&self.finished.host, software)].into_iter())
-            }
+            "net_software_stack_loadgen" => listed([software_text(&self.finished.nodes.host, SOFTWARE)].into_iter()),
             "network_protocol" => Some(self.protocol()),
             "number_connections" => {
-                Some((self.finished.nodes.len() * self.finished.args.connections.get()).to_string())
+                Some((self.finished.nodes.described.len() * self.finished.setup.link.connections.get()).to_string())
             }
             "nic_sut" => listed(self.theirs.iter().copied().map(nic_text)),
             "number_nic_sut" => count(self.theirs.len()),
             "net_software_stack_sut" => {
-                let known = self.finished.nodes.iter().filter(|node| !node.host.kernel.is_empty());
+                let known = self.finished.nodes.described.iter().filter(|node| !node.host.kernel.is_empty());
                 listed(known.map(|node| software_text(&node.host, &node.software)))
             }
             // Cables and switches are not seen from the ends.
@@ -101,7 +185,7 @@ impl<'a> Facts<'a> {
 
     /// What is known under other official keys: of the SUT nodes, which are the system.
     fn others(&self) -> Vec<(&'static str, String)> {
-        let nodes = &self.finished.nodes;
+        let nodes = &self.finished.nodes.described;
         let told = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
         let known = [
             ("number_of_nodes", Some(nodes.len().to_string())),
@@ -114,42 +198,10 @@ impl<'a> Facts<'a> {
     }
 
     fn protocol(&self) -> String {
-        let dial = &self.finished.args.dial;
-        let tls = if dial.security.has_tls() { ", TLS 1.3" } else { "" };
-        format!("{}{tls}", dial.transport.protocol())
+        let link = &self.finished.setup.link;
+        let tls = if link.has_tls { ", TLS 1.3" } else { "" };
+        format!("{}{tls}", link.transport.protocol())
     }
-
-    fn loadgen_json(&self) -> Value {
-        let mut json = host_json(&self.finished.host);
-        json["software"] = json!(concat!("loadgen-node ", env!("CARGO_PKG_VERSION")));
-        json["nics_used"] = self.ours.iter().map(|nic| nic.interface.name.as_str()).collect();
-        json
-    }
-
-    fn sut_json(&self) -> Value {
-        let nodes = self.finished.nodes.iter().zip(&self.finished.reports);
-        let node = |(node, report): (&NodeDescription, &qdl::NodeReport)| {
-            let mut json = json!({ "name": node.name, "address": node.address.to_string() });
-            if let (Value::Object(json), Value::Object(host)) = (&mut json, host_json(&node.host)) {
-                json.extend(host);
-            }
-            json["software"] = json!(node.software);
-            json["engine"] = json!(node.engine);
-            let used = report.sut.as_ref().ok().and_then(|sut| sut.nic.as_ref());
-            json["nics_used"] = used.iter().map(|nic| nic.interface.name.as_str()).collect();
-            json
-        };
-        nodes.map(node).collect()
-    }
-}
-
-fn host_json(host: &Host) -> Value {
-    let Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics } = host;
-    let nics: Vec<Value> = nics.iter().map(crate::network::nics::interface_json).collect();
-    json!({
-        "hostname": hostname, "machine_id": machine_id, "boot_id": boot_id, "os": os, "kernel": kernel, "cpu": cpu,
-        "cores": cores, "memory_bytes": memory_bytes, "nics": nics,
-    })
 }
 
 /// What all links are, if that is one thing.

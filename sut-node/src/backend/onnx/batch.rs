@@ -1,4 +1,4 @@
-//! Samples into batches, batches into answers: the worker of both engines.
+//! From samples to batches, and from batches to answers: the worker of both engines.
 //!
 //! The samples of a batch that have the same shape run together, as one tensor per input. Samples differ in shape only
 //! where the model leaves a size free; those run in groups. Nothing is padded.
@@ -13,12 +13,13 @@ use super::model::{InputOrder, Model};
 use crate::pipeline::post::{self, Postprocess};
 use crate::tensor::{Dims, Tensor, TensorSpec};
 
-/// A sample larger than any node accepts is not worth inventing, whatever a model file says.
+/// The most bytes of a sample of zeros that is made for warming up. A model file may declare any size, but no node
+/// accepts a larger sample.
 const MAX_ZEROS_BYTES: u64 = 1 << 30;
 
 pub(super) struct OnnxWorker {
     model: Model,
-    /// The order of a sample's tensors.
+    /// The order in which a sample has the inputs of the model.
     order: InputOrder,
     session: Box<dyn Session>,
     engine: String,
@@ -38,12 +39,15 @@ impl OnnxWorker {
     }
 
     /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
-    /// run: nobody knows which sizes to take. The error has the size it happened with.
+    /// run: no size is known to take.
+    ///
+    /// # Errors
+    /// The batch size that failed, and the reason.
     pub(super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
         let Some(sample) = self.zeros() else { return Ok(()) };
         for batch in self.session.sizes().to_warm() {
             let (answers, _) = self.run(&vec![&sample; batch]).map_err(|reason| (batch, reason))?;
-            // Where outputs lead with what was found, and not with the batch, nothing may be found in zeros.
+            // Outputs may begin with the number of objects found, not with the batch; in zeros nothing may be found.
             match answers.iter().any(|answer| self.is_nothing(answer)) {
                 true if self.model.batching.is_ok() => return Err((batch, self.nothing())),
                 true => tracing::warn!("on an input of zeros, {}", self.nothing()),
@@ -53,7 +57,7 @@ impl OnnxWorker {
         Ok(())
     }
 
-    /// Whether this is no answer. Of rows above a threshold there may be none.
+    /// Whether these bytes are no answer. An answer of rows above a threshold may have no row.
     fn is_nothing(&self, answer: &Bytes) -> bool {
         answer.is_empty() && !matches!(self.postprocess, Postprocess::Threshold(_))
     }
@@ -78,7 +82,7 @@ impl OnnxWorker {
         Some(Sample { bytes: Bytes::new(), tensors })
     }
 
-    /// One run of samples that all fit and have the same shape: their answers, and which of them hold a NaN.
+    /// Runs samples that all fit and have the same shape. Returns their answers, and which of them hold a NaN.
     fn run(&mut self, batch: &[&Sample]) -> Result<(Vec<Bytes>, Vec<bool>), String> {
         let inputs: Vec<BatchInput<'_>> = (0..self.model.inputs.len()).map(|input| self.gather(input, batch)).collect();
         let outputs = self.session.run(&inputs)?;

@@ -1,4 +1,4 @@
-//! What ONNX Runtime and tract are to the rest of this backend.
+//! What an engine is: the one contract that ONNX Runtime and tract fulfil for the rest of this backend.
 //!
 //! Tensors cross this boundary as bytes: the parts of a batch go in as they lie in the samples, so that each engine
 //! copies them once, straight into a tensor of its own.
@@ -9,7 +9,7 @@ use crate::tensor::DType;
 
 /// A model, loaded and shared by the workers.
 pub(super) trait Engine: Send + Sync {
-    /// With its version.
+    /// Its name, with its version.
     fn name(&self) -> &str;
 
     /// What else to try when a model does not run; a clause to be appended to an error.
@@ -20,7 +20,10 @@ pub(super) trait Engine: Send + Sync {
         1
     }
 
-    /// A worker's own half.
+    /// A session for one worker.
+    ///
+    /// # Errors
+    /// The reason why there is none, in the engine's words.
     fn session(&self) -> Result<Box<dyn Session>, String>;
 }
 
@@ -30,13 +33,16 @@ pub(super) trait Session: Send {
     fn sizes(&self) -> Sizes;
 
     /// Runs one batch: the model's inputs in, its outputs out, both in the order of the model.
+    ///
+    /// # Errors
+    /// The reason why the batch failed, in the engine's words.
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<BatchOutput>, String>;
 }
 
 /// The batch sizes a session runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sizes {
-    /// All up to this one.
+    /// All sizes up to this one.
     UpTo(NonZeroUsize),
     /// Powers of two up to this number.
     PowersOfTwoUpTo(NonZeroUsize),
@@ -51,7 +57,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes worth a run on zeros before the first sample comes.
+    /// The sizes that are run on zeros before the first sample comes.
     pub(super) fn to_warm(self) -> Vec<usize> {
         match self {
             // One plan serves all sizes; the largest makes the memory known.
@@ -65,9 +71,9 @@ impl Sizes {
 /// One input of a batch.
 pub(super) struct BatchInput<'s> {
     pub(super) dtype: DType,
-    /// With the batch in front, when the input has a batch dimension.
+    /// The dimensions, the batch first when the input has a batch dimension.
     pub(super) dims: Vec<usize>,
-    /// Little-endian; one after the other they are the tensor.
+    /// Little-endian bytes; joined they are the tensor.
     pub(super) parts: Vec<&'s [u8]>,
 }
 

@@ -1,17 +1,17 @@
 //! Execution providers: which of them ONNX Runtime's library has, and how a session is told to use one.
 //!
 //! A library has the providers that it was built with. One that is there may still not work on this machine (no such
-//! device, no driver); then making a session fails with the library's reason. Nothing falls back to the CPU in silence;
-//! ONNX Runtime itself runs on the CPU those operators that a provider does not have, and logs it.
+//! device, no driver); then making a session fails with the library's reason. Nothing falls back to the CPU in silence,
+//! but for single operators that a provider does not have: ONNX Runtime runs those on the CPU, and logs it.
 
 use ort::ep::{self, ExecutionProvider as _, ExecutionProviderDispatch};
 
 use super::super::Provider;
 
-/// One line for each of [`Provider::NAMES`].
+/// What follows for each of [`Provider::NAMES`], one line each.
 macro_rules! providers {
     ($($name:literal => $kind:ident,)*) => {
-        /// Whether the library has it.
+        /// Whether the library has this provider.
         fn is_there(name: &str) -> ort::Result<bool> {
             match name {
                 $($name => ep::$kind::is_available(),)*
@@ -19,7 +19,7 @@ macro_rules! providers {
             }
         }
 
-        /// What a session is told.
+        /// What a session is told so that it uses this provider.
         fn build(name: &str) -> Option<ExecutionProviderDispatch> {
             match name {
                 $($name => Some(ep::$kind::default().build().error_on_failure()),)*
@@ -27,7 +27,7 @@ macro_rules! providers {
             }
         }
 
-        /// By the names that ONNX Runtime has for them.
+        /// Each provider has the name that ONNX Runtime has for it.
         #[cfg(test)]
         const FULL_NAMES: [(&str, &str); Provider::NAMES.len()] = [$(($name, ep::$kind::NAME)),*];
     };
@@ -51,7 +51,10 @@ providers! {
     "Xnnpack" => XNNPACK,
 }
 
-/// Whether the library, which must be open, has this provider. The error says which it has instead.
+/// Checks that the library, which must be open, has this provider.
+///
+/// # Errors
+/// It has not; the text says which ones it has.
 pub(super) fn check(provider: Provider) -> Result<(), String> {
     let there = |name: &&str| is_there(name).unwrap_or(false);
     if there(&provider.name()) {
@@ -62,9 +65,9 @@ pub(super) fn check(provider: Provider) -> Result<(), String> {
     Err(format!("it was built without the execution provider {provider} (--ep); it has {names}"))
 }
 
-/// What a session is told, to compute on this one.
+/// What a session is told so that it computes on this provider.
 pub(super) fn dispatch(provider: Option<Provider>) -> Option<ExecutionProviderDispatch> {
-    // What it uses anyway needs no telling.
+    // A session uses the CPU without being told.
     provider.map(Provider::name).filter(|&name| name != "CPU").and_then(build)
 }
 

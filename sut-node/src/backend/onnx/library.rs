@@ -1,11 +1,12 @@
-//! Where ONNX Runtime's shared library is. Found by looking, never by the dynamic loader's own search: what runs a
-//! model must not depend on what else happens to be installed.
+//! Where ONNX Runtime's shared library is. It is found by looking, never by the dynamic loader's own search: which
+//! engine runs a model must not depend on what else happens to be installed.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{OnnxEngine, OnnxError};
+use super::error::OnnxError;
+use crate::backend::OnnxEngine;
 
 /// A library file and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ impl Library {
         OnnxError::Library { path: self.path.clone(), origin: self.origin, reason: reason.into() }
     }
 
-    /// It works, but not for what is asked of it.
+    /// The error when the library works, but does not have the execution provider.
     pub(super) fn unusable_for(&self, reason: impl Into<String>) -> OnnxError {
         OnnxError::Provider { path: self.path.clone(), reason: reason.into() }
     }

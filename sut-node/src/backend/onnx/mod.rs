@@ -1,19 +1,18 @@
 //! Runs an ONNX model: ONNX Runtime when its library is there, else the embedded tract.
 //!
-//! ```text
-//! model   ── file or bytes -> checked sum, signature, what batches it allows
-//! library ── where ONNX Runtime's library is, and which version
-//! engine  ── what both engines are to the rest: tensors of a batch in, tensors of a batch out
-//! ort, tract
-//! batch   ── samples -> one batch -> answers (the Worker)
-//! decoder ── samples -> tokens, with a cache (the Streamer), for models that have one
-//! ```
+//! - `model`: from a file or bytes to a checked sum, a signature, and the batches that the model allows;
+//! - `library`: where ONNX Runtime's library is, and which version it has;
+//! - `engine`: what an engine is: tensors of a batch in, tensors of a batch out;
+//! - `ort`, `tract`: the two engines; `ep`: the execution providers of ONNX Runtime;
+//! - `batch`: from samples to one batch to answers (the [`Worker`](super::Worker));
+//! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](super::Streamer)), for models that have one;
+//! - `error`: why a model cannot be used.
 //!
-//! The signature is read from the model file itself, so it is the same whatever runs the model, and known before
-//! anything has run.
+//! The signature is read from the model file itself, so it is the same for both engines, and known before anything has
+//! run.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -22,27 +21,30 @@ use self::batch::OnnxWorker;
 use self::decoder::{Decoder, Layout};
 use self::engine::Engine;
 use self::model::{InputOrder, Model};
-use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, OnnxEngine, TokenOptions};
-use crate::pipeline::post::{Postprocess, PostprocessError};
+use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, TokenOptions};
+use crate::pipeline::post::Postprocess;
 use crate::tensor::{DType, Signature, TensorSpec};
 
 mod batch;
 mod decoder;
 mod engine;
 mod ep;
+pub(super) mod error;
 mod library;
 mod model;
 mod ort;
 mod tract;
 
-/// An ONNX model and what runs it.
+pub use self::error::OnnxError;
+
+/// An ONNX model and the engine that runs it.
 pub struct Onnx {
     info: BackendInfo,
     model: Model,
     engine: Box<dyn Engine>,
     order: InputOrder,
     postprocess: Postprocess,
-    /// Of a model that decodes token by token.
+    /// For a model that answers token by token: its tensors, and how it answers.
     decoder: Option<(Arc<Layout>, TokenOptions)>,
 }
 
@@ -56,8 +58,8 @@ impl Onnx {
         Onnx::load(&name, &path.display().to_string(), model::read(path)?, options)
     }
 
-    /// A model that is in memory already, for example built into the program; `name` is shown as its file name. Its
-    /// sum is in [`BackendInfo::model_sha256`]; whoever knows what it should be has checked it.
+    /// A model that is in memory already, for example built into the program. `name` is shown as its file name. No list
+    /// of sums is looked for; the sum is in [`BackendInfo::model_sha256`] for the caller to check.
     ///
     /// # Errors
     /// See [`OnnxError`].
@@ -106,10 +108,10 @@ impl Onnx {
     }
 }
 
-/// Tokens of a prompt where nobody says how many.
+/// The usual number of tokens of a prompt.
 const USUAL_PROMPT_TOKENS: u32 = 16;
 
-/// What is said of a model that decodes: tokens in, tokens out.
+/// The info of a model that answers token by token: tokens in, tokens out. Logs how much memory it may take.
 fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> BackendInfo {
     let (slots, context, bytes) = (tokens.slots, tokens.max_context, layout.bytes_per_token());
     tracing::info!(
@@ -174,112 +176,6 @@ impl std::fmt::Debug for Onnx {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Onnx").field("info", &self.info).finish_non_exhaustive()
     }
-}
-
-/// Why a model cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum OnnxError {
-    /// The inputs that are named are not the model's.
-    #[error("--inputs does not fit {model}: {reason} (its inputs are {inputs})")]
-    Inputs {
-        /// The model.
-        model: String,
-        /// What it takes.
-        inputs: String,
-        /// Which name is wrong.
-        reason: String,
-    },
-    /// The inputs of a decoder are not the sample's tensors.
-    #[error("--inputs is not for a model that answers token by token")]
-    InputsOfTokens,
-    /// Tokens are answered as they are.
-    #[error("--postprocess {0} is not for a model that answers token by token")]
-    PostprocessOfTokens(Postprocess),
-    /// Its outputs do not allow the post-processing.
-    #[error(transparent)]
-    Postprocess(#[from] PostprocessError),
-    /// The model, or the list of sums beside it, cannot be read.
-    #[error("cannot read {path}: {cause}")]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// The operating system's answer.
-        cause: std::io::Error,
-    },
-    /// The model is not the one its list of sums speaks of.
-    #[error(
-        "{path} is not the file that {list} lists: its SHA-256 is {actual}, listed is {expected}; fetch or build the \
-         model again, or correct the list"
-    )]
-    Sum {
-        /// The model.
-        path: PathBuf,
-        /// The list.
-        list: PathBuf,
-        /// Sum in the list.
-        expected: String,
-        /// Sum of the file.
-        actual: String,
-    },
-    /// The bytes are no model, or one that cannot be served.
-    #[error("{place} (SHA-256 {sha256}) cannot be used as a model: {reason}")]
-    Model {
-        /// Its path, or its name when it is not a file.
-        place: String,
-        /// Its sum.
-        sha256: String,
-        /// What is wrong, and what to do about it.
-        reason: String,
-    },
-    /// The engine refuses the model, or fails on an input of zeros.
-    #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}{hint}")]
-    CannotRun {
-        /// What should have run it.
-        engine: String,
-        /// The model.
-        model: String,
-        /// Its sum.
-        sha256: String,
-        /// Samples in the batch.
-        batch: usize,
-        /// In the engine's words.
-        reason: String,
-        /// What else to try.
-        hint: &'static str,
-    },
-    /// ONNX Runtime's library is there but cannot be used.
-    #[error(
-        "ONNX Runtime's library {path} ({origin}) cannot be used: {reason}; point ORT_DYLIB_PATH at a \
-         libonnxruntime.so of version 1.22 or later, or take it away to use the embedded engine"
-    )]
-    Library {
-        /// Which file.
-        path: PathBuf,
-        /// How it was found.
-        origin: &'static str,
-        /// What is wrong.
-        reason: String,
-    },
-    /// ONNX Runtime's library does not have the execution provider that was asked for.
-    #[error("ONNX Runtime's library {path} will not do: {reason}")]
-    Provider {
-        /// Which file.
-        path: PathBuf,
-        /// What it has not, and what it has.
-        reason: String,
-    },
-    /// An execution provider was asked for, and the embedded engine would run the model.
-    #[error(
-        "execution providers (--ep) are ONNX Runtime's, and the embedded tract would run this model: set \
-         ORT_DYLIB_PATH to the path of libonnxruntime.so, or leave --ep out"
-    )]
-    ProviderOfTract,
-    /// ONNX Runtime was asked for and is not there.
-    #[error(
-        "ONNX Runtime's library was not found: set ORT_DYLIB_PATH to the path of libonnxruntime.so, or put it beside \
-         the program"
-    )]
-    NoLibrary,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The model file: its sum, its signature, and which batches it allows. Runs nothing.
+//! The model file: its sum, its signature, and which batches it allows. Nothing is run here.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -12,13 +12,16 @@ use tract_onnx::pb::{
 };
 use tract_onnx::prelude::Framework as _;
 
-use super::OnnxError;
+use super::error::OnnxError;
 use crate::tensor::{DType, Signature, TensorSpec};
 
 /// The list of sums that may lie beside a model, as `sha256sum` writes it.
 const SUMS_FILE: &str = "SHA256SUMS";
 
-/// The bytes of the file at `path`, checked against the list of sums beside it if that names the file.
+/// The bytes of the file at `path`, checked against the list of sums beside it if the list names the file.
+///
+/// # Errors
+/// The file or the list cannot be read, or the sum is another one.
 pub(super) fn read(path: &Path) -> Result<Bytes, OnnxError> {
     let error = |path: &Path| {
         let path = path.to_owned();
@@ -38,6 +41,7 @@ pub(super) fn read(path: &Path) -> Result<Bytes, OnnxError> {
     }
 }
 
+/// The sum that the list has for the file of this name.
 fn listed_sum(sums: &str, name: &str) -> Option<String> {
     sums.lines().find_map(|line| {
         let (sum, listed) = line.trim_end().split_once(char::is_whitespace)?;
@@ -46,9 +50,9 @@ fn listed_sum(sums: &str, name: &str) -> Option<String> {
     })
 }
 
-/// In hexadecimal.
+/// The SHA-256 of these bytes, in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// What is known of a model before it runs.
@@ -63,7 +67,10 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Reads the signature. The error is a clause that says what is wrong with the bytes.
+    /// Reads the signature.
+    ///
+    /// # Errors
+    /// A clause that says what is wrong with the bytes.
     pub(super) fn parse(bytes: &[u8]) -> Result<(Model, ModelProto), String> {
         let proto = tract_onnx::onnx()
             .proto_model_for_read(&mut &*bytes)
@@ -90,14 +97,14 @@ impl Model {
         if self.batching.is_ok() { asked } else { NonZeroUsize::MIN }
     }
 
-    /// Says so when the user will not get the batches that were asked for.
+    /// Logs a warning when the model does not allow the batches that were asked for.
     pub(super) fn warn_about_batches(&self, name: &str, asked: NonZeroUsize) {
         if let (Err(reason), 2..) = (&self.batching, asked.get()) {
             tracing::warn!("{name} runs its samples one by one, not in batches of {asked}: {reason}");
         }
     }
 
-    /// Whether sizes besides the batch depend on the sample.
+    /// Whether sizes other than the batch depend on the sample.
     pub(super) fn has_free_dims(&self) -> bool {
         self.inputs.iter().any(|spec| spec.dims.iter().skip(1).any(Option::is_none))
     }
@@ -113,8 +120,10 @@ pub(super) struct InputOrder {
 }
 
 impl InputOrder {
-    /// The order that is named; that of the model when no names are given. The error is a clause that says which name
-    /// is wrong.
+    /// The order that is named; that of the model when no names are given.
+    ///
+    /// # Errors
+    /// A clause that says which name is wrong.
     pub(super) fn new(inputs: &Signature, names: &[String]) -> Result<InputOrder, String> {
         if names.is_empty() {
             return Ok(InputOrder { signature: inputs.clone(), places: (0..inputs.len()).collect() });

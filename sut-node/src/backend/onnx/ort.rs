@@ -1,7 +1,7 @@
 //! ONNX Runtime, through its shared library, opened at run time.
 //!
-//! The library and its environment belong to the process: opened once, shared by all models, never closed. A session
-//! is not safe to run from two threads in all its parts, so every worker has its own.
+//! The library and its environment belong to the process: they are opened once, shared by all models, and never closed.
+//! Not every part of a session is safe to run from two threads, so every worker has a session of its own.
 
 use std::error::Error as _;
 use std::num::NonZeroUsize;
@@ -17,14 +17,14 @@ use ort::value::{DynValue, PrimitiveTensorElementType, Tensor};
 use tract_onnx::prelude::f16;
 
 use super::super::BackendOptions;
-use super::OnnxError;
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
 use super::ep;
+use super::error::OnnxError;
 use super::library::{self, Library};
 use super::model::Model;
 use crate::tensor::DType;
 
-/// See the module.
+/// A model as ONNX Runtime runs it.
 pub(super) struct OnnxRuntime {
     name: String,
     environment: Environment,
@@ -107,7 +107,7 @@ fn environment(path: &Path) -> Result<Environment, String> {
     Ok(environment)
 }
 
-/// The dynamic loader's own words, which hide behind the error.
+/// The reason that the dynamic loader gives, which is the innermost cause of the error.
 fn load_reason(error: &ort::LoadDynamicError) -> String {
     match error {
         ort::LoadDynamicError::Dlopen { error, .. } => {
@@ -190,7 +190,7 @@ fn typed_output<T: Element<N>, const N: usize>(dtype: DType, value: &DynValue) -
     for (bytes, &element) in data.as_chunks_mut().0.iter_mut().zip(elements) {
         *bytes = element.write();
     }
-    // Sizes of what lies in memory are not negative.
+    // Sizes of a tensor in memory are not negative.
     Ok(BatchOutput { dtype, dims: shape.iter().map(|&dim| dim as usize).collect(), data })
 }
 

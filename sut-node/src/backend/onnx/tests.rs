@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use prost::Message as _;
 use tract_onnx::pb;
 
-use super::super::{InferError, Sample};
+use super::super::{InferError, OnnxEngine, Sample};
 use super::*;
 use crate::tensor::{DType, Tensor};
 

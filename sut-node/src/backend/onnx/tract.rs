@@ -5,7 +5,7 @@
 //! of two: a batch of 7 runs as 4, 2 and 1, which costs no more time here (tract gains nothing from larger batches)
 //! and bounds the plans. A model with further free sizes (sequence lengths) has one plan for all of them instead.
 //!
-//! An inference runs on its worker's thread alone: `threads` means nothing here, more workers use more cores.
+//! An inference runs on its worker's thread alone: `threads` has no effect here, and more workers use more cores.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -31,7 +31,7 @@ const _: () = assert!(cfg!(target_endian = "little"), "tensors are little-endian
 
 type Plan = Arc<TypedRunnableModel>;
 
-/// See the module.
+/// A model as tract runs it.
 pub(super) struct Tract {
     shared: Arc<Shared>,
 }
@@ -39,9 +39,9 @@ pub(super) struct Tract {
 struct Shared {
     model: Model,
     max_batch: NonZeroUsize,
-    /// As read from the file, before any size was set.
+    /// The model as it was read from the file, before any size was set.
     template: InferenceModel,
-    /// By batch size; under [`ANY_SIZE`] the plan that serves all.
+    /// The plans by batch size; under [`ANY_SIZE`] the plan that serves all sizes.
     plans: Mutex<BTreeMap<usize, Plan>>,
 }
 
@@ -80,7 +80,8 @@ impl Engine for Tract {
 }
 
 impl Shared {
-    /// The plan for a batch of this size; made under the lock, so that workers that need the same one make one.
+    /// The plan for a batch of this size. It is made under the lock, so that workers that need the same plan make it
+    /// once.
     fn plan(&self, batch: usize) -> Result<Plan, String> {
         let key = if self.model.has_free_dims() { ANY_SIZE } else { batch };
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +115,7 @@ impl Shared {
             return TDim::from(key as i64);
         }
         let symbol = match (&self.model.symbols[input][dim], dim) {
-            // Free in every input and named in some only: the batch is one size all the same.
+            // Free in every input but named in some only: the batch is one size all the same.
             (_, 0) => "batch_of_samples".to_owned(),
             // Plain names only; an expression is a size of its own.
             (Some(name), _) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => name.clone(),
@@ -134,7 +135,7 @@ fn is_sum(text: &str) -> bool {
 }
 
 /// tract answers some malformed models, and some values (an index out of range), with a panic. Nothing that a panic
-/// could leave half done outlives it: models under construction are dropped, and every run has a state of its own.
+/// could leave half done is used again: models under construction are dropped, and every run has a state of its own.
 fn no_panic<T>(body: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(result) => result.map_err(|error| format!("{error:#}")),

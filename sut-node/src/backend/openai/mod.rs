@@ -1,6 +1,7 @@
 //! Asks a server that speaks OpenAI's protocol (llama.cpp, vLLM and the like): each sample is a prompt, sent as a
 //! streaming `POST /v1/chat/completions`, and the answer is its text.
 //!
+//! - `options`: what the flags say of the server
 //! - `target`: the URL of `--backend`, taken apart
 //! - `key`: the API key, if there is one
 //! - `prompt`: a sample as a prompt, and a prompt as the body of a request
@@ -25,7 +26,6 @@
 //! reply is awaited as long as it sends anything; after `--server-timeout` of silence the sample fails.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -41,10 +41,11 @@ use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half,
 mod answer;
 mod call;
 mod connection;
-mod error;
+pub(super) mod error;
 mod http;
 mod key;
-mod prompt;
+pub(super) mod options;
+pub(super) mod prompt;
 mod reply;
 mod server;
 mod sse;
@@ -54,6 +55,7 @@ mod tls;
 
 pub use error::{Failure, OpenAiError};
 pub use http::HttpError;
+pub use options::OpenAiOptions;
 pub use prompt::PromptError;
 pub use sse::EventTooLong;
 pub use target::TargetError;
@@ -68,23 +70,6 @@ const USUAL_PROMPT_BYTES: u32 = 64;
 pub struct OpenAi {
     info: BackendInfo,
     shared: Arc<Shared>,
-}
-
-/// How a server is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenAiOptions {
-    /// A sample fails when the server sends nothing for this long while its answer is awaited. Not 0.
-    pub server_timeout: Duration,
-    /// The file with the API key; without one the environment's `OPENAI_API_KEY`, else no key.
-    pub api_key_file: Option<PathBuf>,
-    /// The file with the CA (PEM) that the server of an `https://` URL is verified with. Refused for other URLs.
-    pub server_ca: Option<PathBuf>,
-}
-
-impl Default for OpenAiOptions {
-    fn default() -> OpenAiOptions {
-        OpenAiOptions { server_timeout: Duration::from_secs(60), api_key_file: None, server_ca: None }
-    }
 }
 
 impl OpenAi {

@@ -1,4 +1,4 @@
-//! What chance decides: numbers from a Mersenne Twister, shaped.
+//! Random times, counts and answers, from the numbers of a Mersenne Twister.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use statrs::distribution::{ContinuousCDF as _, LogNormal};
 
 use super::spec::{Count, Stall};
 
-/// Longest time that is drawn: a log-normal tail has no end.
+/// The longest time that is drawn. The tail of a log-normal has no end.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Uniform in (0, 1): the middle of one of 2^53 equal parts.
+/// A number that is uniform in (0, 1): the middle of one of 2^53 equal parts.
 pub(super) fn unit(mt: &mut Mt64) -> f64 {
     ((mt.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
-/// The factor on a median, at the quantile `at`.
+/// The factor by which a log-normal is above its median at the quantile `at`.
 fn factor(sigma: f64, at: f64) -> f64 {
-    // Without spread there is no distribution, and the median is all there is.
+    // Without spread there is no distribution: every value is the median.
     LogNormal::new(0.0, sigma).map_or(1.0, |distribution| distribution.inverse_cdf(at))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn duration(median: Duration, sigma: f64, at: f64) -> Duration {
 }
 
 impl Count {
-    /// At the quantile `at`; at least 1.
+    /// The number at the quantile `at`; at least 1.
     pub(super) fn at(self, at: f64) -> usize {
         match self {
             Count::Fixed(count) => count,
@@ -41,13 +41,13 @@ impl Count {
 }
 
 impl Stall {
-    /// What it adds this time.
+    /// The time that is added this time; often none.
     pub(super) fn next(self, mt: &mut Mt64) -> Duration {
         if unit(mt) < self.share { self.time } else { Duration::ZERO }
     }
 }
 
-/// An answer of so many bytes: zeros, or the noise of a seed.
+/// An answer of so many bytes: zeros, or noise when a seed is given.
 pub(super) fn answer(seed: Option<u64>, bytes: usize) -> Bytes {
     let Some(seed) = seed else { return vec![0; bytes].into() };
     let mut mt = Mt64::new(seed);
@@ -55,7 +55,7 @@ pub(super) fn answer(seed: Option<u64>, bytes: usize) -> Bytes {
     words.flatten().take(bytes).collect::<Vec<u8>>().into()
 }
 
-/// FNV-1a: the same bytes are the same number, on any machine.
+/// FNV-1a: a number that is the same for the same bytes on any machine.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -1,19 +1,24 @@
-//! Takes as long as it is told and answers what it is told: queues, batches and schedules without a model.
+//! A backend that takes as long as it is told and answers what it is told: queues, batches and schedules are measured
+//! without a model.
+//!
+//! - `spec`: the SPEC of `synthetic:SPEC`, as values;
+//! - `draw`: random times, counts and answers;
+//! - `stream`: token streams.
 //!
 //! SPEC is `KEY=VALUE[,KEY=VALUE...]` with one shape of service time:
 //!
 //! | shape | takes |
 //! |---|---|
-//! | `constant=DURATION` | so long for a batch, whatever its size |
+//! | `constant=DURATION` | this time for a batch of any size |
 //! | `lognormal=MEDIAN,SIGMA` | a log-normal time for a batch; SIGMA is the standard deviation of its logarithm |
-//! | `base=DURATION,per_sample=DURATION` | the base and so much for each sample of the batch (either may be left out) |
-//! | `ttft=DURATION,tpot=DURATION,tokens=COUNT` | token by token: so long to the first, so long for each further one |
+//! | `base=DURATION,per_sample=DURATION` | the base, and a time for each sample (one may be left out) |
+//! | `ttft=DURATION,tpot=DURATION,tokens=COUNT` | token by token: a time to the first, a time for each further one |
 //!
 //! `tokens=MEDIAN,SIGMA` makes the number of tokens log-normal. Beside the shape there may be
 //!
-//! - `stall=DURATION,stall_share=SHARE`: that share of the batches (of the samples, in a token stream: before their first
-//!   token) takes so much longer: two modes;
-//! - `seed=NUMBER` (0): another sequence of draws;
+//! - `stall=DURATION,stall_share=SHARE`: that share of the batches (of the samples, in a token stream: before their
+//!   first token) takes that much longer;
+//! - `seed=NUMBER` (0): other random numbers;
 //! - `output=BYTES` (8): the size of an answer of a batch. Its bytes are zeros; with a `seed` of its own, noise, which
 //!   no codec makes smaller.
 //!
@@ -21,9 +26,10 @@
 //! streams has `--slots` of them under way.
 //!
 //! Everything is drawn with the 64-bit Mersenne Twister: for batches by worker and in their order, which depends on
-//! nothing but the seed; for token streams by the sample's own bytes, so that a sample's answer is the same whenever and
-//! wherever it is asked.
+//! the seed alone; for token streams by the sample's own bytes, so that a sample's answer is the same whenever
+//! and wherever it is asked.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -33,27 +39,25 @@ use rand_mt::Mt64;
 use self::draw::{duration, unit};
 pub use self::spec::{Count, ServiceTime, Spec, SpecError, Stall};
 use self::stream::SyntheticStreamer;
-use super::{
-    Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, NonZeroUsize, Sample, TokenOptions, Worker,
-};
+use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, TokenOptions, Worker};
 
 mod draw;
-mod spec;
+pub(super) mod spec;
 mod stream;
 
-/// See the module.
+/// The backend, as its SPEC says.
 #[derive(Debug)]
 pub struct Synthetic {
     info: BackendInfo,
     spec: Spec,
     slots: NonZeroUsize,
     answer: Bytes,
-    /// Halves that were given out: each draws a sequence of its own.
+    /// How many halves were given out. Each draws random numbers of its own.
     halves: AtomicU64,
 }
 
 impl Synthetic {
-    /// A backend that behaves like this; of `tokens` it heeds the slots.
+    /// A backend that behaves as `spec` says. Of `tokens` it uses the slots alone.
     pub fn new(spec: &Spec, tokens: &TokenOptions) -> Synthetic {
         let info = BackendInfo::without_model(format!("synthetic:{spec}"));
         let answer = draw::answer(spec.seed, spec.output_bytes);
@@ -102,7 +106,8 @@ struct SyntheticWorker {
 }
 
 impl SyntheticWorker {
-    /// How long the next batch, of so many samples, takes. Draws in the same order whatever comes out.
+    /// How long the next batch takes, which has `batch` samples. The order of the draws does not depend on what is
+    /// drawn.
     fn next(&mut self, batch: usize) -> Duration {
         let time = match self.service_time {
             ServiceTime::Constant(time) => time,
@@ -110,7 +115,7 @@ impl SyntheticWorker {
             ServiceTime::Linear { base, per_sample } => {
                 base.saturating_add(per_sample.saturating_mul(u32::try_from(batch).unwrap_or(u32::MAX)))
             }
-            // Has a half of another kind.
+            // Never asked: a spec of token streams has a half of the other kind.
             ServiceTime::Tokens { ttft, .. } => ttft,
         };
         time.saturating_add(self.stall.map_or(Duration::ZERO, |stall| stall.next(&mut self.mt)))

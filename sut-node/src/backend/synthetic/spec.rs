@@ -1,99 +1,99 @@
-//! The SPEC of `synthetic:SPEC`: text in, checked values out. The grammar is in the module above.
+//! The SPEC of `synthetic:SPEC`, from text to checked values. The module `synthetic` describes the grammar.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::super::{DurationError, parse_duration};
+use lon_shell::duration::{DurationError, parse_duration};
 
-/// Bytes of an answer unless told otherwise.
+/// The bytes of an answer when the SPEC does not say.
 const OUTPUT_BYTES: usize = 8;
 
-/// Largest answer: what the wire takes.
+/// The most bytes of an answer: what one message of the wire contract may announce.
 const MAX_OUTPUT_BYTES: usize = 1 << 30;
 
-/// Widest log-normal: beyond it most times are nothing or for ever.
+/// The widest log-normal. Beyond it most times are next to nothing or have no end.
 const MAX_SIGMA: f64 = 10.0;
 
-/// What `synthetic:SPEC` may say.
+/// What `synthetic:SPEC` may say, for error messages.
 const ACCEPTED: &str = "one of constant=DURATION; lognormal=MEDIAN,SIGMA; base=DURATION,per_sample=DURATION; \
      ttft=DURATION,tpot=DURATION,tokens=COUNT[,SIGMA]; and stall=DURATION,stall_share=SHARE, seed=NUMBER, output=BYTES \
      (for example constant=2ms)";
 
-/// How long it takes.
+/// How long the backend takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ServiceTime {
-    /// A batch takes always this.
+    /// Every batch takes this time.
     Constant(Duration),
     /// A batch takes a log-normal time.
     LogNormal {
-        /// Half of the batches take less.
+        /// The time below which half of the batches are.
         median: Duration,
-        /// Standard deviation of the logarithm.
+        /// The standard deviation of the logarithm.
         sigma: f64,
     },
-    /// A batch costs something, and so does each of its samples.
+    /// A batch takes a time, and each of its samples takes a time.
     Linear {
-        /// For the batch.
+        /// The time for the batch itself.
         base: Duration,
-        /// For each sample of it.
+        /// The time for each sample of the batch.
         per_sample: Duration,
     },
     /// Samples are answered token by token, each on its own.
     Tokens {
-        /// To the first token.
+        /// The time to the first token.
         ttft: Duration,
-        /// From each token to the next.
+        /// The time from each token to the next.
         tpot: Duration,
-        /// Tokens of an answer.
+        /// How many tokens an answer has.
         tokens: Count,
     },
 }
 
-/// A number of tokens.
+/// How many tokens an answer has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Count {
-    /// Always this.
+    /// Every answer has this many.
     Fixed(usize),
-    /// Log-normal.
+    /// The numbers are log-normal.
     LogNormal {
-        /// Half of the answers have fewer.
+        /// The number below which half of the answers are.
         median: usize,
-        /// Standard deviation of the logarithm.
+        /// The standard deviation of the logarithm.
         sigma: f64,
     },
 }
 
 impl Count {
-    /// Tokens of an answer at most.
+    /// The most tokens of an answer.
     pub const MOST: usize = 1 << 20;
 }
 
-/// What makes some of the times much longer.
+/// A delay that makes some of the times longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stall {
-    /// So much,
+    /// The time that is added.
     pub time: Duration,
-    /// for this share of them.
+    /// The share of the times that it is added to, from 0 to 1.
     pub share: f64,
 }
 
 /// The SPEC of `synthetic:SPEC`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// How long it takes.
+    /// How long the backend takes.
     pub service_time: ServiceTime,
-    /// What is added to it now and then.
+    /// The delay that is added now and then; `None`: never.
     pub stall: Option<Stall>,
-    /// Where the draws begin; none is 0, and answers of zeros.
+    /// The seed of the random numbers. `None`: 0, and answers are zeros instead of noise.
     pub seed: Option<u64>,
-    /// Bytes of an answer, where it is not made of tokens.
+    /// The bytes of an answer that is not made of tokens.
     pub output_bytes: usize,
-    /// As it was given.
+    /// The SPEC as it was given.
     text: String,
 }
 
-/// Why a SPEC will not do.
+/// The error for a SPEC that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// No shape of service time is given.
@@ -102,62 +102,62 @@ pub enum SpecError {
     /// An entry that is not KEY=VALUE.
     #[error("synthetic:{spec}: '{entry}' is not KEY=VALUE; give {ACCEPTED}")]
     NotAnEntry {
-        /// The whole SPEC.
+        /// The SPEC as it was given.
         spec: String,
-        /// The entry.
+        /// The entry as it was given.
         entry: String,
     },
-    /// A key that means nothing, or nothing beside the others.
+    /// A key that has no meaning, or none beside the others.
     #[error("synthetic:{spec}: '{key}' is not known{beside}; give {ACCEPTED}")]
     UnknownKey {
-        /// The whole SPEC.
+        /// The SPEC as it was given.
         spec: String,
-        /// The key.
+        /// The key of the entry.
         key: String,
-        /// Beside what it is not.
+        /// What it has no meaning beside, as a clause; may be empty.
         beside: String,
     },
     /// A key without the ones that it needs.
     #[error("synthetic:{spec}: {key} is missing; give {ACCEPTED}")]
     Missing {
-        /// The whole SPEC.
+        /// The SPEC as it was given.
         spec: String,
-        /// The key.
+        /// The key of the entry.
         key: &'static str,
     },
     /// A key that is there twice.
     #[error("synthetic:{spec}: {key} is given more than once")]
     Repeated {
-        /// The whole SPEC.
+        /// The SPEC as it was given.
         spec: String,
-        /// Which.
+        /// The key of the entries.
         key: String,
     },
-    /// A number that is none, or out of bounds.
+    /// A value that is not a number, or is out of bounds.
     #[error("synthetic:{spec}: {key}: '{value}' is not {wanted}")]
     Value {
-        /// The whole SPEC.
+        /// The SPEC as it was given.
         spec: String,
-        /// Its key.
+        /// The key of the entry.
         key: &'static str,
-        /// What was given.
+        /// The value as it was given.
         value: String,
-        /// What would do.
+        /// What it should be, in words.
         wanted: String,
     },
-    /// A duration that is none.
+    /// A value that is not a duration.
     #[error("synthetic:{spec}: {key}: {cause}")]
     Duration {
-        /// The whole SPEC.
+        /// The SPEC as it was given.
         spec: String,
-        /// Its key.
+        /// The key of the entry.
         key: &'static str,
-        /// Why not.
+        /// Why it is not a duration.
         cause: DurationError,
     },
 }
 
-/// The entries of a SPEC that nobody has asked for yet.
+/// The entries of a SPEC that have not been read yet.
 struct Entries<'t> {
     text: &'t str,
     left: Vec<(&'t str, &'t str)>,

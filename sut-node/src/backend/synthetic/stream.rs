@@ -1,4 +1,4 @@
-//! Token streams without a model: each sample has its first token and its end at moments known when it begins.
+//! Token streams without a model. The moments of a sample's first token and of its end are known when it begins.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use super::super::{InferError, Sample};
 use super::draw::{hash, unit};
 use super::spec::{Count, Stall};
 
-/// Tokens are numbers below this.
+/// Tokens are numbers below this one.
 const VOCABULARY: u64 = 32_000;
 
-/// A step sleeps no longer, so that others are begun and cancelled.
+/// The longest sleep in one step, so that other samples are begun and cancelled in time.
 const LONGEST_STEP: Duration = Duration::from_millis(10);
 
 pub(super) struct SyntheticStreamer {
@@ -26,7 +26,7 @@ pub(super) struct SyntheticStreamer {
 }
 
 struct Held {
-    /// When its first token is due; none once it is told.
+    /// When its first token is due; `None` once it was told.
     first_at: Option<Instant>,
     done_at: Instant,
     answer: Bytes,

@@ -2,7 +2,7 @@
 //! pre-processed. The results go to the workers, or through an inline backend at once. Only samples of runs with a
 //! codec, for samples or for answers, pass here, and all samples where the node pre-processes.
 //!
-//! - [`pool`]: what waits for a decode thread, and how far the threads may get ahead of the backend.
+//! - [`pool`]: the samples that wait for a decode thread, and how far the threads may get ahead of the backend.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,7 +66,7 @@ pub(crate) fn start(
     nexts.into_iter().enumerate().map(spawn).collect()
 }
 
-/// One decode thread.
+/// What one decode thread has.
 struct Decoder {
     pool: Arc<DecodePool<Job>>,
     next: Next,

@@ -64,7 +64,7 @@ struct State<T> {
     samples: u64,
     /// The bytes of those samples.
     bytes: u64,
-    /// Threads that sleep.
+    /// How many threads sleep.
     idle: usize,
     closed: bool,
 }
@@ -122,7 +122,7 @@ impl<T> DecodePool<T> {
         }
     }
 
-    /// Threads that sleep for want of room have nothing to wait for once the last sample is taken.
+    /// Threads that sleep because there is no room have nothing to wait for once the last sample is taken.
     fn wake_to_end(&self, state: &State<T>) {
         if state.closed && state.waiting.is_empty() {
             self.changed.notify_all();
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!((state.samples, state.bytes), (0, 0));
     }
 
-    /// One of them gets what is left; the others, which sleep for want of room, must not sleep for ever.
+    /// One of them gets what is left; the others, which sleep because there is no room, must not sleep for ever.
     #[test]
     fn all_threads_end_when_the_pool_is_closed_while_its_window_is_full() {
         let (pool, stream) = (pool(1, u64::MAX), Arc::default());

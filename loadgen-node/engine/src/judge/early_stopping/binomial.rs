@@ -13,7 +13,7 @@ use statrs::function::factorial::ln_factorial;
 pub struct Bound {
     /// Probability that a query is under latency, less the tolerance.
     under: f64,
-    /// One minus that.
+    /// One minus `under`.
     over: f64,
     /// Probability of passing by luck that is still accepted.
     risk: f64,

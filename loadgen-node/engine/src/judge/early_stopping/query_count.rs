@@ -14,23 +14,23 @@ const UNIT: u64 = 1 << 13;
 /// The tail is measured to within this share of it.
 const MARGIN_SHARE: f64 = 1.0 / 20.0;
 
-/// What a percentile needs.
+/// How many queries it takes to measure a percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryCount {
-    /// As a fraction.
+    /// The percentile, as a fraction.
     pub percentile: f64,
     /// Half the width of the interval around it.
     pub margin: f64,
-    /// With which the percentile is in the interval.
+    /// The probability that the percentile is in that interval.
     pub confidence: f64,
     /// Queries needed for that, to the nearest.
     pub queries: u64,
-    /// The same, rounded up to a multiple of 2^13.
+    /// `queries`, rounded up to a multiple of 2^13.
     pub rounded: u64,
 }
 
 impl QueryCount {
-    /// For a percentile between 0 and 1, both excluded.
+    /// The count for a percentile between 0 and 1, both excluded.
     pub fn of(percentile: f64) -> QueryCount {
         let tail = 1.0 - percentile;
         let margin = tail * MARGIN_SHARE;

@@ -8,10 +8,10 @@ pub const CONFIDENCE: f64 = 0.99;
 /// Second percentile that SingleStream estimates for information.
 const MULTI_STREAM_PERCENTILE: f64 = 0.99;
 
-/// A scenario's rule.
+/// The early-stopping rule of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Always met, says nothing.
+    /// No rule: always met, without a text.
     None,
     /// Estimates the percentile from above; fails only when there are too few queries.
     Estimate {
@@ -22,16 +22,16 @@ pub enum Rule {
     Limit,
 }
 
-/// What is judged.
+/// The latencies and limits that a rule judges.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// Sorted latencies, ns.
+    /// The latencies, sorted, ns.
     pub latencies_ns: &'a [i64],
-    /// Queries issued.
+    /// Number of queries issued.
     pub queries: u64,
     /// The judged percentile, as a fraction.
     pub percentile: f64,
-    /// The limit of [`Rule::Limit`], ns.
+    /// The latency limit, ns; only [`Rule::Limit`] looks at it.
     pub limit_ns: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct Judgement {
 }
 
 impl Rule {
-    /// Judges a run.
+    /// Judges the latencies of a run.
     pub fn judge(self, subject: Subject<'_>) -> Judgement {
         match self {
             Self::None => Judgement { met: true, ..Judgement::default() },

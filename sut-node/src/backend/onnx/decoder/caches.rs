@@ -1,23 +1,24 @@
-//! The keys and values of one worker's slots: out as one padded tensor a cache, in as what came new. Runs nothing.
+//! The keys and values of one worker's slots. For a run they become one padded tensor for each cache; after it the new
+//! ones are added. Nothing is run here.
 
 use std::ops::Range;
 
 use super::super::engine::{BatchInput, BatchOutput};
 use super::layout::{Cache, Layout};
 
-/// See the module.
+/// The keys and values of one worker's slots.
 pub(super) struct Caches {
     caches: Vec<Cache>,
     slots: Vec<Slot>,
-    /// What shorter pasts are padded with.
+    /// Zeros, with which shorter pasts are padded.
     zeros: Vec<u8>,
 }
 
 #[derive(Clone)]
 struct Slot {
-    /// Cache by cache and head by head: the tokens' keys or values, one after the other.
+    /// The keys or values of the tokens, one after the other, for each cache and each head.
     rows: Vec<Vec<u8>>,
-    /// Tokens.
+    /// How many tokens the slot has.
     len: usize,
 }
 
@@ -28,25 +29,25 @@ impl Caches {
         Caches { caches: layout.caches.clone(), slots: vec![slot; slots], zeros: Vec::new() }
     }
 
-    /// Tokens that a slot has in its cache.
+    /// How many tokens a slot has in its caches.
     pub(super) fn len(&self, slot: usize) -> usize {
         self.slots[slot].len
     }
 
-    /// The memory is used again, what is in it never.
+    /// Empties a slot. Its memory is used again, its content is not.
     pub(super) fn clear(&mut self, slot: usize) {
         let Slot { rows, len } = &mut self.slots[slot];
         rows.iter_mut().for_each(Vec::clear);
         *len = 0;
     }
 
-    /// Before [`Caches::past`] with as many tokens.
+    /// Makes room for so many tokens in all; called before [`Caches::past`].
     pub(super) fn make_padding(&mut self, past: usize) {
         let row_bytes = self.caches.iter().map(Cache::row_bytes).max().unwrap_or(0);
         self.zeros.resize(self.zeros.len().max(past * row_bytes), 0);
     }
 
-    /// A cache of these slots as one tensor, their pasts padded in front to `past` tokens.
+    /// One cache of these slots as one tensor. Their pasts are padded at the beginning to `past` tokens.
     pub(super) fn past(&self, number: usize, slots: &[usize], past: usize) -> BatchInput<'_> {
         let cache = self.caches[number];
         let heads = self.heads(number);
@@ -59,7 +60,7 @@ impl Caches {
         BatchInput { dtype: cache.dtype, dims, parts: parts.filter(|part| !part.is_empty()).collect() }
     }
 
-    /// Where the heads of a cache are among a slot's rows.
+    /// The places of a cache's heads among the rows of a slot.
     fn heads(&self, number: usize) -> Range<usize> {
         let before = self.caches[..number].iter().map(|cache| cache.heads).sum();
         before..before + self.caches[number].heads

@@ -1,4 +1,4 @@
-//! Which inputs and outputs of a model mean what to decoding.
+//! What the inputs and outputs of a model mean for decoding.
 
 use super::super::model::Model;
 use crate::tensor::{DType, TensorSpec};
@@ -8,13 +8,13 @@ const PAST: &str = "past_key_values.";
 /// What the inputs and outputs of a decoder are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Layout {
-    /// In the model's order.
+    /// The meaning of each input, in the model's order.
     pub(super) inputs: Vec<Role>,
     pub(super) caches: Vec<Cache>,
-    /// Number of the output.
+    /// The number of the output that has the logits.
     pub(super) logits: usize,
     pub(super) outputs: usize,
-    /// Tokens that there are, if the model says so.
+    /// How many different tokens there are, if the model says so.
     pub(super) vocabulary: Option<i64>,
     /// Whether pasts of several lengths can go through one run.
     pub(super) can_pad: bool,
@@ -26,7 +26,7 @@ pub(super) enum Role {
     Ids,
     Mask,
     Positions,
-    /// The cache of this number.
+    /// The cache with this number.
     Past(usize),
 }
 
@@ -36,25 +36,28 @@ pub(super) struct Cache {
     pub(super) heads: usize,
     pub(super) width: usize,
     pub(super) dtype: DType,
-    /// Number of the output that has it with what is new.
+    /// The number of the output that has the cache with the new tokens.
     pub(super) output: usize,
 }
 
 impl Cache {
-    /// Bytes of one token in one head.
+    /// How many bytes one token has in one head.
     pub(super) fn row_bytes(&self) -> usize {
         self.width * self.dtype.size()
     }
 }
 
 impl Layout {
-    /// None when the model is no decoder with a cache. The error is a clause that says what decoding cannot do with it.
+    /// The layout of a decoder with a cache; `None` for any other model.
+    ///
+    /// # Errors
+    /// A clause that says why the decoder cannot be used.
     pub(in super::super) fn of(model: &Model) -> Option<Result<Layout, String>> {
         let is_decoder = model.inputs.iter().any(|input| input.name.starts_with(PAST));
         is_decoder.then(|| read(model))
     }
 
-    /// Bytes that a slot needs for each token.
+    /// How many bytes a slot needs for each token.
     pub(in super::super) fn bytes_per_token(&self) -> usize {
         self.caches.iter().map(|cache| cache.heads * cache.row_bytes()).sum()
     }

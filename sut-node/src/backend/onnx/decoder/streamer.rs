@@ -1,4 +1,4 @@
-//! The slots of one worker: prompts in, tokens out, runs between.
+//! The slots of one worker: prompts are read, and tokens are answered, by runs of the model.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::caches::Caches;
 use super::layout::{Layout, Role};
 use crate::tensor::{DType, Tensor};
 
-/// See the module.
+/// A worker that decodes, with its slots.
 pub(in super::super) struct Decoder {
     layout: Arc<Layout>,
     session: Box<dyn Session>,
@@ -19,12 +19,12 @@ pub(in super::super) struct Decoder {
     options: TokenOptions,
     held: Vec<Option<Held>>,
     caches: Caches,
-    /// Where slots that go on one by one are continued.
+    /// The slot that goes on next, where slots go on one by one.
     turn: usize,
 }
 
 struct Held {
-    /// Until it is read.
+    /// The tokens of the sample, until they are read.
     prompt: Vec<i64>,
     answer: Vec<i64>,
     limit: usize,
@@ -43,7 +43,10 @@ impl Decoder {
         Decoder { layout, session, engine: engine.to_owned(), options, held, caches, turn: 0 }
     }
 
-    /// Has every slot read a token and all of them go on, as they will. The error has the slots it happened with.
+    /// Has every slot read a token and then all slots go on, as they will with samples.
+    ///
+    /// # Errors
+    /// How many slots were in the run that failed, and the reason.
     pub(in super::super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
         for slot in 0..self.held.len() {
             self.run(&[slot], &[0]).map_err(|reason| (1, reason))?;
@@ -55,7 +58,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What was held here is gone.
+    /// Frees a slot: its sample is gone.
     fn clear(&mut self, slot: usize) {
         self.held[slot] = None;
         self.caches.clear(slot);
@@ -111,7 +114,8 @@ impl Decoder {
         (slots, tokens)
     }
 
-    /// One run; in the event of an error with several slots, one by one: values can make a run fail.
+    /// One run for several slots. If it fails, one run for each slot: values can make a run fail, and only the slot
+    /// that has them shall fail.
     fn advance(&mut self, slots: &[usize], tokens: &[i64], events: &mut Vec<Event>) {
         match self.run(slots, tokens) {
             Ok(next) => slots.iter().zip(next).for_each(|(&slot, next)| self.token(slot, next, events)),
@@ -127,7 +131,7 @@ impl Decoder {
         }
     }
 
-    /// Another token of the answer in this slot, or why there is none.
+    /// Adds a token to the answer in this slot, or ends it with the reason why there is none.
     fn token(&mut self, slot: usize, next: Option<i64>, events: &mut Vec<Event>) {
         let Some(token) = next else {
             self.clear(slot);
@@ -147,8 +151,8 @@ impl Decoder {
         }
     }
 
-    /// Runs the model on `tokens`, the same number for each of `slots` and one after the other, and keeps their keys and
-    /// values. The next token of each slot; none where the logits hold a NaN.
+    /// Runs the model on `tokens`, the same number for each of `slots` and one after the other, and keeps their keys
+    /// and values. Returns the next token of each slot; `None` where the logits hold a NaN.
     fn run(&mut self, slots: &[usize], tokens: &[i64]) -> Result<Vec<Option<i64>>, String> {
         let (batch, new) = (slots.len(), tokens.len() / slots.len());
         let lens: Vec<usize> = slots.iter().map(|&slot| self.caches.len(slot)).collect();
@@ -212,7 +216,7 @@ fn little_endian(numbers: impl Iterator<Item = i64>) -> Vec<u8> {
     numbers.flat_map(i64::to_le_bytes).collect()
 }
 
-/// Token ids of a sample, with a batch dimension of 1 or without.
+/// The token ids of a sample, which may have a batch dimension of 1.
 fn token_ids(tensor: &Tensor) -> Option<Vec<i64>> {
     if !matches!(**tensor.dims(), [_] | [1, _]) {
         return None;
@@ -234,7 +238,7 @@ fn single(tensor: &Tensor) -> Option<i64> {
     }
 }
 
-/// The position of the largest number, the first of several; none if one is no number.
+/// The position of the largest number, the first one of equal ones; `None` if one of them is a NaN.
 fn largest(row: &[u8]) -> Option<i64> {
     let mut best = (0, f32::NEG_INFINITY);
     for (at, &bytes) in row.as_chunks().0.iter().enumerate() {

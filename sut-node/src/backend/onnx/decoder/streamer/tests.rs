@@ -4,10 +4,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use super::super::super::Onnx;
 use super::super::super::engine::{BatchOutput, Sizes};
-use super::super::super::{Onnx, OnnxEngine};
 use super::*;
-use crate::backend::{Backend as _, BackendOptions};
+use crate::backend::{Backend as _, BackendOptions, OnnxEngine};
 
 /// A model that adds: the next token is the sum of all before, modulo 10. Its cache has what each token was.
 struct Adding {

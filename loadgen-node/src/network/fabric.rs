@@ -1,19 +1,9 @@
-//! What a probe found out about a fabric, as JSON and for people. Pure.
+//! What a probe found out about a fabric.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::network::traffic::Bytes;
-
-/// Which way the bytes go; up is towards the SUT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Up,
-    Down,
-    Both,
-}
+use super::traffic::Bytes;
 
 /// Percentiles of round trips, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,17 +19,6 @@ pub(crate) struct Rtt {
     pub(crate) bytes: u64,
     pub(crate) trips: u64,
     pub(crate) percentiles: Percentiles,
-}
-
-/// What came of sending as much as goes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flood {
-    /// Payload, each way it went; none when too little came to say.
-    pub(crate) bits_per_s: Option<f64>,
-    /// It is none because as many bytes as allowed came through before there was time to measure.
-    pub(crate) is_cut: bool,
-    /// Round trips of 64 bytes meanwhile; none when there was no time for any.
-    pub(crate) loaded: Option<Percentiles>,
 }
 
 /// Payload that came through, in bit/s; what is none was not measured.
@@ -90,46 +69,15 @@ impl Percentiles {
 }
 
 /// Why a goodput is none.
-const CUT: &str = "stopped by --max-bytes before there was enough to measure";
+pub(crate) const CUT: &str = "stopped by --max-bytes before there was enough to measure";
 
 impl Goodput {
-    fn json(&self) -> Value {
-        let gbit = |bits: Option<f64>| bits.map(gbit_s);
-        json!({ "up": gbit(self.up), "down": gbit(self.down), "both": gbit(self.both) })
-    }
-
     fn columns(&self) -> String {
         [self.up, self.down, self.both].map(|bits| format!("{:>14}", rate(bits))).concat()
     }
 }
 
 impl Fabric {
-    /// What `probe --json` prints, less what the fabric carries.
-    pub(crate) fn json(&self) -> Value {
-        let nodes = self.nodes.iter().map(|node| {
-            let rtt = node.rtt.iter().map(|rtt| {
-                let Percentiles { p50_ns, p90_ns, p99_ns } = rtt.percentiles;
-                json!({ "bytes": rtt.bytes, "p50": p50_ns, "p90": p90_ns, "p99": p99_ns, "trips": rtt.trips })
-            });
-            let loaded = node.loaded.map(|at| json!({ "p50": at.p50_ns, "p90": at.p90_ns, "p99": at.p99_ns }));
-            json!({
-                "name": node.name,
-                "address": node.address,
-                "rtt_ns": rtt.collect::<Vec<_>>(),
-                "goodput_gbit_s": node.goodput.json(),
-                "goodput_reason": node.goodput.is_cut.then_some(CUT),
-                "loaded_rtt_ns": loaded,
-            })
-        });
-        json!({
-            "schema": 1,
-            "transport": self.transport,
-            "nodes": nodes.collect::<Vec<_>>(),
-            "together": { "goodput_gbit_s": self.together.json() },
-            "socket_bytes": { "ingress": self.socket_bytes.ingress, "egress": self.socket_bytes.egress },
-        })
-    }
-
     /// For people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("Round trip over {}, answered by 8 bytes\n", self.transport);
@@ -202,17 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_null_and_a_dash() {
+    fn what_was_not_measured_is_a_dash() {
         let node = NodeFabric { name: "N1".to_owned(), address: "a:1".to_owned(), ..NodeFabric::default() };
         let fabric = Fabric { transport: "tcp", nodes: vec![node], ..Fabric::default() };
-        let json = fabric.json();
-        assert_eq!(json["nodes"][0]["loaded_rtt_ns"], Value::Null);
-        assert_eq!(json["nodes"][0]["goodput_gbit_s"], json!({ "up": null, "down": null, "both": null }));
         assert!(fabric.text().contains('-'), "{}", fabric.text());
         assert!(!fabric.text().contains("--max-bytes"), "nobody stopped it: {}", fabric.text());
         let mut cut = fabric;
         cut.nodes[0].goodput.is_cut = true;
         assert!(cut.text().contains("stopped by --max-bytes"), "{}", cut.text());
-        assert_eq!(cut.json()["nodes"][0]["goodput_reason"], CUT);
     }
 }

@@ -1,0 +1,192 @@
+//! A new scenario is what it asks, how it is judged and a line in the registry: here is one that no other file knows.
+//!
+//! It is a closed loop with several samples outstanding. It is planned, run in the simulated world, judged and
+//! reported by the code that does so for the official ones. The first part of this file would be its file in `traffic`,
+//! the second its file in `judge`, the third its line in the registry.
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use loadgen::judge::early_stopping::Rule;
+use loadgen::judge::{Headlines, Judge, JudgedDuration, Measured, Metric, Rates, Summary};
+use loadgen::plan::{Plan, PlanError, predict};
+use loadgen::recorder::{About, Timeline};
+use loadgen::report::detail::{self, DetailContext};
+use loadgen::report::{Entry, Line, Trailer, Value, summary_text, trace_log};
+use loadgen::run::{End, RunOptions, RunOutcome, Stop, run};
+use loadgen::scenario::{Definition, Scenario, TestSettings};
+use loadgen::settings::{Mode, Qsl, Requested};
+use loadgen::sim::{Service, SimOptions, SimWorld};
+use loadgen::traffic::{Gap, Layout, Pacing, Request, Sanitised, Shape, Traffic};
+use loadgen::world::TimeNs;
+
+/// What the scenario asks: one sample a query, a new query whenever fewer than [`OUTSTANDING`] are outstanding.
+struct AsksClosedLoop;
+
+/// Samples outstanding at one time.
+const OUTSTANDING: u64 = 4;
+
+impl<S> Traffic<S> for AsksClosedLoop {
+    fn shape(&self) -> Shape {
+        let pacing = Pacing::Reply { below: OUTSTANDING };
+        Shape { gap: Gap::Constant, layout: Layout::One, pacing, duration_factor: 2 }
+    }
+
+    fn sanitise(&self, request: Request<'_, S>, _faults: &mut Vec<String>) -> Result<Sanitised, PlanError> {
+        let s = request.settings;
+        let expected_ns = s.single_stream_expected_latency_ns;
+        if expected_ns < 1.0 {
+            return Err(PlanError::value("single_stream_expected_latency_ns", &expected_ns, "at least 1 ns"));
+        }
+        Ok(Sanitised {
+            samples_per_query: 1,
+            target_qps: OUTSTANDING as f64 * 1e9 / expected_ns,
+            target_latency_ns: 0,
+            target_latency_percentile: s.single_stream_target_latency_percentile,
+            max_async_queries: OUTSTANDING,
+            target_duration_ms: s.min_duration_ms,
+            min_query_count: s.min_query_count,
+        })
+    }
+
+    fn requested(&self, s: &Requested<S>) -> Vec<Entry> {
+        vec![("closed_loop_expected_latency_ns".into(), s.single_stream_expected_latency_ns.into())]
+    }
+}
+
+/// How the scenario is judged: by its rate, with an estimate of the percentile.
+struct JudgesClosedLoop;
+
+impl Judge for JudgesClosedLoop {
+    fn judged_duration(&self, measured: &Measured) -> JudgedDuration {
+        JudgedDuration { seconds: measured.final_query_issued_s, advice: "Expect a lower latency." }
+    }
+
+    fn longer_with(&self) -> &'static str {
+        "target_latency lower"
+    }
+
+    fn early_stopping(&self) -> Rule {
+        Rule::Estimate { with_99th: false }
+    }
+
+    fn metric(&self, rates: &Rates, _estimate_ns: Option<f64>) -> Metric {
+        Metric::new("result_closed_loop_samples_per_second", Some(rates.completed_samples_per_s), "samples/s")
+    }
+}
+
+impl Headlines for JudgesClosedLoop {
+    fn headline(&self, summary: &Summary) -> Line {
+        ("Samples per second, closed loop: ".into(), Value::Fixed(summary.rates.completed_samples_per_s))
+    }
+
+    fn token_headline(&self, summary: &Summary) -> Line {
+        self.headline(summary)
+    }
+
+    fn leading_stats(&self, _summary: &Summary) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn results(&self, summary: &Summary) -> Vec<Entry> {
+        vec![("result_closed_loop_samples_per_second".into(), summary.rates.completed_samples_per_s.into())]
+    }
+}
+
+const CLOSED_LOOP: Scenario = Scenario::new(&Definition {
+    name: "ClosedLoop",
+    traffic: &AsksClosedLoop,
+    judge: &JudgesClosedLoop,
+    headlines: &JudgesClosedLoop,
+});
+
+const QSL: Qsl = Qsl { total: 64, performance: 24 };
+
+fn settings(mode: Mode) -> TestSettings {
+    TestSettings {
+        scenario: CLOSED_LOOP,
+        mode,
+        min_duration_ms: 50,
+        min_query_count: 100,
+        single_stream_expected_latency_ns: 1e6,
+        ..TestSettings::default()
+    }
+}
+
+fn ran(settings: TestSettings) -> (Plan, SimWorld, RunOutcome) {
+    let plan = Plan::new(settings, QSL).unwrap();
+    let service = Service::Exponential { mean_ns: 1_000_000.0 };
+    let mut world = SimWorld::new(SimOptions { service, servers: 8, ..SimOptions::default() });
+    let options = RunOptions { keep_issue_times: true, ..RunOptions::default() };
+    let outcome = run(&plan, &mut world, &mut (), options);
+    (plan, world, outcome)
+}
+
+#[test]
+fn it_is_planned_and_run_as_it_asks() {
+    let (plan, world, outcome) = ran(settings(Mode::PerformanceOnly));
+    let phase = outcome.performance().unwrap();
+    assert_eq!(plan.effective().target_qps, 4_000.0);
+    assert_eq!(predict::predict(&plan, predict::SampleSize { memory_bytes: 1, wire_bytes: 1 }).queries, 200);
+    assert_eq!((outcome.end.clone(), phase.stop), (End::Completed, Stop::Naturally));
+    assert_eq!(world.max_in_flight as u64, OUTSTANDING, "eight servers would take more");
+    assert!(phase.queries_issued >= 100 && phase.counts.completed == phase.counts.issued);
+}
+
+#[test]
+fn it_is_judged_by_its_own_rules() {
+    let (_, _, outcome) = ran(settings(Mode::PerformanceOnly));
+    let summary = outcome.summary.as_ref().unwrap();
+    assert!(outcome.verdict.is_valid(), "{:?}", outcome.verdict);
+    assert_eq!(summary.checks.performance_constraints, None, "it has no limit");
+    assert_eq!(summary.metric.name, "result_closed_loop_samples_per_second");
+    assert_eq!(summary.metric.value, Some(summary.rates.completed_samples_per_s));
+
+    let too_long = TestSettings { min_duration_ms: 600, ..settings(Mode::PerformanceOnly) };
+    let (_, _, outcome) = ran(TestSettings { max_query_count: 300, ..too_long });
+    let reasons = &outcome.verdict.reasons;
+    assert!(reasons.iter().any(|reason| reason.text.ends_with("set target_latency lower")), "{reasons:?}");
+    assert_eq!(outcome.summary.unwrap().advice[0].summary, "Expect a lower latency.");
+}
+
+#[test]
+fn its_reports_have_its_lines() {
+    let (plan, _, outcome) = ran(settings(Mode::SubmissionRun));
+    let summary = outcome.summary.as_ref().unwrap();
+    let text = summary_text(&plan, summary, "a SUT", Trailer::default());
+    assert!(text.contains("Scenario : ClosedLoop\n") && text.contains("Samples per second, closed loop: "), "{text}");
+    let context = DetailContext {
+        version: "0",
+        sut_name: "a SUT",
+        sut_name_duration_ns: 0,
+        qsl_name: "a QSL",
+        start: TimeNs(0),
+        start_unix_ns: 0,
+        pid: 1,
+        tid: 1,
+    };
+    let log = detail::render(&plan, &outcome, &context);
+    for key in ["requested_closed_loop_expected_latency_ns", "result_closed_loop_samples_per_second"] {
+        assert!(log.contains(key), "{key}");
+    }
+    let mut trace = Vec::new();
+    trace_log::write(&plan, &outcome, &context, &mut trace).unwrap();
+    assert!(serde_json::from_slice::<serde_json::Value>(&trace).is_ok());
+}
+
+#[test]
+fn files_can_name_only_registered_scenarios() {
+    let (plan, _, outcome) = ran(settings(Mode::PerformanceOnly));
+    let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
+    let (settings, qsl) = (plan.requested().clone(), plan.qsl());
+    let about = About { settings, qsl, sut_name: String::new(), warnings: 0, errors: 0 };
+    let mut bytes = Vec::new();
+    timeline.write_to(&about, &mut bytes).unwrap();
+    let told = Timeline::read_from(&mut bytes.as_slice()).unwrap_err().to_string();
+    assert!(told.contains("unknown variant `ClosedLoop`"), "{told}");
+    assert_eq!(plan.effective().judge(timeline.measured(plan.effective())), outcome.summary.unwrap());
+}
+
+#[test]
+fn it_has_no_search_for_the_peak() {
+    let told = Plan::new(settings(Mode::FindPeakPerformance), QSL).unwrap_err().to_string();
+    assert_eq!(told, "FindPeakPerformance is not available for ClosedLoop");
+}

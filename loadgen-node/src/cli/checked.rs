@@ -1,0 +1,69 @@
+//! From the flags of `run` to what is asked for: checked once, and free of the command line from here on.
+
+use std::path::PathBuf;
+
+use lon_qsl::Codec;
+use lon_qsl::benchmark::Benchmark;
+
+use super::run::RunArgs;
+use super::test::{CodecArgs, Compression, FindPeakArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::test_run::{Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
+use crate::world::pace::PacingSpec;
+use loadgen::conf::rules::Rules;
+
+/// What `run` is asked for.
+pub(crate) enum Asked {
+    /// `--compression auto`: advice on codecs, and no run.
+    Advice(AdviceSpec),
+    /// A test, and the run folder where one is named.
+    Test { spec: Box<TestSpec>, out: Option<PathBuf> },
+}
+
+/// What advice on codecs is made of.
+pub(crate) struct AdviceSpec {
+    pub(crate) benchmark: &'static Benchmark,
+    pub(crate) data: DataSpec,
+    /// The round whose rules say which codecs are allowed.
+    pub(crate) rules: &'static Rules,
+}
+
+impl RunArgs {
+    /// What is asked for. Names are resolved and small files are read; datasets and config files are not opened yet.
+    pub(crate) fn check(&self) -> Outcome<Asked> {
+        let benchmark = Benchmark::named(&self.benchmark).or_exit(Exit::Usage)?;
+        match self.codecs.compression {
+            Compression::Codec(samples) => {
+                let spec = Box::new(self.spec(benchmark, samples)?);
+                Ok(Asked::Test { spec, out: self.out.clone() })
+            }
+            Compression::Auto => {
+                let rules = self.test.files.rules.unwrap_or_else(Rules::newest);
+                Ok(Asked::Advice(AdviceSpec { benchmark, data: self.test.data(), rules }))
+            }
+        }
+    }
+
+    fn spec(&self, benchmark: &'static Benchmark, samples: Codec) -> Outcome<TestSpec> {
+        let CodecArgs { response_compression: answers, .. } = self.codecs;
+        let FindPeakArgs { max_trials, resume, give_up } = self.find_peak.clone();
+        let (io_threads, spin, busy_poll) = (self.io_threads.map(usize::from), self.spin.into(), self.busy_poll);
+        Ok(TestSpec {
+            benchmark,
+            scenario: self.scenario,
+            target: self.dial.target(&self.kserve)?,
+            data: self.test.data(),
+            settings: self.test.settings(),
+            codecs: Codecs { samples, answers },
+            division: self.division.into(),
+            connections: self.connections,
+            pacing: PacingSpec { io_threads, spin, busy_poll },
+            limits: Limits { response_timeout: self.response_timeout, max_lag: self.max_lag },
+            find_peak: FindPeakSpec { max_trials, resume, give_up_early: give_up },
+            probe: self.probe,
+            trace_log: self.trace_log,
+            baseline: self.baseline.clone(),
+            system_desc: self.system_desc.clone(),
+        })
+    }
+}

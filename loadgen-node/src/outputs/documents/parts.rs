@@ -1,0 +1,272 @@
+//! Parts that several documents have.
+
+use lon_shell::documents::InterfaceDocument;
+use qdl::{NameTrip, NodeDescription, NodeReport};
+use serde::{Deserialize, Serialize};
+
+use crate::network::bandwidth::{Bandwidth, PerDirection};
+use crate::network::fabric::gbit_s;
+use crate::network::nics::NicUse;
+use crate::network::traffic::Bytes;
+use crate::test_run::finished::{Finished, Nodes};
+use crate::world::tally::Tally;
+use loadgen::judge::LatencyStats;
+
+/// One value for each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ByDirection<T> {
+    /// Towards the SUT.
+    pub(crate) ingress: T,
+    /// Back to the LoadGen node.
+    pub(crate) egress: T,
+}
+
+/// Bytes that both ends counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ByEnd {
+    /// The LoadGen node's count.
+    pub(crate) loadgen: u64,
+    /// The SUT nodes' count; null where one of them could not be asked.
+    pub(crate) sut: Option<u64>,
+}
+
+/// Three percentiles of durations, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Percentiles {
+    /// 50th percentile.
+    pub(crate) p50: u64,
+    /// 90th percentile.
+    pub(crate) p90: u64,
+    /// 99th percentile.
+    pub(crate) p99: u64,
+}
+
+/// How latencies are spread, ns. A failed sample counts as slower than all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LatencySpread {
+    /// Smallest.
+    pub(crate) min: i64,
+    /// Mean, rounded towards zero.
+    pub(crate) mean: i64,
+    /// 50th percentile.
+    pub(crate) p50: i64,
+    /// 90th percentile.
+    pub(crate) p90: i64,
+    /// 95th percentile.
+    pub(crate) p95: i64,
+    /// 97th percentile.
+    pub(crate) p97: i64,
+    /// 99th percentile.
+    pub(crate) p99: i64,
+    /// 99.9th percentile.
+    pub(crate) p99_9: i64,
+    /// Largest.
+    pub(crate) max: i64,
+}
+
+/// Where the time of answered samples went: percentiles of each stage of the round trip, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LatencySplit {
+    /// What is left of the round trip without the stages below: the network, and both ends' sending and receiving.
+    pub(crate) outside_sut: Percentiles,
+    /// From the parts of a sample to its tensors, codec included.
+    pub(crate) decode: Percentiles,
+    /// From pixels to the model's input, where the SUT node does that.
+    pub(crate) preprocess: Percentiles,
+    /// Waiting for a free worker.
+    pub(crate) queue: Percentiles,
+    /// Waiting for the batch to fill.
+    pub(crate) batch: Percentiles,
+    /// The backend at work.
+    pub(crate) inference: Percentiles,
+    /// From the model's outputs to the answer.
+    pub(crate) postprocess: Percentiles,
+    /// From the answer to the bytes of its codec.
+    pub(crate) encode: Percentiles,
+    /// From the arrival of an answer with a codec until the LoadGen node had inflated it.
+    pub(crate) inflate: Percentiles,
+}
+
+/// One round trip for a node's name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NameRoundTrip {
+    /// The node's name.
+    pub(crate) node: String,
+    /// From sending to receiving, ns.
+    pub(crate) rtt_ns: u64,
+    /// Whether the node returned the nonce of this request; null for servers of protocols without one.
+    pub(crate) nonce_ok: Option<bool>,
+}
+
+/// What the rules require of the network, and what it gives. Rates are in Gbit/s and null where they are not known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BandwidthDocument {
+    /// Samples answered per second, for which the next two are; null when nothing was answered.
+    pub(crate) samples_per_s: Option<f64>,
+    /// By the formula of Appendix B of the rules.
+    pub(crate) required: ByDirection<Option<f64>>,
+    /// Dispatch messages of the run.
+    pub(crate) carried: ByDirection<Option<f64>>,
+    /// Goodput that a probe found before the run.
+    pub(crate) probed: ByDirection<Option<f64>>,
+    /// What the drivers of the interfaces claim, the slower end of both.
+    pub(crate) nic_claim: ByDirection<Option<f64>>,
+    /// How `required` came about; null for benchmarks without a formula.
+    pub(crate) formula: Option<String>,
+    /// Whether what was probed is enough for what is required, in words.
+    pub(crate) verdict: String,
+}
+
+/// An interface that the run used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NicDocument {
+    /// What it is.
+    #[serde(flatten)]
+    pub(crate) interface: InterfaceDocument,
+    /// What it carried during the run, other programs' bytes included.
+    pub(crate) bytes: ByDirection<u64>,
+    /// The share of these bytes that the run's sockets do not account for, to a thousandth; null when it carried none.
+    pub(crate) unexplained_share: ByDirection<Option<f64>>,
+}
+
+impl From<Bytes> for ByDirection<u64> {
+    fn from(Bytes { ingress, egress }: Bytes) -> Self {
+        ByDirection { ingress, egress }
+    }
+}
+
+impl From<[u64; 3]> for Percentiles {
+    fn from([p50, p90, p99]: [u64; 3]) -> Percentiles {
+        Percentiles { p50, p90, p99 }
+    }
+}
+
+impl From<&LatencyStats> for LatencySpread {
+    fn from(stats: &LatencyStats) -> LatencySpread {
+        let [p50, p90, p95, p97, p99, p99_9] = stats.percentiles_ns;
+        LatencySpread { min: stats.min_ns, mean: stats.mean_ns, p50, p90, p95, p97, p99, p99_9, max: stats.max_ns }
+    }
+}
+
+impl From<&Tally> for LatencySplit {
+    fn from(tally: &Tally) -> LatencySplit {
+        let stage =
+            |name| tally.split().find(|(stage, _)| *stage == name).map(|(_, values)| values).unwrap_or_default();
+        let at = |name| Percentiles::from(stage(name));
+        LatencySplit {
+            outside_sut: at("outside_sut"),
+            decode: at("decode"),
+            preprocess: at("preprocess"),
+            queue: at("queue"),
+            batch: at("batch"),
+            inference: at("inference"),
+            postprocess: at("postprocess"),
+            encode: at("encode"),
+            inflate: at("inflate"),
+        }
+    }
+}
+
+impl From<&Bandwidth> for BandwidthDocument {
+    fn from(bandwidth: &Bandwidth) -> BandwidthDocument {
+        let gbit = |of: PerDirection| ByDirection { ingress: of.ingress.map(gbit_s), egress: of.egress.map(gbit_s) };
+        BandwidthDocument {
+            samples_per_s: bandwidth.samples_per_s,
+            required: gbit(bandwidth.required),
+            carried: gbit(bandwidth.carried),
+            probed: gbit(bandwidth.probed),
+            nic_claim: gbit(bandwidth.nic_claim),
+            formula: bandwidth.formula.clone(),
+            verdict: bandwidth.verdict.clone(),
+        }
+    }
+}
+
+impl From<&NicUse> for NicDocument {
+    fn from(nic: &NicUse) -> NicDocument {
+        NicDocument {
+            interface: InterfaceDocument::from(&nic.interface),
+            bytes: nic.carried.into(),
+            unexplained_share: ByDirection {
+                ingress: unexplained(nic.carried.ingress, nic.explained.ingress),
+                egress: unexplained(nic.carried.egress, nic.explained.egress),
+            },
+        }
+    }
+}
+
+/// The share of what an interface carried that the run's sockets do not account for, to a thousandth.
+fn unexplained(carried: u64, explained: u64) -> Option<f64> {
+    (carried > 0).then(|| to_thousandths(carried.saturating_sub(explained) as f64 / carried as f64))
+}
+
+/// Rounds to three digits after the point: more would say more than was measured.
+pub(super) fn to_thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// Bytes of messages that crossed, of these nodes together.
+pub(super) fn message_bytes(reports: &[NodeReport]) -> ByDirection<ByEnd> {
+    ByDirection {
+        ingress: by_end(reports, |ours| ours.counts.message_bytes_out, |sut| sut.message_bytes_in),
+        egress: by_end(reports, |ours| ours.counts.message_bytes_in, |sut| sut.message_bytes_out),
+    }
+}
+
+/// Sums of what both ends of these nodes' connections counted.
+pub(super) fn by_end(
+    reports: &[NodeReport],
+    ours: fn(&NodeReport) -> u64,
+    theirs: fn(&qdl::SutCounts) -> u64,
+) -> ByEnd {
+    ByEnd {
+        loadgen: reports.iter().map(ours).sum(),
+        sut: reports.iter().map(|report| report.sut.as_ref().ok().map(theirs)).sum(),
+    }
+}
+
+/// Every round trip for a name, before the run and after it.
+pub(super) fn name_round_trips(finished: &Finished) -> Vec<NameRoundTrip> {
+    let has_nonce = finished.setup.link.transport.peer_kind().has_nonce;
+    let Nodes { described, first_name, last_name, .. } = &finished.nodes;
+    let trip = |(trip, node): (&NameTrip, &NodeDescription)| NameRoundTrip {
+        node: node.name.clone(),
+        rtt_ns: trip.rtt.as_nanos() as u64,
+        nonce_ok: has_nonce.then(|| trip.nonce_ok()),
+    };
+    let trips = first_name.trips.iter().chain(&last_name.trips);
+    trips.zip(described.iter().cycle()).map(trip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_carried_has_no_share() {
+        assert_eq!(unexplained(0, 0), None);
+        assert_eq!(unexplained(1000, 960), Some(0.04));
+        assert_eq!(unexplained(10, 20), Some(0.0));
+    }
+
+    #[test]
+    fn every_stage_is_in_the_split() {
+        let mut tally = Tally::default();
+        let stages = qdl::Stages {
+            decode_ns: 1,
+            preprocess_ns: 2,
+            queue_ns: 3,
+            batch_ns: 4,
+            inference_ns: 5,
+            postprocess_ns: 6,
+            encode_ns: 7,
+            inflate_ns: 8,
+        };
+        tally.answered(&stages, Some(100));
+        let written = serde_json::to_value(LatencySplit::from(&tally)).unwrap();
+        let names: Vec<&str> = written.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, crate::world::tally::STAGES);
+        let p50: Vec<u64> = written.as_object().unwrap().values().map(|at| at["p50"].as_u64().unwrap()).collect();
+        assert_eq!(p50, [64, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}

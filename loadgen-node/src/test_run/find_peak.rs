@@ -1,0 +1,44 @@
+//! The search for the peak: its options, and the record of an earlier search that it goes on with.
+
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow, bail};
+
+use super::spec::FindPeakSpec;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use loadgen::plan::Plan;
+use loadgen::run::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
+use loadgen::settings::Mode;
+
+/// Version of the form of find_peak.json.
+pub(crate) const SEARCH_SCHEMA: u32 = 1;
+
+/// How the search is run. A file to go on from is read here, before anything is sent.
+pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan) -> Outcome<FindPeakOptions> {
+    let searches = plan.effective().mode == Mode::FindPeakPerformance;
+    let prior = match &spec.resume {
+        Some(_) if !searches => {
+            return Err(anyhow!("--find-peak-resume goes with --mode FindPeakPerformance only")).or_exit(Exit::Usage);
+        }
+        Some(path) => prior(path, plan).with_context(|| path.display().to_string()).or_exit(Exit::Usage)?,
+        None => Vec::new(),
+    };
+    let max_trials = spec.max_trials.unwrap_or(DEFAULT_MAX_TRIALS);
+    Ok(FindPeakOptions { prior, max_trials, give_up_early: spec.give_up_early })
+}
+
+/// Trials of another search count only when it asked the same.
+fn prior(path: &Path, plan: &Plan) -> anyhow::Result<Vec<Trial>> {
+    let text = std::fs::read_to_string(path).context("cannot be read")?;
+    let record: SearchRecord = serde_json::from_str(&text).context("is not the record of a search")?;
+    if record.schema != SEARCH_SCHEMA {
+        bail!("has schema {}, this program knows {SEARCH_SCHEMA}", record.schema);
+    }
+    if record.qsl != plan.qsl() {
+        bail!("is of a search over another dataset");
+    }
+    if record.settings != *plan.requested() {
+        bail!("is of a search with other settings; they must be the same");
+    }
+    Ok(record.trials)
+}

@@ -1,0 +1,100 @@
+//! The samples of a test: the dataset is opened, and it is checked that the samples fit into memory.
+
+use anyhow::anyhow;
+use lon_qsl::benchmark::Benchmark;
+use lon_qsl::dataset::{Dataset, OpenOptions, SLOT_BYTES};
+use lon_qsl::memory;
+use lon_qsl::{Codec, PART_BYTES};
+
+use super::spec::{Codecs, DataSpec};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use loadgen::plan::Plan;
+use loadgen::plan::predict::{SampleSize, predict};
+use loadgen::settings::Qsl;
+
+/// About as many bytes as a message's fields take beside its payload.
+pub(crate) const MESSAGE_FIELDS_BYTES: u64 = 24;
+
+/// What a loaded sample takes on the heap beside its bytes: the count of its owners, and what an allocator rounds up.
+const HANDLE_BYTES: u64 = 48;
+
+/// Opens the dataset as it is. `codec` says whether samples will be the dataset's own files.
+pub(crate) fn open(benchmark: &Benchmark, spec: &DataSpec, codec: Codec) -> Outcome<Dataset> {
+    let (preprocess, original) = (spec.preprocess.clone(), codec == Codec::Original);
+    let options = OpenOptions { preprocess, original, ..OpenOptions::default() };
+    let dataset = benchmark.open_with(spec.dataset.as_deref(), &options).or_exit(Exit::Usage)?;
+    if let Some(note) = dataset.note() {
+        tracing::info!("{note}");
+    }
+    Ok(dataset)
+}
+
+/// Opens the dataset for a run: with the codec of its samples, and with no more samples in memory together than fit.
+pub(super) fn open_for_run(benchmark: &Benchmark, spec: &DataSpec, codecs: Codecs) -> Outcome<Dataset> {
+    if codecs.answers == Codec::Original {
+        return Err(anyhow!("--response-compression original: answers have no files of their own"))
+            .or_exit(Exit::Usage);
+    }
+    let mut dataset = open(benchmark, spec, codecs.samples)?;
+    dataset.fits_codec(codecs.samples).or_exit(Exit::Usage)?;
+    dataset.set_codec(codecs.samples);
+    limit(&mut dataset, benchmark)?;
+    Ok(dataset)
+}
+
+/// The counts that the engine plans with.
+pub(crate) fn counts(dataset: &Dataset) -> Qsl {
+    Qsl { total: dataset.total_count() as u64, performance: dataset.performance_count() as u64 }
+}
+
+/// What one sample takes in memory and in messages, judged by the first.
+pub(crate) fn sample_size(dataset: &Dataset) -> Outcome<SampleSize> {
+    let bytes = dataset.sample_bytes().or_exit(Exit::Usage)?;
+    let messages = bytes.div_ceil(PART_BYTES as u64).max(1);
+    let wire_bytes = bytes + messages * MESSAGE_FIELDS_BYTES;
+    Ok(SampleSize { memory_bytes: bytes + HANDLE_BYTES, wire_bytes })
+}
+
+/// Limits the samples that are in memory together to what the official QSL has, and to what fits.
+fn limit(dataset: &mut Dataset, benchmark: &Benchmark) -> Outcome<()> {
+    // Datasets of any size may stand in for the official one, which alone has the official limit.
+    let is_official = benchmark.qsl.total_samples == Some(dataset.total_count());
+    if let Some(official) = benchmark.qsl.performance_samples.filter(|_| is_official) {
+        dataset.limit_performance_count(official);
+    }
+    let sample_bytes = sample_size(dataset)?.memory_bytes.max(1);
+    let Some(available_bytes) = memory::available_bytes() else { return Ok(()) };
+    let (wanted, fit) = (dataset.performance_count(), available_bytes / 4 * 3 / sample_bytes);
+    if fit < wanted as u64 && dataset.is_read_when_needed() {
+        dataset.limit_performance_count(fit as usize);
+        let count = dataset.performance_count();
+        tracing::warn!(
+            "{wanted} samples do not fit into memory together, {count} do: a performance run draws from so many, \
+             an accuracy run loads so many at a time"
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a set of `samples` samples that cannot be loaded together. For before the plan, which lists the samples.
+pub(super) fn check_set(samples: u64, dataset: &Dataset) -> Outcome<()> {
+    check_available(sample_size(dataset)?.memory_bytes.saturating_mul(samples), dataset)
+}
+
+/// Refuses a run whose samples and records do not fit into memory, before it is killed half way.
+pub(super) fn check_memory(plan: &Plan, dataset: &Dataset) -> Outcome<()> {
+    check_available(predict(plan, sample_size(dataset)?).memory_bytes, dataset)
+}
+
+/// Whether `needed_bytes` can be had, with what the dataset keeps of samples that are not loaded.
+fn check_available(needed_bytes: u64, dataset: &Dataset) -> Outcome<()> {
+    let needed_bytes = needed_bytes.saturating_add(SLOT_BYTES * dataset.total_count() as u64);
+    match memory::available_bytes() {
+        Some(available_bytes) if needed_bytes > available_bytes => Err(anyhow!(
+            "samples and records of this run need {needed_bytes} bytes of memory, {available_bytes} are available: \
+             fewer samples, a shorter duration or a lower rate need less"
+        ))
+        .or_exit(Exit::Usage),
+        _ => Ok(()),
+    }
+}

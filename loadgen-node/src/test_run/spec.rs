@@ -1,0 +1,138 @@
+//! A test as it is asked for: plain values. The command line makes one of its flags, and any caller of the library can
+//! make one without a command line. Nothing in it has been opened or checked yet; [`super::Test::new`] does that.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lon_qsl::benchmark::Benchmark;
+use lon_qsl::{Codec, Preprocess};
+
+use crate::verdict::division::Division;
+use crate::world::pace::PacingSpec;
+use crate::world::target::Target;
+use loadgen::conf::rules::Rules;
+use loadgen::settings::{Assignment, Mode, Scenario};
+
+/// Everything that makes one test.
+#[derive(Clone, Debug)]
+pub struct TestSpec {
+    /// The benchmark whose samples are sent.
+    pub benchmark: &'static Benchmark,
+    /// The official scenario.
+    pub scenario: Scenario,
+    /// The SUT nodes, and how they are reached.
+    pub target: Target,
+    /// Which samples.
+    pub data: DataSpec,
+    /// Settings beside those that the benchmark brings.
+    pub settings: SettingsSpec,
+    /// Codecs of samples and answers.
+    pub codecs: Codecs,
+    /// The division whose rules the run keeps.
+    pub division: Division,
+    /// Connections to each node.
+    pub connections: NonZeroUsize,
+    /// Which threads do the work, and how they wait.
+    pub pacing: PacingSpec,
+    /// What a run is held to beside the official rules.
+    pub limits: Limits,
+    /// How a search for the peak is run; for mode FindPeakPerformance only.
+    pub find_peak: FindPeakSpec,
+    /// The fabric is probed before the run.
+    pub probe: bool,
+    /// Keeps when each sample was issued, which the trace log needs.
+    pub trace_log: bool,
+    /// A file of `sut-node bench --json` to compare the result with.
+    pub baseline: Option<PathBuf>,
+    /// A file with what the user states of the system.
+    pub system_desc: Option<PathBuf>,
+}
+
+impl TestSpec {
+    /// A test with every option at its default, as of a command line with the needed flags alone.
+    pub fn new(benchmark: &'static Benchmark, scenario: Scenario, target: Target) -> TestSpec {
+        TestSpec {
+            benchmark,
+            scenario,
+            target,
+            data: DataSpec::default(),
+            settings: SettingsSpec::default(),
+            codecs: Codecs::default(),
+            division: Division::default(),
+            connections: NonZeroUsize::MIN,
+            pacing: PacingSpec::default(),
+            limits: Limits::default(),
+            find_peak: FindPeakSpec::default(),
+            probe: false,
+            trace_log: false,
+            baseline: None,
+            system_desc: None,
+        }
+    }
+}
+
+/// Which samples a test sends.
+#[derive(Clone, Debug, Default)]
+pub struct DataSpec {
+    /// The dataset, as `--dataset` takes it; `None`: the benchmark's own.
+    pub dataset: Option<String>,
+    /// What is done to images; `None`: the benchmark's own preprocessing.
+    pub preprocess: Option<Preprocess>,
+}
+
+/// Settings of a test, beside those that the benchmark and the round bring.
+#[derive(Clone, Debug, Default)]
+pub struct SettingsSpec {
+    /// LoadGen's mode; `None`: what the config files say, else PerformanceOnly.
+    pub mode: Option<Mode>,
+    /// Single settings, applied in their order.
+    pub set: Vec<Assignment>,
+    /// The file mlperf.conf, which may set everything.
+    pub mlperf_conf: Option<PathBuf>,
+    /// The file user.conf, which may set everything but seeds.
+    pub user_conf: Option<PathBuf>,
+    /// The file audit.config, which replaces everything else.
+    pub audit_conf: Option<PathBuf>,
+    /// The round whose built-in settings apply; `None`: the newest, and only its seeds for benchmarks that it does not
+    /// know.
+    pub rules: Option<&'static Rules>,
+    /// Lines of config files that are ignored, or read as something else than they look like, are errors.
+    pub strict_conf: bool,
+}
+
+/// What samples and answers are wrapped in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Codecs {
+    /// Codec of the samples, applied before the run.
+    pub samples: Codec,
+    /// Codec of the answers, applied by the SUT node and undone on arrival.
+    pub answers: Codec,
+}
+
+/// What a run is held to beside the official rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A sample without an answer this long after it was sent has failed.
+    pub response_timeout: Duration,
+    /// Server: the largest schedule lag (p99) of a valid result. `None`: 1 ms, or 1 % of the target latency if that is
+    /// more.
+    pub max_lag: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { response_timeout: Duration::from_secs(60), max_lag: None }
+    }
+}
+
+/// How a search for the peak is run.
+#[derive(Clone, Debug, Default)]
+pub struct FindPeakSpec {
+    /// Most trials to run; `None`: the engine's default.
+    pub max_trials: Option<u64>,
+    /// The find_peak.json of an earlier search to go on with.
+    pub resume: Option<PathBuf>,
+    /// A trial ends as soon as it can no longer pass.
+    pub give_up_early: bool,
+}

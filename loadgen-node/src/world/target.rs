@@ -1,0 +1,52 @@
+//! The SUT nodes of a test, and how they are reached.
+
+use std::time::Duration;
+
+use lon_net::tls::ClientTls;
+use qdl::{Config, NodeAddress, PeerKind, Peers, Qdl, Transport};
+
+use crate::exit::{Exit, OrExit as _, Outcome};
+
+/// Nodes, transport and TLS, checked. Nothing has been sent to a node yet.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The nodes, and the transport that carries samples to them.
+    pub peers: Peers,
+    /// Names of the model's inputs in the order of a sample's tensors, for nodes that do not know samples. Empty: the
+    /// nodes say.
+    pub inputs: Vec<String>,
+    /// How nodes are verified. `None`: plain text, or an unverified certificate over QUIC.
+    pub tls: Option<ClientTls>,
+    /// How long to wait for nodes that are not there yet, or are busy. Zero: try once.
+    pub wait_ready: Duration,
+    /// The nodes as the user wrote them, for messages.
+    pub written: String,
+}
+
+impl Target {
+    /// SUT nodes at these addresses, reached without TLS and without waiting. It is for the caller to decide whether
+    /// samples may travel in plain text.
+    pub fn new(nodes: Vec<NodeAddress>, transport: Transport) -> Target {
+        let written = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let peers = Peers::sut_nodes(nodes, transport);
+        Target { peers, inputs: Vec::new(), tls: None, wait_ready: Duration::ZERO, written }
+    }
+
+    /// What nodes of this kind can do.
+    pub(crate) fn kind(&self) -> PeerKind {
+        self.peers.transport().peer_kind()
+    }
+
+    /// Reaches every node.
+    pub(crate) fn connect(&self) -> Outcome<Qdl> {
+        let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut config = Config::new(self.peers.clone());
+        config.client = format!("{host} (pid {})", std::process::id());
+        config.wait_ready = self.wait_ready;
+        config.tls = self.tls.clone();
+        if !self.wait_ready.is_zero() {
+            tracing::info!("waiting for SUT nodes at {}, {:?} at most", self.written, self.wait_ready);
+        }
+        Qdl::connect(config).or_exit(Exit::Network)
+    }
+}

@@ -1,0 +1,141 @@
+//! What a backend is, and what one does that answers batches. One that answers token by token: see [`super::stream`].
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::error::{BackendError, InferError};
+use super::sample::Sample;
+use super::stream::Streamer;
+use crate::tensor::Signature;
+
+/// One model, or what stands in for one, shared by all workers of a node.
+///
+/// Split from [`Worker`] so that the state an inference needs (buffers, plans, sessions) belongs to one thread and
+/// needs no lock, while weights and descriptions are shared.
+pub trait Backend: Send + Sync + 'static {
+    /// What answers, for `Describe`, the logs and the results.
+    fn info(&self) -> &BackendInfo;
+
+    /// Where [`Worker::infer`] may be called.
+    fn execution(&self) -> Execution;
+
+    /// What of a sample [`Worker::infer`] looks at.
+    fn input(&self) -> Input;
+
+    /// How many cores one inference keeps busy; 0 when it only waits.
+    fn cores_per_inference(&self) -> usize {
+        1
+    }
+
+    /// How many samples one [`Streamer`] of this backend holds at one time; `None` for a backend that answers batches.
+    fn slots(&self) -> Option<NonZeroUsize> {
+        None
+    }
+
+    /// A usual value for a size that its samples leave free; `None` when there is none.
+    fn usual_size(&self) -> Option<u32> {
+        None
+    }
+
+    /// The state of one worker thread, warm: the batch sizes it will be asked for have been run on zeros, so that the
+    /// first sample of a run is not the one that pays for planning and first touches. May take seconds.
+    ///
+    /// # Errors
+    /// The backend cannot run here; see [`BackendError`].
+    fn worker(&self) -> Result<Half, BackendError>;
+}
+
+/// One thread's half of a [`Backend`]. All halves of one backend are of the same kind. It is [`Half::Stream`] only
+/// where [`Backend::execution`] is [`Execution::Workers`] and [`Backend::slots`] is not `None`.
+pub enum Half {
+    /// Takes batches and gives them back whole.
+    Batch(Box<dyn Worker>),
+    /// Holds several samples and answers each token by token.
+    Stream(Box<dyn Streamer>),
+}
+
+impl Half {
+    /// The worker, if the backend answers batches.
+    pub fn batch(self) -> Option<Box<dyn Worker>> {
+        match self {
+            Half::Batch(worker) => Some(worker),
+            Half::Stream(_) => None,
+        }
+    }
+
+    /// The streamer, if the backend answers token by token.
+    pub fn stream(self) -> Option<Box<dyn Streamer>> {
+        match self {
+            Half::Stream(streamer) => Some(streamer),
+            Half::Batch(_) => None,
+        }
+    }
+}
+
+/// One thread's half of a [`Backend`] that answers batches.
+pub trait Worker: Send {
+    /// One answer per sample, in order: the raw little-endian bytes of that sample's outputs, concatenated in the
+    /// order of the signature. A sample that does not fit fails alone; the rest of the batch is answered.
+    ///
+    /// `batch` has 1 to [`BackendOptions::max_batch`](super::BackendOptions::max_batch) samples. More work as well, but
+    /// no such batch was warmed up.
+    fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
+
+    /// What the last [`Worker::infer`] found out besides its answers.
+    fn aside(&self) -> &Aside {
+        static NOTHING: Aside = Aside { postprocess: Duration::ZERO, nan: Vec::new() };
+        &NOTHING
+    }
+}
+
+/// What a worker found out about a batch besides its answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// The part of the time that was spent on post-processing, not on inference.
+    pub postprocess: Duration,
+    /// The samples whose outputs hold a NaN, by their place in the batch. They are answered all the same.
+    pub nan: Vec<usize>,
+}
+
+/// The threads on which inference may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// On the thread that read the sample: inference costs less than handing the sample over.
+    Inline,
+    /// On worker threads: inference takes time or blocks.
+    Workers,
+}
+
+/// What of a sample a backend looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing. The payload need not be decoded, and need not be decodable.
+    Opaque,
+    /// Its tensors, decoded before.
+    Tensors,
+}
+
+/// What answers: the engine, its model, and what goes in and out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendInfo {
+    /// What runs the model, with its version: `onnxruntime 1.31.1`, `tract 0.23.9`, `null`, `synthetic:constant=2ms`.
+    pub engine: String,
+    /// The model's file name; empty when there is none.
+    pub model: String,
+    /// SHA-256 of the model file, in hexadecimal; `None` when there is no file.
+    pub model_sha256: Option<String>,
+    /// What a sample must hold. Empty: anything.
+    pub inputs: Signature,
+    /// What an answer holds. Empty: not the tensors of a model.
+    pub outputs: Signature,
+}
+
+impl BackendInfo {
+    /// The info of a backend that runs no model and takes any sample.
+    pub(super) fn without_model(engine: String) -> BackendInfo {
+        let (inputs, outputs) = (Signature::default(), Signature::default());
+        BackendInfo { engine, model: String::new(), model_sha256: None, inputs, outputs }
+    }
+}

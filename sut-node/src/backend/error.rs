@@ -1,0 +1,65 @@
+//! Why a backend cannot run, and why a sample has no answer.
+
+use super::openai::error::{Failure, OpenAiError};
+use super::openai::prompt::PromptError;
+use super::synthetic::spec::SpecError;
+use crate::tensor::Mismatch;
+
+/// Why a backend could not be brought up: its configuration or its model is at fault. Found before any sample.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// The text of `--backend` names no backend.
+    #[error(
+        "'{0}' is not a backend: give onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (for \
+         example synthetic:constant=2ms)"
+    )]
+    Unknown(String),
+    /// `onnx:` was given to a build without ONNX support.
+    #[error("this sut-node was built without ONNX support; build it with the feature 'onnx'")]
+    NoOnnx,
+    /// The SPEC of `synthetic:SPEC` cannot be read.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A backend that answers token by token was to run on the thread that reads samples.
+    #[error("{0} answers token by token, which needs worker threads")]
+    NotInline(String),
+    /// The model cannot be used, or its engine cannot run it.
+    #[cfg(feature = "onnx")]
+    #[error(transparent)]
+    Onnx(#[from] super::onnx::error::OnnxError),
+    /// The server of `openai:URL` cannot be used.
+    #[error(transparent)]
+    OpenAi(#[from] OpenAiError),
+}
+
+/// Why one sample has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InferError {
+    /// The sample's tensors are not what the model takes.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// The sample is not a prompt.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The server behind the node gave no answer.
+    #[error(transparent)]
+    Server(#[from] Failure),
+    /// The engine failed on the batch this sample was in.
+    #[error("{engine} failed on a batch of {batch}: {reason}")]
+    Engine {
+        /// The engine that runs the model.
+        engine: String,
+        /// How many samples the batch had.
+        batch: usize,
+        /// The reason, in the engine's words.
+        reason: String,
+    },
+    /// This sample alone cannot be answered, or its answer broke off.
+    #[error("{engine}: {reason}")]
+    Failed {
+        /// The engine that should have answered it.
+        engine: String,
+        /// The reason, in the engine's words.
+        reason: String,
+    },
+}

@@ -1,0 +1,21 @@
+//! How a server is asked: what the flags of `sut-node` say, as values.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenAiOptions {
+    /// A sample fails when the server sends nothing for this long while its answer is awaited. Not 0.
+    pub server_timeout: Duration,
+    /// The file with the API key; without one the environment's `OPENAI_API_KEY`, else no key.
+    pub api_key_file: Option<PathBuf>,
+    /// The file with the CA (PEM) that the server of an `https://` URL is verified with. Refused for other URLs.
+    pub server_ca: Option<PathBuf>,
+}
+
+impl Default for OpenAiOptions {
+    fn default() -> OpenAiOptions {
+        OpenAiOptions { server_timeout: Duration::from_secs(60), api_key_file: None, server_ca: None }
+    }
+}
