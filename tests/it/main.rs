@@ -24,7 +24,7 @@
 //! - `wire`: what crosses the network, and what never does
 //! - `system_desc`: the machines and the network as the submission rules want them described
 //! - `tidy`: the repository's own rules
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod bandwidth;
 mod datasets;

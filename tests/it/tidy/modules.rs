@@ -37,6 +37,8 @@ pub(crate) enum Target {
     Module(ModulePath),
     /// An item in this file.
     File(String),
+    /// A name of another crate that is handed on here.
+    Foreign,
 }
 
 impl Modules {
@@ -61,7 +63,7 @@ impl Modules {
             }
             if let Item::Mod(inner) = item {
                 let name = inner.ident.to_string();
-                let below = [path.as_slice(), &[name.clone()]].concat();
+                let below = [path.as_slice(), std::slice::from_ref(&name)].concat();
                 let folder = format!("{folder}/{name}");
                 let candidates = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
                 match (&inner.content, candidates.iter().find(|file| house.sources.contains_key(*file))) {
@@ -106,7 +108,7 @@ impl Modules {
         while let Some((name, after)) = rest.split_first() {
             match self.step(&at, name, depth) {
                 Some(Target::Module(path)) => at = path,
-                Some(file) => return Some(file),
+                Some(found) => return Some(found),
                 // A name that a macro makes stands where the module is.
                 None if is_of_this_crate => return Some(Target::File(self.0.get(&at)?.file.clone())),
                 None => return None,
@@ -132,7 +134,7 @@ impl Modules {
         if let Some(import) = import {
             // A name from another crate, and not one of a module here that is called the same.
             let inner = import.path.first().is_some_and(|first| first != name || import.path.len() == 1);
-            return self.resolve_within(at, &import.path, depth).filter(|_| inner);
+            return self.resolve_within(at, &import.path, depth).filter(|_| inner).or(Some(Target::Foreign));
         }
         module.imports.iter().filter(|import| import.name == "*").find_map(|import| {
             match self.resolve_within(at, &import.path, depth)? {
