@@ -1,7 +1,5 @@
 //! Exit codes of `loadgen-node`, and errors that carry one.
 
-use std::fmt;
-
 /// How the program ends. Documented in `--help`; scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -20,45 +18,10 @@ pub enum Exit {
     Interrupted = 5,
 }
 
-/// An error and the exit code it means.
-pub struct Failure {
-    /// The exit code of a program that ends with this error.
-    pub exit: Exit,
-    /// What went wrong.
-    pub error: anyhow::Error,
-}
+/// An error of this program, with the exit code that it means.
+pub type Failure = lon_shell::failure::Failure<Exit>;
 
-/// The outcome of a command.
+/// What a fallible step of this program returns. A command returns its exit code.
 pub type Outcome<T = Exit> = Result<T, Failure>;
 
-impl fmt::Debug for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {:#}", self.exit, self.error)
-    }
-}
-
-impl Failure {
-    /// The error with its causes; those that the line already says are left out.
-    pub(crate) fn one_line(&self) -> String {
-        let mut line = String::new();
-        for cause in self.error.chain().map(ToString::to_string) {
-            if line.is_empty() {
-                line = cause;
-            } else if !line.contains(&cause) {
-                line = format!("{line}: {cause}");
-            }
-        }
-        line
-    }
-}
-
-/// Gives an error its exit code where it is known what it means.
-pub(crate) trait OrExit<T> {
-    fn or_exit(self, exit: Exit) -> Outcome<T>;
-}
-
-impl<T, E: Into<anyhow::Error>> OrExit<T> for Result<T, E> {
-    fn or_exit(self, exit: Exit) -> Outcome<T> {
-        self.map_err(|error| Failure { exit, error: error.into() })
-    }
-}
+pub(crate) use lon_shell::failure::OrExit;

@@ -25,12 +25,11 @@ mod test_run;
 mod verdict;
 mod world;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Parser as _;
-use cli::{Cli, Command, LogFormat};
+use cli::{Cli, Command};
 use exit::OrExit as _;
 pub use exit::{Exit, Failure, Outcome};
 pub use outputs::documents;
@@ -39,11 +38,13 @@ pub use outputs::record::{Recorded, record};
 pub use test_run::{
     Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Limits, Measured, SettingsSpec, Test, TestSpec,
 };
-use tracing_subscriber::EnvFilter;
 pub use verdict::division::Division;
 pub use world::pace::{PacingSpec, Spin};
 pub use world::signals::StopRequests;
 pub use world::target::Target;
+
+/// What is logged unless `RUST_LOG` says otherwise.
+const USUAL_LOG: &str = "info,tract=warn,ort=warn,sut_node=warn";
 
 /// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
 pub fn main() -> ExitCode {
@@ -53,7 +54,8 @@ pub fn main() -> ExitCode {
 
 fn command() -> Exit {
     let cli = Cli::parse_from(cli::with_dashes(std::env::args_os()));
-    let outcome = start_log(cli.log_format).and_then(|()| match cli.command {
+    let log = lon_shell::log::start(cli.log_format.into(), USUAL_LOG).or_exit(Exit::Usage);
+    let outcome = log.and_then(|()| match cli.command {
         #[cfg(feature = "demo")]
         Command::Demo(args) => commands::demo::demo(args),
         Command::Run(args) => commands::run::run(&args),
@@ -67,18 +69,4 @@ fn command() -> Exit {
         let _ = writeln!(std::io::stderr(), "loadgen-node: {}", failure.one_line());
         failure.exit
     })
-}
-
-fn start_log(format: LogFormat) -> exit::Outcome<()> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(text) => EnvFilter::try_new(&text).with_context(|| format!("RUST_LOG='{text}'")).or_exit(Exit::Usage)?,
-        Err(_) => EnvFilter::new("info,tract=warn,ort=warn,sut_node=warn"),
-    };
-    // A log that cannot be written is no reason to stop, and must not become a panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
-    match format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().init(),
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Parts of a sample: cutting a payload into them and putting them together again. No I/O, no ids.
+//! Parts of a sample or an answer: a payload is cut into parts and put together again. No I/O, no ids.
 
 use bytes::{Bytes, BytesMut};
 
@@ -7,13 +7,13 @@ use crate::limits::PART_BYTES;
 /// One part of a payload, as it goes into a Dispatch message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Counts from 0.
+    /// The number of the part, counted from 0.
     pub number: u32,
-    /// No part follows.
+    /// Whether no part follows.
     pub last: bool,
-    /// Bytes of the whole payload in part 0, else 0.
+    /// Number of bytes of the whole payload in part 0; 0 in all others.
     pub total_len: u64,
-    /// This part's bytes.
+    /// The bytes of this part.
     pub data: Bytes,
 }
 
@@ -48,7 +48,7 @@ impl Iterator for Parts {
     }
 }
 
-/// Why parts do not make a payload. All of these are breaches of the protocol by the sender.
+/// The error for parts that do not make a payload: the sender has broken the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssemblyError {
     /// A part is missing, repeated, or out of order.
@@ -59,20 +59,20 @@ pub enum AssemblyError {
         /// The part that came.
         got: u32,
     },
-    /// More is announced than allowed.
+    /// The sender announces more bytes than are allowed.
     #[error("{total_len} bytes announced, {max} allowed")]
     TooLarge {
-        /// Announced bytes.
+        /// Number of bytes that were announced.
         total_len: u64,
-        /// Allowed bytes.
+        /// Number of bytes that are allowed.
         max: u64,
     },
-    /// The announced size is not what came.
+    /// The sender announced another number of bytes than came.
     #[error("{total_len} bytes announced, {got} came")]
     SizeMismatch {
-        /// Announced bytes.
+        /// Number of bytes that were announced.
         total_len: u64,
-        /// Bytes that came so far.
+        /// Number of bytes that came so far.
         got: u64,
     },
 }
@@ -88,7 +88,7 @@ pub struct Assembly {
 impl Assembly {
     /// Takes one part; returns the payload when it was the last. A payload of one part is passed on without a copy.
     ///
-    /// Memory grows with what has come, never with what was merely announced.
+    /// Memory grows with the bytes that came, not with the number that was announced.
     ///
     /// # Errors
     /// The part breaks the protocol; the payload is lost.

@@ -1,6 +1,6 @@
 //! The Open Inference Protocol (KServe V2): its messages, and its names for element types.
 //!
-//! For servers that are no SUT nodes of ours. Nothing here is part of `lon.v1`.
+//! It is for servers that are not SUT nodes. Nothing here is part of `lon.v1`.
 
 use crate::sample::DType;
 
@@ -13,7 +13,7 @@ pub mod v2 {
 /// The path of the call that carries samples.
 pub const INFER_PATH: &str = "/inference.GRPCInferenceService/ModelInfer";
 
-/// Texts or blobs: each element is its length (u32, little-endian) and its bytes.
+/// The type of texts and blobs: each element is its length (u32, little-endian) and its bytes.
 pub const BYTES: &str = "BYTES";
 
 /// The protocol's name for an element type.
@@ -34,12 +34,13 @@ pub const fn datatype(dtype: DType) -> &'static str {
     }
 }
 
-/// The element type of this name; none for [`BYTES`], `BF16` and what servers made up, which samples cannot have.
+/// The element type of this name; none for [`BYTES`], `BF16` and other names, which samples
+/// cannot have.
 pub fn dtype(name: &str) -> Option<DType> {
     DType::ALL.iter().copied().find(|dtype| datatype(*dtype) == name)
 }
 
-/// Bytes of one element; none when they are not all of one size, or the name is not known.
+/// Number of bytes of one element; none when elements differ in size, or the name is not known.
 pub fn element_bytes(name: &str) -> Option<usize> {
     match name {
         "BF16" => Some(2),

@@ -25,12 +25,7 @@ pub mod node_name;
 pub mod sample;
 pub mod stages;
 pub mod text;
-
-/// Generated from `lon/v1/lon.proto`.
-#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::semicolon_if_nothing_returned)]
-pub mod v1 {
-    include!("gen/lon.v1.rs");
-}
+pub mod v1;
 
 /// The version of the wire contract, exchanged in `Describe` and `StartRun`.
 pub const WIRE_VERSION: u32 = 1;

@@ -1,7 +1,7 @@
 //! The layout of one sample: its tensors, each with type and shape, ready to be read without a copy.
 //!
-//! Written once by whoever owns the dataset, before any clock starts; read by the SUT node. Everything in between
-//! moves it as opaque bytes. A codec, when there is one, wraps the whole of it.
+//! The LoadGen node writes a sample once, before any clock starts; the SUT node reads it. Everything between them moves
+//! it as opaque bytes. A codec, if there is one, compresses the whole sample.
 //!
 //! # Bytes
 //!
@@ -31,7 +31,8 @@
 //! 64 bytes of pixels
 //! ```
 //!
-//! Beside the layout, [`Signature`] says which tensors a model takes, and whether a sample's tensors are those.
+//! - `dtype`: the types of elements ([`DType`]);
+//! - `signature`: which tensors a model takes, and whether a sample has them ([`Signature`]).
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -44,10 +45,10 @@ mod signature;
 pub use dtype::{DType, UnknownDType};
 pub use signature::{Mismatch, Signature, SpecError, TensorSpec, fit};
 
-/// Tensors in one sample at most.
+/// The most tensors that one sample may have.
 pub const MAX_TENSORS: usize = 64;
 
-/// Dimensions of one tensor at most.
+/// The most dimensions that one tensor may have.
 pub const MAX_RANK: usize = 8;
 
 /// The data of each tensor starts at a multiple of this many bytes from the start of the sample.
@@ -61,14 +62,14 @@ pub struct Dims {
 }
 
 impl Dims {
-    /// `None` when there are more than [`MAX_RANK`].
+    /// These dimensions; none when there are more than [`MAX_RANK`].
     pub fn new(dims: &[u32]) -> Option<Dims> {
         let mut all = [0; MAX_RANK];
         all.get_mut(..dims.len())?.copy_from_slice(dims);
         Some(Dims { rank: dims.len() as u8, dims: all })
     }
 
-    /// The product, unless it is more than can be counted.
+    /// The product of the dimensions; none when a 64-bit number cannot hold it.
     pub fn elements(&self) -> Option<u64> {
         self.iter().try_fold(1u64, |product, &dim| product.checked_mul(u64::from(dim)))
     }
@@ -139,17 +140,17 @@ impl Tensor {
         Ok(Tensor { dtype, dims, data })
     }
 
-    /// Element type.
+    /// The type of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Dimensions, outermost first.
+    /// The dimensions, outermost first.
     pub fn dims(&self) -> &Dims {
         &self.dims
     }
 
-    /// Elements, row-major, little-endian.
+    /// The bytes of the elements, row-major, little-endian.
     pub fn data(&self) -> &Bytes {
         &self.data
     }
@@ -166,36 +167,36 @@ fn data_len(dtype: DType, dims: &Dims) -> Option<u64> {
     dims.elements()?.checked_mul(dtype.size() as u64)
 }
 
-/// Why bytes are not a sample, or tensors cannot be one. Tensors are counted from 0.
+/// The error for bytes that are not a sample, or tensors that cannot be one. Tensors are counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// Not 1 to [`MAX_TENSORS`] tensors.
+    /// The number of tensors is not 1 to [`MAX_TENSORS`].
     #[error("{0} tensors; a sample has 1 to {MAX_TENSORS}")]
     TensorCount(usize),
-    /// A type that nobody defined.
+    /// A tensor has a type code that is not defined.
     #[error("tensor {tensor} has element type code {code}, which means nothing")]
     DTypeCode {
-        /// Which.
+        /// The number of the tensor.
         tensor: usize,
-        /// What stands there.
+        /// The code that stands there.
         code: u8,
     },
-    /// Too many dimensions.
+    /// A tensor has more than [`MAX_RANK`] dimensions.
     #[error("tensor {tensor} has {rank} dimensions; {MAX_RANK} are allowed")]
     Rank {
-        /// Which.
+        /// The number of the tensor.
         tensor: usize,
-        /// How many.
+        /// The number of its dimensions.
         rank: usize,
     },
-    /// More bytes than can be counted.
+    /// A tensor would have more bytes than a 64-bit number can count.
     #[error("tensor {tensor} is said to be {dtype}{dims}, more than any memory holds")]
     Overflow {
-        /// Which.
+        /// The number of the tensor.
         tensor: usize,
-        /// Its type.
+        /// The type of its elements.
         dtype: DType,
-        /// Its dimensions.
+        /// The dimensions that are stated.
         dims: Dims,
     },
     /// The bytes end too early.
@@ -205,28 +206,28 @@ pub enum SampleError {
         part: SamplePart,
         /// Bytes up to the end of that part.
         needed: u64,
-        /// Bytes there are.
+        /// Number of bytes that there are.
         got: usize,
     },
-    /// A padding byte that is not zero.
+    /// A padding byte is not zero.
     #[error("byte {at} is padding and not zero")]
     Padding {
         /// Position from the start of the sample.
         at: usize,
     },
-    /// Bytes behind the last tensor.
+    /// Bytes follow the last tensor.
     #[error("{0} bytes follow the last tensor")]
     Trailing(usize),
-    /// Data that does not have the length its type and dimensions ask for.
+    /// The data of a tensor do not have the length that its type and dimensions ask for.
     #[error("{dtype}{dims} has {needed} bytes of data, not {got}")]
     DataLength {
-        /// Type.
+        /// The type of the elements.
         dtype: DType,
-        /// Dimensions.
+        /// The dimensions of the tensor.
         dims: Dims,
-        /// Bytes they ask for.
+        /// Number of bytes that type and dimensions ask for.
         needed: u64,
-        /// Bytes there are.
+        /// Number of bytes that there are.
         got: u64,
     },
 }
@@ -280,7 +281,7 @@ fn padded(len: usize) -> usize {
 
 /// The tensors of a sample, as views into `sample`.
 ///
-/// Takes any bytes: what is not a sample is refused, and nothing is allocated beyond a list of the tensors.
+/// Any bytes may be given: those that are not a sample are refused. Only a list of the tensors is allocated.
 ///
 /// # Errors
 /// See [`SampleError`].
@@ -301,15 +302,15 @@ pub(crate) struct Span {
     pub(crate) range: Range<usize>,
 }
 
-/// Goes through the tensors of a sample without allocating and without holding on to its bytes, so that a codec's
-/// filters can change the data in place on the way. Data that was passed is not looked at again.
+/// Goes through the tensors of a sample without allocating and without keeping its bytes, so that a codec's filters can
+/// change the data in place meanwhile. Data that was passed is not read again.
 pub(crate) struct Spans {
     count: usize,
-    /// The tensor that comes next,
+    /// The number of the next tensor.
     number: usize,
-    /// where its shape stands,
+    /// Where its shape stands.
     shape_at: usize,
-    /// and where the data before it ended.
+    /// Where the data before it ended.
     data_at: usize,
 }
 

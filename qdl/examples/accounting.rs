@@ -1,7 +1,7 @@
 //! What counting costs: per query and end, in the path, on this machine.
 //!
-//! It runs the code that lanes count with, on the way out (messages, payload, tensors, samples) and back. A burst of 1 is a
-//! query at a time; under load a read or a write brings many, and the counters are touched once for all of them.
+//! It runs the code that lanes count with, on the way out (messages, payload, tensors, samples) and back. A burst of 1
+//! is a query at a time; under load a read or a write brings many, and the counters are touched once for all of them.
 //!
 //! `cargo run --release -p qdl --example accounting`
 #![allow(clippy::print_stdout, reason = "a measurement prints its result")]

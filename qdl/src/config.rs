@@ -21,8 +21,8 @@ pub struct Config {
     pub wait_ready: Duration,
     /// How long one attempt to connect, or one control call, may take.
     pub call_timeout: Duration,
-    /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, any node that answers is
-    /// accepted; whether that is allowed is for the caller to decide.
+    /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, any node that answers
+    /// is accepted; whether that is allowed is for the caller to decide.
     pub tls: Option<ClientTls>,
 }
 

@@ -1,135 +1,137 @@
-//! Errors of the control side: each names the node, its address, and what to do.
+//! Why the nodes could not be brought together, and errors of the network in words.
 
 use std::error::Error;
 use std::time::Duration;
 
+use lon_net::address::NodeAddress;
+use lon_proto::text::printable;
 use tonic::{Code, Status};
 
-use crate::address::NodeAddress;
-use crate::text::printable;
 use crate::types::NodeFailure;
 
 /// Why the nodes could not be brought together as one SUT.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// No node was given.
+    /// The list of nodes is empty.
     #[error("no SUT node was given")]
     NoNodes,
     /// A node cannot be reached.
     #[error("SUT node {address} cannot be reached: {reason}")]
     Unreachable {
-        /// Where it was looked for.
+        /// The node's address.
         address: NodeAddress,
-        /// What the attempt met.
+        /// The error of the last attempt.
         reason: String,
     },
     /// A node answered a control call with an error.
     #[error("SUT node {address} refused {call}: {reason}")]
     Refused {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
-        /// Which call.
+        /// The name of the call.
         call: &'static str,
-        /// What it said.
+        /// The node's own words.
         reason: String,
     },
-    /// What answers is not a node of this wire version.
+    /// The other end is not a SUT node of this wire version.
     #[error("SUT node {address} does not speak lon.v1 version {ours}: {reason}")]
     WireVersion {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
         /// The version spoken here.
         ours: u32,
-        /// What it said.
+        /// The node's own words.
         reason: String,
     },
-    /// A node did not return the nonce.
+    /// A node returned another nonce than it was sent.
     #[error("SUT node {address} returned another nonce than it was sent: its name cannot be trusted")]
     Nonce {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
     },
     /// Two nodes have one name.
     #[error(
-        "two SUT nodes are named '{name}': {first} and {second}; names must be unique (sut-node serve --node, or NAME=host:port of a KServe server)"
+        "two SUT nodes are named '{name}': {first} and {second}; names must be unique (sut-node serve --node, or \
+         NAME=host:port of a KServe server)"
     )]
     DuplicateName {
-        /// The name.
+        /// The name that both have.
         name: String,
-        /// One of them.
+        /// The node that comes first in the list.
         first: NodeAddress,
-        /// The other.
+        /// The node that comes later.
         second: NodeAddress,
     },
-    /// A node's name would break the list of names.
+    /// A node's name cannot stand in the list of names: see [`lon_proto::node_name::NodeName`].
     #[error("SUT node {address} gives the unusable name '{name}'")]
     BadName {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
-        /// What it said.
+        /// The node's own words.
         name: String,
     },
     /// A node took too long over a control call.
     #[error("SUT node {address} did not answer {call} within {timeout:?}")]
     Timeout {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
-        /// Which call.
+        /// The name of the call.
         call: &'static str,
-        /// How long was waited.
+        /// The time that the call had.
         timeout: Duration,
     },
-    /// A node that cannot be probed.
+    /// A node cannot be probed.
     #[error(
         "SUT node {address} cannot be probed: it does not know the call ({reason}); update it, or run without a probe"
     )]
     CannotProbe {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
-        /// What it said.
+        /// The node's own words.
         reason: String,
     },
-    /// A codec that a node does not have.
+    /// A node does not have the codec.
     #[error("SUT node {name} ({address}) does not know the codec '{codec}' {of}; it knows: {known}")]
     Codec {
-        /// Which node.
+        /// The node's name.
         name: String,
-        /// Where it is.
+        /// The node's address.
         address: NodeAddress,
         /// The codec, without its level.
         codec: &'static str,
-        /// What it was for.
+        /// What the codec was for.
         of: &'static str,
-        /// The node's own.
+        /// The names of the node's own codecs.
         known: String,
     },
-    /// A server that has no such model, or not yet.
+    /// A server does not have the model, or does not have it yet.
     #[error("server {name} ({address}): model '{model}' is not ready: {reason} ({advice})")]
     NotReady {
-        /// Which node.
+        /// The node's address.
         address: NodeAddress,
         /// The caller's name for it.
         name: String,
         /// The model that was asked for.
         model: String,
-        /// What the server said.
+        /// The server's reason.
         reason: String,
-        /// What to do.
+        /// What the user can do.
         advice: &'static str,
     },
-    /// What answers speaks gRPC, but not KServe's protocol.
+    /// The other end speaks gRPC, but not KServe's protocol.
     #[error(
-        "{address} does not speak KServe's protocol (no call {call}: {reason}); SUT nodes are reached without --transport kserve"
+        "{address} does not speak KServe's protocol (no call {call}: {reason}); SUT nodes are reached without \
+         --transport kserve"
     )]
     NotKserve {
-        /// Where it was asked.
+        /// The server's address.
         address: NodeAddress,
         /// The call that it does not know.
         call: &'static str,
-        /// What it said.
+        /// The node's own words.
         reason: String,
     },
-    /// A transport with nodes that it does not reach.
+    /// The transport does not reach nodes of the kind that was given: see [`crate::Peers`].
     #[error("transport {transport} does not reach nodes of this kind")]
     WrongTransport {
         /// The transport's name.
@@ -138,25 +140,25 @@ pub enum ConnectError {
     /// A dispatch stream could not be opened.
     #[error("SUT node {name} ({address}): {failure}")]
     Stream {
-        /// Which node.
+        /// The node's name.
         name: String,
         /// Where it is.
         address: NodeAddress,
-        /// What happened.
+        /// How opening failed.
         failure: NodeFailure,
     },
     /// The operating system refused a thread, a runtime, or random bytes.
     #[error("{what}: {reason}")]
     Os {
-        /// What was asked for.
+        /// The thing that was refused.
         what: &'static str,
-        /// The answer.
+        /// The system's answer.
         reason: String,
     },
 }
 
 impl ConnectError {
-    /// Whether the node may still be on its way: another attempt may find it.
+    /// The node may still be starting: another attempt may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         use ConnectError::{NotReady, Timeout, Unreachable};
         matches!(self, NotReady { .. } | Timeout { .. } | Unreachable { .. })
@@ -168,7 +170,7 @@ pub(crate) fn explain(error: &(dyn Error + 'static)) -> String {
     with_causes(error.to_string(), error.source())
 }
 
-/// The same of a status: what it says, and what is behind it when it was not the node that said it.
+/// A gRPC status with its causes, as one line. A status that the node sent has none.
 pub(crate) fn explain_status(status: &Status) -> String {
     with_causes(status.message().to_owned(), status.source())
 }
@@ -185,7 +187,7 @@ fn with_causes(first: String, mut cause: Option<&(dyn Error + 'static)>) -> Stri
     printable(&parts.join(": "))
 }
 
-/// What a stream's status says of its node.
+/// The failure of a node whose stream ended with this status.
 pub(crate) fn failure_of(status: &Status) -> NodeFailure {
     match status.code() {
         Code::Internal | Code::DataLoss | Code::OutOfRange => NodeFailure::Protocol(printable(status.message())),

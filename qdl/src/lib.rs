@@ -14,21 +14,20 @@
 //! - `carry`: the threads that drive lanes, one file for each transport;
 //! - `dispatch`: the node and the lane of each sample, and what is in flight;
 //! - `account`: counters, traffic, reports;
-//! - `types`, `error`, `address`, `peer_kind`: what all of them share.
+//! - `types`, `error`, `peer_kind`: what all of them share.
 //!
 //! A *peer* is a node as the control side sees it, a *node* is where samples go. A *connection* has one *lane* or
 //! several. A lane is carried by a Dispatch *stream*, or by calls where the node speaks KServe's protocol.
 //!
-//! The QDL moves opaque bytes, and inflates answers that the SUT has compressed. It has no codec for requests, no batcher
-//! and no cache, it puts one part of one sample into a message and nothing else, and it waits for nothing before sending:
-//! so the Network division's rules against pre-processing, post-processing, batching, padding and caching hold by
-//! construction. It may send the samples of one query to different nodes, which the rules allow.
+//! The QDL moves opaque bytes, and inflates answers that the SUT has compressed. It has no codec for requests, no
+//! batcher and no cache, it puts one part of one sample into a message and nothing else, and it waits for nothing
+//! before sending: so the Network division's rules against pre-processing, post-processing, batching, padding and
+//! caching hold by construction. It may send the samples of one query to different nodes, which the rules allow.
 //!
 //! It knows the wire contract, and neither the scenario engine nor the SUT node. Its functions are synchronous; the
 //! threads behind them are its own, or the caller's ([`Driver`]).
 
 mod account;
-mod address;
 mod carry;
 mod config;
 mod control;
@@ -37,22 +36,23 @@ mod error;
 mod peer_kind;
 mod qdl;
 mod run;
-mod text;
 mod types;
 
 pub use account::counters::NodeCounts;
-pub use account::reconcile::{Difference, Direction, Layer, reconcile};
+pub use account::reconcile::{Difference, Layer, reconcile};
 pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::NodeTraffic;
-pub use address::{AddressError, DEFAULT_PORT, NodeAddress};
 pub use carry::{Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
 pub use config::{Config, RunConfig};
-pub use control::{KserveServer, NETWORK_SUT, NameTrip, NodeDescription, Peers, SutName};
+pub use control::{KserveServer, NameTrip, NodeDescription, Peers, SutName};
 pub use dispatch::Policy;
 pub use error::ConnectError;
+pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
+pub use lon_proto::direction::Direction;
+pub use lon_proto::stages::Stages;
 pub use peer_kind::{KSERVE_NO_COUNTERS, Payload, PeerKind};
 pub use qdl::Qdl;
 pub use run::{Meter, Run};
-pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stages};
+pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink};

@@ -6,19 +6,20 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
+use lon_net::address::NodeAddress;
 use lon_proto::codec::Codec;
 use lon_proto::limits;
+use lon_proto::node_name::NodeName;
+use lon_proto::text::printable;
 use tokio::sync::Notify;
 
 use crate::account::inflated::Inflated;
-use crate::address::NodeAddress;
 use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened, Patience};
 use crate::config::{Config, RunConfig};
-use crate::control::{Claim, ControlThread, Described, NETWORK_SUT, NodeDescription, Peer, Purpose, Reach, SutName};
+use crate::control::{Claim, ControlThread, Described, NodeDescription, Peer, Purpose, Reach, SutName};
 use crate::dispatch::{Bounds, Dispatcher, Inflaters, Inflating, Node};
 use crate::error::ConnectError;
 use crate::run::Run;
-use crate::text::printable;
 use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
 
 /// Many SUT nodes, shown as one.
@@ -26,7 +27,7 @@ pub struct Qdl {
     config: Config,
     control: Arc<ControlThread>,
     peers: Vec<Arc<dyn Peer>>,
-    /// What the nodes' answers are held against, in the nodes' order.
+    /// What the nodes' answers are held against, in the order of the nodes.
     promises: Vec<Arc<crate::carry::Promise>>,
     descriptions: Vec<NodeDescription>,
 }
@@ -82,7 +83,7 @@ impl Qdl {
     /// Claims every node for one run and opens its streams.
     ///
     /// # Errors
-    /// The first node that lacks a codec, is busy or cannot be used; the others are let go.
+    /// The first node that lacks a codec, is busy or cannot be used; the claims on the others end.
     pub fn start(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
         for (codec, of) in [(config.codec, "of the samples"), (config.response_codec, "for answers")] {
             check_codec(&self.descriptions, codec.name(), of)?;
@@ -92,11 +93,11 @@ impl Qdl {
         self.begin(config, sink, purpose)
     }
 
-    /// Claims every node to measure the fabric: like a run, except that the node answers each sample itself, with as many
-    /// bytes as the sample's first eight bytes say (little-endian). There are no codecs, whatever `config` says.
+    /// Claims every node to measure the fabric: like a run, except that the node answers each sample itself, with as
+    /// many bytes as the sample's first eight bytes say (little-endian). Codecs in `config` are not used.
     ///
     /// # Errors
-    /// The first node that is busy or cannot be probed; the others are let go.
+    /// The first node that is busy or cannot be probed; the claims on the others end.
     pub fn probe(&self, config: &RunConfig, sink: Arc<dyn Sink>) -> Result<Run, ConnectError> {
         let kind = self.config.peers.transport().peer_kind();
         if let (Some(reason), Some(node)) = (kind.no_probe, self.descriptions.first()) {
@@ -222,15 +223,11 @@ fn no_control_thread<T>() -> Result<T, ConnectError> {
     Err(ConnectError::Os { what: "the control thread", reason: "it is gone".to_owned() })
 }
 
-/// Characters of a node's name at most.
-const MAX_NAME_CHARS: usize = 128;
-
 /// Names must be there, usable in a list, and unique.
 fn check_names(names: &[String], addresses: &[NodeAddress]) -> Result<(), ConnectError> {
     let mut seen = HashMap::new();
     for (name, address) in names.iter().zip(addresses) {
-        let bad = name.is_empty() || name.contains(',') || name.chars().any(char::is_control);
-        if bad || name.contains(NETWORK_SUT) || name.chars().count() > MAX_NAME_CHARS {
+        if name.parse::<NodeName>().is_err() {
             return Err(ConnectError::BadName { address: address.clone(), name: printable(name) });
         }
         if let Some(first) = seen.insert(name, address) {
@@ -241,7 +238,7 @@ fn check_names(names: &[String], addresses: &[NodeAddress]) -> Result<(), Connec
     Ok(())
 }
 
-/// Every node must have the codec. All of them leave bytes as they are, whatever they list.
+/// Every node must have the codec. Every node has the codec `none`, also when it does not list it.
 fn check_codec(nodes: &[NodeDescription], codec: &'static str, of: &'static str) -> Result<(), ConnectError> {
     let lacks =
         |node: &&NodeDescription| codec != Codec::None.name() && !node.codecs.iter().any(|known| known == codec);

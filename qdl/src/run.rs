@@ -1,4 +1,4 @@
-//! One run over the nodes: issue, flush, end. The face towards whoever generates the load.
+//! One run over the nodes: issue, flush, end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -15,10 +15,11 @@ use crate::control::{ControlThread, Peer};
 use crate::dispatch::{Dispatcher, Inflaters, Node};
 use crate::types::{NodeFailure, NodeIndex, Sample};
 
-/// A run that every node has accepted. Dropping it ends it without asking the nodes for their counters.
+/// A run that every node has accepted. Dropping it ends it without asking the nodes for their counters; [`Run::end`]
+/// asks.
 pub struct Run {
     pub(crate) dispatcher: Arc<Dispatcher>,
-    /// Told of every delivery; for the caller that pumps.
+    /// Notified at every delivery, for the caller that pumps.
     pub(crate) delivered: Arc<Notify>,
     /// `None` once the run is closed.
     pub(crate) driver: Option<IoDriver>,
@@ -29,66 +30,66 @@ pub struct Run {
     pub(crate) transport: Transport,
 }
 
-/// Reads what the connections of a run carry, from any thread, while it goes on and afterwards. Cheap to clone.
+/// Reads the traffic of a run, from any thread, while it goes on and afterwards. Cheap to clone.
 #[derive(Clone)]
 pub struct Meter(Arc<Dispatcher>);
 
 impl Meter {
-    /// Until now, node by node in the order given. The numbers of one node were read one after the other, not all in one
-    /// moment.
+    /// The bytes that the connections to each node have carried until now, in the order of the nodes. The numbers are
+    /// read one after the other, not at one moment.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         self.0.nodes.iter().map(Node::traffic).collect()
     }
 }
 
 impl Run {
-    /// Sends samples. Never blocks and can be called from any thread; a sample that cannot be sent fails through the
-    /// sink, on this thread, before the call returns. `now` is the time, which the caller has just looked at.
+    /// Sends samples. Never blocks, and can be called from any thread. A sample that cannot be sent fails through the
+    /// sink, on this thread, before the call returns. `now` is the present time.
     pub fn issue(&self, samples: impl Iterator<Item = Sample>, now: Instant) {
         self.dispatcher.issue(samples, now);
     }
 
-    /// Sends a sample to this node on this one of its [lanes](Run::lanes) (counted round), however much they hold: that is
-    /// for the caller to bound. Otherwise as [`Run::issue`]; it fails when the node was lost.
+    /// Sends a sample to this node on this one of its [lanes](Run::lanes) (modulo their number), however much they
+    /// hold: the caller bounds that. Otherwise as [`Run::issue`]. The sample fails when the node was lost.
     pub fn issue_to(&self, node: NodeIndex, lane: usize, sample: Sample, now: Instant) {
         self.dispatcher.issue_to(node, lane, sample, now);
     }
 
-    /// Streams to this node; none when there is no such node.
+    /// The number of lanes to this node; 0 when there is no such node.
     pub fn lanes(&self, node: NodeIndex) -> usize {
         self.dispatcher.nodes.get(node.0).map_or(0, |node| node.lanes.len())
     }
 
-    /// What the connections to each node have carried until now; see [`Meter::traffic`].
+    /// The bytes that the connections to each node have carried until now; see [`Meter::traffic`].
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         self.meter().traffic()
     }
 
-    /// For another thread to read that while this one has the run.
+    /// A reader of the traffic for another thread.
     pub fn meter(&self) -> Meter {
         Meter(Arc::clone(&self.dispatcher))
     }
 
-    /// How many more samples the backlog takes; the sink hears of it when there is room again. Without a backlog
+    /// How many more samples the backlog takes. After 0 the sink is told when there is room again. Without a backlog
     /// (see [`crate::Policy`]) there is always room.
     pub fn room(&self) -> usize {
         self.dispatcher.room()
     }
 
-    /// Samples that all nodes together take in before they are full.
+    /// Samples that all nodes together hold at most.
     pub fn capacity(&self) -> u64 {
         self.dispatcher.nodes.iter().map(Node::max_samples).sum()
     }
 
-    /// Tells every node, once everything issued has been sent, how many samples it got, so that none of them waits
-    /// for more. Does not block; may be called once per phase.
+    /// Tells every node, once everything issued has been sent, how many samples it got, so that no node waits for more.
+    /// Does not block. May be called once in each phase.
     pub fn flush(&self) {
         self.dispatcher.flushing.store(true, SeqCst);
         self.dispatcher.wake_lanes();
         let (dispatcher, peers, run_id) = (Arc::clone(&self.dispatcher), self.peers.clone(), self.run_id.clone());
         self.control.spawn(async move {
             while !dispatcher.all_sent() {
-                // The pause is for safety only: lanes tell when they have nothing left.
+                // The pause is for safety: lanes notify when they have nothing left to send.
                 let _ = tokio::time::timeout(Duration::from_millis(50), dispatcher.sent.notified()).await;
             }
             dispatcher.flushing.store(false, SeqCst);
@@ -106,21 +107,21 @@ impl Run {
     }
 
     /// Under [`crate::Driver::Inline`]: does the network's work on this thread while it waits, for one turn at least.
-    /// Otherwise returns at once.
+    /// With other drivers it returns at once.
     pub fn pump(&self, wait: &Wait) {
         if let Some(driver) = &self.driver {
             driver.pump(&self.dispatcher, &self.delivered, wait);
         }
     }
 
-    /// Nodes that were lost, with the reason.
+    /// The names of the nodes that were lost, each with the reason.
     pub fn lost(&self) -> Vec<(String, NodeFailure)> {
         let lost = |node: &Node| Some((node.name.clone(), node.lost.get()?.clone()));
         self.dispatcher.nodes.iter().filter_map(lost).collect()
     }
 
-    /// Ends the run: asks every node for its counters, reads until the streams have ended, so that both ends have counted
-    /// the same, and gives up on what has no answer by then.
+    /// Ends the run: asks every node for its counters, reads until the streams have ended, so that both ends have
+    /// counted the same, and fails the samples that have no answer by then.
     pub fn end(mut self) -> Vec<NodeReport> {
         let sut = self.ask_counters();
         self.close();
@@ -139,7 +140,7 @@ impl Run {
     }
 
     fn ask_counters(&self) -> Vec<Result<SutCounts, String>> {
-        // A node may end its streams with the run, which from here on is no loss.
+        // A node may end its streams when it is told that the run is over.
         self.dispatcher.expect_ends();
         let ask = |(node, peer): (&Node, &Arc<dyn Peer>)| {
             let lost = node.lost.get().map(ToString::to_string);
@@ -156,7 +157,7 @@ impl Run {
         self.control.wait(asked).unwrap_or_else(silent)
     }
 
-    /// In the order in which answers travel, so that none of them arrives where nobody is left.
+    /// Ends the parts in the order in which answers pass them, so that no part gets an answer after its end.
     fn close(&mut self) {
         self.dispatcher.close_lanes();
         if let Some(driver) = self.driver.take() {
@@ -167,7 +168,7 @@ impl Run {
         self.dispatcher.nodes.iter().for_each(|node| node.sockets.close());
     }
 
-    /// Which node each lane belongs to, and how opening it went.
+    /// Waits until every lane is open or has failed; the node and the outcome of each.
     pub(crate) fn wait_open(&self, opened: Vec<Opened>) -> Vec<(NodeIndex, Result<(), NodeFailure>)> {
         self.driver.as_ref().map(|driver| driver.wait_open(opened)).unwrap_or_default()
     }
@@ -183,7 +184,7 @@ impl Drop for Run {
 mod tests {
     use super::*;
 
-    /// Whoever watches a run does so from a thread of its own.
+    /// A run is watched from another thread than its own.
     #[test]
     fn runs_and_meters_are_shared_between_threads() {
         fn shared<T: Send + Sync>() {}

@@ -1,10 +1,11 @@
-//! What goes in and what comes out: samples, replies, and the sink that takes them.
+//! What callers give and get: samples, replies, and the sink that takes replies.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_proto::stages::Stages;
 
-/// The caller's name for a sample; comes back with its reply and never crosses the wire.
+/// The caller's name for a sample. It comes back with the reply and is never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SampleId(pub u64);
 
@@ -15,98 +16,77 @@ pub struct NodeIndex(pub usize);
 /// One sample to send: opaque bytes under the caller's id.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Comes back with the reply.
+    /// The caller's name for the sample, which comes back with its replies.
     pub id: SampleId,
-    /// Sent as they are; shared, not copied.
+    /// The bytes to send, as they are. Shared, not copied.
     pub payload: Bytes,
-    /// Bytes of the sample before its codec: counted, and never sent.
+    /// Size of the sample before its codec, in bytes. For the counters only; it is never sent.
     pub tensor_bytes: u64,
 }
 
-/// What became of one sample, or the first token of it.
+/// The end of one sample, or its first token.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Which sample.
+    /// The sample that it replies to.
     pub id: SampleId,
-    /// Which node had it; none when it was refused before a node was chosen.
+    /// The node that had the sample; `None` when the sample failed before a node was chosen.
     pub node: Option<NodeIndex>,
-    /// When the call that handed its last byte to the kernel began, if it ever did; over QUIC, when quinn took it.
+    /// When the system call began that gave the sample's last byte to the kernel; over QUIC, when quinn took it.
+    /// `None` when the sample was never sent in full.
     pub sent_at: Option<Instant>,
-    /// When the reply's own bytes were complete, and inflated if the SUT compresses its answers.
+    /// When the reply's own bytes were complete; for answers with a codec, when they were inflated.
     pub at: Instant,
-    /// What it is.
+    /// A first token, an answer or a failure.
     pub outcome: Outcome,
 }
 
 /// The kinds of [`Reply`].
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// First token of a streamed answer. Does not end the sample.
+    /// The first token of an answer that comes token by token. The sample goes on.
     FirstToken(Bytes),
-    /// The answer. Ends the sample.
+    /// The answer. It ends the sample.
     Done(Answer),
-    /// There will be no answer. Ends the sample.
+    /// There will be no answer. It ends the sample.
     Failed(Failure),
 }
 
 /// A whole answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The outputs' bytes: as the SUT sent them, or inflated.
+    /// The bytes of the model's outputs: as the SUT sent them, or inflated.
     pub data: Bytes,
     /// Number of tokens; 0 when the SUT gave none.
     pub n_tokens: u64,
-    /// Where the time went at the SUT, and here to inflate it.
+    /// Durations of the stages at the SUT, and of inflating here.
     pub stages: Stages,
-}
-
-/// Durations of the stages, in ns: those at the SUT, then that at this end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
-    /// From parts to tensors.
-    pub decode_ns: u64,
-    /// From pixels to the model's input, where the SUT does that.
-    pub preprocess_ns: u64,
-    /// Waiting for a free worker.
-    pub queue_ns: u64,
-    /// Waiting for the batch to fill.
-    pub batch_ns: u64,
-    /// The backend at work.
-    pub inference_ns: u64,
-    /// From the model's outputs to the answer.
-    pub postprocess_ns: u64,
-    /// From outputs to bytes.
-    pub encode_ns: u64,
-    /// From the answer's arrival until it was inflated at this end, the wait for a thread to do it included; 0 when answers
-    /// have no codec.
-    pub inflate_ns: u64,
 }
 
 /// Why a sample got no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The node said so.
+    /// The node answered with an error.
     #[error("refused by the node: {0}")]
     Refused(String),
-    /// What came is no answer: cut off, empty, or not what it says it is.
+    /// The answer cannot be used: it is cut off, empty, or not what it says it is.
     #[error("no usable answer: {0}")]
     Unusable(String),
     /// No answer within the response timeout.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// Its node was lost.
+    /// The node that had it was lost.
     #[error("its node was lost")]
     NodeLost,
-    /// All nodes hold as much as they may: the target rate is beyond what they can take.
+    /// Every node holds as much as it may: samples come faster than the nodes answer them.
     #[error("overload: every node has as much in flight as it takes")]
     Overload,
-    /// No node is left.
+    /// All nodes were lost.
     #[error("no node is left")]
     NoNode,
-    /// Its answer came, in a codec, and is not what an encoder made.
+    /// Its answer came with a codec and cannot be inflated.
     #[error("its answer cannot be inflated: {0}")]
     Inflate(String),
-    /// It was given up: the run ended before it was answered.
+    /// The run ended before the sample was answered.
     #[error("the run ended first")]
     RunEnded,
 }
@@ -120,28 +100,29 @@ pub enum NodeFailure {
     /// The node ended its stream in the middle of the run.
     #[error("it ended the stream: {0}")]
     Ended(String),
-    /// Nothing was heard, not even a heartbeat.
+    /// Nothing came from the node for this long, not even a heartbeat.
     #[error("nothing was heard from it for {0:?}")]
     Silent(Duration),
-    /// It is there, but sample after sample runs into the response timeout.
+    /// The node is there, but several samples in a row had no answer within the response timeout.
     #[error("it answers nothing: sample after sample got no answer within {0:?}")]
     Stalled(Duration),
-    /// It sent what the wire contract does not allow.
+    /// The node sent something that the wire contract does not allow.
     #[error("it broke the protocol: {0}")]
     Protocol(String),
 }
 
-/// Takes replies. Called on I/O threads and on those that inflate answers, so it must be quick and must not block.
+/// Takes the replies of a run. Its functions are called on I/O threads and on threads that inflate answers, so they
+/// must be quick and must not block.
 pub trait Sink: Send + Sync + 'static {
-    /// Takes everything out of `replies`, which is used again.
+    /// Takes the replies. The caller clears `replies` afterwards and uses it again.
     fn replies(&self, replies: &mut Vec<Reply>);
 
-    /// A node is lost; the replies of its samples (failed) come separately.
+    /// A node was lost. Its samples fail, each with a reply of its own.
     fn node_lost(&self, node: NodeIndex, failure: &NodeFailure);
 
-    /// The backlog of [`crate::Run::issue`] has room again (only under [`crate::Policy::Pull`]).
+    /// [`crate::Run::room`] was 0, and now it is not. Only under [`crate::Policy::Pull`].
     fn room(&self) {}
 
-    /// Nothing happened, but some time has passed: comes about ten times a second.
+    /// Time has passed. Called about ten times a second, whether or not anything happened.
     fn tick(&self) {}
 }

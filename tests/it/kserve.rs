@@ -1,5 +1,5 @@
-//! Servers of the Open Inference Protocol as nodes: what must work, what must be refused, and what must not be taken for
-//! an answer.
+//! Servers of the Open Inference Protocol as nodes: what must work, what must be refused, and what must not be taken
+//! for an answer.
 
 use bytes::Bytes;
 use h2::Reason;

@@ -21,10 +21,11 @@
 //! - `seeds`: what the fuzz targets start from
 //! - `squad`: questions about passages, from the published files to a score of logits
 //! - `tokens`: answers token by token, from whole systems
+//! - `transport`: a transport that neither end knows
 //! - `wire`: what crosses the network, and what never does
 //! - `system_desc`: the machines and the network as the submission rules want them described
 //! - `tidy`: the repository's own rules
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod bandwidth;
 mod datasets;
@@ -48,5 +49,6 @@ mod sut;
 mod system_desc;
 mod tidy;
 mod tokens;
+mod transport;
 mod two_nodes;
 mod wire;

@@ -1,5 +1,5 @@
-//! What stands around inference at a SUT node, over the network: pre- and post-processing as stages of their own, batches
-//! of one shape, NaN in the results; and `sut-node bench`, which is the same without a network.
+//! What stands around inference at a SUT node, over the network: pre- and post-processing as stages of their own,
+//! batches of one shape, NaN in the results; and `sut-node bench`, which is the same without a network.
 
 use std::fs;
 use std::path::Path;

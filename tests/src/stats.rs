@@ -17,8 +17,8 @@ pub fn median(values: &[f64]) -> f64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// Returns when the machine is mostly idle: what is measured beside a build says nothing. One that never is is waited for
-/// three minutes in all, whatever is measured.
+/// Returns when the machine is mostly idle: what is measured beside a build says nothing. One that never is is waited
+/// for three minutes in all, whatever is measured.
 pub fn wait_until_quiet() {
     const BUSY: f64 = 0.3;
     static PATIENCE: Mutex<Duration> = Mutex::new(Duration::from_secs(180));

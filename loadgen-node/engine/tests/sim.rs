@@ -51,7 +51,7 @@ struct Faults {
 struct Record {
     query: u64,
     issued_ns: u64,
-    /// First end that the engine was told of: when, and whether it was an answer.
+    /// First end that reached the engine: when, and whether it was an answer.
     end: Option<(u64, bool)>,
     further_ends: u64,
 }

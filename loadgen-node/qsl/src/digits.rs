@@ -13,7 +13,7 @@ pub(crate) const IMAGES: &str = "images.npy";
 pub(crate) const LABELS: &str = "labels.npy";
 /// The file name of the model.
 pub const MODEL: &str = "digits.onnx";
-/// What stands for the files' folder in messages.
+/// The name that messages give to the folder of these files.
 pub(crate) const FOLDER: &str = "digits (embedded)";
 
 /// The model, not compared with its sum.

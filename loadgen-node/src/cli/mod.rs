@@ -1,6 +1,11 @@
-//! The command line, as typed. What it means is checked where it is used.
+//! The command line: flags as typed, and what they mean.
+//!
+//! - `run`, `test`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
+//!   flags;
+//! - `checked`: from the flags of `run` to what is asked for.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use lon_shell::log::LogFormat;
 
 pub(crate) use self::checked::{AdviceSpec, Asked};
 pub(crate) use self::nodes::KserveArgs;
@@ -23,14 +28,25 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Format of the log on standard error (RUST_LOG selects what is logged).
-    #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT")]
-    pub(crate) log_format: LogFormat,
+    #[arg(long, value_enum, default_value_t = LogFormatArg::Text, global = true, env = "LON_LOG_FORMAT")]
+    pub(crate) log_format: LogFormatArg,
 }
 
+// Without a word on each value, so that help lists them on one line.
+/// The values of `--log-format`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LogFormat {
+pub(crate) enum LogFormatArg {
     Text,
     Json,
+}
+
+impl From<LogFormatArg> for LogFormat {
+    fn from(format: LogFormatArg) -> LogFormat {
+        match format {
+            LogFormatArg::Text => LogFormat::Text,
+            LogFormatArg::Json => LogFormat::Json,
+        }
+    }
 }
 
 #[derive(Subcommand, Debug)]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
-use lon_net::tls::TlsFiles;
 use qdl::{KserveServer, PeerKind, Peers, Transport};
 
 use super::parse::duration;
@@ -92,9 +91,9 @@ impl DialArgs {
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
     pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
         let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
-        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure } = self.security.clone();
-        let files = TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key };
-        let tls = security::tls(&files, insecure, peers.transport(), peers.addresses()).or_exit(Exit::Usage)?;
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure } = &self.security;
+        let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref());
+        let tls = security::tls(&files, *insecure, peers.transport(), peers.addresses()).or_exit(Exit::Usage)?;
         let (inputs, wait_ready) = (kserve.inputs.clone(), self.wait_ready);
         Ok(Target { peers, inputs, tls, wait_ready, written: self.sut.clone() })
     }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use lon_shell::duration::parse_duration;
+
 use loadgen::conf::rules::{RULES, Rules};
 use loadgen::settings::{Mode, Scenario};
 
@@ -23,21 +25,9 @@ pub(super) fn names<const N: usize>(names: [&str; N]) -> String {
     names.join(", ")
 }
 
-/// `500us`, `2ms`, `1.5s`, `2m`: a number and its unit.
+/// A duration, by the grammar that both programs have.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let seconds = match unit {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        _ => return Err("write a number and a unit, for example 500us, 20ms, 3s, 2m".to_owned()),
-    };
-    let number: f64 = number.trim().parse().map_err(|_| format!("'{number}' is not a number"))?;
-    let duration = Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())?;
-    // Longer ones are slips, and moments that far away cannot be computed with.
-    if duration <= LONGEST { Ok(duration) } else { Err("longer than a year".to_owned()) }
+    parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// The same, and long enough to measure something.
@@ -45,9 +35,6 @@ pub(super) fn some_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration >= Duration::from_millis(100) { Ok(duration) } else { Err("shorter than 100ms".to_owned()) }
 }
-
-/// A year.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A number from 1 to 256: more threads or connections than that are a slip.
 pub(super) fn few(text: &str) -> Result<NonZeroUsize, String> {

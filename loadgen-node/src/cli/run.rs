@@ -44,8 +44,8 @@ pub(crate) struct RunArgs {
     /// Probe the fabric first, so that the report can say what it could have carried. Takes about ten seconds a node.
     #[arg(long, env = "LON_PROBE")]
     pub(crate) probe: bool,
-    /// What the nodes' backend does without a network, as `sut-node bench --json FILE` measured it: the result then says
-    /// what the fabric costs.
+    /// What the nodes' backend does without a network, as `sut-node bench --json FILE` measured it: the result then
+    /// says what the fabric costs.
     #[arg(long, value_name = "FILE", env = "LON_BASELINE")]
     pub(crate) baseline: Option<PathBuf>,
     /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.

@@ -74,8 +74,8 @@ pub(crate) struct ConfFiles {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
     /// Codec of the samples, applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
-    /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it measures them all on the dataset and prints below which bandwidth each
-    /// of them wins.
+    /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it
+    /// measures them all on the dataset and prints below which bandwidth each of them wins.
     #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION")]
     pub(crate) compression: Compression,
     /// Codec of the answers, applied by the SUT node and undone here, both timed.

@@ -81,8 +81,8 @@ impl View {
         let qsl = samples.counts;
         if !has_samples {
             warnings.push(format!(
-                "{name} has no dataset here: its library is taken to have {} samples (performance_sample_count_override, \
-                 or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
+                "{name} has no dataset here: its library is taken to have {} samples \
+                 (performance_sample_count_override, or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
                 qsl.total
             ));
         }
@@ -135,7 +135,7 @@ impl Samples {
     }
 }
 
-/// For a benchmark without a dataset of its own: whatever dataset was given.
+/// The dataset that was given, for a benchmark that has none of its own.
 fn any_dataset(spec: &DataSpec) -> Outcome<Dataset> {
     samples::open(Benchmark::find("synthetic").or_exit(Exit::Bug)?, spec, Codec::None)
 }

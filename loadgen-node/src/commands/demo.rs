@@ -24,7 +24,7 @@ use crate::world::target::Target;
 use loadgen::settings::{Mode, Scenario};
 
 const NODES: [&str; 2] = ["demo-sut-1", "demo-sut-2"];
-/// Ten seconds of Server traffic that two small cores answer at ease.
+/// Ten seconds of Server traffic, at a rate that two small cores can answer.
 const SETTINGS: [&str; 3] = ["target_qps=200", "min_duration=10000", "min_query_count=1000"];
 
 /// Starts two SUT nodes on loopback and runs the digits benchmark against them: accuracy, then Server.

@@ -89,8 +89,8 @@ fn carried(samples_per_s: Option<f64>, reports: &[NodeReport]) -> PerDirection {
     }
 }
 
-/// The slower of both ends: our interfaces together, the nodes' interfaces together. None when one of them does not say,
-/// as on loopback and in virtual machines.
+/// The slower of both ends: our interfaces together, the nodes' interfaces together. None when one of them does not
+/// say, as on loopback and in virtual machines.
 fn nic_claim(ours: &[NicUse], reports: &[NodeReport]) -> PerDirection {
     let total = |speeds: &mut dyn Iterator<Item = Option<u64>>| -> Option<u64> { speeds.sum() };
     let ours = total(&mut ours.iter().map(|nic| nic.interface.speed_mbit_s)).filter(|_| !ours.is_empty());

@@ -1,4 +1,4 @@
-//! The network side of a run: what crossed, counted at both ends, and what that means for a fabric.
+//! The network side of a run: what crossed it, counted at both ends, and what that says about the fabric.
 //!
 //! - `traffic`: bytes per second while it goes on; `nics`: what the interfaces carried;
 //! - `fabric`: what a probe found that can be carried; `bandwidth`: required, carried, probed and claimed;
@@ -21,11 +21,11 @@ use loadgen::run::RunOutcome;
 
 /// What is known of the network when a run is over, beside the reports of its nodes.
 pub(crate) struct NetworkFacts {
-    /// Once a second.
+    /// The counters once a second.
     pub(crate) looks: Vec<Look>,
-    /// This host's interfaces.
+    /// The interfaces of this host that the run used.
     pub(crate) nics: Vec<NicUse>,
-    /// What was found before the run, when that was asked for.
+    /// What a probe found before the run. `None` when no probe was wanted.
     pub(crate) fabric: Option<Fabric>,
     /// Bytes of the connections for control, which are no part of the run's.
     pub(crate) control: Bytes,
@@ -40,15 +40,15 @@ pub(crate) struct Gathered<'a> {
     pub(crate) outcome: &'a RunOutcome,
     pub(crate) reports: &'a [NodeReport],
     pub(crate) looks: Vec<Look>,
-    /// As they stood before the run.
+    /// The interfaces' counters before the run.
     pub(crate) counters: &'a Counters,
     pub(crate) fabric: Option<Fabric>,
-    /// Of each node's control connection: bytes in, bytes out.
+    /// Bytes in and bytes out of each node's control connection.
     pub(crate) control: Vec<(u64, u64)>,
 }
 
 impl NetworkFacts {
-    /// Looks at the interfaces once more and puts everything together.
+    /// Reads the interfaces once more and puts everything together.
     pub(crate) fn gather(from: Gathered<'_>) -> NetworkFacts {
         let sockets: Vec<_> = from.reports.iter().filter_map(sockets).collect();
         let nics = from.counters.since(&sockets);

@@ -17,14 +17,14 @@ pub(crate) struct Counters(Vec<(String, Traffic)>);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NicUse {
     pub(crate) interface: Interface,
-    /// During the run.
+    /// Bytes that the interface carried during the run.
     pub(crate) carried: Bytes,
-    /// By the run's sockets.
+    /// Bytes of the run's own sockets.
     pub(crate) explained: Bytes,
 }
 
 impl Counters {
-    /// As they stand.
+    /// Reads the counters now.
     pub(crate) fn now() -> Counters {
         let counters = nic::all().into_iter().filter_map(|interface| {
             let traffic = nic::traffic(&interface.name)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use qdl::{Meter, NodeTraffic};
 
-/// Between two looks.
+/// The time between two looks.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Looks kept: a day of them; later ones are counted in the totals alone.
@@ -16,7 +16,7 @@ const MOST_LOOKS: usize = 24 * 3600;
 /// All nodes' bytes until some moment of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Look {
-    /// Since the first.
+    /// Seconds since the first look.
     pub(crate) at_s: f64,
     pub(crate) message: Bytes,
     pub(crate) socket: Bytes,
@@ -42,7 +42,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Begins with a look at once.
+    /// Starts the thread, which looks at once.
     pub(crate) fn start(meter: Meter) -> Sampler {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -52,7 +52,7 @@ impl Sampler {
         Sampler { stop, thread: thread.inspect_err(|error| tracing::warn!("no bytes per second: {error}")).ok() }
     }
 
-    /// A last look, and all of them.
+    /// Ends the thread. Returns all looks, with a last one taken now.
     pub(crate) fn end(self) -> Vec<Look> {
         self.stop.store(true, SeqCst);
         let Some(thread) = self.thread else { return Vec::new() };

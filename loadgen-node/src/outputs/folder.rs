@@ -1,4 +1,4 @@
-//! The run folder: made before the run so that a bad place is found early, filled so that no file is ever half there.
+//! The run folder. It is made before the run, so that a bad path is found early. A file in it is complete or absent.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -16,29 +16,29 @@ pub enum FolderError {
     /// The folder cannot be made.
     #[error("cannot make the run folder {path}: {source}")]
     Create {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// Why not.
+        /// What the operating system says.
         source: io::Error,
     },
     /// A file in it cannot be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// What the operating system says.
         source: io::Error,
     },
 }
 
-/// One run's folder.
+/// The folder of one run.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
 }
 
 impl RunFolder {
-    /// Makes the folder, and the folders above it.
+    /// Makes the folder, and the folders above it where they are missing.
     pub(crate) fn create(path: &Path) -> Result<RunFolder, FolderError> {
         let fail = |source: io::Error| match source.kind() {
             io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
@@ -51,7 +51,7 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -95,7 +95,7 @@ pub(crate) fn default_path(benchmark: &Benchmark, what: &str) -> PathBuf {
     std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain)
 }
 
-/// A file under construction. Dropped unfinished, it leaves nothing.
+/// A file that is being written. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Spool {
     file: BufWriter<NamedTempFile>,

@@ -10,7 +10,7 @@ use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::{AccuracyEntry, Observer};
 use loadgen::world::TimeNs;
 
-/// Bytes of text gathered before they go to the file.
+/// Bytes of text that are gathered before they are written to the file.
 const GATHER_BYTES: usize = 256 << 10;
 
 /// Writes `mlperf_log_accuracy.json` while the run goes on.
@@ -35,7 +35,7 @@ impl AccuracyLog {
         self.failed.map_or_else(|| self.spool.finish(), Err)
     }
 
-    /// The first failure to write is kept and told at the end: the run itself need not suffer from it.
+    /// Writes the gathered text. The first failure is kept and reported at the end, so that the run goes on.
     fn drain(&mut self) {
         if self.failed.is_none() {
             self.failed = self.spool.write(self.text.as_bytes()).err();
@@ -112,7 +112,7 @@ impl<'a> Logs<'a> {
             sut_name: &nodes.first_name.text,
             sut_name_duration_ns: asked.as_nanos() as u64,
             qsl_name: &setup.dataset_name,
-            // The world's clock began with the run.
+            // The world's clock starts with the run.
             start: TimeNs::default(),
             start_unix_ns: unix_ns(*started),
             pid: std::process::id(),

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use lon_shell::figures::bytes;
+
 use super::documents::network_report::ratio;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
@@ -65,7 +67,7 @@ fn codecs(finished: &Finished) -> String {
     text
 }
 
-/// What both ends counted.
+/// Whether both ends counted the same.
 fn ends(finished: &Finished) -> String {
     let asked = finished.nodes.reports.iter().filter(|report| report.sut.is_ok()).count();
     let differences = finished.network.differences.len();
@@ -87,14 +89,7 @@ fn both(of: &PerDirection) -> String {
     format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
 }
 
-/// Decimal, in the unit that fits.
-fn bytes(count: u64) -> String {
-    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    let unit = units.iter().find(|(size, _)| count >= *size);
-    unit.map_or_else(|| format!("{count} B"), |(size, unit)| format!("{:.2} {unit}", count as f64 / *size as f64))
-}
-
-/// Where the latency went, stages that take no time left out.
+/// The stages of the latency. Stages that take no time are left out.
 fn split(finished: &Finished) -> String {
     let stages = finished.nodes.tally.split().filter(|(_, [.., p99])| *p99 > 0);
     let stage = |(name, [p50, ..]): (&str, [u64; 3])| {
@@ -102,14 +97,4 @@ fn split(finished: &Finished) -> String {
     };
     let stages: Vec<String> = stages.map(stage).collect();
     if stages.is_empty() { "nothing: no sample was answered".to_owned() } else { stages.join(", ") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bytes;
-
-    #[test]
-    fn bytes_have_decimal_units() {
-        assert_eq!([0, 999, 1_000, 963_400_000].map(bytes), ["0 B", "999 B", "1.00 kB", "963.40 MB"]);
-    }
 }

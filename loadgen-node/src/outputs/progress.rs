@@ -1,5 +1,5 @@
-//! The progress line on standard error: elapsed, rate, outstanding, estimated end. Where it is no terminal, a line of the
-//! log now and then.
+//! The progress line on standard error: elapsed, rate, outstanding, estimated end. Where it is no terminal, a line of
+//! the log now and then.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ pub(crate) struct Progress {
 }
 
 const REDRAW: Duration = Duration::from_millis(200);
-/// How often the counts are looked at where there is no line to draw,
+/// How often the counts are read where there is no line to draw.
 const LOOK: Duration = Duration::from_millis(500);
-/// and how often a log is told.
+/// How often the progress goes to the log where there is no line to draw.
 const TELL: Duration = Duration::from_secs(10);
 
 impl Progress {
-    /// Starts drawing, or telling.
+    /// Starts the thread that draws, or writes to the log.
     pub(crate) fn start(counts: Arc<Counts>, what: String) -> Progress {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, watch) = (Arc::clone(&stop), Watch::new(counts));
         let is_seen = std::io::stderr().is_terminal();
         let show = move || if is_seen { draw(watch, what, &stopped) } else { tell(watch, &what, &stopped) };
-        // Without the thread there is no display, which is no reason not to run.
+        // Without the thread there is no display; the run does not need one.
         let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(show).ok();
         Progress { stop, thread }
     }
@@ -45,7 +45,7 @@ impl Drop for Progress {
     }
 }
 
-/// A line that says how many of how many are done, if anybody can see it.
+/// A line that shows how many of how many are done, on a terminal only.
 pub(crate) fn steps(what: &'static str) -> impl Fn(usize, usize) {
     let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0).with_prefix(what));
     if let Some(bar) = &bar {
@@ -63,16 +63,16 @@ pub(crate) fn steps(what: &'static str) -> impl Fn(usize, usize) {
     }
 }
 
-/// What there is to tell at some moment.
+/// The progress at one moment.
 struct Look {
     ended: u64,
     outstanding: u64,
     rate_per_s: f64,
     left_s: f64,
-    /// Of the bar: how far of how much.
+    /// How far the bar is, in the unit of `length`.
     position: u64,
     length: u64,
-    /// Samples that are ready, of how many; none when nothing is being loaded.
+    /// How many samples are loaded, of how many. `None` when nothing is being loaded.
     loading: Option<(u64, u64)>,
 }
 
@@ -81,7 +81,7 @@ struct Watch {
     counts: Arc<Counts>,
     phase: u64,
     start: Instant,
-    /// Ended when the phase began.
+    /// Samples that had ended when the phase began.
     before: u64,
 }
 
@@ -147,12 +147,12 @@ fn draw(mut watch: Watch, what: String, stop: &AtomicBool) {
     bar.finish_and_clear();
 }
 
-/// The same as lines of the log.
+/// Writes the progress to the log from time to time.
 fn tell(mut watch: Watch, what: &str, stop: &AtomicBool) {
     let mut next = Instant::now() + TELL;
     while !stop.load(SeqCst) {
         std::thread::park_timeout(LOOK);
-        // Looked at oftener than told, so that the clock of a phase begins with it.
+        // Read more often than written, so that the clock of a phase starts with the phase.
         let look = watch.look();
         if Instant::now() >= next && !stop.load(SeqCst) {
             tracing::info!("{what}: {}", look.text());

@@ -1,9 +1,9 @@
 //! What a person sees at the end of a run, on standard output.
 
+use lon_shell::figures::duration_ns as human;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::time::Duration;
 
 use super::documents::accuracy;
 use super::network_lines as lines;
@@ -53,7 +53,7 @@ fn text(finished: &Finished, folder: &Path) -> String {
     }
     let settings = finished.setup.plan.requested();
     let lag = outcome.lag();
-    // Offline has no schedule to be late for: all of it is due at once.
+    // Offline has no schedule, since all of it is due at once.
     if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
         let [p50, p99, max] =
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
@@ -117,19 +117,4 @@ fn samples(finished: &Finished) -> String {
     let share = finished.nodes.reports.iter().map(|report| format!("{} {}", report.name, report.counts.samples_sent));
     let share = share.collect::<Vec<_>>().join(", ");
     format!("{} issued, {} answered, {} failed ({share})", counts.issued, counts.completed, counts.failed + counts.lost)
-}
-
-/// A duration in the unit that fits it.
-fn human(ns: i64) -> String {
-    format!("{:.1?}", Duration::from_nanos(ns.max(0) as u64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::human;
-
-    #[test]
-    fn durations_have_fitting_units() {
-        assert_eq!([0, 1_500, 2_345_678, 3_000_000_000].map(human), ["0.0ns", "1.5µs", "2.3ms", "3.0s"]);
-    }
 }

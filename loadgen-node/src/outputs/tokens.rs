@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lon_shell::figures::duration_ns as human;
+
 use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
 
@@ -26,7 +28,6 @@ fn against(stats: &LatencyStats, percentile: f64, limit_ns: Option<u64>, definit
     if stats.count == 0 {
         return None;
     }
-    let human = |ns: i64| format!("{:.1?}", Duration::from_nanos(ns.max(0) as u64));
     let limit = limit_ns.map_or(String::new(), |limit_ns| {
         let within = u64::try_from(stats.target_ns).is_ok_and(|ns| ns <= limit_ns);
         let limit = format!("{:.1?}", Duration::from_nanos(limit_ns));

@@ -1,11 +1,11 @@
-//! How much is kept on its way to saturate a path, and what came of it. Pure: every method is told the time.
+//! How many bytes are kept in flight to fill a path, and the goodput that follows. Pure: every method is told the time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Bytes of one sample or answer while little comes through,
+/// Smallest size of a sample or an answer in bytes, used while little arrives.
 pub(crate) const SMALLEST_CHUNK: usize = 64 << 10;
-/// and at most: what one message carries.
+/// Largest size of a sample or an answer in bytes: what one message carries.
 pub(crate) const LARGEST_CHUNK: usize = 1 << 20;
 
 /// A chunk should take about this long to come through: fine enough to measure, coarse enough not to cost.
@@ -14,7 +14,7 @@ const CHUNK_TIME: Duration = Duration::from_millis(2);
 /// What came through within this time decides how much may be on its way.
 const MEMORY: Duration = Duration::from_millis(50);
 
-/// On the way at least and at most.
+/// Fewest and most bytes in flight.
 const LEAST_WINDOW_BYTES: u64 = 4 * SMALLEST_CHUNK as u64;
 const MOST_WINDOW_BYTES: u64 = 64 << 20;
 
@@ -31,12 +31,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// For a path of this round trip.
+    /// A window for a path with this round trip.
     pub(crate) fn new(round_trip: Duration) -> Window {
         Window { memory: MEMORY.max(round_trip * 2), recent: VecDeque::new(), recent_bytes: 0 }
     }
 
-    /// So much has come through.
+    /// Counts bytes that have arrived.
     pub(crate) fn came(&mut self, at: Instant, bytes: u64) {
         self.recent.push_back((at, bytes));
         self.recent_bytes += bytes;
@@ -49,7 +49,7 @@ impl Window {
         }
     }
 
-    /// Bytes that may be on their way.
+    /// How many bytes may be in flight.
     pub(crate) fn bytes(&self) -> u64 {
         (2 * self.recent_bytes).clamp(LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES)
     }
@@ -71,7 +71,7 @@ const LEAST_SPAN: f64 = 0.5;
 /// Arrivals at moments of their own that are too few to say anything.
 const TOO_FEW: u64 = 8;
 
-/// A measurement that ended before its time has to have taken this long.
+/// A measurement that ended early must have taken at least this long to count.
 const LEAST_TIME: Duration = Duration::from_millis(200);
 
 /// Bytes over time, without the warm-up: from the first arrival after it to the last.
@@ -88,7 +88,7 @@ impl Meter {
         Meter { begun: now, duration, arrivals: Vec::new() }
     }
 
-    /// So much has come through.
+    /// Counts bytes that have arrived.
     pub(crate) fn came(&mut self, at: Instant, bytes: u64) {
         self.arrivals.push((at, bytes));
     }
@@ -101,7 +101,7 @@ impl Meter {
         }
         let warm_at = self.begun + took.mul_f64(WARM_UP);
         let mut warm = self.arrivals.iter().filter(|(at, _)| *at >= warm_at);
-        // What came by then was under way before.
+        // What arrived until then was sent before.
         let &(first, _) = warm.next()?;
         let (mut last, mut arrivals, mut bytes) = (first, 1, 0);
         for &(at, came) in warm {

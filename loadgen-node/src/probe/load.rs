@@ -1,4 +1,4 @@
-//! Traffic over a claimed fabric: round trips one at a time, and as much as goes, up, down or both.
+//! Traffic over a claimed fabric: round trips one at a time, and floods up, down or both ways.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -12,19 +12,19 @@ use crate::network::fabric::{Percentiles, Rtt};
 use crate::network::traffic;
 use crate::world::inbox::Inbox;
 
-/// Requests are this long where nothing but the answer counts: the number that says how long that is, and a little.
+/// Bytes of a request of which only the answer counts. It holds the number that says how long the answer should be.
 const ASKING_BYTES: usize = 64;
 
-/// Distinct payloads of one kind, so that not one buffer is sent from a warm cache again and again.
+/// Distinct payloads of one kind, so that no buffer is sent from a warm cache again and again.
 const DISTINCT: usize = 16;
 
-/// Round trips of one size at most.
+/// Most round trips of one size.
 const MOST_TRIPS: usize = 1000;
 
 /// How long an answer is waited for awake: as in SingleStream.
 const LINGER: Duration = Duration::from_micros(500);
 
-/// How often a wait looks around.
+/// The longest wait before it is checked whether the user wants to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
 /// Why a probe ended early.
@@ -38,7 +38,7 @@ pub(crate) enum ProbeError {
     Interrupted,
 }
 
-/// Which way the bytes go; up is towards the SUT.
+/// The direction of a flood; up is towards the SUT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Up,
@@ -46,14 +46,14 @@ pub(crate) enum Direction {
     Both,
 }
 
-/// What came of sending as much as goes.
+/// The result of one flood.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flood {
-    /// Payload, each way it went; none when too little came to say.
+    /// Payload in bit/s, in each direction that was used. `None` when too little arrived to say.
     pub(crate) bits_per_s: Option<f64>,
-    /// It is none because as many bytes as allowed came through before there was time to measure.
+    /// The rate is missing because the allowed number of bytes had arrived before there was time to measure.
     pub(crate) is_cut: bool,
-    /// Round trips of 64 bytes meanwhile; none when there was no time for any.
+    /// Round trips of 64 bytes during the flood. `None` when there was no time for one.
     pub(crate) loaded: Option<Percentiles>,
 }
 
@@ -73,7 +73,7 @@ struct Flow {
     node: NodeIndex,
     lanes: usize,
     window: Window,
-    /// Sent and not answered.
+    /// Bytes that were sent and have not been answered.
     on_the_way_bytes: u64,
     next_lane: usize,
     payloads: Option<(usize, Vec<Bytes>)>,
@@ -94,7 +94,7 @@ impl Load {
         Load { run, inbox, stop, names, noise: noise(LARGEST_CHUNK + DISTINCT * 64), replies: Vec::new(), next_id: 0 }
     }
 
-    /// Lets the nodes go; what crossed the sockets to all of them.
+    /// Releases the nodes. Returns the bytes that crossed the sockets to all of them.
     pub(crate) fn end(self) -> traffic::Bytes {
         let reports = self.run.end();
         let sum = |of: fn(&NodeReport) -> u64| reports.iter().map(of).sum();
@@ -224,7 +224,7 @@ impl Load {
         self.last_lane(node).max(1)
     }
 
-    /// Waits a moment at most; what has come in.
+    /// Waits for [`LOOK_AROUND`] at most. Returns the replies that have arrived.
     fn wait(&mut self) -> Result<Vec<Reply>, ProbeError> {
         let until = Some(Instant::now() + LOOK_AROUND);
         self.run.pump(&Wait { until, on_delivery: true, spin: Duration::ZERO, linger: LINGER });
@@ -275,7 +275,7 @@ impl Flow {
     }
 }
 
-/// Bytes that no link can compress.
+/// Pseudo-random bytes, which no link can compress.
 fn noise(bytes: usize) -> Bytes {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut noise = BytesMut::with_capacity(bytes + 8);

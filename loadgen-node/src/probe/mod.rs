@@ -1,7 +1,7 @@
 //! What a fabric carries, measured: the command `probe`, and the same before a run with `run --probe`.
 //!
-//! A probe claims the nodes as a run does and travels the very way that samples travel, connections, framing and flow
-//! control included; only the backend is left out. So what it finds is what queries can have, not what a link says.
+//! A probe claims the nodes as a run does. Its traffic takes the same connections, framing and flow control as samples;
+//! only the backend is left out. So it finds what queries can have, which may be less than what a link promises.
 //!
 //! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it;
 //! - `carries`: the rate at which the fabric carries the samples of each benchmark.
@@ -31,7 +31,7 @@ const RTT_BYTES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
 /// Round trips get this share of a flood's time, for each size.
 const RTT_SHARE: f64 = 0.25;
 
-/// A node that says nothing for this long is lost; the probe has little to wait for.
+/// A sample of the probe without an answer after this long has failed.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How much a probe may take.
@@ -63,7 +63,7 @@ pub(crate) fn measure(
     stop: &dyn StopRequests,
 ) -> Outcome<(Fabric, Result<(), ProbeError>)> {
     let mut config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
-    // One more, so that round trips under load have one of their own.
+    // One connection more, which only round trips under load use.
     config.connections = limits.connections.saturating_add(1);
     config.response_timeout = RESPONSE_TIMEOUT;
     let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
@@ -83,7 +83,7 @@ pub(crate) fn measure(
     Ok((fabric, outcome))
 }
 
-/// What a probe that ended early means for the program, with what became of it in words.
+/// The failure of a probe that ended early; `what` says what that means for the command.
 pub(crate) fn failed(error: ProbeError, what: &'static str) -> Failure {
     let exit = match error {
         ProbeError::Node(_) => Exit::Network,
@@ -112,7 +112,7 @@ fn all(load: &mut Load, fabric: &mut Fabric, limits: ProbeLimits, steps: &Steps)
     Ok(())
 }
 
-/// Up, down, both; what is done is kept also when the next fails.
+/// Floods up, down and both ways. Results that are there are kept even when a later flood fails.
 fn flood(
     load: &mut Load,
     goodput: &mut Goodput,
@@ -138,7 +138,7 @@ fn flood(
     Ok(())
 }
 
-/// How far the probe is: a line that is redrawn on a terminal, a log line elsewhere.
+/// Shows how far the probe is: a line that is redrawn on a terminal, lines of the log elsewhere.
 struct Steps(ProgressBar);
 
 impl Steps {

@@ -76,7 +76,8 @@ impl Connected {
 }
 
 impl Test {
-    /// Whether the nodes take the samples, and are those of the baseline. Samples for other servers are made to fit here.
+    /// Whether the nodes take the samples, and are those of the baseline. Samples for other servers are made to fit
+    /// here.
     fn fit(&mut self, nodes: &[NodeDescription]) -> Outcome<()> {
         let Test { setup, dataset, target, .. } = self;
         if target.kind().payload == Payload::KserveRequest {

@@ -51,7 +51,7 @@ pub(crate) struct Setup {
     pub(crate) stated: Stated,
     /// What the same backend does without a network.
     pub(crate) baseline: Option<Baseline>,
-    /// The trace log is written, too.
+    /// Whether the trace log is written, too.
     pub(crate) trace_log: bool,
 }
 
@@ -103,7 +103,7 @@ impl Setup {
 }
 
 impl Finished {
-    /// The metric's number; `None` when nothing was answered, whatever the formulas make of that.
+    /// The metric's number. `None` when nothing was answered, since the formulas may give a number even then.
     pub(crate) fn metric_value(&self, metric: &Metric) -> Option<f64> {
         let answered = self.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
         metric.value.filter(|_| answered)

@@ -1,5 +1,5 @@
-//! Servers that speak KServe's protocol and are no SUT nodes: what they cannot do, and how samples are made to fit their
-//! model.
+//! Servers that speak KServe's protocol and are no SUT nodes: what they cannot do, and how samples are made to fit
+//! their model.
 
 use anyhow::bail;
 use lon_qsl::dataset::Dataset;
@@ -19,8 +19,8 @@ pub(super) fn check(kind: PeerKind, codecs: Codecs, probe: bool, plan: &Plan) ->
     }
     if kind.payload == Payload::KserveRequest && plan.effective().use_token_latencies {
         bail!(
-            "use_token_latencies: a call of KServe's protocol has one answer and no first token; a SUT node in front of \
-             the model (sut-node serve) can tell"
+            "use_token_latencies: a call of KServe's protocol has one answer and no first token; a SUT node in front \
+             of the model (sut-node serve) can tell"
         );
     }
     Ok(())
@@ -28,8 +28,8 @@ pub(super) fn check(kind: PeerKind, codecs: Codecs, probe: bool, plan: &Plan) ->
 
 /// Why the fabric to such servers is not measured.
 pub(crate) fn no_probe() -> &'static str {
-    "servers of KServe's protocol cannot be probed, they have no such call: put a SUT node (sut-node serve --backend null) \
-     on that host and probe it"
+    "servers of KServe's protocol cannot be probed, they have no such call: put a SUT node (sut-node serve --backend \
+     null) on that host and probe it"
 }
 
 /// Makes the dataset's samples into requests that all of the servers take.

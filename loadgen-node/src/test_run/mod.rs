@@ -1,5 +1,5 @@
-//! One test, from what is asked for to what is known when it is over. A test is a value: it needs no command line, and a
-//! process can make many, one after the other.
+//! One test, from what is asked for to what is known when it is over. A test is a value: it needs no command line, and
+//! a process can make many, one after the other.
 //!
 //! | file | what it turns into what |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `samples`, `settings`, `stated`, `find_peak`, `kserve` | the parts of that check |
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
+//! | `run` | the steps from a test to a finished one, in one call |
 //! | `follow`, `score` | what happens to answers during the run, and after it |
 //! | `finished` | the parts of a finished test |
 
@@ -17,6 +18,7 @@ pub(crate) mod find_peak;
 pub(crate) mod finished;
 mod follow;
 pub(crate) mod kserve;
+mod run;
 pub(crate) mod samples;
 pub(crate) mod score;
 pub(crate) mod settings;

@@ -1,6 +1,7 @@
 //! `--system-desc FILE`: what the user states of the system, because no program can know it.
 //!
-//! A JSON object of the official keys (those that the submission checker knows), each with a text; numbers are texts, too.
+//! A JSON object of the official keys (those that the submission checker knows), each with a text; numbers are texts,
+//! too.
 
 use std::path::{Path, PathBuf};
 

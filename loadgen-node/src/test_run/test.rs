@@ -4,8 +4,7 @@ use anyhow::Context as _;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
-use super::connected::Connected;
-use super::finished::{Finished, Link, Setup};
+use super::finished::{Link, Setup};
 use super::settings::{self, Layered, Subject};
 use super::spec::{Limits, TestSpec};
 use super::stated::Stated;
@@ -14,10 +13,9 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::verdict::baseline::Baseline;
 use crate::verdict::division::{self, DivisionFacts};
 use crate::world::pace::PacingSpec;
-use crate::world::signals::StopRequests;
 use crate::world::target::Target;
 use loadgen::plan::Plan;
-use loadgen::run::{Observer, RunOptions};
+use loadgen::run::RunOptions;
 
 /// One test, checked: benchmark, samples, settings and files fit together. It owns all that it needs, so that a process
 /// can make many of them, one after the other.
@@ -93,27 +91,6 @@ impl Test {
         let verified = self.dataset.verify(progress).or_exit(Exit::Usage)?;
         tracing::debug!("{verified} files are as their list of sums says");
         Ok(verified)
-    }
-
-    /// Reaches the nodes, and checks that they take the samples.
-    ///
-    /// # Errors
-    /// A node cannot be reached (exit code 4), or its model does not fit (exit code 2).
-    pub fn connect(self) -> Outcome<Connected> {
-        Connected::new(self)
-    }
-
-    /// The whole test: reaches the nodes, probes the fabric if that is wanted, runs, and gathers what is known
-    /// afterwards. `observer` sees the answers for the accuracy log; `()` takes no notice of them.
-    ///
-    /// # Errors
-    /// The nodes cannot be reached, do not fit or cannot be claimed. A test that has begun always finishes; how it ended
-    /// is in what it returns.
-    pub fn run(self, stop: &dyn StopRequests, observer: &mut impl Observer) -> Outcome<Finished> {
-        self.verify(&|_, _| {})?;
-        let mut connected = self.connect()?;
-        connected.probe_if_wanted(stop)?;
-        Ok(connected.claim(stop)?.measure(observer).finish())
     }
 }
 

@@ -108,8 +108,8 @@ impl Baseline {
 /// What a run lost against its baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tax {
-    /// Samples/s: of as many nodes as the run had without a network, and of the run. Offline only: in other scenarios the
-    /// rate is what was asked for.
+    /// Samples/s: of as many nodes as the run had without a network, and of the run. Offline only: in other scenarios
+    /// the rate is what was asked for.
     pub(crate) rates: Option<(f64, f64)>,
     /// Of the run minus of one sample at a time without a network, by percentile, in ns. Not Offline, where latency is
     /// counted from the start of all, nor MultiStream, where it is that of several samples.

@@ -159,8 +159,8 @@ fn known() -> String {
     ruled.map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The mark of a run whose two ends share a machine; none when every node (its name and its machine) is elsewhere, as far
-/// as is known.
+/// The mark of a run whose two ends share a machine; none when every node (its name and its machine) is elsewhere, as
+/// far as is known.
 pub(crate) fn one_host<'a>(ours: &Host, nodes: impl Iterator<Item = (&'a str, &'a Host)>) -> Option<String> {
     let here: Vec<&str> = nodes.filter(|(_, host)| share(ours, host)).map(|(name, _)| name).collect();
     match &here[..] {

@@ -53,7 +53,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     add_accuracy(verdict, benchmark, score);
 }
 
-/// A generator that was late measured itself. Only Server has a schedule to be late for.
+/// A generator that was late has measured itself. Only scenarios with a schedule can be late.
 fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Duration>) {
     let effective = plan.effective();
     if effective.scenario.pacing() != Pacing::Schedule || lag.count == 0 {
@@ -81,7 +81,7 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
         let NodeReport { name, counts, sut, lost, .. } = report;
         match (lost, sut) {
             (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
-            // Servers of other protocols count nothing: that is said, and not held against the result.
+            // Servers of other protocols have no counters. Reports say so; it is no reason against the result.
             (None, Err(_)) if report.peer_kind.no_counters.is_some() => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
             (None, Ok(_)) => {}
@@ -99,7 +99,7 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
 }
 
 fn add_failures(verdict: &mut Verdict, tally: &Tally) {
-    // With the causes known, the engine's bare number says nothing more.
+    // The causes are known, so the engine's bare number is left out.
     verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
     let (shown, others) = most_frequent(tally.failures());
     for (failure, count) in shown {
@@ -110,8 +110,8 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally) {
     }
 }
 
-/// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's own
-/// numbers in it comes in any number of kinds.
+/// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's
+/// own numbers in it comes in any number of kinds.
 fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
     const SHOWN: usize = 5;
     let mut known: Vec<(&str, u64)> = failures.iter().map(|(text, count)| (text.as_str(), *count)).collect();

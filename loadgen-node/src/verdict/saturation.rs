@@ -1,4 +1,5 @@
-//! How near to its limits the LoadGen node was while it measured: what a reader needs to tell the SUT's limit from ours.
+//! How near to its limits the LoadGen node was while it measured: what a reader needs to tell the SUT's limit from
+//! ours.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use nix::sys::time::TimeValLike as _;
 
 use crate::world::pace::Pacing;
 
-/// Processor time used so far.
+/// Processor time that has been used so far.
 #[derive(Clone, Copy, Debug)]
 struct CpuTime {
     thread: Duration,

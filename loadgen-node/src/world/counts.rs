@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-/// Counted by the world, read by the display.
+/// Counts that the world and the observer keep, and that a progress display reads.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Samples handed to the QDL.
@@ -13,15 +13,15 @@ pub(crate) struct Counts {
     pub(crate) planned: AtomicU64,
     /// How long the phase will take at least, if that is known; else 0.
     pub(crate) planned_ns: AtomicU64,
-    /// Samples of the set that is being loaded; 0 when none is,
+    /// Samples of the set that is being loaded; 0 when no set is being loaded.
     pub(crate) loading: AtomicU64,
-    /// of which so many are ready.
+    /// How many samples of that set are loaded already.
     pub(crate) loaded: AtomicU64,
-    /// Which phase it is, counted from 1; the display starts its clock anew with each.
+    /// The number of the phase, from 1. The display starts its clock again with each phase.
     pub(crate) phase: AtomicU64,
 }
 
-/// What Linux says that this process has in memory; 0 elsewhere.
+/// Bytes of this process that are in memory, as Linux reports them; 0 on other systems.
 pub(crate) fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use qdl::{NodeFailure, NodeIndex, Reply, Sink};
 
-/// Replies that there is room for from the start; growing takes time that is not there while queries are due.
+/// Replies that there is room for from the start. Growing takes time, and during a run there is none to spare.
 pub(crate) const REPLIES: usize = 4 << 10;
 
-/// Replies that have arrived and were not taken yet. Bounded by what the QDL allows in flight.
+/// Replies that have arrived and have not been taken yet. Their number is bounded by what the QDL allows in flight.
 pub(crate) struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
@@ -19,7 +19,7 @@ pub(crate) struct Inbox {
 struct State {
     replies: Vec<Reply>,
     room: bool,
-    /// The engine's thread sleeps here; otherwise nobody need be woken.
+    /// The engine's thread sleeps in `wait` and has to be woken. When it does not, a wake-up is saved.
     waiting: bool,
 }
 
@@ -29,17 +29,17 @@ impl Inbox {
         Inbox { state: Mutex::new(state), changed: Condvar::new(), broken: AtomicBool::new(false) }
     }
 
-    /// A node was lost: the SUT is not whole any more.
+    /// Whether a node was lost. The SUT is not complete any more then.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)
     }
 
-    /// Takes what is there.
+    /// Moves the replies that have arrived to the end of `into`.
     pub(crate) fn take(&self, into: &mut Vec<Reply>) {
         into.append(&mut self.lock().replies);
     }
 
-    /// Sleeps until something is there, something changed, or `timeout` has passed.
+    /// Sleeps until a reply arrives, a node has room again or is lost, or `timeout` has passed.
     pub(crate) fn wait(&self, timeout: Duration) {
         let mut state = self.lock();
         if state.replies.is_empty() && !std::mem::take(&mut state.room) {

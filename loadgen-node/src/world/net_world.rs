@@ -1,7 +1,8 @@
 //! The [`World`] of a real run: a monotonic clock, the dataset's bytes, and the QDL.
 //!
-//! Two drivers behind one face. *Split*: this thread issues and waits precisely, the QDL's threads do the network's
-//! work. *Inline*: this thread does it all while it waits, so that a query needs no hand-over. [`crate::world::pace`] decides.
+//! It works with two kinds of driver. *Split*: this thread issues and waits precisely, and threads of the QDL do the
+//! network's work. *Inline*: this thread does the network's work while it waits, so that no query is handed from thread
+//! to thread. [`super::pace`] decides which.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -18,23 +19,23 @@ use crate::world::pace::{Pace, Pacing};
 use crate::world::tally::Tally;
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
 
-/// How often a wait without end looks whether the user wants to stop.
+/// The longest stretch of waiting before it is checked whether the user wants to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 
-/// See the module's docs.
+/// The world of a real run. It owns the claimed nodes and the dataset until [`NetWorld::into_parts`].
 pub(crate) struct NetWorld {
     run: Run,
     inbox: Arc<Inbox>,
     dataset: Dataset,
     origin: Instant,
-    /// When the engine last asked.
+    /// The time that the engine was last told.
     now: Instant,
     pace: Pace,
     pacing: Pacing,
     stop: Arc<AtomicBool>,
     counts: Arc<Counts>,
     tally: Tally,
-    /// Taken from the inbox and not yet turned into arrivals; kept for its memory.
+    /// Replies on their way from the inbox to the engine. Empty between calls; kept for its memory.
     replies: Vec<Reply>,
 }
 
@@ -63,12 +64,12 @@ impl NetWorld {
         }
     }
 
-    /// Samples that all nodes together take in.
+    /// How many samples all nodes together take at the same time.
     pub(crate) fn capacity(&self) -> u64 {
         self.run.capacity()
     }
 
-    /// What the run was made of, for the end of it.
+    /// Gives back the run, the dataset and the tally when the run is over.
     pub(crate) fn into_parts(self) -> (Run, Dataset, Tally) {
         (self.run, self.dataset, self.tally)
     }
@@ -124,11 +125,11 @@ impl NetWorld {
         self.pacing.io_threads == 0
     }
 
-    /// One stretch of waiting, at most [`LOOK_AROUND`] long.
+    /// Waits once, for at most [`LOOK_AROUND`].
     fn rest(&self, until: Option<Instant>, wake_on_arrival: bool) {
         let Pacing { spin, linger, .. } = self.pacing;
         if self.is_inline() && until.is_none() {
-            // The QDL comes back now and then of itself.
+            // The QDL returns from time to time even when nothing arrives.
             return self.run.pump(&Wait { until, on_delivery: wake_on_arrival, spin, linger });
         }
         let slice = Instant::now() + LOOK_AROUND;
@@ -143,7 +144,7 @@ impl NetWorld {
     }
 }
 
-/// Loads a set, and says so: on the display while it takes, in the log when it is done.
+/// Loads a set of samples. The display shows how far it is; the log says how long it took.
 fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(), DatasetError> {
     let begun = Instant::now();
     let told = |done: usize, of: usize| {
@@ -176,7 +177,7 @@ impl World for NetWorld {
         if !inline {
             return load();
         }
-        // Streams are open, and nobody but this thread answers for them: a node gives up on a peer that says nothing.
+        // Streams are open and only this thread sends on them. A node gives up on a peer that sends nothing.
         std::thread::scope(|scope| {
             let loading = scope.spawn(load);
             while !loading.is_finished() {
@@ -214,7 +215,7 @@ impl World for NetWorld {
         let before = arrivals.len();
         let until = until.map(|until| self.at(until));
         if self.is_inline() && until.is_some_and(|until| until <= Instant::now()) {
-            // Late already: the network gets its turn all the same.
+            // The query is late already. The network is served all the same, or answers would never be read.
             self.rest(until, wake_on_arrival);
         }
         self.collect(arrivals);
@@ -227,7 +228,8 @@ impl World for NetWorld {
             self.collect(arrivals);
             let wake = self.wake();
             if wake != Wake::Ready || (wake_on_arrival && arrivals.len() == before) {
-                // Told to stop, or room was freed, or a look around is due: the engine decides what that means.
+                // There is a reason to stop, a node has room again, or it is time to check. The engine decides what
+                // follows.
                 return wake;
             }
         }

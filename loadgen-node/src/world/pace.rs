@@ -1,4 +1,4 @@
-//! Waiting for a moment in time, precisely: an absolute sleep, then a spin for the last stretch.
+//! Waiting precisely for a point in time: an absolute sleep, then a spin for the last stretch.
 //!
 //! Never an asynchronous timer (they tick in milliseconds). The sleep ends early by what the kernel usually oversleeps,
 //! and the spin covers that; where no core is free to burn, the spin is left out. Which thread waits, and whether it
@@ -12,28 +12,28 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
 use loadgen::settings::Scenario;
 
-/// What the kernel oversleeps, with its timer slack turned down.
+/// How long the last stretch of a wait is spent awake: what the kernel oversleeps with its timer slack turned down.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// Longer than the round trip of a node that answers at once, also to a large sample.
+/// How long an answer is waited for awake: longer than the round trip of a node that answers at once.
 const LINGER: Duration = Duration::from_micros(500);
 
-/// Cores from which on one can be burnt although SUT nodes run on the same host.
+/// With this many cores, one can spin even when SUT nodes run on the same host.
 const CORES_TO_SPARE: usize = 4;
 
 /// Whether waiting ends in a spin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spin {
-    /// When a core can be spared.
+    /// It spins when a core can be spared.
     #[default]
     Auto,
-    /// Always.
+    /// It always spins.
     On,
-    /// Never.
+    /// It never spins.
     Off,
 }
 
-/// What the caller wants of threads and waiting.
+/// What the caller wants: how many threads, and how they wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacingSpec {
     /// Threads for the network's work beside the issuing one; `None`: as many as the machine has room for.
@@ -44,32 +44,32 @@ pub struct PacingSpec {
     pub busy_poll: bool,
 }
 
-/// Who waits, and how.
+/// Which threads do the work, and how they wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pacing {
-    /// Threads that do the network's work beside the issuing one; 0: it does it itself.
+    /// Threads for the network's work beside the issuing thread. 0: the issuing thread does that work itself.
     pub(crate) io_threads: usize,
-    /// The last stretch of a wait, spent awake.
+    /// How long the last stretch of a wait is spent awake.
     pub(crate) spin: Duration,
-    /// How long an answer is waited for awake, while nobody else wants the core.
+    /// How long an answer is waited for awake, as long as no other thread wants the core.
     pub(crate) linger: Duration,
 }
 
-/// What [`Pacing::decide`] goes by.
+/// The facts by which [`Pacing::decide`] decides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
     pub(crate) scenario: Scenario,
-    /// Cores that this process may use.
+    /// How many cores this process may use.
     pub(crate) cores: usize,
-    /// A SUT node runs on this host, and needs cores too.
+    /// Whether a SUT node runs on this host and needs cores, too.
     pub(crate) sut_is_here: bool,
 }
 
 impl Pacing {
-    /// What comes of the caller's wishes on this machine, in this scenario.
+    /// Decides by the caller's wishes, the machine and the scenario.
     pub(crate) fn decide(wanted: PacingSpec, at: Circumstances) -> Pacing {
         let PacingSpec { io_threads, spin, busy_poll } = wanted;
-        // One query at a time needs no second thread; and where cores are few, handing over costs more than it gains.
+        // One query at a time needs no second thread. Where cores are few, a second thread costs more than it gains.
         let one_by_one = at.scenario.pacing().is_one_by_one();
         let alone = one_by_one || busy_poll || at.cores < CORES_TO_SPARE;
         let io_threads = if one_by_one { 0 } else { io_threads.unwrap_or(usize::from(!alone)) };
@@ -82,20 +82,20 @@ impl Pacing {
             Spin::Auto if can_spare && !one_by_one => SPIN,
             Spin::Auto | Spin::Off => Duration::ZERO,
         };
-        // For one query at a time only: elsewhere an answer is not what the next query waits for.
+        // Only where the next query waits for this answer.
         let linger = if one_by_one && !is_off { LINGER } else { Duration::ZERO };
         Pacing { io_threads, spin, linger }
     }
 }
 
-/// Waits on the thread that made it.
+/// Waits precisely, on the thread that made it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     spin: Duration,
 }
 
 impl Pace {
-    /// Turns the calling thread's timer slack and time slice down.
+    /// Sets the calling thread's timer slack and time slice as short as they can be.
     pub(crate) fn for_this_thread(spin: Duration) -> Pace {
         qdl::shorten_slice();
         if let Err(error) = prctl::set_timerslack(1) {

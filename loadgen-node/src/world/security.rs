@@ -1,10 +1,10 @@
-//! Who may read along, and who is taken for a node: TLS, or where plain text is allowed. Decided before anything is
-//! sent.
+//! TLS, or where plain text is allowed: decided before anything is sent.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use anyhow::{anyhow, bail};
 use lon_net::tls::{ClientTls, TlsFiles};
+use lon_shell::tls::stays_on_host;
 use qdl::{NodeAddress, Transport};
 
 /// How these nodes are verified: by the files, if any is given. `None` is plain text, or an unverified certificate over
@@ -15,16 +15,14 @@ pub(crate) fn tls(
     transport: Transport,
     nodes: &[NodeAddress],
 ) -> anyhow::Result<Option<ClientTls>> {
-    if files.ca.is_some() || files.cert.is_some() || files.key.is_some() {
-        return Ok(Some(ClientTls::new(files)?));
-    }
-    if !insecure {
+    let tls = lon_shell::tls::client(files)?;
+    if tls.is_none() && !insecure {
         nodes.iter().try_for_each(|node| check_loopback(node, transport))?;
     }
-    Ok(None)
+    Ok(tls)
 }
 
-/// A name counts as its addresses do, all of them.
+/// Refuses a node that is not on this host. Every address of its name has to be a loopback address.
 fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
     let way = transport.without_tls();
     let text = node.to_string();
@@ -32,7 +30,7 @@ fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()
         .to_socket_addrs()
         .map_err(|error| anyhow!("--sut: whether {text} is on this host is not known: {error}; {}", advice(way)))?
         .collect();
-    match resolved.iter().find(|address| !address.ip().to_canonical().is_loopback()) {
+    match resolved.iter().find(|address| !stays_on_host(address.ip())) {
         None => Ok(()),
         Some(address) if address.to_string() == text => bail!("--sut: {text} is another host; {}", advice(way)),
         Some(address) => bail!("--sut: {text} ({address}) is another host; {}", advice(way)),

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: before a run they end the program, during a run they end the run in good order.
+//! SIGINT and SIGTERM: before a run they end the program; during a run they end the run, which still writes its
+//! results.
 
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
@@ -11,21 +12,21 @@ use signal_hook::{flag, low_level::pipe};
 
 use crate::exit::Exit;
 
-/// Signals that come together are one wish: `timeout` sends one to its child and one to the child's group, and terminals
-/// and shells do likewise. One that comes later than this after the first insists.
+/// Signals within this time of the first count as one request: `timeout` sends one to its child and one to the child's
+/// group, as terminals and shells do. A later one ends the program at once.
 const INSISTS_AFTER: Duration = Duration::from_secs(1);
 
-/// The flags that the signals' handlers set and look at.
+/// The flags that the signal handlers set and read.
 pub(crate) struct Signals {
-    /// A signal ends the program at once: nothing has been measured yet, or the user insists.
+    /// A signal ends the program at once, because nothing has been measured yet or because it is a second request.
     at_once: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
-    /// Gets a byte with each signal.
+    /// Receives a byte with each signal.
     told: UnixStream,
 }
 
 impl Signals {
-    /// From here on a signal means exit code 5, not death.
+    /// From here on a signal ends the program with exit code 5.
     pub(crate) fn catch() -> io::Result<Signals> {
         let (at_once, stop) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
         let (told, tell) = UnixStream::pair()?;
@@ -60,7 +61,7 @@ impl StopRequests for Signals {
         let (at_once, mut told) = (Arc::clone(&self.at_once), self.told.try_clone()?);
         self.at_once.store(false, SeqCst);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            // It ends with the program, at the latest.
+            // This thread ends with the program at the latest.
             if told.read_exact(&mut [0]).is_ok() {
                 std::thread::sleep(INSISTS_AFTER);
                 at_once.store(true, SeqCst);

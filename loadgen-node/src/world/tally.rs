@@ -1,26 +1,26 @@
-//! What the node keeps about replies beyond the engine's record: why samples failed, and where the time went.
+//! Counts of replies that the engine does not keep: why samples failed, and how long each stage took.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use qdl::{Failure, Stages};
 
-/// Stages of a round trip, in their order: what is left of it outside, the SUT's own, and this end's.
+/// Names of the stages of a round trip: the time outside the SUT first, then the SUT's own stages, then this end's.
 pub(crate) const STAGES: [&str; 9] =
     ["outside_sut", "decode", "preprocess", "queue", "batch", "inference", "postprocess", "encode", "inflate"];
 
-/// Filled reply by reply, in fixed memory.
+/// What is counted of replies, one by one, in fixed memory.
 pub(crate) struct Tally {
-    /// Of what is not zero.
+    /// Durations in ns of each stage, without those that took no time.
     stages: [Histogram<u64>; STAGES.len()],
     zeros: [u64; STAGES.len()],
     failures: BTreeMap<String, u64>,
     refused: u64,
 }
 
-/// Kinds of failure that are told apart; texts come from the nodes and could be without number.
+/// How many texts of failures are counted apart. They come from the nodes, so their number has no bound.
 const MAX_KINDS: usize = 32;
-/// What the others are counted under.
+/// The text under which all further failures are counted.
 pub(crate) const OTHER_FAILURES: &str = "other failures";
 
 impl Default for Tally {
@@ -68,17 +68,17 @@ impl Tally {
         *self.failures.entry(text).or_default() += 1;
     }
 
-    /// Samples that found every node full.
+    /// How many samples found every node full.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Why samples failed, and how many of each.
+    /// The texts of failures, each with the number of samples.
     pub(crate) fn failures(&self) -> &BTreeMap<String, u64> {
         &self.failures
     }
 
-    /// Per stage: name, p50, p90, p99 in ns.
+    /// Each stage by name, with p50, p90 and p99 in ns.
     pub(crate) fn split(&self) -> impl Iterator<Item = (&'static str, [u64; 3])> {
         let columns = self.stages.iter().zip(self.zeros);
         STAGES.into_iter().zip(columns).map(|(name, (histogram, zeros))| {
@@ -87,14 +87,14 @@ impl Tally {
     }
 }
 
-/// The quantile of the values in the histogram and of so many zeros beside them.
+/// The quantile of all values: those in the histogram, and `zeros` zeros.
 fn value_at(histogram: &Histogram<u64>, zeros: u64, quantile: f64) -> u64 {
     let all = (histogram.len() + zeros) as f64;
     let beyond_zeros = quantile * all - zeros as f64;
     if beyond_zeros <= 0.0 { 0 } else { histogram.value_at_quantile(beyond_zeros / histogram.len() as f64) }
 }
 
-/// 1 ns to an hour with two significant digits.
+/// A histogram from 1 ns to one hour, with two significant digits.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 2).unwrap_or_else(|_| unreachable!("the bounds are constants"))
 }

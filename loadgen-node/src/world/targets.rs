@@ -1,4 +1,4 @@
-//! `--sut`: the nodes, as a list, a file, or every address a name has.
+//! The nodes that `--sut` names: a list, a file, or every address of a host name.
 
 use std::net::ToSocketAddrs as _;
 
@@ -46,7 +46,7 @@ pub(crate) fn parse_named(text: &str) -> anyhow::Result<Vec<(String, NodeAddress
     Ok(nodes)
 }
 
-/// A node without a name.
+/// Reads an address without a name.
 fn plain(node: &str) -> anyhow::Result<NodeAddress> {
     if let Some((name, address)) = node.split_once('=') {
         bail!(
@@ -61,7 +61,7 @@ fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
     lines_of(file, plain)
 }
 
-/// What is on the lines of a file, comments and empty ones aside.
+/// Reads a file line by line. Comments and empty lines are left out.
 fn lines_of<T>(file: &str, read: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
     let lines =
@@ -90,7 +90,7 @@ fn from_name(name: &str) -> anyhow::Result<Vec<NodeAddress>> {
             nodes.push(node);
         }
     }
-    // Resolvers turn the list round; the order of nodes in the SUT's name should not depend on that.
+    // Resolvers rotate the list, and the order of nodes in the SUT's name must not depend on that.
     nodes.sort_by_key(ToString::to_string);
     Ok(nodes)
 }

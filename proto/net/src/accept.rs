@@ -1,7 +1,7 @@
-//! The server's side of a connection over TCP: one port for HTTP/2 and ours, told apart by what comes first.
+//! The server's side of a new connection over TCP, up to where messages begin.
 //!
-//! A client that speaks neither, or TLS where there is none, is told from one that hung up, so that a log line can
-//! say what to change.
+//! One port serves HTTP/2 and plain TCP; the client's first bytes say which it is. A client that speaks neither, or TLS
+//! on a port without it, is reported differently from one that closed, so that a log line can say what to change.
 
 use std::fmt;
 use std::io;
@@ -17,61 +17,61 @@ use crate::io::{Counted, NetStream};
 use crate::tcp::MAGIC;
 use crate::tls::ServerTls;
 
-/// How long a client may take until it has said what it speaks.
+/// How long a client may take to send the bytes that say which protocol it speaks.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How HTTP/2 with prior knowledge begins.
+/// The first bytes of HTTP/2 with prior knowledge.
 const HTTP2: [u8; 8] = *b"PRI * HT";
 
-/// First byte of a TLS record that holds a handshake: no text, ours or HTTP's, begins with it.
+/// The first byte of a TLS record that holds a handshake. Neither our magic nor a text of HTTP begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// A connection whose client has said what it speaks.
+/// An accepted connection, by the protocol that its client speaks.
 #[derive(Debug)]
 pub enum Accepted {
-    /// HTTP/2, its preface yet to be read.
+    /// HTTP/2; its preface is still to be read.
     Grpc(NetStream),
-    /// Framed messages; the magic is gone, the first message comes next.
+    /// Framed messages; the magic was read, the first message comes next.
     Tcp(NetStream),
 }
 
-/// Why a connection came to nothing. The socket is closed by then.
+/// The error for a connection that was not accepted. Its socket is closed.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    /// It closed before it said anything, as port scanners and load balancers' checks do.
+    /// The client closed before it sent anything, as port scanners and load balancers' checks do.
     #[error("the client hung up without a word")]
     HungUp,
-    /// It took too long to say what it speaks.
+    /// The client took too long to say which protocol it speaks.
     #[error("the client did not say what it speaks within {} s", .0.as_secs_f64())]
     Silent(Duration),
-    /// TLS on a port without.
+    /// The client speaks TLS on a port without TLS.
     #[error(
         "the client speaks TLS, this node does not: start the node with --tls-cert and --tls-key, or the client \
          without --tls-ca"
     )]
     TlsOnPlain,
-    /// Plain text on a port with TLS.
+    /// The client speaks plain text on a port with TLS.
     #[error("this node speaks TLS, the client does not (it sent {0}): start the client with --tls-ca")]
     PlainOnTls(Greeting),
-    /// The client did not like our certificate, or we not its.
+    /// One end refused the other's certificate, or the handshake failed otherwise.
     #[error("TLS handshake: {0}")]
     Handshake(io::Error),
-    /// Something else is at the other end.
+    /// The client speaks another protocol.
     #[error("the client speaks neither gRPC over HTTP/2 nor plain lon.v1 (it sent {0}): is it meant for this port?")]
     Stranger(Greeting),
-    /// The socket broke.
+    /// The socket failed.
     #[error("the connection broke: {0}")]
     Broken(#[from] io::Error),
 }
 
 impl AcceptError {
-    /// The two ends disagree about TLS: somebody has something to set right.
+    /// Whether the two ends disagree about TLS, so that one of them has to be configured otherwise.
     pub fn is_tls(&self) -> bool {
         matches!(self, AcceptError::TlsOnPlain | AcceptError::PlainOnTls(_) | AcceptError::Handshake(_))
     }
 }
 
-/// The first bytes that a client sent.
+/// The first bytes that a client sent, eight at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
     bytes: [u8; 8],
@@ -83,7 +83,7 @@ impl Greeting {
         &self.bytes[..self.len]
     }
 
-    /// What it begins and may yet become.
+    /// Which protocols can begin with these bytes.
     fn begins(&self, whole: [u8; 8]) -> bool {
         whole.starts_with(self.bytes())
     }
@@ -100,10 +100,11 @@ impl fmt::Display for Greeting {
     }
 }
 
-/// Makes the handshake, if `tls` says so, and finds out what is spoken. Turns off Nagle's delay first.
+/// Makes the TLS handshake if `tls` is given, and finds out which protocol the client speaks. Turns off Nagle's delay
+/// first.
 ///
 /// # Errors
-/// See [`AcceptError`]. A client that has not said what it speaks after [`GREETING_TIMEOUT`] is given up.
+/// See [`AcceptError`]. A client that has not said which protocol it speaks after [`GREETING_TIMEOUT`] is an error.
 pub async fn accept(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
     accept_within(tcp, tls, GREETING_TIMEOUT).await
 }
@@ -117,7 +118,7 @@ async fn greet(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, Acce
     let mut stream = match tls {
         None => NetStream::plain(Counted::new(tcp, Arc::default())),
         Some(tls) => {
-            // Looked at before the handshake, which would only say that it does not understand.
+            // The bytes are looked at before the handshake, whose own error would not say what came.
             let mut seen = Greeting { bytes: [0; 8], len: 0 };
             seen.len = tcp.peek(&mut seen.bytes).await?;
             match seen.bytes().first() {
@@ -142,7 +143,7 @@ async fn greet(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, Acce
     }
 }
 
-/// Reads eight bytes, or fewer when they cannot become what is wanted any more.
+/// Reads eight bytes, or fewer when these already belong to no protocol that is served.
 async fn first_bytes(stream: &mut (impl AsyncRead + Unpin)) -> Result<Greeting, AcceptError> {
     let mut greeting = Greeting { bytes: [0; 8], len: 0 };
     while greeting.len < 8 && (greeting.begins(HTTP2) || greeting.begins(MAGIC)) {

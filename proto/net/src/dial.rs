@@ -14,11 +14,12 @@ use crate::tls::{ClientTls, Protocol, advice, host_of, server_name};
 /// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`): TCP without Nagle's delay, then TLS if asked for, then, for
 /// [`Protocol::Tcp`], the magic. What the caller writes first is its first message.
 ///
-/// A host with several addresses is tried at each in turn. Waits as long as the operating system does: callers bound
-/// it. With TLS 1.3 a node that misses a client's certificate says so only when something is read.
+/// The addresses of a host are tried in turn. The operating system decides how long each takes: callers set a limit.
+/// With TLS 1.3 a node that misses a client's certificate says so only when something is read.
 ///
 /// # Errors
-/// No such host, no connection at any of its addresses, a handshake that failed; each names the host and what to do.
+/// There is no such host, no connection at any of its addresses, or a handshake failed. Each error names the host and
+/// what to do.
 pub async fn dial(
     host_and_port: &str,
     tls: Option<&ClientTls>,
@@ -57,11 +58,11 @@ async fn connect(host_and_port: &str) -> io::Result<TcpStream> {
     Err(named(last))
 }
 
-/// What the TLS library says, and what it most likely means.
+/// The error of the TLS library, and what it most likely means.
 fn explained(host_and_port: &str, host: &str, error: &io::Error) -> io::Error {
     let hint = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(refused) => advice(refused, host),
-        // A reset when it had not read all of what we said.
+        // The node resets the connection when it had not read all that was sent.
         None if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
             "; the node hung up: perhaps it does not speak TLS (its --tls-cert and --tls-key)".to_owned()
         }

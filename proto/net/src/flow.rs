@@ -1,4 +1,4 @@
-//! The two faces that a transport has for those who use it: something to send from, something to read into.
+//! What a transport sends from ([`Fill`]) and reads from ([`Source`]), independent of which transport it is.
 
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -7,42 +7,43 @@ use tonic::Status;
 
 use crate::framing::{Inbound, Outbound};
 
-/// Bytes after which a [`Fill`] lets the transport write before it adds more.
+/// Number of bytes after which a [`Fill`] lets the transport write before it adds more.
 pub const FILL_BYTES: usize = 64 << 10;
 
-/// What [`Fill::poll_fill`] did.
+/// The result of [`Fill::poll_fill`].
 #[derive(Debug)]
 pub enum Filled {
-    /// It added something, and may have more.
+    /// Something was added, and there may be more.
     Some,
-    /// It has nothing more, ever.
+    /// There will never be more; how the stream ended.
     End(Result<(), Status>),
 }
 
-/// Where the messages of a stream come from.
+/// Gives a transport the messages to send on a stream.
 pub trait Fill: Send + Unpin + 'static {
-    /// Adds messages that are ready, about [`FILL_BYTES`] at most. When there are none, the waker is told of the next.
+    /// Adds messages that are ready, about [`FILL_BYTES`] at most. When there are none, the waker is called for the
+    /// next.
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled>;
 }
 
-/// Is told how far a stream has been handed to the kernel.
+/// Takes reports of how far a stream was given to the kernel.
 pub trait Departures: Send + Sync + 'static {
-    /// The first `total` bytes that were ever put into this stream's [`Outbound`] have left; the call that handed the
-    /// last of them to the kernel began at `at`. With TLS it handed them to TLS, which holds back 64 KiB at most when the
-    /// socket is full.
+    /// The first `total` bytes that were ever put into this stream's [`Outbound`] have left. The call that gave the
+    /// last of them to the kernel began at `at`. With TLS the call gave them to TLS, which holds back 64 KiB at most
+    /// while the socket is full.
     fn departed(&self, total: u64, at: Instant);
 
-    /// The last byte of this stream of a connection's many has left, likewise. For connections over HTTP/2 that carry one
-    /// call to a stream; those that carry one stream for ever do not care.
+    /// The last byte of one of a connection's streams has left, in the same sense. It is called on HTTP/2 connections
+    /// where each call has a stream of its own; connections with a single stream ignore it.
     fn stream_departed(&self, _stream: u32, _at: Instant) {}
 }
 
-/// Where the bytes of a stream come from.
+/// Reads the bytes of a stream.
 pub trait Source: Send + Unpin + 'static {
-    /// Waits for bytes and adds them; false when the stream has ended in good order.
+    /// Waits for bytes and adds them to `into`; false when the stream has ended without an error.
     ///
     /// # Errors
-    /// The stream broke, or its end carries a status.
+    /// The stream failed, or it ended with a status.
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut Inbound) -> Poll<Result<bool, Status>>;
 }
 

@@ -1,7 +1,7 @@
-//! A Dispatch stream as the bodies of one HTTP/2 exchange: gRPC to every peer, without an encoder's copy in between.
+//! A Dispatch stream as the bodies of one HTTP/2 exchange: gRPC for every peer, without the copies of an encoder.
 //!
-//! The generated code encodes each message into a buffer of tonic's, payload included. These bodies give HTTP/2 the
-//! payloads as they are, each as DATA of its own behind the DATA with its head; what arrives like that is not copied
+//! The generated code encodes each message into a buffer, payload included. These bodies give HTTP/2 the payloads as
+//! they are, each as DATA of its own behind the DATA with its head. Payloads that arrive in this form are not copied
 //! either.
 
 use std::pin::Pin;
@@ -18,17 +18,17 @@ use crate::framing::{Inbound, Outbound};
 /// The path of the Dispatch stream.
 pub const DISPATCH_PATH: &str = "/lon.v1.SutNode/Dispatch";
 
-/// How gRPC names its content.
+/// The content type of gRPC.
 const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// Which end a body belongs to: only a server ends with a status.
+/// Which end sends a body: only a server ends with a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Client,
     Server,
 }
 
-/// A body made of what a [`Fill`] has.
+/// A body that sends what a [`Fill`] has.
 struct FillBody<F> {
     fill: F,
     out: Outbound,
@@ -93,7 +93,7 @@ pub fn response(fill: impl Fill) -> http::Response<tonic::body::Body> {
 /// The answering half of a stream, once the other end has accepted it.
 ///
 /// # Errors
-/// What the other end refused it with.
+/// The other end refused the stream; the error is its status.
 pub fn accepted(response: http::Response<tonic::body::Body>) -> Result<BodySource, Status> {
     if let Some(status) = Status::from_header_map(response.headers())
         && status.code() != Code::Ok
@@ -106,13 +106,13 @@ pub fn accepted(response: http::Response<tonic::body::Body>) -> Result<BodySourc
     Ok(BodySource::new(response.into_body()))
 }
 
-/// Reads a body.
+/// Reads a stream from a body.
 pub struct BodySource {
     body: tonic::body::Body,
 }
 
 impl BodySource {
-    /// The bytes of `body`, and the status in its trailers.
+    /// Reads the bytes of `body`, and the status in its trailers.
     pub fn new(body: tonic::body::Body) -> BodySource {
         BodySource { body }
     }

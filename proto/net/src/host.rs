@@ -1,6 +1,6 @@
-//! What a machine is: read the same way at both ends, so that their accounts can be laid side by side.
+//! What a machine is, read in the same way at both ends.
 //!
-//! Everything is best effort: what cannot be read is empty or 0.
+//! What cannot be read is empty or 0.
 
 use std::fs;
 use std::path::Path;
@@ -13,28 +13,28 @@ use crate::nic::{self, Interface};
 /// A machine that takes part in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Host name.
+    /// The name of the host.
     pub hostname: String,
-    /// Stable for an installation of the operating system.
+    /// The id of the installed operating system; it does not change at a boot.
     pub machine_id: String,
-    /// Changes at every boot; equal at two ends means one running kernel.
+    /// The id of the running kernel: it changes at every boot, and two ends on one host have the same.
     pub boot_id: String,
-    /// Operating system, as it calls itself.
+    /// The operating system, as it calls itself.
     pub os: String,
-    /// Kernel release.
+    /// The release of the kernel.
     pub kernel: String,
-    /// CPU model.
+    /// The model of the CPU.
     pub cpu: String,
-    /// Cores that this program may use.
+    /// Number of cores that this program may use.
     pub cores: u32,
-    /// Memory.
+    /// Memory of the machine, in bytes.
     pub memory_bytes: u64,
-    /// Its network interfaces, by name.
+    /// The network interfaces, sorted by name.
     pub nics: Vec<Interface>,
 }
 
 impl Host {
-    /// This machine, read anew; nothing here changes often enough to be worth keeping.
+    /// This machine, read anew at each call.
     pub fn here() -> Host {
         let uname = nix::sys::utsname::uname().ok();
         let part = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
@@ -54,7 +54,7 @@ impl Host {
     }
 }
 
-/// What a node tells of its machine.
+/// The message in which a node describes its machine.
 impl From<Host> for v1::Host {
     fn from(host: Host) -> v1::Host {
         let Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics } = host;
@@ -63,7 +63,7 @@ impl From<Host> for v1::Host {
     }
 }
 
-/// What a node told of its machine, its texts made fit to be shown.
+/// The machine that a node described, its texts made fit to be shown.
 impl From<v1::Host> for Host {
     fn from(told: v1::Host) -> Host {
         Host {

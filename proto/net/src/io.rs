@@ -1,6 +1,6 @@
-//! One type for every connection over TCP, with or without TLS, at either end; and what crosses its socket, counted.
+//! One type for every connection over TCP, with or without TLS, at either end, and the counters of its socket.
 //!
-//! Not here: who dials, who accepts (`dial`, `accept`), and what is spoken.
+//! Connections are made in `dial` (client) and `accept` (server).
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -19,19 +19,19 @@ use tonic::transport::server::Connected;
 
 use crate::tcp_info;
 
-/// How often a connection that is in use asks the kernel what it has sent again.
+/// How often a connection in use asks the kernel how many segments were sent again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Bytes that a connection has handed to the kernel and taken from it: what is on the wire but for TCP/IP's own heads,
-/// records and handshakes of TLS included.
+/// Counts the bytes that a connection has given to the kernel and taken from it: records and handshakes of TLS
+/// included, headers of TCP and IP not.
 #[derive(Debug, Default)]
 pub struct SocketCounters {
-    /// Taken from the kernel.
+    /// Bytes taken from the kernel.
     pub read: AtomicU64,
-    /// Handed to it.
+    /// Bytes given to the kernel.
     pub written: AtomicU64,
     retransmits: AtomicU64,
-    /// The system does not say how much was sent again.
+    /// Whether the system does not say how much was sent again.
     mute: AtomicBool,
 }
 
@@ -48,14 +48,14 @@ impl SocketCounters {
 
     /// Segments that this end has sent again; none when the system does not say.
     ///
-    /// Complete once the connection is closed. While it is open this lags: the connection itself asks the kernel when it
-    /// is read from or written to, if it has not within 100 ms. What was sent again since it was last used is missing,
-    /// which with heartbeats every half second is 0.6 s at most.
+    /// The number is complete once the connection is closed. While it is open the number lags: the connection asks the
+    /// kernel when it is read from or written to, every 100 ms at most. With heartbeats every half second the lag is
+    /// 0.6 s at most.
     pub fn retransmits(&self) -> Option<u64> {
         (!self.mute.load(Relaxed)).then(|| self.retransmits.load(Relaxed))
     }
 
-    /// Adds what was counted elsewhere: QUIC counts for itself.
+    /// Adds bytes that were counted elsewhere: QUIC has counters of its own.
     pub fn add(&self, read: u64, written: u64, retransmits: u64) {
         self.read.fetch_add(read, Relaxed);
         self.written.fetch_add(written, Relaxed);
@@ -63,15 +63,15 @@ impl SocketCounters {
     }
 }
 
-/// The socket itself. It alone asks the kernel about its descriptor, while it owns it, so that a descriptor that was
-/// closed, and perhaps opened again as another, is never asked about.
+/// The socket and its counters. Only this type asks the kernel about the descriptor, and only while it owns it: a
+/// number that was closed may already belong to another file.
 #[derive(Debug)]
 pub(crate) struct Counted {
     tcp: TcpStream,
     counters: Arc<SocketCounters>,
-    /// What the kernel said of retransmits when it was last asked,
+    /// The kernel's number of segments sent again when it was last asked.
     retransmits: u32,
-    /// and when.
+    /// When the kernel was last asked.
     looked_at: Instant,
 }
 
@@ -99,7 +99,7 @@ impl Counted {
         }
     }
 
-    /// Adds what the kernel has sent again since it was last asked.
+    /// Adds the segments that the kernel has sent again since it was last asked.
     fn look(&mut self) {
         let Some(total) = tcp_info::retransmits(self.tcp.as_fd()) else {
             return self.counters.mute.store(true, Relaxed);
@@ -157,7 +157,7 @@ impl AsyncWrite for Counted {
 #[derive(Debug)]
 enum Layer {
     Plain(Counted),
-    /// Boxed: a session of rustls is more than a kilobyte, and plain connections should not carry its room.
+    /// Boxed, because a session of rustls has more than a kilobyte and plain connections should not have room for it.
     Tls(Box<TlsStream<Counted>>),
 }
 
@@ -165,7 +165,7 @@ enum Layer {
 #[derive(Debug)]
 pub struct NetStream {
     layer: Layer,
-    /// Was read to find out what is spoken, and is read again by whoever speaks it.
+    /// Bytes that were read to find out the protocol, and that are given out first.
     put_back: Bytes,
 }
 
@@ -190,17 +190,17 @@ impl NetStream {
         }
     }
 
-    /// The socket: for its options and what the kernel knows of it. Not to read from or write to.
+    /// The socket, for its options and the kernel's facts about it. It must not be read from or written to.
     pub fn tcp(&self) -> &TcpStream {
         &self.socket().tcp
     }
 
-    /// What crosses the socket.
+    /// The counters of the socket.
     pub fn counters(&self) -> &Arc<SocketCounters> {
         &self.socket().counters
     }
 
-    /// TLS is spoken.
+    /// Whether the connection has TLS.
     pub fn is_tls(&self) -> bool {
         matches!(self.layer, Layer::Tls(_))
     }
@@ -262,16 +262,16 @@ impl AsyncWrite for NetStream {
     }
 }
 
-/// What a gRPC server knows of a connection: in the extensions of every request on it.
+/// What a gRPC server knows about a connection; it is in the extensions of every request.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Whence; none once the socket is gone.
+    /// The client's address; none once the socket is gone.
     pub address: Option<SocketAddr>,
-    /// Where it was received: an address of this host.
+    /// The address of this host that the client connected to.
     pub local: Option<SocketAddr>,
-    /// What crosses the connection's socket.
+    /// The counters of the connection's socket.
     pub counters: Arc<SocketCounters>,
-    /// TLS is spoken.
+    /// Whether the connection has TLS.
     pub tls: bool,
 }
 

@@ -1,5 +1,4 @@
-//! How the bytes of `lon.v1` move. Both ends use this crate, so that there is one of each: one framing, one way to
-//! write, one way to read, whatever carries them.
+//! How the bytes of `lon.v1` move: framing, transports and TLS, the same code at both ends.
 //!
 //! ```text
 //! Fill ──messages──> Outbound ──chunks──> grpc::FillBody │ tcp::write │ quic::write      ══> the other end
@@ -8,7 +7,17 @@
 //!
 //! Every transport carries the same length-prefixed messages (gRPC's framing), so they are counted and bounded alike.
 //! Payloads are neither copied on their way out nor, as far as the transport hands them over in one piece, on their
-//! way in. What this crate does not know: runs, nodes, in-flight tables, admission.
+//! way in. This crate knows nothing of runs, nodes, in-flight tables or
+//! admission.
+//!
+//! - `framing`: messages as bytes; `flow`: what a transport sends from and reads from;
+//! - `grpc`, `tcp`, `quic`: the three transports;
+//! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server;
+//! - `io`: a connection over TCP with its counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: how
+//!   much was sent again;
+//! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
+//! - `address`: host and port of a node; `host`, `nic`: what a machine and its network interfaces are;
+//! - `slice`: short time slices for threads on which others wait.
 
 pub mod accept;
 pub mod address;

@@ -1,9 +1,9 @@
-//! How many bytes of a stream have been handed to the kernel, seen from below HTTP/2.
+//! Counts how many bytes of a stream were given to the kernel, below HTTP/2.
 //!
-//! HTTP/2 takes a message long before it writes it when the pipe is full. This wrapper reads the frame headers that
-//! pass through it (nine bytes each; payloads are skipped, not looked at) and so knows which byte of the stream's DATA
-//! a write has reached. The count is for connections that carry one stream only, as a lane's does; where each call has a
-//! stream of its own, what is told is which streams have ended.
+//! HTTP/2 accepts a message long before it writes it when the connection is full. This wrapper reads the frame headers
+//! that pass through it (nine bytes each; payloads are skipped) and so knows which byte of the stream's DATA a write
+//! has reached. The count is for connections with a single stream, as a lane has. On connections where each call has a
+//! stream of its own, it reports which streams have ended.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,27 +15,27 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::flow::Departures;
 
-/// What an HTTP/2 client says first.
+/// The first bytes of an HTTP/2 client.
 const PREFACE_BYTES: usize = 24;
 const HEADER_BYTES: usize = 9;
-/// Frame type of DATA.
+/// The frame type of DATA.
 const DATA: u8 = 0;
-/// Flag of a stream's last frame.
+/// The flag of a stream's last frame.
 const END_STREAM: u8 = 1;
 
-/// Follows the frames in what is written.
+/// Follows the frames in the bytes that are written.
 #[derive(Debug)]
 struct FrameMeter {
-    /// Bytes to skip before the next header: the preface, or a payload.
+    /// Number of bytes to skip before the next header: the preface, or a payload.
     skip: usize,
-    /// The bytes being skipped are DATA.
+    /// Whether the bytes being skipped are DATA.
     in_data: bool,
     header: [u8; HEADER_BYTES],
     header_len: usize,
     data_bytes: u64,
-    /// The stream whose last DATA is being skipped,
+    /// The stream whose last DATA is being skipped.
     ending: Option<u32>,
-    /// and those whose last DATA has passed.
+    /// The streams whose last DATA has passed.
     ended: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ impl FrameMeter {
         FrameMeter { skip: PREFACE_BYTES, in_data: false, header, header_len: 0, data_bytes: 0, ending, ended }
     }
 
-    /// The last DATA of a stream has passed, if nothing of it is left to skip.
+    /// Notes a stream as ended once nothing of its last DATA is left to skip.
     fn look_for_end(&mut self) {
         if self.skip == 0 {
             self.ended.extend(self.ending.take());
@@ -75,7 +75,7 @@ impl FrameMeter {
     }
 }
 
-/// A client's connection that tells how far its stream has got.
+/// A client's connection that reports how far its stream was written.
 #[derive(Debug)]
 pub struct MeteredIo<T, D> {
     io: T,
@@ -84,7 +84,7 @@ pub struct MeteredIo<T, D> {
 }
 
 impl<T, D: Departures> MeteredIo<T, D> {
-    /// Over a connection on which nothing was written yet.
+    /// Wraps a connection on which nothing was written yet.
     pub fn new(io: T, departures: Arc<D>) -> MeteredIo<T, D> {
         MeteredIo { io, meter: FrameMeter::new(), departures }
     }

@@ -1,8 +1,8 @@
 //! Network interfaces as Linux shows them under `/sys/class/net`: what they are, what they have carried, and which of
-//! them an address belongs to.
+//! them has an address.
 //!
-//! Everything is best effort: what the system does not say is empty or `None`. The counters are the interface's, so
-//! they hold everybody's traffic, heads of every layer included.
+//! What the system does not say is empty or `None`. The counters are the interface's: they hold the traffic of all
+//! programs, with the headers of every layer.
 
 use std::fs;
 use std::net::IpAddr;
@@ -14,35 +14,35 @@ use lon_proto::v1;
 /// Where Linux shows its interfaces.
 const SYS_CLASS_NET: &str = "/sys/class/net";
 
-/// One interface.
+/// One network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// As the system calls it.
+    /// The system's name for it.
     pub name: String,
-    /// Of its device; empty for those without one (bridges, virtual pairs).
+    /// The driver of its device; empty for interfaces without a device (bridges, virtual pairs).
     pub driver: String,
-    /// What the driver claims; none when it does not say.
+    /// The speed that the driver claims, in Mbit/s; none when it does not say.
     pub speed_mbit_s: Option<u64>,
-    /// Largest packet.
+    /// The size of the largest packet, in bytes.
     pub mtu_bytes: u32,
-    /// What its links carry, as far as the rules have words for it: `Ethernet`, `InfiniBand`; else empty.
+    /// The kind of network in the words of the rules: `Ethernet`, `InfiniBand`; else empty.
     pub link: String,
-    /// Bus and ids (vendor, device) of its device, by which its maker and model can be looked up: `pci 15b3:101d`; empty
-    /// for interfaces without one.
+    /// Bus and ids (vendor, device) of its device, by which its maker and model can be looked up: `pci 15b3:101d`;
+    /// empty for interfaces without one.
     pub device: String,
 }
 
-/// What an interface has carried since it came up, frames of the link layer and whoever they were for.
+/// The bytes that an interface has carried since it came up, frames of the link layer included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Received.
+    /// Number of bytes received.
     pub bytes_in: u64,
-    /// Sent.
+    /// Number of bytes sent.
     pub bytes_out: u64,
 }
 
 impl Traffic {
-    /// What came on top of an earlier reading; nothing when the counters began anew in between.
+    /// The difference to an earlier reading; 0 when the counters began anew in between.
     pub fn since(self, earlier: Traffic) -> Traffic {
         Traffic {
             bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
@@ -51,7 +51,7 @@ impl Traffic {
     }
 }
 
-/// What a node tells of an interface; a speed of 0 stands for one that is not known.
+/// The message in which a node describes an interface; a speed of 0 stands for one that is not known.
 impl From<Interface> for v1::Nic {
     fn from(interface: Interface) -> v1::Nic {
         let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
@@ -59,7 +59,7 @@ impl From<Interface> for v1::Nic {
     }
 }
 
-/// What a node told of an interface, its texts made fit to be shown.
+/// The interface that a node described, its texts made fit to be shown.
 impl From<v1::Nic> for Interface {
     fn from(told: v1::Nic) -> Interface {
         Interface {
@@ -73,13 +73,13 @@ impl From<v1::Nic> for Interface {
     }
 }
 
-/// Every interface there is, by name.
+/// All interfaces, sorted by name.
 pub fn all() -> Vec<Interface> {
     all_under(Path::new(SYS_CLASS_NET))
 }
 
-/// The interface that has this address: the one that a connection from or to it passes. None for loopback, where no
-/// interface carries anything, and for an address that no interface has.
+/// The interface that has this address, which connections from or to it pass. None for loopback addresses and for those
+/// that no interface has.
 pub fn routed(local: IpAddr) -> Option<Interface> {
     let local = local.to_canonical();
     if local.is_loopback() {
@@ -92,12 +92,12 @@ pub fn routed(local: IpAddr) -> Option<Interface> {
         (v4.or(v6)? == local).then_some(())
     };
     let entry = nix::ifaddrs::getifaddrs().ok()?.find(|entry| has_it(entry).is_some())?;
-    // An address may have a label of its own (`eth0:1`), which is no interface.
+    // An address may have a label of its own (`eth0:1`), which is not an interface.
     let name = entry.interface_name.split(':').next()?;
     interface(&Path::new(SYS_CLASS_NET).join(name))
 }
 
-/// What the interface of this name has carried.
+/// The bytes that the interface of this name has carried.
 pub fn traffic(name: &str) -> Option<Traffic> {
     traffic_under(Path::new(SYS_CLASS_NET), name)
 }
@@ -109,7 +109,7 @@ fn all_under(root: &Path) -> Vec<Interface> {
     found
 }
 
-/// None when this is no interface's directory: bonding, for one, keeps a file among them.
+/// None when this is not an interface's directory: bonding keeps a file among them.
 fn interface(path: &Path) -> Option<Interface> {
     let mtu_bytes = number(&path.join("mtu"))?;
     let driver = fs::read_link(path.join("device/driver")).ok();

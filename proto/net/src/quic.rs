@@ -1,12 +1,15 @@
 //! QUIC: one connection to a node, one bidirectional stream of it to a lane.
 //!
-//! A stream carries what plain TCP does, without the magic (ALPN says what it is): its first message is Open, its last
-//! frame an End. A client's stream exists for the node once something was written to it. A large sample on one stream
-//! does not block a small one on another; both share one congestion window and one thread's cryptography, which is
-//! what bounds QUIC.
+//! A stream carries the same as plain TCP, without the magic (ALPN names the protocol): its first message is Open, its
+//! last frame an End. The node sees a client's stream once something was written to it. A large sample on one stream
+//! does not block a small one on another. All streams of a connection share one congestion window and one thread's
+//! cryptography, and the latter limits QUIC's speed.
 //!
-//! Segmentation offload is on (quinn's default). Datagrams grow as path discovery allows, up to Ethernet's size:
-//! larger ones (jumbo frames) were measured to be slower, and from 16 KB on to hang.
+//! Segmentation offload is on (quinn's default). Datagrams grow as path discovery allows, up to Ethernet's size: larger
+//! ones (jumbo frames) were measured to be slower, and to hang from 16 KB on.
+//!
+//! - `socket`: the UDP socket with its counters; `stream`: writing and reading one stream;
+//! - `alert`: the TLS alerts that have an advice of their own.
 
 mod socket;
 mod stream;
@@ -28,25 +31,28 @@ use crate::tls::{ClientTls, Protocol, ServerTls, Unverified, host_of, server_nam
 pub use socket::{UdpBuffers, enlarge_buffers};
 pub use stream::{QuicSource, write};
 
-/// Lanes that a client may open on one connection.
+/// The most lanes that a client may open on one connection.
 const MAX_STREAMS: u32 = 1024;
 
-/// As HTTP/2's. A stream that nobody reads takes no more than this of the connection's window.
+/// The flow-control window of a stream, as large as HTTP/2's. A stream that nobody reads takes no more than this of the
+/// connection's window.
 const STREAM_WINDOW_BYTES: u32 = HTTP2_STREAM_WINDOW_BYTES;
 
-/// Many times a stream's, so that streams that nobody reads do not stop the others.
+/// The flow-control window of a connection: many times a stream's, so that streams that nobody reads do not stop the
+/// others.
 const CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_CONNECTION_WINDOW_BYTES;
 
-/// A connection without streams, or with silent ones, says that it is there.
+/// How often a connection without traffic sends a sign of life.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Longer than heartbeats need to tell that a node is gone: it is they who decide, this only clears up.
+/// How long a connection without any traffic is kept. Heartbeats notice sooner that a node is gone; this only frees
+/// what is left.
 const IDLE_TIMEOUT_MILLIS: u32 = 30_000;
 
-/// How long a farewell may take.
+/// How long the end of a connection may take to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The same at both ends.
+/// The transport settings, the same at both ends.
 pub fn transport_config() -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
@@ -61,19 +67,19 @@ pub fn transport_config() -> TransportConfig {
     transport
 }
 
-/// Whom a client believes to be the node.
+/// Which node a client accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum Trust<'a> {
-    /// Who has a certificate of the right CA.
+    /// A node with a certificate of the right CA.
     Verified(&'a ClientTls),
-    /// Whoever answers.
+    /// Any node that answers; its certificate is not verified.
     Anyone(&'a Unverified),
 }
 
-/// How a client connects. Cheap to clone.
+/// The configuration of a client. It is cheap to clone.
 ///
 /// # Errors
-/// Never with the ciphers that `tls` sets up.
+/// There are none with the ciphers that `tls` sets up.
 pub fn client_config(trust: Trust<'_>) -> io::Result<ClientConfig> {
     let tls = match trust {
         Trust::Verified(tls) => tls.config(Protocol::Tcp),
@@ -85,10 +91,10 @@ pub fn client_config(trust: Trust<'_>) -> io::Result<ClientConfig> {
     Ok(config)
 }
 
-/// How a node answers.
+/// The configuration of a node.
 ///
 /// # Errors
-/// Never with the ciphers that `tls` sets up.
+/// There are none with the ciphers that `tls` sets up.
 pub fn server_config(tls: &ServerTls) -> io::Result<ServerConfig> {
     let crypto = QuicServerConfig::try_from(tls.quic()).map_err(no_cipher)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
@@ -103,7 +109,7 @@ fn no_cipher(error: NoInitialCipherSuite) -> io::Error {
 /// Serves on `socket`, whose buffers are enlarged. Connections are driven by tasks of the runtime this is called on.
 ///
 /// # Errors
-/// The operating system's; no runtime is there.
+/// The operating system refuses it, or there is no runtime.
 pub fn server_endpoint(socket: UdpSocket, tls: &ServerTls) -> io::Result<Endpoint> {
     endpoint(socket, Some(server_config(tls)?))
 }
@@ -111,7 +117,7 @@ pub fn server_endpoint(socket: UdpSocket, tls: &ServerTls) -> io::Result<Endpoin
 /// A socket to reach `remote` from, with enlarged buffers.
 ///
 /// # Errors
-/// The operating system's; no runtime is there.
+/// The operating system refuses it, or there is no runtime.
 pub fn client_endpoint(remote: SocketAddr) -> io::Result<Endpoint> {
     let local = match remote {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -128,24 +134,25 @@ fn endpoint(socket: UdpSocket, server: Option<ServerConfig>) -> io::Result<Endpo
 /// A client's connection, on a socket of its own.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its socket.
+    /// The connection's socket, with its counters.
     pub endpoint: Endpoint,
-    /// Where lanes are opened.
+    /// The connection on which lanes are opened.
     pub connection: Connection,
 }
 
 impl Link {
-    /// Says farewell, and waits until it has left (a second at most: the node may be gone).
+    /// Closes the connection, and waits until the node was told so (a second at most: the node may be gone).
     pub async fn close(self) {
         self.connection.close(VarInt::from_u32(0), b"");
         let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_idle()).await;
     }
 }
 
-/// As [`connect_within`]; an address where nothing answers takes until the connection's idle time is over (30 s).
+/// Connects as [`connect_within`] does. An address where nothing answers is given up after the connection's idle time
+/// (30 s).
 ///
 /// # Errors
-/// As [`connect_within`].
+/// The errors of [`connect_within`].
 pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<Link> {
     connect_within(host_and_port, config, Duration::from_millis(IDLE_TIMEOUT_MILLIS.into())).await
 }
@@ -155,8 +162,8 @@ pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<L
 /// A node that misses a client's certificate says so only afterwards, by closing the connection.
 ///
 /// # Errors
-/// No such host, no connection at any of its addresses, a certificate that is not accepted; each names the host and
-/// what to do.
+/// There is no such host, no connection at any of its addresses, or a certificate is refused. Each error names the host
+/// and what to do.
 pub async fn connect_within(host_and_port: &str, config: &ClientConfig, patience: Duration) -> io::Result<Link> {
     let host = host_of(host_and_port)?;
     let name = server_name(host)?.to_str().into_owned();
@@ -198,10 +205,10 @@ async fn connect_to(address: SocketAddr, name: &str, config: &ClientConfig) -> i
     }
 }
 
-/// What it means when it takes too long.
+/// The error for a connection that takes too long.
 const NOTHING_ANSWERS: &str = "; nothing answers there over UDP: a firewall, or a node that does not serve QUIC";
 
-/// TLS alerts, which QUIC makes its own error codes.
+/// The error codes that QUIC makes of TLS alerts.
 mod alert {
     pub(super) const UNKNOWN_CA: u8 = 48;
     pub(super) const DECRYPT_ERROR: u8 = 51;
@@ -209,7 +216,7 @@ mod alert {
     pub(super) const NO_APPLICATION_PROTOCOL: u8 = 120;
 }
 
-/// What ended a connection, and what to do about it.
+/// Why a connection ended, and what to do about it.
 pub(crate) fn explained(error: &ConnectionError) -> String {
     let advice = match error {
         ConnectionError::TransportError(ours) if is(ours.code, &[alert::UNKNOWN_CA, alert::DECRYPT_ERROR]) => {
@@ -239,26 +246,26 @@ fn is(code: TransportErrorCode, alerts: &[u8]) -> bool {
     alerts.iter().any(|&alert| code == TransportErrorCode::crypto(alert))
 }
 
-/// What a connection has carried and lost, up to now.
+/// What a connection has carried and lost until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuicStatistics {
-    /// UDP payload handed to the kernel.
+    /// Bytes of UDP payload given to the kernel.
     pub bytes_written: u64,
-    /// UDP payload taken from it.
+    /// Bytes of UDP payload taken from the kernel.
     pub bytes_read: u64,
-    /// QUIC packets sent.
+    /// Number of QUIC packets sent.
     pub packets_sent: u64,
-    /// Of those, declared lost; their content was sent again.
+    /// Number of packets declared lost; their content was sent again.
     pub packets_lost: u64,
-    /// Bytes in them.
+    /// Number of bytes in the lost packets.
     pub bytes_lost: u64,
-    /// Times the congestion window was cut.
+    /// Number of times that the congestion window was cut.
     pub congestion_events: u64,
-    /// The round trip, smoothed.
+    /// The smoothed round-trip time.
     pub round_trip: Duration,
-    /// Congestion window, in bytes.
+    /// The congestion window, in bytes.
     pub congestion_window: u64,
-    /// Largest UDP payload that the path takes.
+    /// The largest UDP payload that the path carries, in bytes.
     pub datagram_bytes: u16,
 }
 

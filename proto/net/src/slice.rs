@@ -1,16 +1,16 @@
 //! A short time slice for threads on which others wait, and a lighter weight for those that would take every core.
 //!
-//! Linux (6.12 and later) takes a wish for the length of a thread's slice. A thread with a short one gets the same share
-//! of the processor in smaller and sooner pieces: an issuing or answering thread is not kept waiting for three
-//! milliseconds because something else just began its own slice. Neither needs a privilege. Elsewhere this does nothing.
+//! Linux (6.12 and later) lets a thread choose the length of its slice. A thread with a short slice gets the same share
+//! of the processor in smaller pieces and sooner: an issuing or answering thread does not wait for three milliseconds
+//! because another thread has just begun its slice. No privilege is needed. On other systems nothing is changed.
 
 use std::io;
 
 /// The shortest slice that Linux grants.
 const SLICE_NS: u64 = 100_000;
 
-/// Nice value of threads that yield: they get about a tenth of what a busy thread of the usual weight gets on the same
-/// core, and all of it when there is none.
+/// The nice value of threads that yield. They get about a tenth of what a busy thread of the usual weight gets on the
+/// same core, and the whole core when there is no such thread.
 const YIELDING_NICE: i32 = 10;
 
 /// `struct sched_attr` of the kernel, in its first version.
@@ -35,9 +35,9 @@ pub fn shorten() -> io::Result<()> {
     change(|attr| attr.runtime = SLICE_NS)
 }
 
-/// Lets others go first: the calling thread, and the threads that it starts from here on, keep their cores only while
-/// no thread of the usual weight wants them. Their slices are the system's own again. A thread that was made nicer
-/// by its user stays as it is.
+/// Gives way to other threads: the calling thread, and the threads that it starts from here on, keep their cores only
+/// while no thread of the usual weight wants them. Their slices are the system's own again. A thread that was made
+/// nicer by its user stays as it is.
 ///
 /// # Errors
 /// The system does not grant it; nothing has changed.
@@ -48,7 +48,7 @@ pub fn yield_to_others() -> io::Result<()> {
     })
 }
 
-/// Reads what the scheduler knows of the calling thread, and writes it back changed.
+/// Reads the scheduler's settings of the calling thread, and writes them back changed.
 fn change(how: impl FnOnce(&mut SchedAttr)) -> io::Result<()> {
     let mut attr = SchedAttr::default();
     let size = size_of::<SchedAttr>() as u32;

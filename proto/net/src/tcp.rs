@@ -1,5 +1,6 @@
-//! Plain TCP (or TLS over it): the magic, then framed messages, each way. A node accepts a stream by a heartbeat at
-//! once, and refuses it by an End; the same on QUIC's streams.
+//! Plain TCP, or TLS over TCP: the magic, then framed messages in both directions.
+//!
+//! A node accepts a stream with an immediate heartbeat and refuses it with an End. QUIC's streams do the same.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -14,16 +15,16 @@ use tonic::Status;
 use crate::flow::{Departures, FILL_BYTES, Fill, Filled, Source};
 use crate::framing::{Inbound, Outbound};
 
-/// What a client says first, so that the node knows it from HTTP/2 on the same port.
+/// The first bytes of a client, by which the node knows it from HTTP/2 on the same port.
 pub const MAGIC: [u8; 8] = *b"LON-TCP\n";
 
-/// Pieces handed to the kernel in one call at most.
+/// The most pieces that are given to the kernel in one call.
 const MAX_SLICES: usize = 64;
 
-/// Writes what `fill` has until it ends, then its end. Says how far it got to `departures`.
+/// Writes what `fill` has until it ends, then its end. Reports to `departures` how far it got.
 ///
 /// # Errors
-/// The connection's.
+/// The connection failed.
 pub async fn write<W: AsyncWrite + Unpin>(
     io: &mut W,
     mut fill: impl Fill,
@@ -81,14 +82,14 @@ impl Writer {
     }
 }
 
-/// Reads a stream socket.
+/// Reads a stream from a socket.
 #[derive(Debug)]
 pub struct StreamSource<R> {
     io: R,
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> StreamSource<R> {
-    /// Everything that comes from `io`, magic and the like read before.
+    /// Reads all that comes from `io`; the magic must have been read before.
     pub fn new(io: R) -> StreamSource<R> {
         StreamSource { io }
     }

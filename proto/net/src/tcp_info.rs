@@ -1,11 +1,11 @@
-//! What the kernel knows of a TCP connection and no safe face tells: how many segments it has sent again.
+//! How many segments of a TCP connection were sent again: the kernel knows it, and no safe interface has it.
 //!
-//! Linux only; elsewhere the answer is that nobody says.
+//! It is there on Linux only.
 
 use std::os::fd::BorrowedFd;
 
-/// Segments that this end of a connection has sent again since it began; none when the system does not say. The kernel's
-/// counter: it wraps at 2^32.
+/// Segments that this end of a connection has sent again since it began; none when the system does not say.
+/// The number is the kernel's counter, which wraps at 2^32.
 #[cfg(target_os = "linux")]
 pub(crate) fn retransmits(socket: BorrowedFd<'_>) -> Option<u32> {
     use std::mem::{MaybeUninit, offset_of};
@@ -20,7 +20,7 @@ pub(crate) fn retransmits(socket: BorrowedFd<'_>) -> Option<u32> {
         let (info, len) = (info.as_mut_ptr().cast(), &raw mut len);
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info, len)
     };
-    // An older kernel knows less of it, and says so by the length.
+    // An older kernel has fewer fields, and says so by the length.
     let needed = offset_of!(libc::tcp_info, tcpi_total_retrans) + size_of::<u32>();
     if outcome != 0 || (len as usize) < needed {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn retransmits(socket: BorrowedFd<'_>) -> Option<u32> {
     Some(info.tcpi_total_retrans)
 }
 
-/// Segments that this end of a connection has sent again since it began; none: this system does not say.
+/// Always none: this system does not say how many segments were sent again.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn retransmits(_socket: BorrowedFd<'_>) -> Option<u32> {
     None

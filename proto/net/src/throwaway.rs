@@ -1,6 +1,6 @@
-//! Certificates that last as long as their process: for `demo`, for tests, and for QUIC, which cannot do without one.
+//! Certificates that last as long as their process: for `demo`, for tests, and for QUIC, which needs one.
 //!
-//! Not for a fabric: nobody can tell two of them apart who was not given their CA.
+//! They are not for a real network: without their CA nobody can verify them.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use rcgen::{
 
 use crate::tls::{ClientTls, ServerTls, TlsError, TlsFiles};
 
-/// A CA made a moment ago, and the one certificate that it signed before its key was forgotten.
+/// A new CA, and the one certificate that it signed before its key was dropped.
 #[derive(Clone)]
 pub struct Throwaway {
     /// The CA's certificate (PEM).
@@ -22,14 +22,14 @@ pub struct Throwaway {
     pub key: String,
 }
 
-/// Keys do not belong into logs.
+/// Shows no key, so that none gets into a log.
 impl std::fmt::Debug for Throwaway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Throwaway").finish_non_exhaustive()
     }
 }
 
-/// No certificate could be made.
+/// The error for a certificate that could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make a throw-away certificate for {names}: {source}")]
 pub struct ThrowawayError {
@@ -38,10 +38,10 @@ pub struct ThrowawayError {
 }
 
 impl Throwaway {
-    /// For a node that is dialled by one of these names or addresses.
+    /// A certificate for a node that is reached by one of these names or addresses.
     ///
     /// # Errors
-    /// A name that cannot be in a certificate.
+    /// One of the names cannot be in a certificate.
     pub fn new(names: &[&str]) -> Result<Throwaway, ThrowawayError> {
         make(names).map_err(|source| ThrowawayError { names: names.join(", "), source })
     }
@@ -49,7 +49,7 @@ impl Throwaway {
     /// A client that trusts this CA alone, and shows no certificate.
     ///
     /// # Errors
-    /// Never with a value made by [`Throwaway::new`].
+    /// There are none with a value made by [`Throwaway::new`].
     pub fn client(&self) -> Result<ClientTls, TlsError> {
         ClientTls::from_pem(&self.ca, None)
     }
@@ -57,7 +57,7 @@ impl Throwaway {
     /// A server that shows this certificate, and asks clients for none.
     ///
     /// # Errors
-    /// Never with a value made by [`Throwaway::new`].
+    /// There are none with a value made by [`Throwaway::new`].
     pub fn server(&self) -> Result<ServerTls, TlsError> {
         ServerTls::from_pem(&self.cert, &self.key, None)
     }
@@ -65,7 +65,7 @@ impl Throwaway {
     /// Writes `ca.pem`, `cert.pem` and `key.pem` into `folder`; the key for this user's eyes only.
     ///
     /// # Errors
-    /// The file system's.
+    /// A file cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<TlsFiles> {
         let [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| folder.join(name));
         std::fs::write(&ca, &self.ca)?;

@@ -24,7 +24,7 @@ pub use unverified::Unverified;
 /// What is spoken on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// HTTP/2.
+    /// HTTP/2, as gRPC speaks it.
     Grpc,
     /// Framed messages and nothing around them: plain TCP, and the streams of QUIC.
     Tcp,
@@ -167,7 +167,7 @@ impl ServerTls {
         Arc::clone(&self.stream)
     }
 
-    /// For QUIC.
+    /// The configuration for QUIC.
     pub(crate) fn quic(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.quic)
     }

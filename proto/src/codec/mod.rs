@@ -9,7 +9,7 @@
 //! | `none` | nothing, without a copy | links faster than any inflater |
 //! | `zstd[:level]` | zstd | padded token ids, masks |
 //! | `lz4` | LZ4: less gain, for less work | padded token ids on fast links |
-//! | `shuffle-zstd[:level]` | first bytes of all elements, then second bytes, ...; then zstd | integers, random floats |
+//! | `shuffle-zstd[:level]` | first bytes of all elements, then second bytes, ...; zstd | integers, random floats |
 //! | `delta-zstd[:level]` | difference to the pixel before, per channel; then zstd | u8 images |
 //! | `original` | nothing: the sample's one tensor, `u8[bytes]`, is a file of the dataset (a JPEG) | photographs |
 //!

@@ -11,7 +11,7 @@ pub(super) fn shuffle(raw: &[u8], out: &mut [u8], size: usize) {
     }
 }
 
-/// Undoes [`shuffle`].
+/// Undoes [`shuffle`]: writes the elements of `shuffled` to `out`, which has the same length.
 pub(super) fn undo(shuffled: &[u8], out: &mut [u8], size: usize) {
     match size {
         2 => undo_fixed::<2>(shuffled, out),

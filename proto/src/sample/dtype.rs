@@ -13,10 +13,10 @@ macro_rules! dtypes {
         }
 
         impl DType {
-            /// Every type there is.
+            /// All types of elements.
             pub const ALL: &[DType] = &[$(DType::$variant),*];
 
-            /// Bytes of one element.
+            /// Number of bytes of one element.
             pub const fn size(self) -> usize {
                 match self { $(DType::$variant => $size,)* }
             }
@@ -35,29 +35,29 @@ macro_rules! dtypes {
 }
 
 dtypes! {
-    /// `f32`
+    /// A floating-point number of 32 bits.
     F32 = 1, "f32", 4;
-    /// `u8`
+    /// An unsigned integer of 8 bits.
     U8 = 2, "u8", 1;
-    /// `i8`
+    /// A signed integer of 8 bits.
     I8 = 3, "i8", 1;
-    /// `u16`
+    /// An unsigned integer of 16 bits.
     U16 = 4, "u16", 2;
-    /// `i16`
+    /// A signed integer of 16 bits.
     I16 = 5, "i16", 2;
-    /// `i32`
+    /// A signed integer of 32 bits.
     I32 = 6, "i32", 4;
-    /// `i64`
+    /// A signed integer of 64 bits.
     I64 = 7, "i64", 8;
     /// One byte: 0 is false, all else is true.
     Bool = 9, "bool", 1;
     /// IEEE half precision.
     F16 = 10, "f16", 2;
-    /// `f64`
+    /// A floating-point number of 64 bits.
     F64 = 11, "f64", 8;
-    /// `u32`
+    /// An unsigned integer of 32 bits.
     U32 = 12, "u32", 4;
-    /// `u64`
+    /// An unsigned integer of 64 bits.
     U64 = 13, "u64", 8;
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// A text that names no [`DType`].
+/// The error for a text that is not the name of a [`DType`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not an element type (known: {known})", known = known_dtypes())]
 pub struct UnknownDType(pub String);

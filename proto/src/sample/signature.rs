@@ -9,25 +9,25 @@ use crate::v1;
 /// One input or output of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorSpec {
-    /// The model's name for it.
+    /// The model's name for the tensor.
     pub name: String,
-    /// Element type.
+    /// The type of the elements.
     pub dtype: DType,
-    /// Types that are taken as well.
+    /// Other types that are accepted.
     pub other_dtypes: Vec<DType>,
-    /// Dimensions, outermost first; `None`: any size.
+    /// The dimensions, outermost first; `None` stands for any size.
     pub dims: Vec<Option<u32>>,
     /// Whether a sample may leave it out.
     pub is_optional: bool,
 }
 
 impl TensorSpec {
-    /// Of one type, and in every sample.
+    /// A tensor of one type that every sample must have.
     pub fn new(name: impl Into<String>, dtype: DType, dims: Vec<Option<u32>>) -> TensorSpec {
         TensorSpec { name: name.into(), dtype, other_dtypes: Vec::new(), dims, is_optional: false }
     }
 
-    /// Every type that is taken, the preferred one first.
+    /// All types that are accepted, the preferred one first.
     pub fn dtypes(&self) -> impl Iterator<Item = DType> {
         std::iter::once(self.dtype).chain(self.other_dtypes.iter().copied())
     }
@@ -37,7 +37,7 @@ impl TensorSpec {
         matches!(self.dims.first(), Some(None | Some(1)))
     }
 
-    /// Dimensions of one sample: all but the batch.
+    /// The dimensions of one sample: all but the batch.
     pub fn own_dims(&self) -> &[Option<u32>] {
         if self.has_batch_dim() { &self.dims[1..] } else { &self.dims }
     }
@@ -60,8 +60,9 @@ impl TensorSpec {
     }
 }
 
-/// Name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`. Types are
-/// `i64|i32` where several are taken; a `?` behind the name is what may be left out: `max_tokens? i32|i64[N]`.
+/// Shows name, type and dimensions: `image u8[N,1,8,8]`; a free leading dimension is `N`, other free ones are `?`.
+/// Types are `i64|i32` where several are taken; a `?` behind the name is what may be left out: `max_tokens?
+/// i32|i64[N]`.
 impl fmt::Display for TensorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dim = |(i, dim): (usize, &Option<u32>)| match dim {
@@ -75,7 +76,7 @@ impl fmt::Display for TensorSpec {
     }
 }
 
-/// The inputs or the outputs of a model, in its order. Empty: no model, so anything goes.
+/// The inputs or the outputs of a model, in its order. It is empty when there is no model; then every sample fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature(Vec<TensorSpec>);
 
@@ -89,7 +90,7 @@ impl Signature {
     /// and none is missing but what may be left out.
     ///
     /// # Errors
-    /// It does not; the error shows both.
+    /// The sample does not fit; the error shows both.
     pub fn accepts(&self, tensors: &[Tensor]) -> Result<(), Mismatch> {
         if self.is_empty() || fit(self, tensors) {
             return Ok(());
@@ -99,8 +100,8 @@ impl Signature {
     }
 }
 
-/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not fit what may be
-/// left out belongs to what comes behind.
+/// Whether a sample of these tensors has what these specs ask for, in their order. A tensor that does not
+/// fit an optional spec is held against the next one.
 pub fn fit(specs: &[TensorSpec], tensors: &[Tensor]) -> bool {
     let mut specs = specs.iter();
     let is_taken = |tensor: &Tensor| {
@@ -127,33 +128,33 @@ impl fmt::Display for Signature {
     }
 }
 
-/// A sample that a model does not take.
+/// The error for a sample that a model does not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the sample is {got}, the model takes {expected} (a sample leaves the batch dimension out or has it as 1)")]
 pub struct Mismatch {
-    /// What the model takes.
+    /// The tensors that the model takes.
     pub expected: String,
-    /// What the sample has.
+    /// The tensors that the sample has.
     pub got: String,
 }
 
-/// A tensor spec from the wire that makes no sense here.
+/// The error for a tensor spec of the other end that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Its type.
+    /// The type is not known.
     #[error("tensor '{name}': {cause}")]
     DType {
-        /// The tensor.
+        /// The name of the tensor.
         name: String,
-        /// Why not.
+        /// What is wrong with the type.
         cause: UnknownDType,
     },
-    /// One of its dimensions.
+    /// A dimension is neither free nor a 32-bit size.
     #[error("tensor '{name}' has a dimension of {dim}; it is -1 (free) or a 32-bit size")]
     Dim {
-        /// The tensor.
+        /// The name of the tensor.
         name: String,
-        /// The dimension.
+        /// The dimension that was told.
         dim: i64,
     },
 }

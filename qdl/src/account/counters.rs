@@ -1,12 +1,12 @@
-//! What is counted on the LoadGen node's side, in the path and not by sampling.
+//! Counters of messages, payloads and samples at the LoadGen node's end: every message is counted where it passes.
 //!
-//! A lane counts for itself, so that nothing is shared between threads that work: see [`LaneCounters`].
+//! Each lane has counters of its own, so that no counter is written by two threads: see [`LaneCounters`].
 
 use std::iter::Sum;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters of one lane; [`NodeCounts`] says what each is. They are written by whoever holds the lane's state, one at a
-/// time, and read by anybody: a write is a load and a store, which costs next to nothing, and no locked addition.
+/// Counters of one lane; [`NodeCounts`] says what each is. Only the thread that holds the lane's state writes them, so
+/// a write is a load and a store, which costs next to nothing. Any thread reads them.
 #[derive(Debug, Default)]
 pub(crate) struct LaneCounters {
     samples_sent: AtomicU64,
@@ -23,30 +23,31 @@ pub(crate) struct LaneCounters {
     given_up: AtomicU64,
 }
 
-/// What a burst of messages adds: summed up first, so that the counters are touched once a burst.
+/// What a burst of messages adds to the counters. Summed up first, so that the counters are touched once a burst.
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     message_bytes: u64,
     payload_bytes: u64,
     other_bytes: u64,
-    /// Samples of which the last part was among them,
+    /// Samples whose last part was among the messages.
     samples: u64,
-    /// and their tensors' bytes.
+    /// Bytes of those samples before their codec.
     tensor_bytes: u64,
 }
 
 impl Burst {
+    /// Adds a message that is a part of a sample or an answer.
     pub(crate) fn message(&mut self, message_bytes: u64, payload_bytes: usize) {
         self.message_bytes += message_bytes;
         self.payload_bytes += payload_bytes as u64;
     }
 
-    /// A message that is no part of a sample or an answer.
+    /// Adds a message that is no part of a sample or an answer.
     pub(crate) fn other(&mut self, message_bytes: u64) {
         self.other_bytes += message_bytes;
     }
 
-    /// The last part of a sample was among them.
+    /// Adds a sample whose last part was among the messages.
     pub(crate) fn sample(&mut self, tensor_bytes: u64) {
         self.samples += 1;
         self.tensor_bytes += tensor_bytes;
@@ -66,9 +67,9 @@ pub struct NodeCounts {
     pub payload_bytes_out: u64,
     /// Answer bytes inside the messages received.
     pub payload_bytes_in: u64,
-    /// The samples sent in full, before their codec: the caller's number.
+    /// Bytes of the samples sent in full, before their codec: the sum of [`crate::Sample::tensor_bytes`].
     pub tensor_bytes_out: u64,
-    /// The answers received, after their codec.
+    /// Bytes of the answers received, after their codec.
     pub tensor_bytes_in: u64,
     /// Messages sent that carry no sample: each stream's Open.
     pub other_bytes_out: u64,
@@ -80,10 +81,10 @@ pub struct NodeCounts {
     pub late: u64,
     /// Answers to ids that were never given out.
     pub foreign: u64,
-    /// Samples that were given up and to which no answer has come, not even a late one. What was on its way for them may
-    /// have been counted at one end only.
+    /// Samples that were given up and to which no answer has come, not even a late one. Messages of theirs that were
+    /// under way may have been counted at one end only.
     pub unanswered: u64,
-    /// Answers that came and were not inflated, since they could not be or the run ended first.
+    /// Answers that came and were not inflated: they could not be, or the run ended first.
     pub not_inflated: u64,
 }
 
@@ -92,6 +93,7 @@ fn add(counter: &AtomicU64, more: u64) {
 }
 
 impl LaneCounters {
+    /// Adds what was sent.
     pub(crate) fn sent(&self, burst: &Burst) {
         add(&self.message_bytes_out, burst.message_bytes);
         add(&self.payload_bytes_out, burst.payload_bytes);
@@ -100,6 +102,7 @@ impl LaneCounters {
         add(&self.samples_sent, burst.samples);
     }
 
+    /// Adds what was received.
     pub(crate) fn received(&self, burst: &Burst) {
         add(&self.message_bytes_in, burst.message_bytes);
         add(&self.payload_bytes_in, burst.payload_bytes);
@@ -121,7 +124,7 @@ impl LaneCounters {
         add(&self.foreign, 1);
     }
 
-    /// A sample is not waited for any longer.
+    /// One more sample was given up.
     pub(crate) fn gave_up(&self) {
         add(&self.given_up, 1);
     }
@@ -131,7 +134,8 @@ impl LaneCounters {
         self.samples_sent.load(Relaxed)
     }
 
-    /// What was counted until now. Answers' tensors are their payloads: whoever inflates knows better.
+    /// The counters until now. The bytes of answers are those of their payloads: where answers are inflated,
+    /// [`super::inflated::Inflated`] has the bytes after that.
     pub(crate) fn read(&self) -> NodeCounts {
         let get = |counter: &AtomicU64| counter.load(Relaxed);
         let late = get(&self.late);
@@ -154,7 +158,7 @@ impl LaneCounters {
     }
 }
 
-/// Several lanes' together.
+/// The counters of several lanes together.
 impl Sum for NodeCounts {
     fn sum<I: Iterator<Item = NodeCounts>>(counts: I) -> NodeCounts {
         counts.fold(NodeCounts::default(), |a, b| NodeCounts {

@@ -1,7 +1,7 @@
 //! What is counted, and whether both ends have counted the same.
 //!
-//! - `counters`: messages, payloads and samples of each lane; `inflated`: answers that are inflated here; `traffic`: bytes
-//!   on the sockets to one node;
+//! - `counters`: messages, payloads and samples of each lane; `inflated`: answers that are inflated here; `traffic`:
+//!   bytes on the sockets to one node;
 //! - `report`: both ends' counters when a run is over; `reconcile`: where they differ.
 
 pub(crate) mod counters;

@@ -1,25 +1,27 @@
-//! Do both ends tell the same story? Their counters of one run at one node, compared layer by layer. Pure.
+//! Compares both ends' counters of one run at one node, layer by layer. Pure.
 //!
 //! - *message*: equal to the byte. Both ends count the same serialized messages.
-//! - *tensor*: equal to the byte, unless samples failed at the node or answers were not inflated here: what could not be
-//!   inflated has no size.
+//! - *tensor*: equal to the byte, unless samples failed at the node or answers were not inflated here: what could not
+//!   be inflated has no size.
 //! - *socket*: within 1 % of the larger number and 64 KiB. The node counts until it is asked, this end until the last
-//!   stream has ended; in between are the streams' ends, TLS's and HTTP/2's last words and, over QUIC,
-//!   acknowledgements. Over QUIC what was lost was sent by one end and did not reach the other: a full datagram more for
-//!   each packet that the sending end sent again. (TCP sends again below the socket.)
+//!   stream has ended; in between are the ends of streams, the last messages of TLS and HTTP/2 and, over QUIC,
+//!   acknowledgements. Where what was lost is sent again above the socket (QUIC), one end counts it more often than the
+//!   other: a full datagram more is allowed for each packet that the sending end sent again.
 //!
-//! Nothing is judged when the node was lost or gave no counters, nor when samples were given up without an answer: what
-//! was on its way for them may have reached one end's books only. All three make a result INVALID as they are.
+//! Nothing is compared when the node was lost or gave no counters, nor when samples were given up without an answer:
+//! their last messages may have been counted at one end only. All three make a result INVALID by themselves.
 
 use std::fmt;
 
+use lon_proto::direction::Direction;
+
 use super::report::NodeReport;
 
-/// Difference that sockets may show, whatever they carried,
+/// Difference in socket bytes that is always allowed.
 const SOCKET_SLACK_BYTES: u64 = 64 << 10;
-/// and as a share of it: one in so many.
+/// Difference in socket bytes that is allowed besides: one byte in so many.
 const SOCKET_SHARE: u64 = 100;
-/// A QUIC packet with all its heads, on Ethernet.
+/// Bytes of the largest QUIC packet with its headers, on Ethernet.
 const DATAGRAM_BYTES: u64 = 1_500;
 
 /// Bytes on which the two ends do not agree.
@@ -29,51 +31,32 @@ pub struct Difference {
     pub node: String,
     /// What was counted.
     pub layer: Layer,
-    /// Which way it went.
+    /// The direction in which the bytes went.
     pub direction: Direction,
-    /// What the LoadGen node counted.
+    /// The LoadGen node's counter.
     pub loadgen_bytes: u64,
-    /// What the SUT node counted.
+    /// The SUT node's counter.
     pub sut_bytes: u64,
 }
 
-/// What is counted.
+/// The layer at which bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// Samples and answers as they are without a codec.
     Tensor,
     /// Serialized Dispatch messages.
     Message,
-    /// What crosses the sockets.
+    /// Bytes that cross the sockets.
     Socket,
 }
 
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Towards the SUT.
-    Ingress,
-    /// Back.
-    Egress,
-}
-
 impl Layer {
-    /// Its name in reports.
+    /// The layer's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Layer::Tensor => "tensor",
             Layer::Message => "message",
             Layer::Socket => "socket",
-        }
-    }
-}
-
-impl Direction {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Ingress => "ingress",
-            Direction::Egress => "egress",
         }
     }
 }
@@ -93,7 +76,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where the two ends' counters of a run differ by more than they may.
+/// The counters of a run in which the two ends differ by more than is allowed.
 pub fn reconcile(report: &NodeReport) -> Vec<Difference> {
     let NodeReport { name, counts, traffic, sut, lost, counts_resends, .. } = report;
     let Ok(sut) = sut else { return Vec::new() };

@@ -1,34 +1,35 @@
-//! What is known of a run at each node when it is over: both ends' counters.
+//! Both ends' counters of a run, node by node, when it is over.
 
 use std::net::IpAddr;
 
 use lon_net::nic::Interface;
+use lon_proto::text::printable;
 use lon_proto::v1::{self, EndRunResponse};
 
 use super::counters::NodeCounts;
 use super::traffic::NodeTraffic;
 use crate::peer_kind::PeerKind;
-use crate::text::printable;
 use crate::types::NodeFailure;
 
-/// What became of the run at one node.
+/// A run's report about one node.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     /// The node's name.
     pub name: String,
-    /// What was counted here.
+    /// Messages, payloads and samples as counted here.
     pub counts: NodeCounts,
-    /// What crossed the sockets, counted here.
+    /// Bytes on the sockets as counted here.
     pub traffic: NodeTraffic,
-    /// What the node counted, or why it could not be asked.
+    /// The node's counters, or why there are none.
     pub sut: Result<SutCounts, String>,
-    /// Why it is no longer used.
+    /// Why the node was lost; `None` when it was not.
     pub lost: Option<NodeFailure>,
     /// What nodes of its kind can do.
     pub peer_kind: PeerKind,
     /// Socket bytes include what was sent again: see [`crate::Carry::counts_resends`].
     pub counts_resends: bool,
-    /// The address that this end of the first connection had: that of the interface that leads to the node.
+    /// The address that this end of the first connection had, which tells the interface that leads to the node. `None`
+    /// when it is not known.
     pub local: Option<IpAddr>,
 }
 
@@ -45,36 +46,36 @@ pub struct SutCounts {
     pub message_bytes_in: u64,
     /// Serialized Dispatch messages out; heartbeats not among them.
     pub message_bytes_out: u64,
-    /// Sample bytes inside them.
+    /// Bytes of samples inside the messages in.
     pub payload_bytes_in: u64,
-    /// Answer bytes inside them.
+    /// Bytes of answers inside the messages out.
     pub payload_bytes_out: u64,
     /// Answers whose model outputs held a NaN.
     pub samples_nan: u64,
-    /// Heartbeats sent.
+    /// Heartbeats that the node sent.
     pub heartbeats: u64,
-    /// The samples, after their codec.
+    /// Bytes of the samples after their codec was undone.
     pub tensor_bytes_in: u64,
-    /// The answers, before theirs.
+    /// Bytes of the answers before their codec.
     pub tensor_bytes_out: u64,
     /// Taken from the sockets that carried the run's streams, below TLS; over QUIC the payload of UDP.
     pub socket_bytes_in: u64,
-    /// Handed to them.
+    /// Handed to those sockets, below TLS; over QUIC the payload of UDP.
     pub socket_bytes_out: u64,
-    /// Segments (over QUIC: packets) that the node sent again; none when its system does not say.
+    /// Segments (over QUIC: packets) that the node sent again; `None` when its system does not say.
     pub retransmits: Option<u64>,
-    /// The interface at the node that the run came through; none on loopback.
+    /// The interface at the node that the run came through; `None` on loopback.
     pub nic: Option<NicTraffic>,
 }
 
-/// What an interface carried during the run, whoever it was for.
+/// What an interface carried during the run, for this run and for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NicTraffic {
-    /// Which.
+    /// The interface at the node.
     pub interface: Interface,
-    /// Bytes received.
+    /// Bytes that it received.
     pub bytes_in: u64,
-    /// Bytes sent.
+    /// Bytes that it sent.
     pub bytes_out: u64,
 }
 

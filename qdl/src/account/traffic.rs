@@ -1,4 +1,4 @@
-//! What crosses the sockets to one node while a run goes on, whatever carries its lanes.
+//! Bytes that cross the sockets to one node while a run goes on, on any transport.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,7 +9,8 @@ use quinn::Connection;
 
 use super::counters::NodeCounts;
 
-/// What has crossed the connections to one node until now. In is towards the LoadGen node, out is towards the SUT.
+/// Bytes that have crossed the connections to one node until now. In is towards the LoadGen node, out is towards the
+/// SUT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeTraffic {
     /// Serialized Dispatch messages received; heartbeats not among them.
@@ -18,25 +19,26 @@ pub struct NodeTraffic {
     pub message_bytes_out: u64,
     /// Taken from the sockets that carry the run's streams, below TLS; over QUIC the payload of UDP.
     pub socket_bytes_in: u64,
-    /// Handed to them.
+    /// Handed to those sockets, below TLS; over QUIC the payload of UDP.
     pub socket_bytes_out: u64,
-    /// Segments (over QUIC: packets) that this end sent again; none when the system does not say. Over TCP it lags by
-    /// half a second or so while the connection is open.
+    /// Segments (over QUIC: packets) that this end sent again; `None` when the system does not say. Over TCP it is up
+    /// to half a second behind while the connection is open.
     pub retransmits: Option<u64>,
 }
 
 /// The sockets to one node.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
-    /// Told by TCP's sockets; and by QUIC's connections, once they are done.
+    /// Written by TCP sockets, and by QUIC connections when they close.
     counters: Arc<SocketCounters>,
-    /// QUIC's connections, which are asked.
+    /// QUIC connections that are open. They are asked for their counters.
     quic: Mutex<Vec<Connection>>,
+    /// The address that this end of the first connection has.
     local: OnceLock<IpAddr>,
 }
 
 impl Sockets {
-    /// For a socket over TCP to tell.
+    /// The counters that a TCP socket writes.
     pub(crate) fn counters(&self) -> Arc<SocketCounters> {
         Arc::clone(&self.counters)
     }
@@ -56,7 +58,7 @@ impl Sockets {
         let _ = self.local.set(address);
     }
 
-    /// A connection over QUIC was made.
+    /// A QUIC connection was opened; it is asked for its counters from now on.
     pub(crate) fn quic_opened(&self, connection: &Connection) {
         if let Some(address) = local_towards(connection.remote_address()) {
             self.connected_from(address);
@@ -64,25 +66,25 @@ impl Sockets {
         self.quic().push(connection.clone());
     }
 
-    /// It is closed, and will not carry anything more.
+    /// A QUIC connection was closed; its last counters are kept.
     pub(crate) fn quic_closed(&self, connection: &Connection) {
-        let mut links = self.quic();
-        if let Some(at) = links.iter().position(|link| link.stable_id() == connection.stable_id()) {
-            let QuicStatistics { bytes_read, bytes_written, packets_lost, .. } = statistics(&links.swap_remove(at));
+        let mut open = self.quic();
+        if let Some(at) = open.iter().position(|known| known.stable_id() == connection.stable_id()) {
+            let QuicStatistics { bytes_read, bytes_written, packets_lost, .. } = statistics(&open.swap_remove(at));
             self.counters.add(bytes_read, bytes_written, packets_lost);
         }
     }
 
-    /// Nothing will be carried any more: connections that were not told to be closed are let go of.
+    /// The run is over: QUIC connections that were never closed count as closed now.
     pub(crate) fn close(&self) {
         let left: Vec<Connection> = self.quic().clone();
-        left.iter().for_each(|link| self.quic_closed(link));
+        left.iter().for_each(|connection| self.quic_closed(connection));
     }
 
-    /// What has crossed them, and the messages in `counts`.
+    /// The bytes until now. `counts` has the bytes of messages.
     pub(crate) fn traffic(&self, counts: &NodeCounts) -> NodeTraffic {
-        // Held meanwhile: what a connection carried is told by it or by the counters, not twice.
-        let links = self.quic();
+        // Locked meanwhile: a connection that closes now would be counted twice, or not at all.
+        let open = self.quic();
         let mut traffic = NodeTraffic {
             message_bytes_in: counts.message_bytes_in,
             message_bytes_out: counts.message_bytes_out,
@@ -90,7 +92,7 @@ impl Sockets {
             socket_bytes_out: self.counters.written(),
             retransmits: self.counters.retransmits(),
         };
-        for stats in links.iter().map(statistics) {
+        for stats in open.iter().map(statistics) {
             traffic.socket_bytes_in += stats.bytes_read;
             traffic.socket_bytes_out += stats.bytes_written;
             traffic.retransmits = traffic.retransmits.map(|before| before + stats.packets_lost);
@@ -103,15 +105,15 @@ impl Sockets {
     }
 }
 
-/// The address from which the system would send to `remote`; QUIC's own sockets have none, they send from any. Nothing is
-/// sent to find out.
-fn local_towards(remote: SocketAddr) -> Option<IpAddr> {
-    let any: SocketAddr = match remote {
+/// The address from which the system would send to `node`; a QUIC socket is bound to none of its own. Nothing is
+/// sent to find it out.
+fn local_towards(node: SocketAddr) -> Option<IpAddr> {
+    let any: SocketAddr = match node {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
     let socket = UdpSocket::bind(any).ok()?;
-    socket.connect(remote).ok()?;
+    socket.connect(node).ok()?;
     socket.local_addr().ok().map(|local| local.ip())
 }
 

@@ -1,4 +1,5 @@
-//! An alarm that rings on time: the runtime's own timers tick in milliseconds, queries are due in microseconds.
+//! A timer that is exact to microseconds: the runtime's own timers tick in milliseconds, and queries are due more
+//! exactly.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, RawFd};
@@ -8,13 +9,13 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use tokio::io::unix::AsyncFd;
 
-/// Belongs to the runtime on which it was made.
+/// A timer of the operating system. It belongs to the runtime on which it was made.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: AsyncFd<Timer>,
 }
 
-/// What [`AsyncFd`] wants to be told of a timer.
+/// A timer's descriptor in the form that [`AsyncFd`] takes.
 #[derive(Debug)]
 struct Timer(TimerFd);
 
@@ -25,7 +26,10 @@ impl AsRawFd for Timer {
 }
 
 impl Alarm {
-    /// Must be called inside a runtime with I/O enabled.
+    /// Makes a timer. Must be called inside a runtime with I/O enabled.
+    ///
+    /// # Errors
+    /// The system refuses the timer.
     pub(crate) fn new() -> io::Result<Alarm> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
@@ -58,5 +62,5 @@ impl Alarm {
     }
 }
 
-/// How late a ringing alarm could never be.
+/// An alarm that is this late counts as failed, and the runtime's own timer takes over.
 const COARSE: Duration = Duration::from_millis(100);

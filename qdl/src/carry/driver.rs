@@ -236,8 +236,8 @@ impl Drop for IoThread {
     }
 }
 
-/// Asks the system for a shorter time slice for the calling thread, so that it gets its turn sooner on a busy machine. For
-/// threads that issue samples. Does nothing where the system has no such call.
+/// Asks the system for a shorter time slice for the calling thread, so that it gets its turn sooner on a busy machine.
+/// For threads that issue samples. Does nothing where the system has no such call.
 pub fn shorten_slice() {
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!("the time slice stays as it is: {error}");

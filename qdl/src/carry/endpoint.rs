@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
+use lon_net::address::NodeAddress;
 use lon_net::dial::dial;
 use lon_net::io::NetStream;
 use lon_net::tls::{ClientTls, Protocol};
@@ -16,7 +17,6 @@ use tonic::transport::{Channel, Error};
 use tower::service_fn;
 
 use crate::account::traffic::Sockets;
-use crate::address::NodeAddress;
 
 /// One node as a transport sees it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ impl Endpoint {
         self.tls.as_ref()
     }
 
-    /// Connects over TCP, with TLS if it is configured. What crosses the socket is counted. Waits as long as the operating
-    /// system does.
+    /// Connects over TCP, with TLS if it is configured. What crosses the socket is counted. Waits as long as the
+    /// operating system does.
     ///
     /// # Errors
     /// No connection, or a TLS handshake that failed.
@@ -66,8 +66,8 @@ impl Endpoint {
         self.http2(timeout)?.connect_with_connector(connector).await
     }
 
-    /// HTTP/2 with explicit windows and frames, the same for Dispatch streams and control calls. [`Endpoint::dial`] makes
-    /// the TLS, so tonic is told that the connection is plain text; the origin is the scheme that requests name.
+    /// HTTP/2 with explicit windows and frames, the same for Dispatch streams and control calls. [`Endpoint::dial`]
+    /// makes the TLS, so tonic is told that the connection is plain text; the origin is the scheme that requests name.
     fn http2(&self, timeout: Duration) -> Result<tonic::transport::Endpoint, Error> {
         let uri = |scheme| Bytes::from(format!("{scheme}://{}", self.address));
         let scheme = if self.tls.is_some() { "https" } else { "http" };

@@ -7,9 +7,9 @@
 //!
 //! What answers are held against is in `carry/promise.rs`. The control side of such a server is in `control/kserve.rs`.
 //!
-//! A sample is a call of its own (unary), many at once on each connection. The caller has prepared its body; the call's id
-//! is added in front of it and nothing else. All calls of a lane are carried by one task on the thread that drives the
-//! lane, so SingleStream needs no hand-over between threads here either.
+//! A sample is a call of its own (unary), many at once on each connection. The caller has prepared its body; the
+//! call's id is added in front of it and nothing else. All calls of a lane are carried by one task on the thread that
+//! drives the lane, so SingleStream needs no hand-over between threads here either.
 //!
 //! h2 is used directly, since only it tells whether a server that goes away has seen a call.
 //!
@@ -32,6 +32,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lon_net::address::NodeAddress;
 use lon_proto::kserve::INFER_PATH;
 use tokio::task::JoinSet;
 use tonic::codegen::http::{HeaderValue, Method, Request, Uri, Version, header};
@@ -39,7 +40,6 @@ use tonic::codegen::http::{HeaderValue, Method, Request, Uri, Version, header};
 use super::endpoint::Endpoint;
 use super::lane_task::LaneTask;
 use super::transport::Carry;
-use crate::address::NodeAddress;
 use crate::error::ConnectError;
 use crate::peer_kind::PeerKind;
 use crate::types::NodeFailure;

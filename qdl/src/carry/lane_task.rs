@@ -11,8 +11,8 @@ use super::promise::Promise;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::types::NodeFailure;
 
-/// One lane of a run, to be carried by a transport until its stream is over. A transport of its own kind hands it to
-/// [`LaneTask::carry_over`].
+/// One lane of a run, to be carried by a transport until its stream is over. A transport over any byte stream calls
+/// [`LaneTask::carry_over`]; dropping a lane's task fails its opening.
 pub struct LaneTask {
     pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) lane: Arc<Lane>,
@@ -45,7 +45,7 @@ impl OpenReport {
             Ok(stream) => (Some(stream), Ok(())),
             Err(failure) => (None, Err(failure)),
         };
-        // Nobody listens when the start was given up already.
+        // Fails when the start was given up already; then the outcome does not matter.
         let _ = self.0.send(outcome);
         stream
     }

@@ -1,22 +1,22 @@
-//! Staying awake for a moment before going to sleep, politely.
+//! Waits for an answer without going to sleep, for a moment, as long as no other program wants the core.
 //!
-//! An answer that comes within a few dozen microseconds is there sooner than a sleeping core is awake. Each round gives
-//! the core to whoever else wants it; when somebody did, or when staying awake was in vain several times in a row, the
-//! next waits go to sleep at once, so that nothing is taken from those who have work to do.
+//! A sleeping core takes longer to wake up than many answers take to come. Each round gives the core to other
+//! programs. When one took it, or when several waits in a row were in vain, the next waits go to sleep at once, so
+//! that nothing is taken from programs that have work to do.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Giving the core away and having it back takes longer than this only when somebody took it.
+/// Giving up the core and getting it back takes longer than this only when another program took it.
 const UNDISTURBED: Duration = Duration::from_micros(20);
 
-/// Times in a row in vain that are too many.
+/// After this many waits in vain in a row there is a pause.
 const MAX_MISSES: u32 = 4;
 
-/// Waits that go to sleep at once after that.
+/// Length of a pause: this many waits go to sleep at once.
 const PAUSE: u32 = 256;
 
-/// Remembers whether staying awake has been a nuisance.
+/// Remembers whether staying awake was of use.
 #[derive(Debug, Default)]
 pub(crate) struct Linger {
     pause: AtomicU32,
@@ -24,7 +24,7 @@ pub(crate) struct Linger {
 }
 
 impl Linger {
-    /// Turns the runtime over until `arrived`, for `patience` at most; whether it has arrived.
+    /// Lets the runtime's tasks run until `arrived`, for `patience` at most; true when it has arrived.
     pub(crate) async fn until(&self, patience: Duration, arrived: impl Fn() -> bool) -> bool {
         if patience.is_zero() || !self.is_welcome() {
             return false;
@@ -37,7 +37,7 @@ impl Linger {
                 return true;
             }
             let before = Instant::now();
-            // Fails never on Linux.
+            // It never fails on Linux.
             let _ = nix::sched::sched_yield();
             let after = Instant::now();
             let disturbed = after - before > UNDISTURBED;

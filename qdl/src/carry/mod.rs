@@ -1,10 +1,10 @@
 //! How bytes get to nodes and back: the threads that drive lanes, and one file for each transport.
 //!
-//! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a thread
-//!   waits, `watch` finds nodes that say nothing and samples that are overdue;
+//! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
+//!   thread waits, `watch` finds nodes that say nothing and samples that are overdue;
 //! - `endpoint`: where a node is and how it is connected to;
-//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what a
-//!   node has said of its answers;
+//! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what
+//!   a node has said of its answers;
 //! - `stream`: what all transports do with a Dispatch stream, from its first message to its end;
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
 //! - `kserve`: calls of KServe's protocol instead of a stream.

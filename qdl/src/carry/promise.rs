@@ -1,7 +1,8 @@
-//! What a server says of its model's outputs, and whether an answer keeps to it. Pure.
+//! What a server of KServe's protocol has said of its model's outputs, and whether an answer keeps to it. Pure.
 //!
-//! An answer agrees with itself easily: a server that answers one number where its model has a thousand would be the
-//! fastest of all. So every answer is held against the metadata that the server gave before the run.
+//! A server that answers one number where its model has a thousand would be the fastest of all, and its answer would
+//! agree with itself. So every answer is held against the metadata that the server gave before the run. The answers of
+//! SUT nodes are held against the dataset, by the caller.
 
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
@@ -13,7 +14,7 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
-    /// As the model's metadata has it. Outputs without names are none.
+    /// The outputs as the model's metadata has them; nothing when they have no names.
     pub(crate) fn new(outputs: &[TensorMetadata]) -> Promise {
         let is_named = outputs.iter().all(|output| !output.name.is_empty());
         Promise { outputs: if is_named { outputs.to_vec() } else { Vec::new() } }
@@ -22,7 +23,7 @@ impl Promise {
     /// All outputs are there, by name and in any order, each of the type and shape that was said, and no others.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// What is wrong with the answer, in words.
     pub(crate) fn check(&self, outputs: &[InferOutputTensor]) -> Result<(), String> {
         if self.outputs.is_empty() {
             return Ok(());
@@ -62,7 +63,7 @@ pub(super) fn shown(output: &InferOutputTensor) -> String {
     format!("{} {}[{}]", output.name, output.datatype, dims.join(","))
 }
 
-/// `FP32[-1,10]`.
+/// Type and shape as messages name them: `FP32[-1,10]`.
 fn shape_of(said: &TensorMetadata) -> String {
     let dims: Vec<String> = said.shape.iter().map(i64::to_string).collect();
     format!("{}[{}]", said.datatype, dims.join(","))

@@ -1,4 +1,4 @@
-//! A Dispatch stream, whatever transport carries it: opened, written and read until either end is done.
+//! A Dispatch stream on any transport: opened, written and read until either end is done.
 //!
 //! The transports to SUT nodes use these parts. Lanes of calls have no stream: see [`super::kserve`].
 
@@ -14,6 +14,7 @@ use bytes::Bytes;
 use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::{Inbound, Incoming, Outbound};
 use lon_net::tcp::{self, StreamSource};
+use lon_proto::text::printable;
 use lon_proto::v1::{DispatchRequest, DispatchResponse, Open};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tonic::Status;
@@ -21,17 +22,16 @@ use tonic::Status;
 use super::lane_task::LaneTask;
 use crate::dispatch::{Accepted, Dispatcher, Lane};
 use crate::error::failure_of;
-use crate::text::printable;
 use crate::types::{NodeFailure, Reply};
 
 /// How long the node's reason may take to arrive after a write to it has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl LaneTask {
-    /// Carries the lane over a byte stream of its own: framed messages each way, as on plain TCP. Returns when the stream
-    /// is over; a failure loses the lane's node. For transports, see [`crate::Carry`].
+    /// Carries the lane over a byte stream of its own: framed messages each way, as on plain TCP. Returns when the
+    /// stream is over; a failure loses the lane's node. For transports, see [`crate::Carry`].
     ///
-    /// `connect` connects to the node, and sends whatever the transport needs before the first message. It may take as
+    /// `connect` connects to the node, and sends all that the transport needs before the first message. It may take as
     /// long as a control call ([`crate::Config::call_timeout`]), the node's acceptance of the stream included.
     pub async fn carry_over<S>(self, connect: impl Future<Output = io::Result<S>>)
     where

@@ -39,9 +39,9 @@ pub trait Carry: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Spawns, on `tasks`, what carries the lanes of one connection to `endpoint`: for each lane a future that runs until
-    /// its stream is over. Called inside the runtime that drives them, once for each connection; nothing here is called
-    /// for each sample.
+    /// Spawns, on `tasks`, what carries the lanes of one connection to `endpoint`: for each lane a future that runs
+    /// until its stream is over. Called inside the runtime that drives them, once for each connection; nothing here is
+    /// called for each sample.
     ///
     /// # Errors
     /// The operating system refuses what every connection needs. A node that cannot be reached is no such error: the
@@ -59,32 +59,32 @@ impl Transport {
         Transport(carry)
     }
 
-    /// See [`Carry::name`].
+    /// The transport's name, such as `tcp`: [`Carry::name`].
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// See [`Carry::protocol`].
+    /// The protocols it consists of, in words: [`Carry::protocol`].
     pub fn protocol(self) -> &'static str {
         self.0.protocol()
     }
 
-    /// See [`Carry::lanes_per_connection`].
+    /// How many lanes share one connection, at least 1: [`Carry::lanes_per_connection`].
     pub fn lanes_per_connection(self) -> usize {
         self.0.lanes_per_connection().max(1)
     }
 
-    /// See [`Carry::peer_kind`].
+    /// The kind of nodes that it reaches: [`Carry::peer_kind`].
     pub fn peer_kind(self) -> PeerKind {
         self.0.peer_kind()
     }
 
-    /// See [`Carry::without_tls`].
+    /// What happens to samples without TLS, in words: [`Carry::without_tls`].
     pub fn without_tls(self) -> &'static str {
         self.0.without_tls()
     }
 
-    /// See [`Carry::counts_resends`].
+    /// Whether socket bytes include what was sent again: [`Carry::counts_resends`].
     pub fn counts_resends(self) -> bool {
         self.0.counts_resends()
     }

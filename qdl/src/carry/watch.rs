@@ -1,7 +1,7 @@
-//! Watches over lanes: silent nodes are lost, overdue samples are given up.
+//! Watches over lanes: nodes that are silent are lost, samples that are overdue are given up.
 //!
-//! Silence is counted in ticks of this task, not in time: on a runtime that was not driven for a while (the inline
-//! driver between phases) what the node said meanwhile is read before the next tick.
+//! Silence is counted in ticks of this task, not in time: when a runtime was not driven for a while (the inline driver
+//! between phases), what the node sent meanwhile is read before the next tick.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,16 +12,19 @@ use tokio::time::MissedTickBehavior;
 use crate::dispatch::{Dispatcher, Lane, NOT_OPEN};
 use crate::types::NodeFailure;
 
+/// How often the lanes are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How patient to be.
+/// How long a run waits for nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
+    /// For the answer to a sample.
     pub(crate) response_timeout: Duration,
+    /// For anything to come from a node, a heartbeat at least.
     pub(crate) silence_timeout: Duration,
 }
 
-/// Runs until it is dropped with its runtime. `lanes`: those that the same thread carries.
+/// Watches the lanes that one thread carries. Runs until it is dropped with its runtime.
 pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, patience: Patience) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -42,7 +45,7 @@ pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, pa
         if !overdue.is_empty() {
             dispatcher.sink.replies(&mut overdue);
             overdue.clear();
-            // What was given up has made room, and no answer will say so.
+            // Samples that were given up have made room, and no answer will wake the lanes.
             lanes.iter().for_each(|lane| lane.wake());
         }
         dispatcher.sink.tick();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lon_net::address::NodeAddress;
 use lon_net::tls::ClientTls;
 use tonic::transport::Channel;
 
 use crate::account::traffic::Sockets;
-use crate::address::NodeAddress;
 use crate::carry::Endpoint;
 use crate::error::{ConnectError, explain};
 
@@ -25,8 +25,8 @@ pub(crate) struct Reach {
     pub(crate) tls: Option<ClientTls>,
 }
 
-/// Connects to `address`; tries again until `deadline` when the node is not there yet. The connection, and the counters of
-/// what crosses it.
+/// Connects to `address`; tries again until `deadline` when the node is not there yet. The connection, and the
+/// counters of what crosses it.
 pub(super) async fn connect(
     address: &NodeAddress,
     reach: &Reach,

@@ -1,36 +1,36 @@
-//! What a node says of itself, read from the wire into types that do not depend on it.
+//! What a node says of itself, in types that do not depend on the protocol.
 
+use lon_net::address::NodeAddress;
 use lon_net::host::Host;
 use lon_proto::sample::{Signature, TensorSpec};
+use lon_proto::text::printable;
 use lon_proto::v1;
 
 use crate::account::report::interface;
-use crate::address::NodeAddress;
 use crate::error::ConnectError;
-use crate::text::printable;
 
-/// One SUT node's account of itself.
+/// One node's description of itself.
 #[derive(Clone, Debug)]
 pub struct NodeDescription {
-    /// Where it was asked.
+    /// The node's address, as the caller gave it.
     pub address: NodeAddress,
-    /// Its unique name.
+    /// The node's name, which no other node of the SUT has.
     pub name: String,
-    /// Software and version.
+    /// The node's software and version.
     pub software: String,
     /// The machine it runs on.
     pub host: Host,
     /// What runs the model: "onnxruntime 1.31.1", "tract 0.23.9", "null".
     pub engine: String,
-    /// The model's name.
+    /// The name of the model.
     pub model: String,
-    /// Hexadecimal; empty when there is no model file.
+    /// SHA-256 of the model file, in hexadecimal; empty when there is no file.
     pub model_sha256: String,
-    /// What a sample must look like; empty: anything.
+    /// What a sample must consist of; empty when anything is accepted.
     pub inputs: Signature,
-    /// What an answer looks like.
+    /// What an answer consists of.
     pub outputs: Signature,
-    /// Codecs it knows, for samples and for answers, by their names without levels.
+    /// Names of the codecs that the node knows, for samples and for answers, without levels.
     pub codecs: Vec<String>,
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_net::address::NodeAddress;
 use lon_net::host::Host;
 use lon_proto::kserve;
 use lon_proto::kserve::v2::grpc_inference_service_client::GrpcInferenceServiceClient;
@@ -18,6 +19,7 @@ use lon_proto::kserve::v2::{
     ServerMetadataResponse, ServerReadyRequest,
 };
 use lon_proto::sample::{Signature, TensorSpec};
+use lon_proto::text::printable;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
@@ -26,19 +28,17 @@ use super::describe::NodeDescription;
 use super::peer::{Claim, Described, Peer};
 use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
-use crate::address::NodeAddress;
 use crate::carry::Promise;
 use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
 use crate::peer_kind::KSERVE_NO_COUNTERS;
-use crate::text::printable;
 
 /// Samples that a server is given before it has answered.
 const MAX_SAMPLES_IN_FLIGHT: u64 = 4 << 10;
 /// Bytes of samples that a server is given before it has answered.
 const MAX_BYTES_IN_FLIGHT: u64 = 1 << 30;
-/// Samples that are assumed to keep a server busy while nodes pull. The window grows from there as long as it is emptied
-/// quickly.
+/// Samples that are assumed to keep a server busy while nodes pull. The window grows from there as long as it is
+/// emptied quickly.
 const BUSY_SAMPLES: u64 = 16;
 
 /// The control connection to one server.
@@ -139,7 +139,7 @@ impl Peer for Server {
 }
 
 impl Server {
-    /// The server and the model are ready.
+    /// Checks that the server and the model are ready.
     async fn check(&self) -> Result<(), ConnectError> {
         let mut client = self.client.clone();
         let is_live = self.call("ServerLive", client.server_live(ServerLiveRequest {})).await?.live;
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// What can be found out about a model that is not ready.
+    /// Why the model is not ready, as far as the server tells.
     async fn why_not(&self) -> String {
         let mut client = self.client.clone();
         if let Ok(Err(status)) = self.status("ModelMetadata", client.model_metadata(self.metadata_request())).await
@@ -208,7 +208,7 @@ impl Server {
         specs.collect::<Result<_, _>>().map(Signature::new)
     }
 
-    /// Nothing is said of the machine; only whether it is this one can be seen.
+    /// The server says nothing of its machine. Only whether it is this one can be found out.
     async fn host(&self) -> Host {
         match self.sockets.local() {
             Some(local) if self.is_here(local).await => Host::here(),
@@ -216,7 +216,7 @@ impl Server {
         }
     }
 
-    /// Whoever is reached from its own address is reached without leaving the machine.
+    /// A server that is reached from its own address is on this machine.
     async fn is_here(&self, local: IpAddr) -> bool {
         let addresses = tokio::net::lookup_host(self.address.to_string()).await;
         local.is_loopback() || addresses.is_ok_and(|mut all| all.any(|address| address.ip() == local))
@@ -230,7 +230,7 @@ impl Server {
         self.status(call, answer).await?.map_err(|status| self.refused(call, &status))
     }
 
-    /// The answer in time, whatever it is.
+    /// The server's answer within the timeout, which may be an error of the server's.
     async fn status<T>(
         &self,
         call: &'static str,
@@ -261,8 +261,8 @@ impl Server {
     }
 }
 
-/// Asked whether a model is ready, the server says that there is none: in the protocol's way, or, as mlserver, with an
-/// exception that nobody has caught. What became of the connection has the same code, and a source.
+/// The answer to ModelReady says that there is no such model: as the protocol has it, or, as mlserver does, with an
+/// exception that was not caught. A failure of the connection has the same code, and a source.
 fn is_of_model(status: &Status) -> bool {
     match status.code() {
         Code::NotFound => true,
@@ -271,11 +271,12 @@ fn is_of_model(status: &Status) -> bool {
     }
 }
 
-/// What may be wrong with a server that hangs up before it has answered anything.
+/// What may be wrong when a server hangs up before it has answered anything.
 fn guess(tls: bool) -> &'static str {
     match tls {
         true => {
-            "; is that its port for gRPC? If it is, perhaps it asks clients for a certificate (--tls-cert and --tls-key)"
+            "; is that its port for gRPC? If it is, perhaps it asks clients for a certificate (--tls-cert and \
+             --tls-key)"
         }
         false => "; is that its port for gRPC? If it is, perhaps it speaks TLS (--tls-ca)",
     }

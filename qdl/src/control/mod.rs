@@ -18,7 +18,7 @@ mod thread;
 
 pub(crate) use connect::Reach;
 pub use describe::NodeDescription;
-pub use name::{NETWORK_SUT, SutName};
+pub use name::SutName;
 pub use peer::NameTrip;
 pub(crate) use peer::{Claim, Described, Peer, Purpose};
 pub use peers::{KserveServer, Peers};

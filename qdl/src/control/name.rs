@@ -1,10 +1,9 @@
-//! The SUT's name: what the Network division asks of `Name`, as a pure function of the round trips.
+//! The SUT's name as the Network division wants it: a pure function of the nodes' answers.
+
+use lon_proto::text::printable;
 
 use super::peer::NameTrip;
-use crate::text::printable;
-
-/// What a network SUT's name must contain (MLPerf Inference rules, Network division).
-pub const NETWORK_SUT: &str = "Network SUT";
+use lon_proto::node_name::NETWORK_SUT;
 
 /// The name of the SUT behind the network, and the round trips it took.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ impl SutName {
         SutName { text: format!("{NETWORK_SUT}: {}", names.join(", ")), trips, complete: true }
     }
 
-    /// A name without the substring, whatever the nodes say.
+    /// A name without the substring, also when `why` contains it.
     fn in_doubt(why: &str, trips: Vec<NameTrip>) -> SutName {
         let why = printable(why).replace(NETWORK_SUT, "Network-SUT");
         SutName { text: format!("SUT in doubt: {why}"), trips, complete: false }

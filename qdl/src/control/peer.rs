@@ -1,4 +1,4 @@
-//! What the QDL asks of a node, whatever kind of node it is.
+//! The control calls that every kind of node has.
 
 use std::fmt;
 use std::sync::Arc;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::try_join_all;
+use lon_net::address::NodeAddress;
 
 use super::connect::{RETRY_PAUSE, Reach};
 use super::kserve::Server;
 use super::peer::Peer;
 use super::sut_node::SutNode;
-use crate::address::NodeAddress;
 use crate::carry::Transport;
 use crate::error::ConnectError;
 use crate::peer_kind::PeerKind;

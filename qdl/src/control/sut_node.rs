@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_net::address::NodeAddress;
+use lon_proto::text::printable;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{
     self, DescribeRequest, EndRunRequest, FlushRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse,
@@ -18,10 +20,8 @@ use super::describe::NodeDescription;
 use super::peer::{Claim, Described, Peer, Purpose};
 use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
-use crate::address::NodeAddress;
 use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
-use crate::text::printable;
 
 /// The control connection to one SUT node.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The thread that control calls run on, whatever the caller's thread does meanwhile.
+//! The thread that control calls run on, so that they do not depend on the caller's thread.
 
 use std::future::Future;
 use std::sync::mpsc;

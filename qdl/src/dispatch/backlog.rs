@@ -15,7 +15,7 @@ const BACKLOG_SAMPLES: usize = 8 << 10;
 #[derive(Default)]
 pub(super) struct Backlog {
     samples: Mutex<VecDeque<Sample>>,
-    /// The caller found the backlog full and waits to be told of room.
+    /// The caller found the backlog full and waits for a call of `Sink::room`.
     starved: AtomicBool,
 }
 

@@ -135,7 +135,8 @@ impl Dispatcher {
         moved.some
     }
 
-    /// Gives a lane's replies to the sink and leaves `replies` empty. Under [`Policy::Pull`] the lane is woken to take more.
+    /// Gives a lane's replies to the sink and leaves `replies` empty. Under [`Policy::Pull`] the lane is woken to take
+    /// more.
     pub(crate) fn deliver(&self, lane: &Lane, replies: &mut Vec<Reply>) {
         if replies.is_empty() {
             return;

@@ -1,9 +1,9 @@
-//! Inflating the answers of a run whose SUT compresses them: timed, and never on a thread that does network's work.
+//! Inflates the answers of a run whose SUT compresses them: timed, and never on a thread that does network I/O.
 //!
 //! Between the lanes and the caller's [`Sink`]: whole answers wait here for one of a few threads, everything else is
-//! passed on at once. A first token is not wrapped in the codec, only whole answers are. A sample whose answer waits here
-//! counts against what its node may hold, so the queue is bounded as what is in flight is. Not in the path of runs
-//! without a codec.
+//! passed on at once. A first token is not wrapped in the codec, only whole answers are. A sample whose answer waits
+//! here counts against what its node may hold, so the queue is bounded as what is in flight is. Not in the path of
+//! runs without a codec.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -15,26 +15,27 @@ use std::time::Instant;
 use bytes::Bytes;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits;
+use lon_proto::stages::duration_ns;
+use lon_proto::text::printable;
 
 use super::dispatcher::Dispatcher;
 use crate::account::inflated::Inflated;
 use crate::error::ConnectError;
-use crate::text::printable;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sink};
 
-/// Cores for each inflating thread.
+/// There is one inflating thread for this many cores.
 const CORES_PER_THREAD: usize = 4;
 
-/// Answers that a thread takes at once, so that many small ones do not cost a wake-up each,
+/// Answers that a thread takes at once at most, so that many small ones do not cost a wake-up each.
 const BATCH: usize = 32;
-/// and bytes of them, so that a large one is delivered before the next is begun.
+/// Bytes of answers that a thread takes at once, so that a large one is delivered before the next is begun.
 const BATCH_BYTES: u64 = 64 << 10;
 
 /// The sink that lanes see: answers go to the queue, the rest to the caller's own sink.
 pub(crate) struct Inflating {
     sink: Arc<dyn Sink>,
     codec: Codec,
-    /// By [`NodeIndex`].
+    /// Counters by [`NodeIndex`].
     nodes: Vec<Arc<Inflated>>,
     queue: Mutex<Queue>,
     filled: Condvar,
@@ -50,7 +51,7 @@ struct Queue {
 }
 
 impl Inflating {
-    /// For nodes with these books.
+    /// `nodes`: the counters of each node, in the nodes' order.
     pub(crate) fn new(sink: Arc<dyn Sink>, codec: Codec, nodes: Vec<Arc<Inflated>>) -> Inflating {
         Inflating { sink, codec, nodes, queue: Mutex::default(), filled: Condvar::new() }
     }
@@ -63,7 +64,7 @@ impl Inflating {
         self.nodes.get(reply.node?.0).map(Arc::as_ref)
     }
 
-    /// Takes some of what waits, or sleeps until there is some; false when nothing will come any more.
+    /// Takes some of the answers that wait, or sleeps until there are some; false when none will come any more.
     fn take(&self, batch: &mut Vec<Reply>, threads: usize) -> bool {
         let mut queue = self.queue();
         while queue.replies.is_empty() {
@@ -79,7 +80,7 @@ impl Inflating {
         while batch.len() < share && bytes < BATCH_BYTES {
             let Some(reply) = queue.replies.pop_front() else { break };
             if let Outcome::Done(answer) = &reply.outcome {
-                // Beyond the limit it is refused.
+                // An answer that declares more than the limit is refused, and takes no time.
                 bytes += self.codec.declared_bytes(&answer.data).min(limits::MAX_SAMPLE_BYTES);
             }
             batch.push(reply);
@@ -91,7 +92,7 @@ impl Inflating {
     fn inflate(&self, inflate: &mut impl FnMut(Bytes) -> Result<Bytes, String>, reply: &mut Reply) {
         let Outcome::Done(answer) = &mut reply.outcome else { return };
         let data = std::mem::take(&mut answer.data);
-        // A codec that panics on a node's bytes must not take the thread, and everybody's answers, with it.
+        // A codec that panics on a node's bytes must not end the thread, on which all other answers depend.
         let inflated = catch_unwind(AssertUnwindSafe(|| inflate(data)));
         let inflated = inflated.unwrap_or_else(|_| Err("inflating panicked".to_owned()));
         let arrived = std::mem::replace(&mut reply.at, Instant::now());
@@ -101,7 +102,7 @@ impl Inflating {
                 let Answer { n_tokens, stages, .. } = *answer;
                 let len = data.len();
                 let mut answer = Answer { data, n_tokens, stages };
-                answer.stages.inflate_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+                answer.stages.inflate_ns = duration_ns(took);
                 reply.outcome = Outcome::Done(answer);
                 self.node(reply).inspect(|node| node.add_tensor_bytes(len));
             }
@@ -112,7 +113,7 @@ impl Inflating {
         }
     }
 
-    /// Passes on what has been inflated; those samples are no longer in flight.
+    /// Passes on answers that have been inflated; their samples are no longer in flight.
     fn deliver(&self, batch: &mut Vec<Reply>, dispatcher: &Weak<Dispatcher>) {
         let mut freed: Vec<NodeIndex> = Vec::new();
         for reply in batch.iter() {
@@ -126,7 +127,7 @@ impl Inflating {
         }
     }
 
-    /// Fails what nobody has begun to inflate, and lets the threads go.
+    /// Fails the answers that no thread has begun to inflate, and ends the threads.
     fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;
@@ -154,7 +155,7 @@ impl Sink for Inflating {
         for reply in replies.iter_mut() {
             let Some(node) = reply.node.and_then(|node| self.nodes.get(node.0)) else { continue };
             match &reply.outcome {
-                // Nobody is left to inflate it: an answer that comes now comes after the end.
+                // The threads have ended: the answer came after the run's end.
                 Outcome::Done(_) if queue.closed => {
                     node.miss();
                     reply.outcome = Outcome::Failed(Failure::RunEnded);
@@ -191,14 +192,15 @@ impl Sink for Inflating {
     }
 }
 
-/// The threads of one run. They end when this is dropped: what they are at is delivered, what waits fails.
+/// The inflating threads of one run. They end when this is dropped: answers that are being inflated are delivered,
+/// answers that wait fail.
 pub(crate) struct Inflaters {
     inflating: Arc<Inflating>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Inflaters {
-    /// One thread for every few cores. `dispatcher` hears of room that inflating makes.
+    /// Starts one thread for every few cores. `dispatcher` is told when inflating has made room.
     pub(crate) fn start(
         inflating: &Arc<Inflating>,
         codec: Codec,
@@ -212,7 +214,7 @@ impl Inflaters {
         })
     }
 
-    /// `count` threads, each with an inflater of its own.
+    /// Starts `count` threads, each with an inflater of its own.
     fn spawn<I: FnMut(Bytes) -> Result<Bytes, String> + Send + 'static>(
         inflating: &Arc<Inflating>,
         count: usize,
@@ -254,7 +256,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::types::{SampleId, Stages};
+    use lon_proto::stages::Stages;
+
+    use crate::types::SampleId;
 
     #[derive(Default)]
     struct Kept(Mutex<Vec<Reply>>);

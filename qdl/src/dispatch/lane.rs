@@ -5,8 +5,8 @@
 //! ([`Departures`]) and settles them ([`Lane::accept`]). No lock is held across an await. Every sample that enters
 //! leaves exactly once: answered, given up, or with the whole lane ([`Lane::fail_all`]).
 //!
-//! `state` holds the samples, `answers` reads what the node sends, `calls` is for lanes whose samples are calls of their
-//! own.
+//! `state` holds the samples, `answers` reads what the node sends, `calls` is for lanes whose samples are calls of
+//! their own.
 
 mod answers;
 mod calls;
@@ -56,8 +56,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane to `node` without samples, whose stream is not open yet. An answer larger than `max_answer_bytes` breaks the
-    /// protocol.
+    /// A lane to `node` without samples, whose stream is not open yet. An answer larger than `max_answer_bytes` breaks
+    /// the protocol.
     pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
         let now = Instant::now();
         Lane {

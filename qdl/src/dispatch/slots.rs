@@ -1,9 +1,9 @@
-//! The in-flight table's slots: where a wire id leads, and whether it still does.
+//! Slots of samples in flight, and the ids that lead to them.
 //!
-//! A wire id is a slot and the generation of its use, so an answer to a past use of the slot is recognised and never
-//! taken for an answer to the present one. Pure; the owner locks.
+//! The id under which a sample is sent (its wire id) is a slot and a generation, which counts the uses of the slot. So
+//! an answer to a past use is recognised and never taken for an answer to the present one. Pure; the owner locks.
 
-/// Slots that are used again and again, each use with a generation of its own.
+/// Slots that are used again and again, each use with a generation of its own. Values are of one use.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     entries: Vec<Entry<T>>,
@@ -27,19 +27,20 @@ enum State<T> {
 /// How a use of a slot ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
+    /// The sample was answered.
     Answered,
-    /// Given up before an answer came.
+    /// The sample was given up before an answer came.
     GivenUp,
 }
 
-/// An id that leads nowhere.
+/// Why an id leads to no sample in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unmatched {
-    /// It was answered before.
+    /// Its sample was answered before.
     Duplicate,
-    /// It was given up before.
+    /// Its sample was given up before.
     Late,
-    /// It was never given out.
+    /// The id was never given out.
     Unknown,
 }
 
@@ -48,11 +49,11 @@ impl<T> Slots<T> {
         Slots { entries: Vec::new(), free: Vec::new() }
     }
 
-    /// Uses and frees this many slots, so that their memory is there before it is needed.
+    /// Uses and frees this many slots, so that their memory has been touched before it is needed.
     pub(crate) fn warm(&mut self, count: usize, value: impl Fn() -> T) {
         let ids: Vec<u64> = (0..count).map(|_| self.insert(value())).collect();
         for id in ids {
-            // An id just given out leads somewhere.
+            // Cannot fail: the id was just given out.
             let _ = self.end(id, Ended::Answered);
         }
     }
@@ -73,6 +74,10 @@ impl<T> Slots<T> {
         wire_id(slot, entry.generation)
     }
 
+    /// The value that an id leads to.
+    ///
+    /// # Errors
+    /// The id leads to no open use of a slot.
     pub(crate) fn get_mut(&mut self, id: u64) -> Result<&mut T, Unmatched> {
         let (slot, generation) = (id as u32, (id >> 32) as u32);
         let entry = self.entries.get_mut(slot as usize).ok_or(Unmatched::Unknown)?;
@@ -88,7 +93,10 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Takes the value out; the id leads nowhere from now on.
+    /// Takes the value out and frees the slot.
+    ///
+    /// # Errors
+    /// The id leads to no open use of a slot.
     pub(crate) fn end(&mut self, id: u64, how: Ended) -> Result<T, Unmatched> {
         self.get_mut(id)?;
         let slot = id as u32;
@@ -102,7 +110,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// The ids and values in use.
+    /// The open uses: ids and values.
     pub(crate) fn open(&self) -> impl Iterator<Item = (u64, &T)> {
         self.entries.iter().enumerate().filter_map(|(slot, entry)| match &entry.state {
             State::Open(value) => Some((wire_id(slot as u32, entry.generation), value)),

@@ -1,7 +1,7 @@
-//! Memory that is there before it is needed.
+//! Queues whose memory has been touched before it is needed.
 //!
-//! A page that the system has only promised is fetched at its first use; a large one takes milliseconds on some virtual
-//! machines, and a queue that grows while queries are due meets many of them. So queues begin with room that has been
+//! The system provides a page of memory at its first use. On some virtual machines that takes milliseconds for a large
+//! page, and a queue that grows while queries are due uses many new pages. So queues begin with room that has been
 //! written to once. They may still grow.
 
 use std::collections::VecDeque;

@@ -1,19 +1,19 @@
-//! How many samples a node may hold while nodes pull from the backlog.
+//! The number of samples that a node may hold while nodes pull from the backlog.
 //!
-//! Enough to keep it busy across the network's delay, and not so many that a slow node sits on work that others
-//! could do at the end of the run. The node says what its workers need; the window starts there, doubles while it is
-//! emptied quickly (the fabric's delay, not the node, is then what limits), and halves back when it is not.
+//! It must keep the node busy across the network's delay, and must not leave a slow node with work that others could
+//! do at the end of the run. The node says what its workers need; the window starts there, doubles while it is emptied
+//! quickly (then the delay of the fabric is the limit, not the node), and halves back to the start when it is not.
 
 use std::time::{Duration, Instant};
 
-/// Emptied faster than this, the window is too small.
+/// A window that is emptied in less time than this is too small.
 const QUICK: Duration = Duration::from_millis(100);
-/// Emptied slower than this, it is larger than it need be.
+/// A window that takes longer than this to be emptied is larger than it needs to be.
 const SLOW: Duration = Duration::from_millis(400);
-/// Bytes that a window may hold beyond what the node asked for.
+/// A node that holds this many bytes gets no more samples than it needs to be busy.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The window of one node, fed with its answers.
+/// The window of one node.
 #[derive(Debug)]
 pub(crate) struct PullWindow {
     floor: u64,
@@ -24,7 +24,7 @@ pub(crate) struct PullWindow {
 }
 
 impl PullWindow {
-    /// `floor`: what the node needs to be busy; `ceiling`: what it takes at all.
+    /// `floor`: samples that the node needs to be busy; `ceiling`: samples that it takes at most.
     pub(crate) fn new(floor: u64, ceiling: u64) -> PullWindow {
         let floor = floor.clamp(1, ceiling.max(1));
         PullWindow { floor, ceiling: ceiling.max(1), size: floor, answered: 0, round_began: None }
@@ -36,7 +36,7 @@ impl PullWindow {
         size.saturating_sub(outstanding)
     }
 
-    /// `answers` came at `now`.
+    /// Tells the window that this many answers came at `now`.
     pub(crate) fn answered(&mut self, answers: u64, now: Instant) {
         let began = *self.round_began.get_or_insert(now);
         self.answered += answers;

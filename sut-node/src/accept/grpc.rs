@@ -105,10 +105,8 @@ impl HttpService<http::Request<Body>> for GrpcNode {
             return self.calls.call(request);
         }
         let service = Arc::clone(&self.service);
-        let connection = request.extensions().get::<Peer>().map(|peer| {
-            let connection: Arc<dyn Connection> = Arc::<lon_net::io::SocketCounters>::clone(&peer.counters);
-            connection
-        });
+        let peer = request.extensions().get::<Peer>();
+        let connection = peer.map(|peer| Arc::clone(&peer.counters) as Arc<dyn Connection>);
         Box::pin(async move {
             let opened = service.open_stream(BodySource::new(request.into_body()), connection).await;
             Ok(opened.map_or_else(Status::into_http, grpc::response))

@@ -66,7 +66,7 @@ async fn carry(streams: Streams, stream: NetStream) {
     if let Err(error) = notice_death(stream.tcp()) {
         tracing::warn!("a client's death on a plain TCP connection would not be noticed: {error}");
     }
-    let connection: Arc<dyn Connection> = Arc::<lon_net::io::SocketCounters>::clone(stream.counters());
+    let connection = Arc::clone(stream.counters()) as Arc<dyn Connection>;
     let (reading, mut writing) = tokio::io::split(stream);
     let (give_back, given_back) = oneshot::channel();
     let source = Lent { source: Some(StreamSource::new(reading)), give_back: Some(give_back) };

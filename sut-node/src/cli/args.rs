@@ -35,6 +35,7 @@ pub(super) struct BackendArgs {
 }
 
 /// What models run on, and what is done around them.
+#[allow(rustdoc::broken_intra_doc_links, reason = "the help text of --preprocess is shown as it stands")]
 #[derive(Args, Debug)]
 pub(super) struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU

@@ -73,7 +73,7 @@ mod tests {
         let counters: [Arc<SocketCounters>; 2] = Default::default();
         let mut connections = Connections::default();
         for counters in [&counters[0], &counters[1], &counters[0]] {
-            connections.add(Arc::<SocketCounters>::clone(counters));
+            connections.add(Arc::clone(counters) as Arc<dyn Connection>);
         }
         for (n, counters) in counters.iter().enumerate() {
             counters.read.store(10 + n as u64, Relaxed);

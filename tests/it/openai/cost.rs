@@ -1,5 +1,5 @@
 //! Two numbers for people who change how a server's answer is read: the CPU time of a worker for a streamed token, and
-//! the time from the server's write of the first token until the streamer tells of it. No number is judged here.
+//! the time from the server's write of the first token until the streamer reports it. No number is judged here.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! Which file of a crate uses which: by `use`, by paths in the code, and by paths inside macros and attributes.
 //!
-//! A `mod` declaration is no arrow, and neither is a `pub use` of a module's own children: a name is looked for where it
-//! is defined. Code that is only there in tests is left out.
+//! A `mod` declaration is no arrow, and neither is a `pub use` of a module's own children: a name is looked for where
+//! it is defined. Code that is only there in tests is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use super::house::{House, attributes, is_test};
 use super::modules::{ModulePath, Modules, Target, leaves};
 
 /// The arrows of a crate: from file to file, each with one of the names that it is there for.
-pub type Arrows = BTreeMap<(String, String), String>;
+pub(crate) type Arrows = BTreeMap<(String, String), String>;
 
 /// The arrows of the crate that begins at `root`.
-pub fn of_crate(house: &House, root: &str) -> Arrows {
+pub(crate) fn of_crate(house: &House, root: &str) -> Arrows {
     let modules = Modules::of(house, root);
     let mut arrows = Arrows::new();
     let files: BTreeMap<&str, &ModulePath> = modules
@@ -143,7 +143,7 @@ fn is_below(modules: &Modules, at: &ModulePath, file: &str) -> bool {
 }
 
 /// The circles among arrows: sets of files of which each leads to each.
-pub fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
+pub(crate) fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
     let mut below: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in arrows.keys() {
         below.entry(from).or_default().push(to);
@@ -171,10 +171,10 @@ pub fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
 
 /// A fault for each circle of files, with the arrows that make it.
 ///
-/// Unless `strict`, a file may use what the head of its own folder defines (`x.rs` or `x/mod.rs` for all that lies below
-/// `x`), and the head may use its files: a trait in the head, its kinds below, and the choice among them in the head.
-/// The root of a crate is no such head.
-pub fn circle_faults(house: &House, strict: bool) -> Vec<String> {
+/// Unless `strict`, a file may use what the head of its own folder defines (`x.rs` or `x/mod.rs` for all that lies
+/// below `x`), and the head may use its files: a trait in the head, its kinds below, and the choice among them in the
+/// head. The root of a crate is no such head.
+pub(crate) fn circle_faults(house: &House, strict: bool) -> Vec<String> {
     let mut faults = Vec::new();
     for (folder, root) in house.crates() {
         let mut arrows = of_crate(house, &root);

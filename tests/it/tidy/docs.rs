@@ -50,7 +50,7 @@ const BANNED: &[(&str, &str)] = &[
 ];
 
 /// Comments with a word of the list.
-pub fn banned_words(house: &House) -> Vec<String> {
+pub(crate) fn banned_words(house: &House) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, source) in house.of_crates() {
         for (number, line) in source.text.lines().enumerate() {
@@ -82,11 +82,15 @@ fn doc(attributes: &[Attribute]) -> Vec<String> {
         },
         _ => None,
     };
-    attributes.iter().filter_map(text).flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+    attributes
+        .iter()
+        .filter_map(text)
+        .flat_map(|text| text.split('\n').map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Doc comments of one or two words; what is shown as help of a command line is left out.
-pub fn short_docs(house: &House) -> Vec<String> {
+pub(crate) fn short_docs(house: &House) -> Vec<String> {
     struct Reader<'a> {
         path: &'a str,
         faults: Vec<String>,
@@ -161,7 +165,7 @@ fn is_command_line(attributes: &[Attribute]) -> bool {
 /// A list is a module's own doc with list items or table rows that begin with names in backticks, one of which is a
 /// module right below. Each such name in lower case must be a module below or an item, and each module below must be
 /// named somewhere in that doc.
-pub fn wrong_module_lists(house: &House) -> Vec<String> {
+pub(crate) fn wrong_module_lists(house: &House) -> Vec<String> {
     let mut faults = Vec::new();
     for (_, root) in house.crates() {
         let modules = Modules::of(house, &root);
@@ -177,9 +181,13 @@ pub fn wrong_module_lists(house: &House) -> Vec<String> {
 }
 
 fn list_faults(modules: &Modules, path: &ModulePath, doc: &[String]) -> Vec<String> {
-    let listed: Vec<String> = doc.iter().flat_map(|line| names_at_start(line)).collect();
     let children: Vec<&str> = modules.children(path).collect();
-    if !listed.iter().any(|name| children.contains(&name.as_str())) {
+    // Lists and tables of other things name no module.
+    let lists = doc.split(|line| line.trim().is_empty());
+    let lists = lists.map(|lines| lines.iter().flat_map(|line| names_at_start(line)).collect::<Vec<String>>());
+    let is_child = |name: &String| children.contains(&name.as_str());
+    let listed: Vec<String> = lists.filter(|names| names.iter().any(is_child)).flatten().collect();
+    if listed.is_empty() {
         return Vec::new();
     }
     let missing = children.iter().filter(|child| !is_named(doc, child));
@@ -242,7 +250,11 @@ fn words_and_short_docs_are_found() {
 #[test]
 fn lists_that_do_not_match_are_found() {
     let house = House::made_up(&[
-        ("a/src/lib.rs", "//! - [`one`]: the first;\n//! - `gone`: the last.\nmod one;\nmod two;\nmod three { }"),
+        (
+            "a/src/lib.rs",
+            "//! - `resize`: a key\n//!\n//! - [`one`]: the first;\n//! - `gone`: the last.\n\
+             mod one;\nmod two;\nmod three { }",
+        ),
         ("a/src/one.rs", "//! - `resize`: a key, no module\n"),
         ("a/src/two.rs", "//! | `x`, `f` | both |\nmod x;\nfn f() {}\n#[cfg(test)]\nmod tests {}"),
         ("a/src/two/x.rs", ""),

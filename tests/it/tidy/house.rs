@@ -7,20 +7,20 @@ use std::path::Path;
 use lon_tests::process::repository;
 
 /// Text and syntax of every Rust file, by its path from the repository's root; generated files are left out.
-pub struct House {
-    pub sources: BTreeMap<String, Source>,
+pub(crate) struct House {
+    pub(crate) sources: BTreeMap<String, Source>,
     /// The manifests of the packages, by the folder of the package.
-    pub manifests: BTreeMap<String, toml::Table>,
+    pub(crate) manifests: BTreeMap<String, toml::Table>,
 }
 
-pub struct Source {
-    pub text: String,
-    pub syntax: syn::File,
+pub(crate) struct Source {
+    pub(crate) text: String,
+    pub(crate) syntax: syn::File,
 }
 
 impl House {
     /// The repository as it is.
-    pub fn here() -> House {
+    pub(crate) fn here() -> House {
         let mut house = House { sources: BTreeMap::new(), manifests: BTreeMap::new() };
         let root = repository("");
         let workspace: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
@@ -34,7 +34,7 @@ impl House {
     }
 
     /// A house of these files; each is a path and its text.
-    pub fn made_up(files: &[(&str, &str)]) -> House {
+    pub(crate) fn made_up(files: &[(&str, &str)]) -> House {
         let mut house = House { sources: BTreeMap::new(), manifests: BTreeMap::new() };
         for (path, text) in files {
             match path.strip_suffix("/Cargo.toml") {
@@ -66,7 +66,7 @@ impl House {
     }
 
     /// The folders of the packages whose crate has a root file, and that file.
-    pub fn crates(&self) -> Vec<(String, String)> {
+    pub(crate) fn crates(&self) -> Vec<(String, String)> {
         let folders: std::collections::BTreeSet<&str> =
             self.sources.keys().filter_map(|path| path.split_once("/src/").map(|(folder, _)| folder)).collect();
         let root = |folder: &str| {
@@ -78,7 +78,7 @@ impl House {
 
     /// Paths and sources of the crates themselves: what lies under a `src` folder, test modules in files of their own
     /// left out.
-    pub fn of_crates(&self) -> impl Iterator<Item = (&str, &Source)> {
+    pub(crate) fn of_crates(&self) -> impl Iterator<Item = (&str, &Source)> {
         self.sources
             .iter()
             .filter(|(path, _)| path.contains("/src/") && !is_test_file(path))
@@ -87,12 +87,13 @@ impl House {
 }
 
 /// Whether a file holds nothing but tests.
-pub fn is_test_file(path: &str) -> bool {
-    path.contains("/tests/") || path.starts_with("tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
+pub(crate) fn is_test_file(path: &str) -> bool {
+    let is_product = !path.starts_with("tests/") || path.starts_with("tests/perf/");
+    !is_product || path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
 /// Whether attributes say that an item is only there in tests.
-pub fn is_test(attributes: &[syn::Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let is_cfg = attribute.path().is_ident("cfg");
         let tokens = match &attribute.meta {
@@ -104,7 +105,7 @@ pub fn is_test(attributes: &[syn::Attribute]) -> bool {
 }
 
 /// The attributes of an item.
-pub fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+pub(crate) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     use syn::Item;
     match item {
         Item::Const(item) => &item.attrs,

@@ -7,7 +7,7 @@ use syn::{ImplItemFn, Item, ItemFn, TraitItemFn};
 use super::house::{House, attributes, is_test};
 
 /// Lines of every function, from its signature to its closing brace, with the place where it begins.
-pub fn functions(house: &House) -> Vec<(usize, String)> {
+pub(crate) fn functions(house: &House) -> Vec<(usize, String)> {
     struct Counter<'a> {
         path: &'a str,
         found: Vec<(usize, String)>,
@@ -50,7 +50,7 @@ pub fn functions(house: &House) -> Vec<(usize, String)> {
 }
 
 /// Lines of every file up to its tests, with its path.
-pub fn files(house: &House) -> Vec<(usize, String)> {
+pub(crate) fn files(house: &House) -> Vec<(usize, String)> {
     let lines =
         |text: &str| text.lines().position(|line| line.starts_with("#[cfg(test)]")).unwrap_or(text.lines().count());
     let mut all: Vec<_> = house.of_crates().map(|(path, source)| (lines(&source.text), path.to_owned())).collect();
@@ -59,12 +59,12 @@ pub fn files(house: &House) -> Vec<(usize, String)> {
 }
 
 /// The value below or at which 95 of 100 are; `sorted` is in ascending order.
-pub fn p95(sorted: &[(usize, String)]) -> usize {
+pub(crate) fn p95(sorted: &[(usize, String)]) -> usize {
     sorted.get((sorted.len() * 95).div_ceil(100).saturating_sub(1)).map_or(0, |(lines, _)| *lines)
 }
 
 /// Lines with more than 120 characters.
-pub fn wide_lines(house: &House) -> Vec<String> {
+pub(crate) fn wide_lines(house: &House) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, source) in &house.sources {
         for (number, line) in source.text.lines().enumerate() {
@@ -83,7 +83,8 @@ fn lengths_are_counted_without_tests() {
     let house = House::made_up(&[(
         "a/src/lib.rs",
         &format!(
-            "fn one() {{}}\n\nimpl X {{\n    fn four(\n    ) {{\n        1;\n    }}\n}}\n// {long}\n#[cfg(test)]\nmod tests {{\n    fn t() {{}}\n}}\n"
+            "fn one() {{}}\n\nimpl X {{\n    fn four(\n    ) {{\n        1;\n    }}\n}}\n// {long}\n\
+             #[cfg(test)]\nmod tests {{\n    fn t() {{}}\n}}\n"
         ),
     )]);
     let found = functions(&house);

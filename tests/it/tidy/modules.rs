@@ -7,13 +7,13 @@ use syn::{Item, UseTree, Visibility};
 use super::house::{House, attributes, is_test};
 
 /// The names from the crate's root to a module; empty for the root.
-pub type ModulePath = Vec<String>;
+pub(crate) type ModulePath = Vec<String>;
 
 /// One module: where it is and what its names are.
 #[derive(Default)]
-pub struct Module {
+pub(crate) struct Module {
     /// The file that its items stand in.
-    pub file: String,
+    pub(crate) file: String,
     /// Names that are defined here.
     items: BTreeSet<String>,
     /// Names that are imported here, and from where.
@@ -22,26 +22,28 @@ pub struct Module {
 
 /// A name that a `use` brings in; `*` is every name.
 #[derive(Clone)]
-pub struct Import {
-    pub name: String,
-    pub path: Vec<String>,
-    pub is_public: bool,
+pub(crate) struct Import {
+    pub(crate) name: String,
+    pub(crate) path: Vec<String>,
+    pub(crate) is_public: bool,
 }
 
 /// The modules of a crate.
-pub struct Modules(pub BTreeMap<ModulePath, Module>);
+pub(crate) struct Modules(pub(crate) BTreeMap<ModulePath, Module>);
 
 /// What a path leads to.
 #[derive(Debug, PartialEq)]
-pub enum Target {
+pub(crate) enum Target {
     Module(ModulePath),
     /// An item in this file.
     File(String),
+    /// A name of another crate that is handed on here.
+    Foreign,
 }
 
 impl Modules {
     /// Follows `mod` declarations from a crate's root file.
-    pub fn of(house: &House, root: &str) -> Modules {
+    pub(crate) fn of(house: &House, root: &str) -> Modules {
         let mut modules = Modules(BTreeMap::new());
         let (folder, _) = root.rsplit_once('/').unwrap();
         modules.add(house, vec![], root, folder);
@@ -61,7 +63,7 @@ impl Modules {
             }
             if let Item::Mod(inner) = item {
                 let name = inner.ident.to_string();
-                let below = [path.as_slice(), &[name.clone()]].concat();
+                let below = [path.as_slice(), std::slice::from_ref(&name)].concat();
                 let folder = format!("{folder}/{name}");
                 let candidates = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
                 match (&inner.content, candidates.iter().find(|file| house.sources.contains_key(*file))) {
@@ -77,13 +79,13 @@ impl Modules {
     }
 
     /// The modules right below one.
-    pub fn children<'a>(&'a self, of: &'a ModulePath) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn children<'a>(&'a self, of: &'a ModulePath) -> impl Iterator<Item = &'a str> {
         let is_child = |path: &&ModulePath| path.len() == of.len() + 1 && path.starts_with(of);
         self.0.keys().filter(is_child).filter_map(|path| path.last().map(String::as_str))
     }
 
     /// What the path `names`, written in module `from`, leads to; none for other crates and for what is not known.
-    pub fn resolve(&self, from: &ModulePath, names: &[String]) -> Option<Target> {
+    pub(crate) fn resolve(&self, from: &ModulePath, names: &[String]) -> Option<Target> {
         self.resolve_within(from, names, 8)
     }
 
@@ -106,7 +108,7 @@ impl Modules {
         while let Some((name, after)) = rest.split_first() {
             match self.step(&at, name, depth) {
                 Some(Target::Module(path)) => at = path,
-                Some(file) => return Some(file),
+                Some(found) => return Some(found),
                 // A name that a macro makes stands where the module is.
                 None if is_of_this_crate => return Some(Target::File(self.0.get(&at)?.file.clone())),
                 None => return None,
@@ -132,7 +134,7 @@ impl Modules {
         if let Some(import) = import {
             // A name from another crate, and not one of a module here that is called the same.
             let inner = import.path.first().is_some_and(|first| first != name || import.path.len() == 1);
-            return self.resolve_within(at, &import.path, depth).filter(|_| inner);
+            return self.resolve_within(at, &import.path, depth).filter(|_| inner).or(Some(Target::Foreign));
         }
         module.imports.iter().filter(|import| import.name == "*").find_map(|import| {
             match self.resolve_within(at, &import.path, depth)? {
@@ -144,7 +146,7 @@ impl Modules {
 }
 
 /// Every name that a `use` brings in.
-pub fn leaves(tree: &UseTree, is_public: bool) -> Vec<Import> {
+pub(crate) fn leaves(tree: &UseTree, is_public: bool) -> Vec<Import> {
     fn walk(tree: &UseTree, mut path: Vec<String>, is_public: bool, into: &mut Vec<Import>) {
         match tree {
             UseTree::Path(inner) => {

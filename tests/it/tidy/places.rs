@@ -7,7 +7,7 @@ use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, Macro, Path};
 use super::house::{House, attributes, is_test};
 
 /// What a search looks for.
-pub enum Wanted {
+pub(crate) enum Wanted {
     /// A path that has a name after this one, for example `Scenario::Server`; functions and `ALL` are left out.
     ChoiceOf(&'static str),
     /// An identifier with these letters in it that decides something: in the condition of an `if`, in what a `match`
@@ -18,7 +18,7 @@ pub enum Wanted {
 }
 
 /// Where it is found outside the `allowed` files and folders, test code left out.
-pub fn outside(house: &House, wanted: &Wanted, allowed: &[&str]) -> Vec<String> {
+pub(crate) fn outside(house: &House, wanted: &Wanted, allowed: &[&str]) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, source) in house.of_crates() {
         if allowed.iter().any(|place| path.starts_with(place)) {
@@ -163,8 +163,10 @@ fn what_stands_in_the_wrong_place_is_found() {
     let house = House::made_up(&[
         (
             "a/src/lib.rs",
-            "use kserve::Call;\nfn f(s: Scenario) -> bool {\n    matches!(s, Scenario::Server) || s == Scenario::from_name(\"x\")\n}\n\
-             fn g(kserve_on: bool) {\n    if kserve_on { kserve() }\n    match s { engine::Scenario::Offline => json!({}), _ => Scenario::ALL }\n}\n\
+            "use kserve::Call;\nfn f(s: Scenario) -> bool {\n\
+             matches!(s, Scenario::Server) || s == Scenario::from_name(\"x\")\n}\n\
+             fn g(kserve_on: bool) {\n    if kserve_on { kserve() }\n\
+             match s { engine::Scenario::Offline => json!({}), _ => Scenario::ALL }\n}\n\
              #[cfg(test)]\nmod tests { fn t() { Scenario::Server; json!({}) } }",
         ),
         ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),

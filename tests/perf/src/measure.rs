@@ -1,30 +1,30 @@
 //! Measures rows: the reference, then ours, again and again.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use tempfile::TempDir;
 
-use crate::args::{Cli, Kind};
+use crate::args::Kind;
 use crate::load::Moment;
-use crate::process::{Place, Starter};
-use crate::product::{self, Programs, Run, Spec};
-use crate::reference::{iperf, tls};
+use crate::process::Place;
+use crate::product::{self, Run, Spec};
+use crate::reference::iperf;
 use crate::report::show;
 use crate::row::{Cpu, Figure, LARGE, Model, Ours, Outcome, Reference, Row, SMALL, Transport};
 use crate::search::Search;
 
+mod context;
 mod soak;
+
+pub(crate) use context::Context;
+use context::tell;
 
 /// How long one measurement of a reference lasts, and one of ours where we can say.
 const SECONDS: f64 = 1.5;
 /// A process of ours or of a reference that takes longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Cores kept busy by others that are worth a warning.
-const BUSY: f64 = 0.1;
 /// Samples of the Offline run that finds out how many fill [`SECONDS`].
 const FIRST_GUESS: f64 = 1_000.0;
 /// Where the search for the largest Server rate begins, and its first and its later steps.
@@ -40,46 +40,6 @@ const BATCHING_LATENCY_MS: u32 = 20;
 /// Limits of a rate that holds, ns.
 const LARGEST_LAG_NS: f64 = 1e6;
 const LARGEST_LATENCY_MS: u32 = 10;
-
-/// What all rows need.
-#[derive(Debug)]
-pub(crate) struct Context {
-    rounds: u32,
-    starter: Starter,
-    programs: Programs,
-    tls: tls::Files,
-    /// This program: its references are subcommands.
-    myself: PathBuf,
-    folder: TempDir,
-}
-
-impl Context {
-    /// Finds the programs, makes certificates and a place for files.
-    pub(crate) fn new(cli: &Cli) -> Result<Context> {
-        let myself = std::env::current_exe().context("this program's own path is not known")?;
-        let beside = myself.parent().map(PathBuf::from).unwrap_or_default();
-        let programs = Programs::find(cli.bin_dir.as_ref().unwrap_or(&beside))?;
-        let folder = tempfile::tempdir().context("no place for temporary files")?;
-        let starter = Starter::new(folder.path())?;
-        let tls = tls::Files::make(folder.path())?;
-        Ok(Context { rounds: cli.rounds, starter, programs, tls, myself, folder })
-    }
-
-    /// Looks for a second, and tells if somebody else keeps the machine busy.
-    pub(crate) fn look_around(&self) -> Result<()> {
-        let before = Moment::now()?;
-        std::thread::sleep(Duration::from_secs(1));
-        let others = Moment::now()?.others_since(&before);
-        if others > BUSY {
-            tell(&format!("other programs keep {others:.1} cores busy: the figures will be disturbed"));
-        }
-        Ok(())
-    }
-
-    fn run(&self, spec: &Spec) -> Result<Run> {
-        product::run(&self.starter, &self.programs, &self.tls, self.folder.path(), spec)
-    }
-}
 
 /// What one round of a row tells the next.
 #[derive(Debug, Default)]
@@ -117,11 +77,6 @@ fn rounds(context: &Context, outcome: &mut Outcome) -> Result<()> {
         outcome.ours.push(figure);
     }
     Ok(())
-}
-
-/// Progress, on standard error.
-fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn reference(context: &Context, reference: Reference, known: &mut Known) -> Result<f64> {

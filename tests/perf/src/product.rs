@@ -43,7 +43,7 @@ pub(crate) struct Spec {
     pub(crate) scenario: &'static str,
     /// Bytes of one sample.
     pub(crate) size: usize,
-    /// LoadGen's settings.
+    /// LoadGen's settings, as `--set` takes them.
     pub(crate) set: String,
     pub(crate) transport: Transport,
     pub(crate) tls: bool,
@@ -87,7 +87,7 @@ impl Spec {
 /// A run that ended.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// `result_summary.json`.
+    /// The content of `result_summary.json`.
     pub(crate) summary: Value,
     pub(crate) cpu: Cpu,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Row {
 /// What the figures of a row count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     Time,
     /// Bytes per second.
     Goodput,

@@ -65,7 +65,8 @@ pub(crate) fn all() -> Vec<Row> {
         },
         Row {
             name: "resnet50-bench",
-            what: "Offline rate of a network of ResNet50's shape (LON_TEST_MODELS), gRPC, batches of 8; against the same \
+            what: "Offline rate of a network of ResNet50's shape (LON_TEST_MODELS), gRPC, batches of 8; against the \
+                   same \
                    backend in process (sut-node bench)",
             unit: Unit::Rate,
             reference: Reference::Bench(Model::Resnet50),
@@ -83,7 +84,8 @@ pub(crate) fn all() -> Vec<Row> {
         },
         Row {
             name: "batching",
-            what: "largest Server rate with a p99 of 20 ms at most (synthetic:base=1ms,per_sample=50us, batches up to 32); \
+            what: "largest Server rate with a p99 of 20 ms at most (synthetic:base=1ms,per_sample=50us, batches up \
+                   to 32); \
                    against batches of 1",
             unit: Unit::Rate,
             reference: Reference::BatchOne,
@@ -126,7 +128,8 @@ fn offline(name: &'static str, what: &'static str, kind: Kind, transport: Transp
 fn lag(name: &'static str, rate: u32) -> Row {
     Row {
         name,
-        what: "Server schedule lag p99, Poisson, issuer pinned alone, busy polling at both ends; against a clock_nanosleep \
+        what: "Server schedule lag p99, Poisson, issuer pinned alone, busy polling at both ends; against a \
+                   clock_nanosleep \
                loop",
         unit: Unit::Time,
         reference: Reference::Sleeper { rate },

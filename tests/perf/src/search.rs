@@ -8,7 +8,7 @@ const LARGEST_STEP: f64 = 2.0;
 const SLOWEST: f64 = 100.0;
 const FASTEST: f64 = 50e6;
 
-/// A search, told of each trial.
+/// A search for the largest rate; each trial is recorded in it.
 #[derive(Debug)]
 pub(crate) struct Search {
     start: f64,
@@ -35,7 +35,7 @@ impl Search {
         (SLOWEST..=FASTEST).contains(&rate).then_some(rate)
     }
 
-    /// What became of a trial at `rate`.
+    /// Records whether a trial at `rate` held.
     pub(crate) fn record(&mut self, rate: f64, held: bool) {
         if self.held.or(self.failed).is_some() {
             self.step = (self.step * self.step).min(LARGEST_STEP);

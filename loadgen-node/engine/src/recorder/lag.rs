@@ -15,9 +15,9 @@ const MAX_NS: u64 = 3_600_000_000_000;
 pub struct LagStats {
     /// Samples whose lag is known.
     pub count: u64,
-    /// Median, ns.
+    /// Median of the lag, ns.
     pub p50_ns: u64,
-    /// 99th percentile, ns.
+    /// 99th percentile of the lag, ns.
     pub p99_ns: u64,
     /// Largest lag, ns, not rounded.
     pub max_ns: u64,

@@ -13,7 +13,7 @@ use crate::world::{SampleIndex, SampleSeq, TimeNs};
 pub struct Counts {
     /// Samples handed to the world.
     pub issued: u64,
-    /// Samples answered.
+    /// Samples that were answered.
     pub completed: u64,
     /// Samples that the world reported as failed.
     pub failed: u64,

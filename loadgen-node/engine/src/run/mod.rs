@@ -51,7 +51,7 @@ use reasons::verdict_of;
 
 /// Runs the test of a plan against a world, and judges it.
 ///
-/// `observer` is told of answers and progress, on this thread.
+/// `observer` gets answers and progress, on the calling thread.
 pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, options: RunOptions) -> RunOutcome {
     let effective = plan.effective();
     let picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());

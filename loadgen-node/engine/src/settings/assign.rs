@@ -53,7 +53,7 @@ pub enum AssignmentError {
     /// The value does not fit the key.
     #[error("{key}: '{value}' is not {wanted}")]
     Value {
-        /// The key.
+        /// The key that the value is for.
         key: String,
         /// What was typed.
         value: String,

@@ -27,7 +27,7 @@ pub(crate) struct Cut {
     pub(crate) per_set: u64,
     /// Entries appended so that a query may start at the last sample and run on.
     pub(crate) padding: u64,
-    /// `qsl_rng_seed`.
+    /// The seed `qsl_rng_seed`, which orders the library.
     pub(crate) seed: u64,
     /// The release by whose rules the library is cut.
     pub(crate) profile: Profile,

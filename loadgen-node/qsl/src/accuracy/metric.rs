@@ -22,7 +22,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All metrics.
+    /// All metrics, in the order in which messages list them.
     pub const ALL: [Metric; 4] = [Metric::Top1, Metric::Top5, Metric::F1, Metric::ExactMatch];
 
     /// Returns its name in results and in benchmarks' files.

@@ -1,13 +1,13 @@
-//! Scores answers against what is right.
+//! Scores the answers of a run against the right answers.
 //!
-//! - [`metric`]: the ways to score answers;
-//! - [`truth`]: what is right, for each sample or for each question;
-//! - [`target`]: scores a run's answers, and compares the score with what it must reach;
-//! - [`rows`]: the layout of answers, as the SUT's outputs give it;
-//! - [`round`]: five significant digits, with which scores are compared;
+//! - `metric`: the ways to score answers;
+//! - `truth`: the right answers, for each sample or for each question;
+//! - `target`: scores a run's answers, and compares the score with what it must reach;
+//! - `rows`: the layout of answers, as the SUT's outputs give it;
+//! - `round`: five significant digits, with which scores are compared;
 //! - [`squad`]: how SQuAD compares texts;
-//! - [`logits`]: the layout of start and end logits;
-//! - [`spans`]: the texts to which start and end logits point.
+//! - `logits`: the layout of start and end logits;
+//! - `spans`: the texts to which start and end logits point.
 //!
 //! Start and end logits are the answers of a reading model, such as BERT on SQuAD. They are scored on a folder as SQuAD
 //! is published. There a sample is a window of a passage, and several windows answer one question. The SUT's outputs

@@ -101,7 +101,7 @@ impl Target {
         round::to_five_digits(score.value) >= round::to_five_digits(self.value)
     }
 
-    /// Scores answers (sample index and bytes) against what is right. `rows` is the layout of the answers, when it is
+    /// Scores answers (sample index and bytes) against the right ones. `rows` is the layout of the answers, when it is
     /// known. Every sample must have an answer. Of several answers to one sample the first counts.
     ///
     /// # Errors

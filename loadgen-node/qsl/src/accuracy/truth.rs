@@ -1,4 +1,4 @@
-//! What is right: the labels and texts against which answers are scored.
+//! The right answers: the labels and texts against which a run's answers are scored.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::encode::passages::Reading;
 /// The right answer to one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {
-    /// The right class.
+    /// The number of the right class.
     Class(i64),
-    /// The texts of which any is right.
+    /// The right texts, of which an answer must be one.
     Texts(Vec<String>),
 }
 
@@ -27,7 +27,7 @@ impl Truths {
     /// Checks that answers with this layout can be scored.
     ///
     /// # Errors
-    /// They cannot, whatever their values are; the error is a clause that says why.
+    /// No answer with this layout can be scored; the error is a clause that says why.
     pub fn fits(&self, rows: Rows) -> Result<(), String> {
         match self {
             Truths::Questions(_) if rows.logits().is_none() => {

@@ -73,7 +73,7 @@ fn known() -> String {
 }
 
 impl Benchmark {
-    /// Returns all built-in benchmarks. Variants follow the benchmark of which they are variants.
+    /// Returns all built-in benchmarks. Each is followed by its variants.
     pub fn all() -> &'static [Benchmark] {
         &BENCHMARKS
     }

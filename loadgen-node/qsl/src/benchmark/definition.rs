@@ -29,7 +29,7 @@ pub struct Benchmark {
     pub quality: Vec<Quality>,
     /// The number of samples of the official dataset.
     pub qsl: QslSize,
-    /// The file from which it was read, when it is not built in. Nobody vouches for the rules in such a file.
+    /// The file from which it was read, when it is not built in. Its rules may differ from the official ones.
     pub file: Option<PathBuf>,
     pub(super) dataset: DatasetKind,
     pub(super) inputs: Option<Inputs>,

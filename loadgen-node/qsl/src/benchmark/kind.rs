@@ -24,7 +24,7 @@ pub(super) enum DatasetKind {
 pub(super) enum Form {
     /// Images, in folders of JPEGs or as tensors.
     Images,
-    /// Token ids.
+    /// Token ids, as JSON lines or as tensors.
     Tokens,
     /// Texts, or their token ids.
     Prompts,

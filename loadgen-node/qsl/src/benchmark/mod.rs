@@ -1,14 +1,14 @@
-//! Benchmarks as data: what is sent, within which limits and rules, and which answers are right.
+//! Benchmarks as data: the datasets that they take, their limits and rules, and how their answers are scored.
 //!
-//! - [`definition`]: a benchmark;
-//! - [`catalog`]: the built-in benchmarks, and how one is found by its name;
-//! - [`file`]: the contents of a benchmark's TOML file;
-//! - [`kind`]: the kinds of datasets;
-//! - [`opening`]: opens a dataset for a benchmark;
+//! - `definition`: a benchmark;
+//! - `catalog`: the built-in benchmarks, and how one is found by its name;
+//! - `file`: the contents of a benchmark's TOML file;
+//! - `kind`: the kinds of datasets;
+//! - `opening`: opens a dataset for a benchmark;
 //! - [`network`]: the codecs that the Network division allows, by direction and round;
 //! - [`suite`]: the scenarios of a benchmark, by suite and round;
-//! - [`quality`]: the scores that the official rules require;
-//! - [`rounds`]: the rounds of MLPerf Inference.
+//! - `quality`: the scores that the official rules require;
+//! - `rounds`: the rounds of MLPerf Inference.
 //!
 //! Settings that the official rounds prescribe are not here. They are found in official config files by the benchmark's
 //! name.

@@ -186,7 +186,7 @@ mod tests {
         Benchmark::find(name).unwrap().network().unwrap()
     }
 
-    /// (samples: lossless, original; responses: lossless)
+    /// Tells which codecs are allowed: lossless and original for samples, lossless for responses.
     fn allowed(name: &str) -> [bool; 3] {
         let rules = rules(name);
         let asked = [("zstd:3", Ingress), ("original", Ingress), ("lz4", Egress)];

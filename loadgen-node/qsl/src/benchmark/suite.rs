@@ -17,7 +17,7 @@ pub enum Suite {
     Edge,
 }
 
-/// The name of a scenario. Its meaning is known to the engine alone.
+/// The name of a scenario. Only the engine knows its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum ScenarioName {
     /// One query of one sample after the other.

@@ -14,8 +14,8 @@ use crate::encode::kserve::Request;
 pub(super) enum Encoding {
     /// A sample layout that is wrapped by a codec.
     Sample(Codec),
-    /// The body of a request; no codec applies.
-    Kserve(Request),
+    /// The body of a KServe request; no codec applies.
+    Request(Request),
 }
 
 /// One sample as it is sent.
@@ -41,7 +41,7 @@ impl Encoding {
     pub(super) fn codec(&self) -> Codec {
         match self {
             Encoding::Sample(codec) => *codec,
-            Encoding::Kserve(_) => Codec::None,
+            Encoding::Request(_) => Codec::None,
         }
     }
 }
@@ -59,7 +59,7 @@ impl Encode<'_> {
                 let payload = encoder.encode(&raw, Layout::Sample).map_err(told)?;
                 Ok(Encoded { payload, tensor_bytes: raw.len() as u64 })
             }
-            Encoding::Kserve(request) => {
+            Encoding::Request(request) => {
                 let tensors = self.told(index, self.reader.tensors(index))?;
                 let tensor_bytes = tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
                 let told = |source| DatasetError::Request { dataset: self.dataset.to_owned(), index, source };

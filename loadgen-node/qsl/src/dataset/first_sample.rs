@@ -1,7 +1,7 @@
-//! The first sample of a dataset, read once: everything that is judged before a run is judged by it.
+//! The first sample of a dataset. It is read once, and all checks before a run use it.
 //!
-//! Reading may mean decoding a JPEG or tokenising a passage, and a size means compressing; with many nodes the same
-//! sample would otherwise be read for each of them.
+//! Reading it may mean decoding a JPEG, and its size with a codec means compressing it. Without this module that would
+//! be done for each check and for each node.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,13 +1,13 @@
 //! Datasets: samples by index, turned into the bytes that are sent, and the right answers to them.
 //!
-//! - [`opening`]: from the text that names a dataset to its reader;
-//! - [`options`]: how a dataset is opened;
-//! - [`formats`]: the readers, one file for each format;
-//! - [`reader`]: the interface of a reader;
-//! - [`opened`]: what each format returns;
-//! - [`first_sample`]: the first sample, by which a dataset is judged before a run;
-//! - [`encoding`]: from tensors to the bytes that are sent;
-//! - [`error`]: what can be wrong with a dataset;
+//! - `opening`: from the text that names a dataset to its reader;
+//! - `options`: how a dataset is opened;
+//! - `formats`: the readers, one file for each format;
+//! - `reader`: the interface of a reader;
+//! - `opened`: what each format returns;
+//! - `first_sample`: the first sample, by which a dataset is judged before a run;
+//! - `encoding`: from tensors to the bytes that are sent;
+//! - `error`: what can be wrong with a dataset;
 //! - here: [`Dataset`], of which some samples are loaded.
 
 mod encoding;
@@ -127,7 +127,8 @@ impl Dataset {
         self.performance_count = Some(count.max(1).min(self.performance_count()));
     }
 
-    /// Tells whether samples are read from files when they are loaded, so that a part of them can be in memory alone.
+    /// Tells whether samples are read from files when they are loaded, so that a part of them can be in memory without
+    /// the others.
     pub fn is_read_when_needed(&self) -> bool {
         self.opened.reader.is_read_when_needed()
     }
@@ -137,7 +138,7 @@ impl Dataset {
         self.opened.truths.as_ref()
     }
 
-    /// Returns the first sample as it is sent. It is read once, whoever asks for it.
+    /// Returns the first sample as it is sent. It is read once and kept until samples are loaded.
     ///
     /// # Errors
     /// The first sample cannot be read.
@@ -241,7 +242,7 @@ impl Dataset {
         let request =
             request.map_err(|source| DatasetError::Request { dataset: self.name().to_owned(), index: 0, source })?;
         self.unload();
-        self.encoding = Encoding::Kserve(request);
+        self.encoding = Encoding::Request(request);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! From the text that names a dataset to its reader.
 //!
 //! A text is a description of synthetic samples, or the path of a file or folder; what the path is decides which of the
-//! [`formats`] reads it.
+//! [`formats`](super::formats) reads it.
 
 use std::path::Path;
 

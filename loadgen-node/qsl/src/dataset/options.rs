@@ -11,7 +11,7 @@ pub struct OpenOptions {
     pub preprocess: Option<Preprocess>,
     /// Send images as they are: neither decoded nor preprocessed on this side.
     pub original: bool,
-    /// Open the dataset for its labels alone, so that files of samples may be missing.
+    /// Open the dataset only for its labels, so that files of samples may be missing.
     pub labels_only: bool,
     /// The inputs of the model, which token ids and named arrays are made to fit; unset: the defaults of the format.
     pub inputs: Option<Inputs>,

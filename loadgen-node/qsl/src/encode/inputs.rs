@@ -102,7 +102,7 @@ pub(crate) fn places(names: &[&str], wanted: &[&str]) -> Vec<Option<usize>> {
     places
 }
 
-/// Parses one input.
+/// Parses one input: `NAME DTYPE[DIMS]`.
 fn input(line: &str) -> Result<TensorSpec, String> {
     let (name, rest) = line.split_once(' ').ok_or("it is NAME DTYPE[DIMS]")?;
     let (name, is_optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));

@@ -1,10 +1,10 @@
 //! Questions about passages, cut into windows of a fixed length, as a reading model (BERT on SQuAD) takes them.
 //!
 //! A window is a sample: `[CLS]` question `[SEP]` a stretch of the passage `[SEP]`. A passage that does not fit into
-//! one window takes several windows, which overlap. With the lengths of [`Shape::REFERENCE`] windows and their order
+//! one window takes several windows, which overlap. With the lengths of `Shape::REFERENCE` windows and their order
 //! are those of MLPerf's reference implementation of BERT (`language/bert/create_squad_data.py`).
 //!
-//! A piece is a part of a word, or a word, that has a token id (see [`wordpiece`](super::wordpiece)).
+//! A piece is a part of a word, or a word, that has a token id (see `wordpiece`).
 
 use std::ops::{Range, RangeInclusive};
 
@@ -62,7 +62,7 @@ pub(crate) struct Question {
     passage: usize,
     /// The token ids of the question.
     pieces: Vec<u32>,
-    /// The texts of which any is right.
+    /// The right answers, of which the SUT must give one.
     pub(crate) answers: Vec<String>,
     /// The numbers of its windows; empty when the passage has no pieces.
     pub(crate) windows: Range<usize>,
@@ -98,7 +98,7 @@ impl Feature {
 }
 
 impl Reading {
-    /// Starts without passages.
+    /// Starts with a vocabulary and without passages.
     pub(crate) fn new(vocabulary: WordPiece, shape: Shape) -> Reading {
         Reading { vocabulary, shape, passages: Vec::new(), questions: Vec::new(), windows: Vec::new() }
     }

@@ -7,7 +7,7 @@ use lon_proto::sample::{DType, SampleError, Tensor, TensorSpec};
 /// The purpose of an input, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The ids themselves.
+    /// The token ids of the text.
     Ids,
     /// 1 for each id and 0 for padding.
     Mask,

@@ -1,4 +1,4 @@
-//! Reading files of users, and only files: reading a named pipe would wait for as long as nobody writes to it.
+//! Reads files of users, and only regular files: reading a named pipe would wait until another program writes to it.
 
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind};

@@ -1,4 +1,5 @@
-//! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it is a line.
+//! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it is a
+//! line.
 
 use lon_qsl::accuracy::Score;
 use lon_qsl::benchmark::Target;

@@ -1,8 +1,8 @@
 //! `network_report.json`: what crossed the network in a run, counted at both ends.
 //!
 //! Layers: `tensor` (samples and answers themselves), `encoded` (after the codec), `message` (serialized Dispatch
-//! messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS; over QUIC the payload
-//! of UDP). The last two are counted at both ends.
+//! messages, without prefix), `socket` (what was handed to the kernel or taken from it, below TLS; over QUIC the
+//! payload of UDP). The last two are counted at both ends.
 
 use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
 use serde::{Deserialize, Serialize};

@@ -62,7 +62,7 @@ impl Outbound {
         self.len
     }
 
-    /// Nothing waits.
+    /// Whether no bytes wait to leave.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -10,7 +10,7 @@ const WANTED_BYTES: usize = 8 << 20;
 /// What the kernel granted, in its own count (twice the payload, for its bookkeeping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpBuffers {
-    /// For sending.
+    /// The socket that sends.
     pub send: usize,
     /// For receiving. Well below 8 MiB? `net.core.rmem_max` bounds it.
     pub receive: usize,

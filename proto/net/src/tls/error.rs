@@ -10,7 +10,7 @@ pub enum TlsError {
     Unreadable {
         /// The flag's name behind `--tls-`.
         flag: &'static str,
-        /// The file.
+        /// The file that was given.
         path: PathBuf,
         /// The operating system's answer.
         source: std::io::Error,

@@ -15,15 +15,15 @@ pub struct BenchReport {
     pub schema: u32,
     /// The program and its version.
     pub software: String,
-    /// What ran the model.
+    /// The engine and the model.
     pub backend: BenchBackend,
-    /// How it was set up.
+    /// The options that it was measured with.
     pub options: BenchOptions,
-    /// What it was given.
+    /// The samples that it was given.
     pub samples: BenchSamples,
-    /// With as many samples in flight as it takes.
+    /// The measurement with as many samples in flight as it takes.
     pub throughput: BenchThroughput,
-    /// With one sample at a time.
+    /// The measurement with one sample at a time.
     pub latency_ns: BenchLatency,
     /// Answers with a NaN in the model's outputs.
     pub nan: u64,
@@ -71,7 +71,7 @@ pub struct BenchOptions {
 pub struct BenchSamples {
     /// What they are, in words.
     pub what: String,
-    /// Different samples.
+    /// Number of different samples.
     pub count: u64,
     /// Mean size of a sample, bytes.
     pub mean_bytes: u64,
@@ -83,7 +83,7 @@ pub struct BenchSamples {
 pub struct BenchThroughput {
     /// Samples answered per second.
     pub samples_per_s: f64,
-    /// Samples answered.
+    /// Number of samples answered.
     pub samples: u64,
     /// Samples that failed.
     pub failed: u64,
@@ -99,22 +99,22 @@ pub struct BenchThroughput {
 pub struct BenchLatency {
     /// Samples measured; 0: none, and the rest is 0.
     pub count: u64,
-    /// Smallest.
+    /// The smallest latency, ns.
     pub min: u64,
-    /// Mean.
+    /// The mean latency, ns.
     pub mean: f64,
-    /// 50th percentile.
+    /// The 50th percentile, ns.
     pub p50: u64,
-    /// 90th percentile.
+    /// The 90th percentile, ns.
     pub p90: u64,
-    /// 95th percentile.
+    /// The 95th percentile, ns.
     pub p95: u64,
-    /// 97th percentile.
+    /// The 97th percentile, ns.
     pub p97: u64,
-    /// 99th percentile.
+    /// The 99th percentile, ns.
     pub p99: u64,
-    /// 99.9th percentile.
+    /// The 99.9th percentile, ns.
     pub p99_9: u64,
-    /// Largest.
+    /// The largest latency, ns.
     pub max: u64,
 }

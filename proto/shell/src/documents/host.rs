@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A machine. What its system does not tell is an empty text or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostDocument {
-    /// Host name.
+    /// The name of the host.
     pub hostname: String,
     /// Identifies an installation of the operating system.
     pub machine_id: String,
@@ -15,13 +15,13 @@ pub struct HostDocument {
     pub boot_id: String,
     /// Operating system, as it names itself.
     pub os: String,
-    /// Kernel release.
+    /// The release of the kernel.
     pub kernel: String,
-    /// CPU model.
+    /// The model of the CPU.
     pub cpu: String,
     /// Cores that the program may use.
     pub cores: u32,
-    /// Memory, bytes.
+    /// Memory of the machine, bytes.
     pub memory_bytes: u64,
     /// Network interfaces, ordered by name.
     pub nics: Vec<InterfaceDocument>,

@@ -1,9 +1,8 @@
 //! From a server's answer to the bytes that scripts read: outputs one after the other, row-major, little-endian. Pure.
 //!
-//! A status of OK says little. Servers exist that answer OK, with the right names and shapes, and not one byte of data;
-//! taken at its word such an answer would be the fastest of all. So every output is held against what the server said of
-//! its model before the run, and its data against the type and shape that the answer itself states; what does not agree
-//! is no answer.
+//! A status of OK says little: there are servers that answer OK, with the right names and shapes, and without data. So
+//! every output is held against what the server said of its model before the run, and its data against the type and
+//! shape that the answer itself states. An answer that does not agree is a failure.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
@@ -13,7 +12,7 @@ use lon_proto::sample::DType;
 
 use super::super::promise::{Promise, shown};
 
-/// The outputs' bytes. A single raw output is passed on as it is.
+/// The bytes of an answer's outputs. A single raw output is not copied.
 ///
 /// # Errors
 /// What is wrong with the answer, in words.
@@ -68,7 +67,7 @@ fn raw_data(output: &InferOutputTensor, data: Bytes) -> Result<Bytes, String> {
     }
 }
 
-/// How many texts lie in `data`; none when they do not end where it does.
+/// The number of texts in `data`; `None` when the last one does not end where `data` does.
 fn texts(mut data: &[u8]) -> Option<u64> {
     let mut count = 0;
     while !data.is_empty() {
@@ -79,7 +78,7 @@ fn texts(mut data: &[u8]) -> Option<u64> {
     Some(count)
 }
 
-/// Elements one by one, from the list that their type has.
+/// The bytes of an output whose elements are in the list of their type.
 fn typed_data(output: &InferOutputTensor, contents: &InferTensorContents) -> Result<Bytes, String> {
     let mut data = BytesMut::new();
     let count = put(&mut data, &output.datatype, contents)
@@ -90,7 +89,7 @@ fn typed_data(output: &InferOutputTensor, contents: &InferTensorContents) -> Res
     }
 }
 
-/// Adds the elements of this type; how many there were.
+/// Adds the elements of this type and returns how many there were; `None` when the type has no list.
 fn put(data: &mut BytesMut, datatype: &str, contents: &InferTensorContents) -> Option<usize> {
     if datatype == BYTES {
         for text in &contents.bytes_contents {

@@ -1,4 +1,5 @@
-//! One call: an HTTP/2 stream with a request on it, until its answer is whole or there will be none.
+//! One call: an HTTP/2 stream with a request on it, until its answer is complete or it is clear that there will be
+//! none.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,23 +13,23 @@ use lon_proto::limits::MAX_SAMPLE_BYTES;
 use tonic::codegen::http::{HeaderMap, Response, StatusCode};
 use tonic::{Code, Status};
 
-use crate::text::printable;
+use lon_proto::text::printable;
 
-/// Largest answer that is taken: outputs as large as samples may be, and what is around them.
+/// Largest answer that is accepted, in bytes: outputs as large as samples may be, and the message around them.
 const MAX_ANSWER_BYTES: u64 = MAX_SAMPLE_BYTES + (1 << 20);
 
 /// How a call ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// With a message.
+    /// The server answered with this message.
     Answer(Bytes),
-    /// With an error of the server's, in words.
+    /// The server answered with an error, in words.
     Refused(String),
-    /// With what is no answer, in words.
+    /// The answer cannot be used; why, in words.
     Unusable(String),
-    /// The server has gone without having looked at it, which it says itself: it can be sent again.
+    /// The server says that it has not looked at the call: it can be sent again.
     Unseen,
-    /// With its connection, which says why.
+    /// The connection ended, and knows why.
     Cut,
 }
 
@@ -36,14 +37,14 @@ pub(super) enum End {
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) wire_id: u64,
-    /// Its stream.
+    /// The number of its HTTP/2 stream.
     pub(super) stream: u32,
     /// The request's body, for when it has to be sent again.
     pub(super) body: Bytes,
     pub(super) end: End,
 }
 
-/// A call under way. Dropped before its end, its stream is reset.
+/// A call under way. When it is dropped before its end, its stream is reset.
 #[derive(Debug)]
 pub(super) struct Call {
     wire_id: u64,
@@ -55,17 +56,18 @@ pub(super) struct Call {
 
 #[derive(Debug)]
 enum Step {
-    /// Nothing has come.
+    /// Nothing has come yet.
     Head(ResponseFuture),
-    /// The answer comes.
+    /// The answer is coming.
     Data(RecvStream),
-    /// All of it was there; how it ended comes.
+    /// The answer is complete; its status is coming.
     Trailers(RecvStream),
+    /// The call has ended.
     Over,
 }
 
 impl Call {
-    /// Of a request that has been handed over whole.
+    /// A call whose request has been handed over completely.
     pub(super) fn new(wire_id: u64, body: Bytes, response: ResponseFuture) -> Call {
         let stream = response.stream_id().as_u32();
         Call { wire_id, stream, body, step: Step::Head(response), received: Received::default() }
@@ -128,10 +130,10 @@ impl Future for Call {
     }
 }
 
-/// What the end of a stream before its time means for its call.
+/// The end of a call whose stream ended early.
 fn end_of(error: &h2::Error) -> End {
     let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
-    // GOAWAY reaches only calls beyond the last one that the server has looked at.
+    // With GOAWAY h2 ends only those calls that came after the last one that the server has looked at.
     let unseen =
         (error.is_go_away() && reason == Reason::NO_ERROR) || (error.is_reset() && reason == Reason::REFUSED_STREAM);
     if error.is_remote() && unseen {
@@ -143,7 +145,7 @@ fn end_of(error: &h2::Error) -> End {
     }
 }
 
-/// What an answer that consists of its head alone was refused with.
+/// The error in the head of a response; `None` when it has none.
 fn refusal<B>(response: &Response<B>) -> Option<String> {
     if response.status() != StatusCode::OK {
         return Some(format!("HTTP {}: not a gRPC server", response.status()));
@@ -151,12 +153,12 @@ fn refusal<B>(response: &Response<B>) -> Option<String> {
     Status::from_header_map(response.headers()).filter(|status| status.code() != Code::Ok).map(|s| status_text(&s))
 }
 
-/// `InvalidArgument: unexpected shape`.
+/// A status in words: `InvalidArgument: unexpected shape`.
 fn status_text(status: &Status) -> String {
     printable(&format!("{:?}: {}", status.code(), status.message()))
 }
 
-/// The bytes of an answer as they come, in as few pieces as they come in.
+/// The bytes of an answer as they come. An answer that comes in one piece is not copied.
 #[derive(Debug, Default)]
 struct Received {
     first: Bytes,
@@ -173,7 +175,7 @@ impl Received {
             return Ok(());
         }
         if self.joined.is_empty() {
-            // What it says of its size is not believed beyond a few frames.
+            // The size that the answer states is not believed beyond 1 MiB.
             let rest = self.message_bytes().unwrap_or(0).min(1 << 20);
             self.joined.reserve(self.first.len() + data.len().max(rest));
             self.joined.extend_from_slice(&std::mem::take(&mut self.first));
@@ -182,13 +184,13 @@ impl Received {
         Ok(())
     }
 
-    /// As the prefix has it.
+    /// The size of the message as its prefix states it.
     fn message_bytes(&self) -> Option<usize> {
         let [_, a, b, c, d] = *self.first.first_chunk::<PREFIX_BYTES>()?;
         Some(u32::from_be_bytes([a, b, c, d]) as usize)
     }
 
-    /// The one message that there is, without its prefix.
+    /// The message without its prefix; there must be exactly one.
     fn message(self) -> Result<Bytes, String> {
         let mut whole = if self.joined.is_empty() { self.first } else { self.joined.freeze() };
         if whole.is_empty() {

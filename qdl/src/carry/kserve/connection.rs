@@ -1,4 +1,4 @@
-//! One connection to a server: calls that have begun on it, and how it ends.
+//! One connection to a server: the calls that have begun on it, and how it ends.
 
 use std::collections::HashMap;
 use std::future::Future as _;
@@ -28,16 +28,16 @@ use crate::dispatch::{Lane, Taken};
 use crate::error::explain;
 use crate::types::NodeFailure;
 
-/// The protocol has no heartbeat, and servers take HTTP/2's pings for abuse: the kernel asks whether the other end is
-/// there when the connection has been quiet for this long,
+/// After this long without traffic the kernel asks whether the server's host is there. The protocol has no heartbeat,
+/// and servers take HTTP/2's pings for abuse.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(2);
-/// and again so often until it gives up.
+/// The kernel gives the connection up after this many questions without an answer.
 const KEEPALIVE_RETRIES: u32 = 4;
 
-/// Calls on one connection at most, since its streams have 31 bits to be told apart by.
+/// Calls on one connection at most: numbers of HTTP/2 streams have 31 bits.
 const MAX_CALLS: u32 = 1 << 29;
 
-/// Makes connections for a lane.
+/// Makes connections for one lane.
 #[derive(Clone)]
 pub(super) struct Dialler {
     pub(super) endpoint: Endpoint,
@@ -46,7 +46,7 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    /// Waits as long as its timeout for each connection.
+    /// Connects, within the timeout.
     pub(super) async fn dial(self) -> Result<CallConnection, NodeFailure> {
         let late = |_| Err(NodeFailure::Connection(format!("no connection within {:?}", self.timeout)));
         tokio::time::timeout(self.timeout, self.connect()).await.unwrap_or_else(late)
@@ -73,15 +73,15 @@ impl Dialler {
     }
 }
 
-/// One connection.
+/// A connection that carries calls.
 pub(super) struct CallConnection {
-    /// None once no more calls may begin.
+    /// `None` once no more calls may begin.
     send: Option<SendRequest<Bytes>>,
     connection: Connection<MeteredIo<NetStream, Departed>, Bytes>,
     departed: Arc<Departed>,
     calls: FuturesUnordered<Call>,
     begun: u32,
-    /// How the connection ended.
+    /// How the connection ended; `None` before that.
     over: Option<Result<(), h2::Error>>,
     /// Why a call could not begin.
     refused: Option<h2::Error>,
@@ -90,16 +90,18 @@ pub(super) struct CallConnection {
 /// Whether calls may begin.
 #[derive(Debug)]
 pub(super) enum Readiness {
+    /// A call may begin now.
     Ready,
-    /// Not now: the server has as many as it takes at once.
+    /// Not now: the server has as many calls as it takes at once.
     Full,
-    /// Never again: the server has asked for another connection, or this one has been used up.
+    /// Not on this connection: the server has asked for another one, or its numbers of streams are used up.
     Leaving,
+    /// The connection has failed.
     Broken(NodeFailure),
 }
 
 impl CallConnection {
-    /// Writes and reads, and adds the calls that have ended.
+    /// Writes and reads, and adds the calls that have ended to `ended`.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, ended: &mut Vec<Ended>) {
         if self.over.is_none()
             && let Poll::Ready(over) = Pin::new(&mut self.connection).poll(cx)
@@ -128,7 +130,10 @@ impl CallConnection {
         }
     }
 
-    /// Begins a call. It comes back when that is not possible after all; [`CallConnection::readiness`] then says why.
+    /// Begins a call.
+    ///
+    /// # Errors
+    /// The sample comes back when the call cannot begin; [`CallConnection::readiness`] then says why.
     pub(super) fn begin(&mut self, head: &Request<()>, frames: &mut Frames, taken: Taken) -> Result<(), Taken> {
         let Some(send) = &mut self.send else { return Err(taken) };
         let (response, mut stream) = match send.send_request(head.clone(), false) {
@@ -141,7 +146,7 @@ impl CallConnection {
         let (first, second) = frames.request(taken.wire_id, &taken.payload);
         self.begun += 1;
         self.departed.streams().insert(response.stream_id().as_u32(), taken.wire_id);
-        // What goes wrong from here on, the response tells.
+        // An error from here on is also the response's.
         let _ = stream.send_data(first, second.is_none());
         if let Some(second) = second {
             let _ = stream.send_data(second, true);
@@ -150,12 +155,12 @@ impl CallConnection {
         Ok(())
     }
 
-    /// No more calls begin here; those that have begun come to their ends, and then the connection.
+    /// No more calls begin here. The connection ends when those that have begun have ended.
     pub(super) fn leave(&mut self) {
         self.send = None;
     }
 
-    /// Nobody waits for its calls any more.
+    /// Drops the calls under way: their answers are not wanted any more.
     pub(super) fn forget_calls(&mut self) {
         self.calls.clear();
     }
@@ -164,23 +169,23 @@ impl CallConnection {
         self.over.is_some()
     }
 
-    /// How it ended, or is about to.
+    /// Why the connection has failed; `seen` is an error that was met before the connection's own.
     pub(super) fn broken(&self, seen: Option<&h2::Error>) -> NodeFailure {
         let error = self.over.as_ref().and_then(|over| over.as_ref().err()).or(seen);
         NodeFailure::Connection(match error {
-            // What h2 says when the other end has closed without a word.
+            // h2 reports a broken pipe when the server has closed without a reason.
             Some(error) if error.get_io().is_none_or(|io| io.kind() != io::ErrorKind::BrokenPipe) => explain(error),
             _ => "the server closed it in the middle of the run".to_owned(),
         })
     }
 }
 
-/// The server asks for another connection, as servers do that are about to stop or want load to be spread anew.
+/// The server asks for another connection, as servers do before they stop or to spread their load.
 fn asks_to_leave(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-/// Which call each stream of a connection carries, until its last byte has left.
+/// The call that each HTTP/2 stream of a connection carries, until the request's last byte has left.
 struct Departed {
     lane: Arc<Lane>,
     streams: Mutex<HashMap<u32, u64>>,

@@ -1,32 +1,32 @@
 //! One ModelInfer request as it goes out: gRPC's prefix, the call's id, and the body that was prepared. No I/O.
 //!
-//! Protobuf's fields may come in any order, so the id goes first and the body behind it is shared, not copied, unless it
-//! is so small that a copy costs less than a frame of its own.
+//! Protobuf's fields may come in any order, so the id goes first and the body behind it is shared, not copied, unless
+//! it is so small that a copy costs less than a frame of its own.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lon_net::framing::PREFIX_BYTES;
 
 /// Key of the field `id` (3, length-delimited).
 const ID_KEY: u8 = 3 << 3 | 2;
-/// 64 bits in hexadecimal.
+/// Characters of an id: 64 bits in hexadecimal.
 const ID_DIGITS: usize = 16;
-/// What a message has beside its body.
+/// Bytes that a message has besides its body.
 pub(crate) const ID_BYTES: usize = 2 + ID_DIGITS;
 
-/// Bodies up to this size are copied beside their heads.
+/// Bodies up to this size are copied behind their heads.
 const GATHER_BYTES: usize = 8 << 10;
-/// Room that is asked for when heads and small bodies are gathered.
+/// Room that is allocated at a time for heads and small bodies.
 const GATHER_ROOM_BYTES: usize = 64 << 10;
 
-/// Makes requests out of bodies.
+/// Makes requests from bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     gathered: BytesMut,
 }
 
 impl Frames {
-    /// The request as one chunk, or as two of which the second is `body` itself: less than 4 GiB, which is what a prefix
-    /// can say.
+    /// The request as one chunk, or as two of which the second is `body` itself: less than 4 GiB, which is what a
+    /// prefix can say.
     pub(crate) fn request(&mut self, id: u64, body: &Bytes) -> (Bytes, Option<Bytes>) {
         let len = (ID_BYTES + body.len()) as u32;
         let copied = body.len() <= GATHER_BYTES;
@@ -46,7 +46,7 @@ impl Frames {
     }
 }
 
-/// As it stands in requests, and is to stand in their answers.
+/// The id as it stands in a request, and as it must stand in the answer.
 pub(crate) fn digits(id: u64) -> [u8; ID_DIGITS] {
     std::array::from_fn(|at| b"0123456789abcdef"[(id >> (60 - 4 * at) & 0xf) as usize])
 }

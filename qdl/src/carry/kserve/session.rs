@@ -1,5 +1,5 @@
-//! What carries one lane: a connection on which calls begin, and those that the server has asked to be left, which still
-//! have answers to bring. One task, polled by hand, so that what one read brings is settled and delivered together.
+//! Carries one lane: a connection on which calls begin, and connections that the server has asked to be left, on which
+//! answers are still to come. One task, polled by hand, so that what one read brings is settled and delivered together.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -12,6 +12,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use lon_proto::kserve::v2::ModelInferResponse;
 use lon_proto::limits::MAX_SAMPLE_BYTES;
+use lon_proto::stages::Stages;
+use lon_proto::text::printable;
 use prost::Message as _;
 use tonic::codegen::http::Request;
 
@@ -21,30 +23,32 @@ use super::call::{End, Ended};
 use super::connection::{CallConnection, Dialler, Readiness};
 use super::frame::{self, Frames, ID_BYTES};
 use crate::dispatch::{Dispatcher, Taken};
-use crate::text::printable;
-use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
+use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
 
 /// Calls that begin before the connection gets its turn to write.
 const BURST_CALLS: usize = 64;
 
-/// Connections in a row that a server asks to be left before any call has come to an end.
+/// How many connections in a row a server may ask to be left before any call has ended.
 const MAX_MOVES: u32 = 8;
 
-/// A new connection on its way.
+/// A connection that is being made.
 type Dialling = Pin<Box<dyn Future<Output = Result<CallConnection, NodeFailure>> + Send>>;
 
-/// Carries one lane.
+/// The calls of one lane.
 pub(super) struct Session {
     dispatcher: Arc<Dispatcher>,
     dialler: Dialler,
     /// What answers are held against.
     promise: Arc<Promise>,
-    /// What each call begins with.
+    /// The head of every request.
     head: Request<()>,
     frames: Frames,
+    /// The connection on which calls begin; `None` while a new one is being made.
     connection: Option<CallConnection>,
+    /// Connections that the server has asked to be left.
     leaving: Vec<CallConnection>,
     dialling: Option<Dialling>,
+    /// Connections left in a row before any call has ended.
     moves: u32,
     /// Calls that a server has not looked at before it asked to be left.
     again: VecDeque<Taken>,
@@ -95,7 +99,7 @@ impl Session {
         }
     }
 
-    /// Drops what is under way and waits until the connections have ended in good order.
+    /// Drops the calls under way and waits until the connections have ended in good order.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.dialling = None;
         self.leaving.extend(self.connection.take());
@@ -129,6 +133,7 @@ impl Session {
         cut.map_or(Ok(()), Err)
     }
 
+    /// Ends the sample of a call that has ended, or keeps it to be sent again.
     fn settle(&mut self, ended: Ended, now: Instant) {
         let Ended { wire_id, body, end, .. } = ended;
         let (outcome, message_bytes) = match end {
@@ -146,7 +151,8 @@ impl Session {
         self.dialler.lane.answered_call(wire_id, now, outcome, message_bytes, &mut self.replies);
     }
 
-    /// Leaves connections that are to be left and takes new ones; whether anything has changed.
+    /// Leaves the connection if the server asks for that, and takes a new one that is ready; true when something
+    /// changed.
     fn change_connections(&mut self, cx: &mut Context<'_>) -> Result<bool, NodeFailure> {
         self.leaving.retain(|connection| !connection.is_over());
         if let Some(mut connection) = self.connection.take() {
@@ -177,14 +183,14 @@ impl Session {
         Ok(false)
     }
 
-    /// Begins calls, as many as there are or a burst of them; whether there were any.
+    /// Begins calls, a burst of them at most; true when there were any.
     fn send(&mut self, cx: &mut Context<'_>) -> bool {
         let mut begun = 0;
         while begun < BURST_CALLS {
             match self.connection.as_mut().map(|connection| connection.readiness(cx)) {
                 Some(Readiness::Ready) => {}
                 None | Some(Readiness::Full) => break,
-                // Seen to at once, in the next round.
+                // The next round changes the connection or reports the failure.
                 Some(Readiness::Leaving | Readiness::Broken(_)) => return true,
             }
             let Some(taken) = self.next() else {
@@ -208,7 +214,7 @@ impl Session {
         begun > 0
     }
 
-    /// The next sample, those first that were sent in vain.
+    /// The next sample to send; samples that were sent in vain come first.
     fn next(&mut self) -> Option<Taken> {
         let lane = &self.dialler.lane;
         while let Some(taken) = self.again.pop_front() {
@@ -226,7 +232,7 @@ impl Session {
     }
 }
 
-/// What the message makes of its sample.
+/// The outcome of a sample whose call was answered with this message.
 fn outcome(message: Bytes, wire_id: u64, promise: &Promise) -> Outcome {
     let unusable = |reason: String| Outcome::Failed(Failure::Unusable(printable(&reason)));
     let response = match ModelInferResponse::decode(message) {

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use lon_net::framing::{Inbound, Incoming};
 use lon_proto::assembly::Part;
+use lon_proto::stages::Stages;
+use lon_proto::text::printable;
 use lon_proto::v1::DispatchResponse;
 use lon_proto::v1::dispatch_response::Kind;
 
@@ -12,8 +14,7 @@ use super::{Lane, Relaxed};
 use crate::account::counters::Burst;
 use crate::dispatch::slots::{Ended, Unmatched};
 use crate::error::failure_of;
-use crate::text::printable;
-use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply, Stages};
+use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
 
 /// Replies settled under one lock at most.
 const MAX_BURST: usize = 512;
@@ -30,8 +31,8 @@ pub(crate) enum Accepted {
 }
 
 impl Lane {
-    /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended, also
-    /// when this fails.
+    /// Takes the messages in `inbound`, all of which were there at `now`. What is in `replies` afterwards has ended,
+    /// also when this fails.
     ///
     /// # Errors
     /// The node broke the protocol and cannot be trusted any more.
@@ -103,7 +104,7 @@ impl Lane {
             replies.push(Reply { id, node: Some(self.node), sent_at, at: now, outcome });
             return Ok(());
         }
-        let stages = stages.map(stages_of).unwrap_or_default();
+        let stages = stages.map(Stages::from).unwrap_or_default();
         let done = Outcome::Done(Answer { data, n_tokens, stages });
         replies.extend(self.end(state, wire_id, now, Ended::Answered, done));
         Ok(())
@@ -123,10 +124,4 @@ impl Lane {
             }
         }
     }
-}
-
-fn stages_of(stages: lon_proto::v1::Stages) -> Stages {
-    let lon_proto::v1::Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns } =
-        stages;
-    Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns: 0 }
 }

@@ -10,7 +10,7 @@ use crate::account::counters::Burst;
 use crate::dispatch::slots::Ended;
 use crate::types::{Outcome, Reply};
 
-/// A sample that is to be sent.
+/// A sample that is to be sent as a call.
 pub(crate) struct Taken {
     pub(crate) wire_id: u64,
     pub(crate) payload: Bytes,
@@ -18,7 +18,7 @@ pub(crate) struct Taken {
 
 impl Lane {
     /// The next sample that waits to be sent, as a message of its payload and `overhead_bytes` more. It counts as sent,
-    /// until [`Lane::departed_call`] knows better.
+    /// until [`Lane::departed_call`] says when it was.
     pub(crate) fn take_call(&self, now: Instant, overhead_bytes: u64) -> Option<Taken> {
         let mut state = self.state();
         if state.unsent.is_empty() {
@@ -30,25 +30,25 @@ impl Lane {
         let mut burst = Burst::default();
         burst.message(bytes + overhead_bytes, sample.payload.len());
         burst.sample(sample.tensor_bytes);
-        // Still under the lock: whoever finds nothing left to send must find all of it counted.
+        // Still under the lock: a thread that finds nothing left to send must find all of it counted.
         self.counters.sent(&burst);
         Some(Taken { wire_id, payload: sample.payload })
     }
 
-    /// It has not ended yet.
+    /// The sample of this call is still in flight.
     pub(crate) fn waits_for_call(&self, wire_id: u64) -> bool {
         self.state().slots.get_mut(wire_id).is_ok()
     }
 
-    /// The last byte of it was handed to the kernel by a call that began at `at`.
+    /// The last byte of the call was given to the kernel, in a system call that began at `at`.
     pub(crate) fn departed_call(&self, wire_id: u64, at: Instant) {
         if let Ok(in_flight) = self.state().slots.get_mut(wire_id) {
             in_flight.sent_at = Some(at);
         }
     }
 
-    /// It came to an end at the other end, in a message of `message_bytes` (0: without one) that held `answer_bytes` of
-    /// answer. Adds what has ended here.
+    /// The node has ended the call with `outcome`, in a message of `message_bytes` (0: without a message). Adds the
+    /// reply to `replies`, unless the sample has ended before.
     pub(crate) fn answered_call(
         &self,
         wire_id: u64,

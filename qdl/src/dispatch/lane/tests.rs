@@ -1,4 +1,4 @@
-//! What must hold of one stream, whatever carries it.
+//! What must hold for one stream on any transport.
 
 use bytes::Bytes;
 use lon_net::framing::{Inbound, Incoming};

@@ -7,7 +7,7 @@ use super::http::HttpError;
 use super::sse::EventTooLong;
 use super::target::TargetError;
 
-/// Why this backend could not be brought up. `origin` is the server's URL without a path: `http://HOST:PORT`.
+/// Why this backend could not be brought up. A URL without a path is `http://HOST:PORT` or `https://HOST:PORT`.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
     /// The text behind `openai:` names no server and model.
@@ -16,7 +16,7 @@ pub enum OpenAiError {
     /// The file of `--api-key-file` cannot be read, or holds no key.
     #[error("the API key cannot be read from {path} (--api-key-file): {reason}")]
     KeyFile {
-        /// The file.
+        /// The file that was named.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -27,7 +27,7 @@ pub enum OpenAiError {
     /// The file of `--server-ca` cannot be read, or holds no CA certificate.
     #[error("no CA can be read from {path} (--server-ca): {reason}")]
     CaFile {
-        /// The file.
+        /// The file that was named.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -47,7 +47,7 @@ pub enum OpenAiError {
     /// The host's name has no address.
     #[error("{origin} has no address: {reason}")]
     Resolve {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// What the system's resolver says.
         reason: String,
@@ -55,7 +55,7 @@ pub enum OpenAiError {
     /// The server gives no answer, or none that is understood.
     #[error("{origin} is no server that can be asked: {cause}; start it before the node, or correct the URL")]
     Unreachable {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// Why the list of models did not come.
         cause: Failure,
@@ -66,7 +66,7 @@ pub enum OpenAiError {
          OPENAI_API_KEY"
     )]
     Refused {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// The HTTP status.
         status: u16,
@@ -76,7 +76,7 @@ pub enum OpenAiError {
     /// The server is up, but not ready.
     #[error("{origin} is not ready: {cause}; start the node when the server's model is loaded")]
     NotReady {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// What the server says.
         cause: Failure,
@@ -84,7 +84,7 @@ pub enum OpenAiError {
     /// The server answers, but not with a list of models.
     #[error("{origin}/v1/models is not a list of models: {text}; is this an OpenAI-style server?")]
     NotAList {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// How its answer begins.
         text: String,
@@ -92,7 +92,7 @@ pub enum OpenAiError {
     /// The server has other models.
     #[error("{origin} has no model '{model}'; it has {there}")]
     NoModel {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// The model that was asked for.
         model: String,
@@ -102,7 +102,7 @@ pub enum OpenAiError {
     /// The first small prompt has no answer.
     #[error("{origin} does not answer a first prompt: {cause}")]
     WarmUp {
-        /// The server.
+        /// The server's URL without a path.
         origin: String,
         /// Why there is no answer.
         cause: Failure,

@@ -9,7 +9,7 @@ use std::{fmt, fs};
 use anyhow::{Context as _, Result, ensure};
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{Context, tell};
+use super::context::{Context, tell};
 use crate::product::{self, Spec};
 use crate::row::{Figure, Outcome, SMALL};
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Semaphore;
 
-use super::{ANSWER, IN_FLIGHT, payloads};
+use super::common::{ANSWER, IN_FLIGHT, payloads};
 
 /// Reads each frame into memory and answers it, until the stream ends.
 pub(crate) async fn serve(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> Result<()> {

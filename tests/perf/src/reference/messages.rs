@@ -13,7 +13,7 @@ use tonic::server::{Grpc, NamedService};
 use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use super::ANSWER;
+use super::common::ANSWER;
 
 /// A request with its payload.
 #[derive(Clone, PartialEq, prost::Message)]

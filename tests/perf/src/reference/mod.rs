@@ -3,6 +3,7 @@
 //! They do what the product's transport has to do at least, and nothing else. Payloads are distinct where their bytes
 //! have to be read from memory: a sender that repeats one payload reads it from the cache.
 
+mod common;
 mod framed;
 mod messages;
 mod ping_pong;
@@ -16,7 +17,7 @@ pub(crate) mod iperf;
 pub(crate) mod tls;
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -24,15 +25,8 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use tokio::runtime::Runtime;
 
+use self::common::announce;
 use crate::args::{Drive, Kind, Reference, Serve};
-
-/// Requests that may be without an answer, for all references that pipeline large ones: enough to keep both sides busy,
-/// few enough that what is sent does not fall out of the cache before it is received, which costs more than it brings.
-const IN_FLIGHT: usize = 4;
-/// Distinct payloads.
-const PAYLOADS: usize = 64;
-/// Bytes of every answer.
-const ANSWER: usize = 8;
 
 /// Runs a process of a reference.
 pub(crate) fn run(command: Reference) -> Result<()> {
@@ -83,37 +77,7 @@ fn drive(args: &Drive) -> Result<f64> {
     }
 }
 
-/// Tells the parent where the answering side is.
-fn announce(address: SocketAddr) -> Result<()> {
-    writeln!(std::io::stdout(), "{address}").context("standard output")
-}
-
 /// One thread: a second one only adds hand-overs on a machine of two cores.
 fn runtime() -> Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("tokio")
-}
-
-/// [`PAYLOADS`] payloads of `size` bytes, no two alike, nothing in them to compress.
-fn payloads(size: usize) -> Vec<Vec<u8>> {
-    let mut numbers = sleeper::Random::new(1);
-    let mut payload = || {
-        let mut bytes: Vec<u8> = (0..size.div_ceil(8)).flat_map(|_| numbers.next().to_le_bytes()).collect();
-        bytes.truncate(size);
-        bytes
-    };
-    (0..PAYLOADS).map(|_| payload()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn payloads_are_distinct() {
-        let mut payloads = payloads(13);
-        assert!(payloads.iter().all(|payload| payload.len() == 13));
-        payloads.sort_unstable();
-        payloads.dedup();
-        assert_eq!(payloads.len(), PAYLOADS);
-    }
 }

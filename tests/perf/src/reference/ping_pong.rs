@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{ANSWER, payloads};
+use super::common::{ANSWER, payloads};
 use crate::stats::percentile;
 
 /// Answers one connection.

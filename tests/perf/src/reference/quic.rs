@@ -13,7 +13,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
 
-use super::{announce, framed};
+use super::common::announce;
+use super::framed;
 
 const ALPN: &[u8] = b"lon-perf";
 

@@ -15,8 +15,8 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Server, ServerTlsConfig};
 use tonic_prost::ProstCodec;
 
+use super::common::{IN_FLIGHT, payloads};
 use super::messages::{Answer, Answering, Ask, many};
-use super::{IN_FLIGHT, payloads};
 
 const FRAME: u32 = 1 << 20;
 const STREAM_WINDOW: u32 = 4 << 20;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-/// PEM files.
+/// The paths of the PEM files.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) authority: PathBuf,

@@ -12,8 +12,8 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tonic_prost::ProstCodec;
 
+use super::common::payloads;
 use super::messages::{Answer, Answering, Ask, one};
-use super::payloads;
 
 const CONNECTIONS: usize = 4;
 /// Calls without an answer, over all connections.

@@ -7,7 +7,7 @@
 //! | `attention_mask`, `token_type_ids` | as many numbers as `input_ids`; optional |
 //! | `max_tokens` | how many tokens may be generated; optional |
 //! | `label` | the right class; optional |
-//! | `answers` | texts of which any is right; optional |
+//! | `answers` | the right texts, of which an answer must be one; optional |
 //!
 //! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the
 //! inputs of the benchmark, of the first type where an input may have several, padded with zeros where the length is

@@ -5,12 +5,12 @@
 //!
 //! | name | shape | what it is |
 //! |---|---|---|
-//! | `input_ids` | i64[N,S] | the tokens that are new |
-//! | `attention_mask` | i64[N,P+S] | optional: 1 for tokens that may be looked at, 0 for padding |
-//! | `position_ids` | i64[N,S] | optional: their positions |
-//! | `past_key_values.L.key`, `.value` | [N,H,P,D] | the cache, for each layer L; P may be 0 |
-//! | `logits` | f32[N,S,V] | an output: a number for each token that may follow |
-//! | `present.L.key`, `.value` | [N,H,P+S,D] | an output: the cache with the new tokens |
+//! | `input_ids` | `i64[N,S]` | the tokens that are new |
+//! | `attention_mask` | `i64[N,P+S]` | optional: 1 for tokens that may be looked at, 0 for padding |
+//! | `position_ids` | `i64[N,S]` | optional: their positions |
+//! | `past_key_values.L.key`, `.value` | `[N,H,P,D]` | the cache, for each layer L; P may be 0 |
+//! | `logits` | `f32[N,S,V]` | an output: a number for each token that may follow |
+//! | `present.L.key`, `.value` | `[N,H,P+S,D]` | an output: the cache with the new tokens |
 //!
 //! A sample is one tensor of token ids, i64 or i32, and optionally a second one of a single i32: how many tokens its
 //! answer has at most (else `--max-tokens`). The next token is the one with the largest logit, the lowest of several.

@@ -60,7 +60,7 @@ impl Tokens {
         shortest + ((self.row_len - shortest + 1) as f32 * unit * unit) as usize
     }
 
-    /// Draws one word.
+    /// Draws the id of one word.
     fn id(&self, random: &mut Random) -> u32 {
         let total = self.weights.last().copied().unwrap_or(1);
         let drawn = random.below(total);

@@ -1,5 +1,8 @@
 //! A node of a few lines: answers each sample with the sample itself, in the codec that it was asked for, and counts.
 
+pub(crate) mod caller;
+pub(crate) mod framed;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -117,27 +120,11 @@ impl SutNode for Node {
     ) -> Result<Response<Self::DispatchStream>, Status> {
         let mut incoming = request.into_inner();
         let (answers, mut answered) = mpsc::unbounded_channel();
-        let heard = Arc::clone(&self.heard);
-        let codec =
-            heard.lock().unwrap().starts.last().map_or(Codec::None, |start| start.response_codec.parse().unwrap());
-        let stream = {
-            let mut heard = heard.lock().unwrap();
-            heard.samples.push(0);
-            heard.samples.len() - 1
-        };
+        let mut answering = Answering::new(&self.heard);
         tokio::spawn(async move {
-            let mut encoder = Encoder::new(codec);
             while let Some(Ok(message)) = incoming.next().await {
                 if message.open.is_none() {
-                    let answer = answer(&message, &mut encoder);
-                    let mut heard = heard.lock().unwrap();
-                    heard.samples[stream] += 1;
-                    heard.counts.samples_received += 1;
-                    heard.counts.message_bytes_in += message.encoded_len() as u64;
-                    heard.counts.message_bytes_out += answer.encoded_len() as u64;
-                    heard.counts.tensor_bytes_in += message.data.len() as u64;
-                    heard.counts.tensor_bytes_out += message.data.len() as u64;
-                    let _ = answers.send(Ok(answer));
+                    let _ = answers.send(Ok(answering.answer(&message)));
                 }
             }
         });
@@ -153,11 +140,41 @@ impl SutNode for Node {
     }
 }
 
-/// Of samples of one part.
-fn answer(message: &DispatchRequest, encoder: &mut Encoder) -> DispatchResponse {
-    let data = match message.data.first() {
-        Some(&CORRUPT) => Bytes::from_static(&[0xEE; 20]),
-        _ => encoder.encode(&message.data, Layout::Elements { element_bytes: 1 }).unwrap(),
-    };
-    DispatchResponse { id: message.id, last: true, total_len: data.len() as u64, data, ..Default::default() }
+/// One stream's answers: to each sample the sample itself, in the codec that the run was claimed with. Counts what
+/// comes and goes.
+struct Answering {
+    heard: Arc<Mutex<Heard>>,
+    stream: usize,
+    encoder: Encoder,
+}
+
+impl Answering {
+    fn new(heard: &Arc<Mutex<Heard>>) -> Answering {
+        let heard = Arc::clone(heard);
+        let (stream, codec) = {
+            let mut heard = heard.lock().unwrap();
+            heard.samples.push(0);
+            let codec = heard.starts.last().map_or(Codec::None, |start| start.response_codec.parse().unwrap());
+            (heard.samples.len() - 1, codec)
+        };
+        Answering { heard, stream, encoder: Encoder::new(codec) }
+    }
+
+    /// The answer to a sample of one part.
+    fn answer(&mut self, message: &DispatchRequest) -> DispatchResponse {
+        let data = match message.data.first() {
+            Some(&CORRUPT) => Bytes::from_static(&[0xEE; 20]),
+            _ => self.encoder.encode(&message.data, Layout::Elements { element_bytes: 1 }).unwrap(),
+        };
+        let (id, total_len) = (message.id, data.len() as u64);
+        let answer = DispatchResponse { id, last: true, total_len, data, ..Default::default() };
+        let mut heard = self.heard.lock().unwrap();
+        heard.samples[self.stream] += 1;
+        heard.counts.samples_received += 1;
+        heard.counts.message_bytes_in += message.encoded_len() as u64;
+        heard.counts.message_bytes_out += answer.encoded_len() as u64;
+        heard.counts.tensor_bytes_in += message.data.len() as u64;
+        heard.counts.tensor_bytes_out += message.data.len() as u64;
+        answer
+    }
 }

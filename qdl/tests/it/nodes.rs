@@ -1,45 +1,18 @@
 //! Runs and probes against a node of a few lines: what is sent, what comes back, what is counted.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-mod peer;
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use crate::peer::caller::{Kept, SAMPLE_BYTES, differences, drivers, sample};
+use crate::peer::{CORRUPT, Peer};
 use lon_proto::codec::Codec;
-use peer::{CORRUPT, Peer};
 use qdl::{
-    Config, ConnectError, Driver, Failure, KserveServer, Layer, NodeFailure, NodeIndex, NodeReport, Outcome, Peers,
-    Policy, Qdl, Reply, Run, RunConfig, Sample, SampleId, Sink, Transport, Wait, reconcile,
+    Config, ConnectError, Driver, Failure, KserveServer, NodeIndex, Outcome, Peers, Policy, Qdl, Reply, RunConfig,
+    Transport,
 };
 
 const SAMPLES: u64 = 200;
-const SAMPLE_BYTES: usize = 3_000;
-
-#[derive(Default)]
-struct Kept(Mutex<Vec<Reply>>);
-
-impl Sink for Kept {
-    fn replies(&self, replies: &mut Vec<Reply>) {
-        self.0.lock().unwrap().append(replies);
-    }
-    fn node_lost(&self, node: NodeIndex, failure: &NodeFailure) {
-        panic!("{node:?} was lost: {failure}");
-    }
-}
-
-impl Kept {
-    /// Drives the run until so many samples have ended.
-    fn wait(&self, run: &Run, count: usize) {
-        let wait = Wait { until: None, on_delivery: true, spin: Duration::ZERO, linger: Duration::ZERO };
-        while self.0.lock().unwrap().len() < count {
-            run.pump(&wait);
-            std::thread::yield_now();
-        }
-    }
-}
 
 fn sut_node(peer: &Peer) -> Peers {
     Peers::sut_nodes(vec![peer.address.to_string().parse().unwrap()], Transport::GRPC)
@@ -47,21 +20,6 @@ fn sut_node(peer: &Peer) -> Peers {
 
 fn connect(peer: &Peer) -> Qdl {
     Qdl::connect(Config::new(sut_node(peer))).unwrap()
-}
-
-fn sample(id: u64, first: u8) -> Sample {
-    let payload = Bytes::from([vec![first], vec![id as u8; SAMPLE_BYTES - 1]].concat());
-    Sample { id: SampleId(id), tensor_bytes: payload.len() as u64, payload }
-}
-
-fn drivers() -> [Driver; 2] {
-    [Driver::Inline, Driver::Threads(NonZeroUsize::MIN)]
-}
-
-/// Where the two ends differ, sockets aside: the peer does not count those.
-fn differences(report: &NodeReport) -> Vec<String> {
-    let found = reconcile(report).into_iter().filter(|difference| difference.layer != Layer::Socket);
-    found.map(|difference| difference.to_string()).collect()
 }
 
 fn whole_run(codec: Codec, driver: Driver, policy: Policy) {
@@ -153,7 +111,7 @@ fn a_node_that_cannot_be_probed_is_named() {
     assert!(text.contains(&peer.address.to_string()) && text.contains("cannot be probed"), "{text}");
 }
 
-/// As a node does that still loads its model, or whatever stands in front of it.
+/// A node that still loads its model does so, or something in front of a node.
 #[test]
 fn a_port_that_accepts_and_says_nothing_is_waited_for() {
     let reach = |wait_ready, peers: fn(&Peer) -> Peers| {
