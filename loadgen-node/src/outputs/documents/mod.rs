@@ -5,6 +5,7 @@
 //! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
+//! - `baseline`, `network_summary`: parts of `result_summary`;
 //! - `probe`, `conf`, `accuracy`: what the commands of these names print with `--json`;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
@@ -13,10 +14,12 @@
 //! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 
 pub mod accuracy;
+pub mod baseline;
 pub mod conf;
 pub mod find_peak;
 mod in_order;
 pub mod network_report;
+pub mod network_summary;
 pub mod parts;
 pub mod probe;
 pub mod result_summary;

@@ -47,7 +47,7 @@ pub struct NodeFabricDocument {
     pub rtt_ns: Vec<RttDocument>,
     /// Payload that came through.
     pub goodput_gbit_s: GoodputDocument,
-    /// Why a goodput is null though the probe did not end early; null: none is.
+    /// Why a goodput is null though the probe did not end early; null where no such reason is known.
     pub goodput_reason: Option<String>,
     /// Round trips of 64 bytes while both directions were full; null where there was no time for any.
     pub loaded_rtt_ns: Option<Percentiles>,

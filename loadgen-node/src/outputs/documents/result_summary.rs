@@ -2,22 +2,18 @@
 //!
 //! Folders of earlier versions are read, too: of their keys only those that say what was run must be there.
 
-use lon_shell::documents::BenchOptions;
-use qdl::{NodeCounts, NodeDescription, NodeReport};
+use qdl::{NodeCounts, NodeReport};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::accuracy::AccuracyDocument;
-use super::parts::{
-    BandwidthDocument, ByDirection, ByEnd, LatencySplit, LatencySpread, NameRoundTrip, message_bytes, name_round_trips,
-    to_thousandths,
-};
+use super::baseline::BaselineDocument;
+use super::network_summary::NetworkSummary;
+use super::parts::{LatencySpread, to_thousandths};
 use crate::outputs::tokens;
 use crate::test_run::finished::{Finished, Setup};
-use crate::verdict::baseline::{Baseline, Tax};
 use crate::verdict::saturation::Saturation;
 use loadgen::judge::Summary;
-use loadgen::run::{Bracket, SearchEnd, Trial};
-use loadgen::run::{End, FindPeakOutcome, LagStats, RunOutcome};
+use loadgen::run::{Bracket, End, FindPeakOutcome, LagStats, RunOutcome, SearchEnd, Trial};
 use loadgen::settings::TestSettings;
 
 /// Name in the run folder.
@@ -49,7 +45,7 @@ pub struct ResultSummary {
     /// The division whose rules were kept: `network` or `open`.
     #[serde(default)]
     pub division: String,
-    /// Why this is no result of the Network division, in words; empty: nothing speaks against it.
+    /// Why this is no result of the Network division, in words; empty where it is one.
     #[serde(default)]
     pub marks: Vec<String>,
     /// The round of MLPerf whose rules applied.
@@ -75,7 +71,7 @@ pub struct ResultSummary {
     pub find_peak: Option<FindPeakDocument>,
     /// How right the answers were; null where nothing was scored.
     pub accuracy: Option<AccuracyDocument>,
-    /// Why an accuracy run has no score; null: it has one, or the run is none.
+    /// Why an accuracy run has no score; null where it has one, and in runs of other modes.
     pub accuracy_note: Option<String>,
     /// Latencies that the verdict is about; null where nothing was judged.
     pub latency_ns: Option<LatencySpread>,
@@ -87,7 +83,7 @@ pub struct ResultSummary {
     pub saturation: SaturationDocument,
     /// What the network cost against the same backend without one; null without `--baseline`.
     pub baseline: Option<BaselineDocument>,
-    /// Samples.
+    /// How many samples were issued and how they ended.
     #[serde(default)]
     pub counts: CountsDocument,
     /// Why the strict verdict is INVALID, in words; empty: it is VALID.
@@ -108,9 +104,9 @@ pub struct ResultSummary {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Validity {
-    /// Nothing speaks against the result.
+    /// There is no reason against the result.
     Valid,
-    /// Something does.
+    /// There is at least one reason against the result.
     #[default]
     Invalid,
 }
@@ -184,52 +180,6 @@ pub struct InFlightDocument {
     pub limit: u64,
 }
 
-/// What the network cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BaselineDocument {
-    /// Path of the file that `--baseline` named.
-    pub file: String,
-    /// The program that measured it, and its version.
-    pub software: String,
-    /// What its samples were.
-    pub samples: String,
-    /// How its backend was set up, for people to compare: a node does not tell its own options.
-    pub options: BenchOptions,
-    /// Rate of the run over that of as many backends without a network; null in scenarios whose rate is what was asked.
-    pub throughput_ratio: Option<f64>,
-    /// The two rates; null where the ratio is.
-    pub samples_per_s: Option<RatesDocument>,
-    /// Latency of the run minus that of one sample at a time without a network; null in scenarios whose latency is not
-    /// that of one sample.
-    pub added_latency_ns: Option<AddedLatency>,
-}
-
-/// Two rates, samples/s.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RatesDocument {
-    /// Of as many backends as the run had nodes, without a network.
-    pub baseline: f64,
-    /// Of the run.
-    pub run: f64,
-}
-
-/// Differences of latency percentiles, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AddedLatency {
-    /// 50th percentile.
-    pub p50: i64,
-    /// 90th percentile.
-    pub p90: i64,
-    /// 95th percentile.
-    pub p95: i64,
-    /// 97th percentile.
-    pub p97: i64,
-    /// 99th percentile.
-    pub p99: i64,
-    /// 99.9th percentile.
-    pub p99_9: i64,
-}
-
 /// Counts of samples and answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountsDocument {
@@ -249,58 +199,6 @@ pub struct CountsDocument {
     pub foreign: u64,
 }
 
-/// The network side in short.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NetworkSummary {
-    /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
-    pub transport: String,
-    /// Whether the nodes were verified by their certificates and nobody could read along.
-    pub tls: bool,
-    /// The codec of samples; `none` without.
-    pub codec: String,
-    /// The codec of answers; `none` without.
-    pub response_codec: String,
-    /// Connections to each node.
-    pub connections: u64,
-    /// Each node.
-    pub nodes: Vec<NodeSummary>,
-    /// Every round trip for a name, before the run and after it, in the order of the nodes.
-    pub name_round_trips: Vec<NameRoundTrip>,
-    /// Where the latency went.
-    pub latency_split_ns: LatencySplit,
-    /// What the rules require of the network, and what it gives.
-    pub bandwidth_gbit_s: BandwidthDocument,
-}
-
-/// One node: what it is, and what crossed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NodeSummary {
-    /// Its unique name.
-    pub name: String,
-    /// Its address, `host:port`.
-    pub address: String,
-    /// The name of its machine; empty where it does not tell.
-    pub hostname: String,
-    /// Its program and version.
-    pub software: String,
-    /// What runs its model, with its version.
-    pub engine: String,
-    /// Its model's name.
-    pub model: String,
-    /// SHA-256 of its model file, hexadecimal; empty where there is no file.
-    pub model_sha256: String,
-    /// Its model's outputs, by which answers are scored: `name dtype[dims]`, separated by commas; empty: not known.
-    pub outputs: String,
-    /// Samples sent to it.
-    pub samples: u64,
-    /// Serialized Dispatch messages.
-    pub message_bytes: ByDirection<ByEnd>,
-    /// Why the node was lost; null: it was not.
-    pub lost: Option<String>,
-}
-
 /// What token runs measure besides latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TokensDocument {
@@ -315,7 +213,8 @@ pub struct TokensDocument {
     pub tokens_per_s: Option<f64>,
 }
 
-/// Null is a value, but no key is none: so a run without tokens is told from one that measured none.
+/// Reads a key that must be there, but may be null. A missing key is an error, so that a run without tokens is told apart
+/// from a token run that measured nothing.
 fn there_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
 }
@@ -411,27 +310,6 @@ impl SaturationDocument {
     }
 }
 
-impl BaselineDocument {
-    fn new(baseline: &Baseline, tax: &Tax) -> BaselineDocument {
-        let Baseline { path, report } = baseline;
-        BaselineDocument {
-            file: path.display().to_string(),
-            software: report.software.clone(),
-            samples: report.samples.what.clone(),
-            options: report.options.clone(),
-            throughput_ratio: tax.ratio(),
-            samples_per_s: tax.rates.map(|(baseline, run)| RatesDocument { baseline, run }),
-            added_latency_ns: tax.added_ns.map(AddedLatency::from),
-        }
-    }
-}
-
-impl From<[i64; 6]> for AddedLatency {
-    fn from([p50, p90, p95, p97, p99, p99_9]: [i64; 6]) -> AddedLatency {
-        AddedLatency { p50, p90, p95, p97, p99, p99_9 }
-    }
-}
-
 impl CountsDocument {
     /// What the engine and the QDL counted; `nan`: what the nodes did.
     fn new(outcome: &RunOutcome, reports: &[NodeReport], nan: Option<u64>) -> CountsDocument {
@@ -445,42 +323,6 @@ impl CountsDocument {
             late: counts.late + sum(|counts| counts.late),
             nan,
             foreign: counts.unknown + sum(|counts| counts.foreign),
-        }
-    }
-}
-
-impl From<&Finished> for NetworkSummary {
-    fn from(finished: &Finished) -> NetworkSummary {
-        let setup = &finished.setup;
-        let (nodes, reports) = (&finished.nodes.described, &finished.nodes.reports);
-        NetworkSummary {
-            transport: setup.link.transport.name().to_owned(),
-            tls: setup.link.has_tls,
-            codec: setup.codecs.samples.to_string(),
-            response_codec: setup.codecs.answers.to_string(),
-            connections: setup.link.connections.get() as u64,
-            nodes: nodes.iter().zip(reports).map(|(node, report)| NodeSummary::new(node, report)).collect(),
-            name_round_trips: name_round_trips(finished),
-            latency_split_ns: LatencySplit::from(&finished.nodes.tally),
-            bandwidth_gbit_s: BandwidthDocument::from(&finished.network.bandwidth),
-        }
-    }
-}
-
-impl NodeSummary {
-    fn new(node: &NodeDescription, report: &NodeReport) -> NodeSummary {
-        NodeSummary {
-            name: node.name.clone(),
-            address: node.address.to_string(),
-            hostname: node.host.hostname.clone(),
-            software: node.software.clone(),
-            engine: node.engine.clone(),
-            model: node.model.clone(),
-            model_sha256: node.model_sha256.clone(),
-            outputs: node.outputs.to_string(),
-            samples: report.counts.samples_sent,
-            message_bytes: message_bytes(std::slice::from_ref(report)),
-            lost: report.lost.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct SystemDesc {
     /// What belongs under each key of the network mode that is empty, in words.
     #[serde(with = "in_order")]
     pub to_be_stated: Vec<(String, String)>,
-    /// Why the run is no result of the Network division, in words; empty: nothing speaks against it.
+    /// Why the run is no result of the Network division, in words; empty where it is one.
     pub marks: Vec<String>,
     /// Says that this is no official description.
     pub unofficial: String,
