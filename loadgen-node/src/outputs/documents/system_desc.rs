@@ -2,7 +2,7 @@
 //!
 //! The 13 keys of the network mode are always there, each a text. What a run cannot know is empty, and `to_be_stated`
 //! says for each empty key what belongs there. The file of `--system-desc` fills them, and adds other official keys:
-//! see [`stated`](crate::test_run::stated). What the texts are made of follows under `loadgen` and `sut`.
+//! see `test_run::stated`. What the texts are made of follows under `loadgen` and `sut`.
 //!
 //! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.0.
 
