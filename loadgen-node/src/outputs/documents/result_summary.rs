@@ -213,8 +213,8 @@ pub struct TokensDocument {
     pub tokens_per_s: Option<f64>,
 }
 
-/// Reads a key that must be there, but may be null. A missing key is an error, so that a run without tokens is told apart
-/// from a token run that measured nothing.
+/// Reads a key that must be there, but may be null. A missing key is an error, so that a run without tokens is told
+/// apart from a token run that measured nothing.
 fn there_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
 }
