@@ -32,6 +32,7 @@ use clap::Parser as _;
 use cli::{Cli, Command};
 use exit::OrExit as _;
 pub use exit::{Exit, Failure, Outcome};
+pub use outputs::documents;
 pub use outputs::folder::{FolderError, RunFolder};
 pub use outputs::record::{Recorded, record};
 pub use test_run::{

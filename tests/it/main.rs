@@ -4,6 +4,7 @@
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
 //! - `datasets`: folders and files of users, from the disk to the score
 //! - `demo`: the one command that needs nothing
+//! - `documents`: JSON documents against their published form and their types
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `input`: flags, settings, files and models that do not fit
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
@@ -29,6 +30,7 @@
 mod bandwidth;
 mod datasets;
 mod demo;
+mod documents;
 mod fabric;
 mod input;
 mod kserve;

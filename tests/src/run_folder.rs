@@ -2,6 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use loadgen::run::SearchRecord;
+use loadgen_node::documents::find_peak;
+use loadgen_node::documents::network_report::{self, NetworkReport};
+use loadgen_node::documents::result_summary::{self, ResultSummary};
+use loadgen_node::documents::system_desc::{self, SystemDesc};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -44,7 +51,8 @@ impl RunFolder {
         Json::read(&self.path.join("network_report.json"))
     }
 
-    /// The official log files are there, whole, and every line of the detail log is JSON.
+    /// The official log files are there, whole, and every line of the detail log is JSON. The documents are what their
+    /// types say, to the byte.
     pub fn assert_complete(&self) {
         let read = |name: &str| {
             let path = self.path.join(name);
@@ -56,9 +64,21 @@ impl RunFolder {
             serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{error}: {line}"));
         }
         serde_json::from_str::<Value>(&read("mlperf_log_accuracy.json")).expect("the accuracy log is JSON");
-        self.result();
+        assert_read_back::<ResultSummary>(&read(result_summary::FILE), "\n");
+        assert_read_back::<NetworkReport>(&read(network_report::FILE), "\n");
+        assert_read_back::<SystemDesc>(&read(system_desc::FILE), "\n");
+        if self.path.join(find_peak::FILE).exists() {
+            assert_read_back::<SearchRecord>(&read(find_peak::FILE), "");
+        }
         assert_no_leftovers(&self.path);
     }
+}
+
+/// A document that is read by its type and written again is the same text, to the byte; `end`: what follows it.
+pub fn assert_read_back<T: Serialize + DeserializeOwned>(text: &str, end: &str) {
+    let document: T = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let again = serde_json::to_string_pretty(&document).expect("documents can be written");
+    assert_eq!(again + end, text);
 }
 
 /// Every file has its final name.

@@ -4,6 +4,12 @@
 //!   flags;
 //! - `checked`: from the flags of `run` to what is asked for.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    rustdoc::invalid_html_tags,
+    reason = "doc comments of flags are help texts, in which [X] and <X> are placeholders"
+)]
+
 use clap::{Parser, Subcommand, ValueEnum};
 use lon_shell::log::LogFormat;
 

@@ -10,7 +10,7 @@ use qdl::{KserveServer, PeerKind, Peers, Transport};
 use super::parse::duration;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::world::target::Target;
-use crate::world::{security, targets};
+use crate::world::targets;
 
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
@@ -93,9 +93,9 @@ impl DialArgs {
         let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
         let SecurityArgs { tls_ca, tls_cert, tls_key, insecure } = &self.security;
         let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref());
-        let tls = security::tls(&files, *insecure, peers.transport(), peers.addresses()).or_exit(Exit::Usage)?;
+        let tls = lon_shell::tls::client(&files).or_exit(Exit::Usage)?;
         let (inputs, wait_ready) = (kserve.inputs.clone(), self.wait_ready);
-        Ok(Target { peers, inputs, tls, wait_ready, written: self.sut.clone() })
+        Ok(Target { peers, inputs, tls, allows_plain_text: *insecure, wait_ready, written: self.sut.clone() })
     }
 
     /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.

@@ -6,7 +6,7 @@
 //! - `conf_text`: the settings for people.
 
 pub(crate) mod conf_text;
-pub(crate) mod documents;
+pub mod documents;
 pub(crate) mod folder;
 pub(crate) mod logs;
 pub(crate) mod network_lines;

@@ -1,25 +1,15 @@
-//! TLS, or where plain text is allowed: decided before anything is sent.
+//! Where samples may travel without TLS: decided before anything is sent.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use anyhow::{anyhow, bail};
-use lon_net::tls::{ClientTls, TlsFiles};
 use lon_shell::tls::stays_on_host;
 use qdl::{NodeAddress, Transport};
 
-/// How these nodes are verified: by the files, if any is given. `None` is plain text, or an unverified certificate over
-/// QUIC; that is refused for nodes on other hosts unless `insecure` allows it.
-pub(crate) fn tls(
-    files: &TlsFiles,
-    insecure: bool,
-    transport: Transport,
-    nodes: &[NodeAddress],
-) -> anyhow::Result<Option<ClientTls>> {
-    let tls = lon_shell::tls::client(files)?;
-    if tls.is_none() && !insecure {
-        nodes.iter().try_for_each(|node| check_loopback(node, transport))?;
-    }
-    Ok(tls)
+/// Refuses nodes on other hosts when there is no TLS: samples would travel in plain text, or to whoever answers over QUIC.
+/// Host names are resolved for this.
+pub(crate) fn check_plain_text(transport: Transport, nodes: &[NodeAddress]) -> anyhow::Result<()> {
+    nodes.iter().try_for_each(|node| check_loopback(node, transport))
 }
 
 /// Refuses a node that is not on this host. Every address of its name has to be a loopback address.
@@ -45,34 +35,21 @@ fn advice(way: &str) -> String {
 mod tests {
     use super::*;
 
-    fn refused(files: &TlsFiles, insecure: bool, transport: Transport, nodes: &[&str]) -> Option<String> {
+    fn refused(transport: Transport, nodes: &[&str]) -> Option<String> {
         let nodes: Vec<NodeAddress> = nodes.iter().map(|node| node.parse().unwrap()).collect();
-        tls(files, insecure, transport, &nodes).err().map(|error| format!("{error:#}"))
+        check_plain_text(transport, &nodes).err().map(|error| format!("{error:#}"))
     }
 
     #[test]
-    fn plain_text_stays_on_this_host_unless_asked_for() {
-        let none = TlsFiles::default();
+    fn plain_text_stays_on_this_host() {
         for transport in [Transport::GRPC, Transport::TCP, Transport::QUIC] {
-            assert_eq!(
-                refused(&none, false, transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]),
-                None
-            );
-            let error = refused(&none, false, transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
+            assert_eq!(refused(transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]), None);
+            let error = refused(transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
             for part in ["192.0.2.7:8000", "--tls-ca", "--insecure", "--sut"] {
                 assert!(error.contains(part), "no '{part}' in: {error}");
             }
-            assert_eq!(refused(&none, true, transport, &["192.0.2.7:8000", "no.such.host.invalid:1"]), None);
         }
-        let error = refused(&none, false, Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
+        let error = refused(Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
         assert!(error.contains("no.such.host.invalid:1") && error.contains("--insecure"), "{error}");
-    }
-
-    #[test]
-    fn tls_files_must_be_usable() {
-        let args = TlsFiles { cert: Some("c.pem".into()), ..TlsFiles::default() };
-        assert!(refused(&args, false, Transport::GRPC, &["a:1"]).unwrap().contains("--tls-key"));
-        let args = TlsFiles { ca: Some("/no/such.pem".into()), ..TlsFiles::default() };
-        assert!(refused(&args, false, Transport::QUIC, &["a:1"]).unwrap().contains("/no/such.pem"));
     }
 }

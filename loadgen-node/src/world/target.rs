@@ -5,6 +5,7 @@ use std::time::Duration;
 use lon_net::tls::ClientTls;
 use qdl::{Config, NodeAddress, PeerKind, Peers, Qdl, Transport};
 
+use super::security;
 use crate::exit::{Exit, OrExit as _, Outcome};
 
 /// Nodes, transport and TLS, checked. Nothing has been sent to a node yet.
@@ -17,6 +18,8 @@ pub struct Target {
     pub inputs: Vec<String>,
     /// How nodes are verified. `None`: plain text, or an unverified certificate over QUIC.
     pub tls: Option<ClientTls>,
+    /// Whether nodes on other hosts may be reached without TLS. If not, that is refused before anything is sent to them.
+    pub allows_plain_text: bool,
     /// How long to wait for nodes that are not there yet, or are busy. Zero: try once.
     pub wait_ready: Duration,
     /// The nodes as the user wrote them, for messages.
@@ -29,7 +32,8 @@ impl Target {
     pub fn new(nodes: Vec<NodeAddress>, transport: Transport) -> Target {
         let written = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let peers = Peers::sut_nodes(nodes, transport);
-        Target { peers, inputs: Vec::new(), tls: None, wait_ready: Duration::ZERO, written }
+        let (inputs, wait_ready) = (Vec::new(), Duration::ZERO);
+        Target { peers, inputs, tls: None, allows_plain_text: true, wait_ready, written }
     }
 
     /// What nodes of this kind can do.
@@ -39,6 +43,10 @@ impl Target {
 
     /// Reaches every node.
     pub(crate) fn connect(&self) -> Outcome<Qdl> {
+        if self.tls.is_none() && !self.allows_plain_text {
+            let (transport, nodes) = (self.peers.transport(), self.peers.addresses());
+            security::check_plain_text(transport, nodes).or_exit(Exit::Usage)?;
+        }
         let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut config = Config::new(self.peers.clone());
         config.client = format!("{host} (pid {})", std::process::id());
@@ -48,5 +56,19 @@ impl Target {
             tracing::info!("waiting for SUT nodes at {}, {:?} at most", self.written, self.wait_ready);
         }
         Qdl::connect(config).or_exit(Exit::Network)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_to_another_host_is_refused_before_anything_is_sent() {
+        let elsewhere = || Target::new(vec!["192.0.2.7:8000".parse().unwrap()], Transport::GRPC);
+        let refused = Target { allows_plain_text: false, ..elsewhere() }.connect();
+        let failure = refused.err().unwrap();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.one_line().contains("--insecure"), "{}", failure.one_line());
     }
 }

@@ -54,5 +54,7 @@ mod tests {
         assert!(client(&none).unwrap().is_none() && server(&none).unwrap().is_none());
         let half = files(None, Some(&"c.pem".into()), None);
         assert!(client(&half).unwrap_err().to_string().contains("--tls-key"));
+        let missing = files(Some(&"/no/such.pem".into()), None, None);
+        assert!(format!("{:#}", client(&missing).unwrap_err()).contains("/no/such.pem"));
     }
 }

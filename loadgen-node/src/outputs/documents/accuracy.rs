@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 /// A score and the benchmark's target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AccuracyDocument {
+pub struct AccuracyDocument {
     /// The metric's name.
-    pub(crate) metric: String,
+    pub metric: String,
     /// The metric's name again, as metrics of performance have it.
-    pub(crate) name: String,
+    pub name: String,
     /// The score, in `unit`.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Unit of `value` and `target`.
-    pub(crate) unit: String,
+    pub unit: String,
     /// What must be reached.
-    pub(crate) target: f64,
+    pub target: f64,
     /// Whether it was reached.
-    pub(crate) passed: bool,
+    pub passed: bool,
     /// Distinct samples that were scored.
-    pub(crate) samples: usize,
+    pub samples: usize,
     /// Questions that the samples are of. Absent where each sample is a question of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) questions: Option<usize>,
+    pub questions: Option<usize>,
 }
 
 impl AccuracyDocument {

@@ -31,107 +31,107 @@ pub(crate) struct View {
 
 /// The whole document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ConfDocument {
+pub struct ConfDocument {
     /// Version of this form: 1.
-    pub(crate) schema: u32,
+    pub schema: u32,
     /// The benchmark's name.
-    pub(crate) benchmark: String,
+    pub benchmark: String,
     /// What a sample has for the model: `name dtype[dims]`, separated by commas; null where it is not known.
-    pub(crate) inputs: Option<String>,
+    pub inputs: Option<String>,
     /// Whether a text may stand for the first of these tensors.
-    pub(crate) takes_texts: bool,
+    pub takes_texts: bool,
     /// The scenario's official name.
-    pub(crate) scenario: String,
+    pub scenario: String,
     /// The official name of the mode in force: compliance tests change the one that was asked for.
-    pub(crate) mode: String,
+    pub mode: String,
     /// The round of MLPerf whose rules apply.
-    pub(crate) rules: String,
+    pub rules: String,
     /// Samples of the library.
-    pub(crate) qsl: Qsl,
+    pub qsl: Qsl,
     /// Whether there is a dataset; else predicted bytes leave the samples themselves out.
-    pub(crate) samples_known: bool,
+    pub samples_known: bool,
     /// Each field of the official `TestSettings` by its name, in the order of that structure. A list, because the names
     /// are LoadGen's and each has another type.
     #[serde(with = "in_order")]
-    pub(crate) settings: Vec<(String, SettingDocument)>,
+    pub settings: Vec<(String, SettingDocument)>,
     /// What the settings come to in the scenario; null where they cannot be run.
-    pub(crate) effective: Option<EffectiveDocument>,
+    pub effective: Option<EffectiveDocument>,
     /// What a run would take.
-    pub(crate) predicted: PredictedDocument,
+    pub predicted: PredictedDocument,
     /// How many queries the usual percentiles need, and that of these settings; the lowest percentile first.
-    pub(crate) query_counts: Vec<QueryCountDocument>,
+    pub query_counts: Vec<QueryCountDocument>,
     /// What is odd about these settings, in words.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SettingDocument {
+pub struct SettingDocument {
     /// Its value as requested: a number, a truth value or a name.
-    pub(crate) value: Value,
+    pub value: Value,
     /// Where the value is from, in words: a file and line, a flag, the round, or LoadGen's default.
-    pub(crate) origin: String,
+    pub origin: String,
 }
 
 /// What settings come to in their scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct EffectiveDocument {
+pub struct EffectiveDocument {
     /// Samples in each query.
-    pub(crate) samples_per_query: u64,
+    pub samples_per_query: u64,
     /// Queries per second; in closed-loop scenarios those that are expected.
-    pub(crate) target_qps: f64,
+    pub target_qps: f64,
     /// Latency that the judged percentile must not exceed, ns.
-    pub(crate) target_latency_ns: u64,
+    pub target_latency_ns: u64,
     /// The judged percentile, as a fraction.
-    pub(crate) target_latency_percentile: f64,
+    pub target_latency_percentile: f64,
     /// The run ends early when more queries than this are outstanding.
-    pub(crate) max_async_queries: u64,
+    pub max_async_queries: u64,
     /// Time for which queries are generated, ms.
-    pub(crate) target_duration_ms: u64,
+    pub target_duration_ms: u64,
     /// At least this many queries.
-    pub(crate) min_query_count: u64,
+    pub min_query_count: u64,
     /// At least this many samples.
-    pub(crate) min_sample_count: u64,
+    pub min_sample_count: u64,
     /// Samples loaded in a performance phase.
-    pub(crate) performance_sample_count: u64,
+    pub performance_sample_count: u64,
     /// Samples of all accuracy phases together.
-    pub(crate) accuracy_sample_count: u64,
+    pub accuracy_sample_count: u64,
 }
 
 /// What a run would take. Every value is null where the settings cannot be run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PredictedDocument {
+pub struct PredictedDocument {
     /// Queries issued in all phases.
-    pub(crate) queries: Option<u64>,
+    pub queries: Option<u64>,
     /// Samples issued in all phases.
-    pub(crate) samples: Option<u64>,
+    pub samples: Option<u64>,
     /// Time in which they are issued, s; Offline: in which they are answered.
-    pub(crate) duration_s: Option<f64>,
+    pub duration_s: Option<f64>,
     /// Samples and records held at once, bytes.
-    pub(crate) memory_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
     /// Messages to the SUT, bytes.
-    pub(crate) wire_bytes: Option<u64>,
+    pub wire_bytes: Option<u64>,
     /// The log files without the logged answers, bytes.
-    pub(crate) log_bytes: Option<u64>,
+    pub log_bytes: Option<u64>,
     /// Answers that are logged; each of their bytes takes two in the log.
-    pub(crate) logged_answers: Option<u64>,
+    pub logged_answers: Option<u64>,
 }
 
 /// How many queries a percentile needs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct QueryCountDocument {
+pub struct QueryCountDocument {
     /// The percentile, as a fraction.
-    pub(crate) percentile: f64,
+    pub percentile: f64,
     /// Half the width of the interval around it, as a fraction.
-    pub(crate) margin: f64,
+    pub margin: f64,
     /// Probability with which the percentile is in the interval.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// Queries needed for that.
-    pub(crate) queries: u64,
+    pub queries: u64,
     /// The same, rounded up to a multiple of 2^13.
-    pub(crate) rounded: u64,
+    pub rounded: u64,
     /// Fewest queries with which the scenario's early-stopping rule can be met.
-    pub(crate) early_stopping_minimum: u64,
+    pub early_stopping_minimum: u64,
 }
 
 impl From<&View> for ConfDocument {

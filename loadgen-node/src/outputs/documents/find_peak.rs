@@ -8,7 +8,7 @@ use loadgen::plan::Plan;
 use loadgen::run::{RunOutcome, SearchRecord};
 
 /// Name in the run folder.
-const FILE: &str = "find_peak.json";
+pub const FILE: &str = "find_peak.json";
 
 /// Leaves what is needed to go on with the search, if there was one.
 pub(crate) fn write(folder: &RunFolder, plan: &Plan, outcome: &RunOutcome) -> Result<(), FolderError> {

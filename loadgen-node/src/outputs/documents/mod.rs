@@ -5,22 +5,25 @@
 //! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
+//! - `baseline`, `network_summary`: parts of `result_summary`;
 //! - `probe`, `conf`, `accuracy`: what the commands of these names print with `--json`;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
-//! Types of other crates: [`SearchRecord`](loadgen::run::find_peak::SearchRecord) (`find_peak.json`),
+//! Types of other crates: [`SearchRecord`](loadgen::run::SearchRecord) (`find_peak.json`),
 //! [`vectors`](loadgen::vectors) (`trace` and `replay`), [`ConfigCase`](loadgen::vectors::ConfigCase)
 //! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 
-pub(crate) mod accuracy;
-pub(crate) mod conf;
-pub(crate) mod find_peak;
+pub mod accuracy;
+pub mod baseline;
+pub mod conf;
+pub mod find_peak;
 mod in_order;
-pub(crate) mod network_report;
-mod parts;
-pub(crate) mod probe;
-pub(crate) mod result_summary;
-pub(crate) mod system_desc;
+pub mod network_report;
+pub mod network_summary;
+pub mod parts;
+pub mod probe;
+pub mod result_summary;
+pub mod system_desc;
 
 use std::io;
 

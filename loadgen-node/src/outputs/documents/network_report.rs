@@ -17,117 +17,117 @@ use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;
 
 /// Name in the run folder.
-pub(crate) const FILE: &str = "network_report.json";
+pub const FILE: &str = "network_report.json";
 
 /// The version of [`NetworkReport`].
 const SCHEMA: u32 = 1;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct NetworkReport {
+pub struct NetworkReport {
     /// Version of this form: 1.
-    pub(crate) schema: u32,
+    pub schema: u32,
     /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
-    pub(crate) transport: String,
+    pub transport: String,
     /// Whether the nodes were verified by their certificates and nobody could read along.
-    pub(crate) tls: bool,
+    pub tls: bool,
     /// Connections to each node.
-    pub(crate) connections: u64,
+    pub connections: u64,
     /// The codec of samples; `none` without.
-    pub(crate) codec: String,
+    pub codec: String,
     /// The codec of answers; `none` without.
-    pub(crate) response_codec: String,
+    pub response_codec: String,
     /// Bytes of samples before the codec over bytes after it; null when none were sent, and where requests have more
     /// than the sample in them.
-    pub(crate) ratio: Option<f64>,
+    pub ratio: Option<f64>,
     /// The same of answers.
-    pub(crate) response_ratio: Option<f64>,
+    pub response_ratio: Option<f64>,
     /// Why the first node that gave no counters gave none; null: all nodes gave them.
-    pub(crate) sut_counters: Option<String>,
+    pub sut_counters: Option<String>,
     /// Every round trip for a name, before the run and after it, in the order of the nodes.
-    pub(crate) name_round_trips: Vec<NameRoundTrip>,
+    pub name_round_trips: Vec<NameRoundTrip>,
     /// Each node.
-    pub(crate) nodes: Vec<NodeTrafficDocument>,
+    pub nodes: Vec<NodeTrafficDocument>,
     /// All nodes together.
-    pub(crate) total: LayerBytes,
+    pub total: LayerBytes,
     /// What the two ends do not agree on, in words.
-    pub(crate) differences: Vec<String>,
+    pub differences: Vec<String>,
     /// The LoadGen node's interfaces that the run used; none on loopback.
-    pub(crate) nics: Vec<NicDocument>,
+    pub nics: Vec<NicDocument>,
     /// Bytes of the connections for control, which are no part of the run's. Warm-up happens inside the SUT nodes.
-    pub(crate) control_bytes: ByDirection<u64>,
+    pub control_bytes: ByDirection<u64>,
     /// What a probe found before the run; null without `--probe`.
-    pub(crate) probe: Option<FabricDocument>,
+    pub probe: Option<FabricDocument>,
     /// Bytes over time.
-    pub(crate) per_second: PerSecond,
+    pub per_second: PerSecond,
     /// Where the latency went.
-    pub(crate) latency_split_ns: LatencySplit,
+    pub latency_split_ns: LatencySplit,
     /// What the rules require of the network, and what it gives.
-    pub(crate) bandwidth_gbit_s: BandwidthDocument,
+    pub bandwidth_gbit_s: BandwidthDocument,
 }
 
 /// What crossed between the LoadGen node and one SUT node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct NodeTrafficDocument {
+pub struct NodeTrafficDocument {
     /// The node's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its address, `host:port`.
-    pub(crate) address: String,
+    pub address: String,
     /// Samples sent to it.
-    pub(crate) samples: u64,
+    pub samples: u64,
     /// Bytes by layer.
     #[serde(flatten)]
-    pub(crate) layers: LayerBytes,
+    pub layers: LayerBytes,
     /// TCP segments or QUIC packets that were sent again.
-    pub(crate) retransmits: Retransmits,
+    pub retransmits: Retransmits,
     /// The node's interface; null on loopback and where the node did not tell.
-    pub(crate) nic: Option<NicDocument>,
+    pub nic: Option<NicDocument>,
     /// Bytes of messages besides those of samples and answers.
-    pub(crate) other_bytes: OtherBytes,
+    pub other_bytes: OtherBytes,
 }
 
 /// Bytes by layer and direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LayerBytes {
+pub struct LayerBytes {
     /// Samples and answers themselves.
-    pub(crate) tensor_bytes: ByDirection<u64>,
+    pub tensor_bytes: ByDirection<u64>,
     /// Samples and answers after their codecs.
-    pub(crate) encoded_bytes: ByDirection<u64>,
+    pub encoded_bytes: ByDirection<u64>,
     /// Serialized Dispatch messages; must be equal at both ends.
-    pub(crate) message_bytes: ByDirection<ByEnd>,
+    pub message_bytes: ByDirection<ByEnd>,
     /// What the kernel took and gave.
-    pub(crate) socket_bytes: ByDirection<ByEnd>,
+    pub socket_bytes: ByDirection<ByEnd>,
 }
 
 /// What each end had to send again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Retransmits {
+pub struct Retransmits {
     /// By the LoadGen node; null where its system does not say.
-    pub(crate) loadgen: Option<u64>,
+    pub loadgen: Option<u64>,
     /// By the SUT node; null where it could not be asked or its system does not say.
-    pub(crate) sut: Option<u64>,
+    pub sut: Option<u64>,
 }
 
 /// Bytes of messages that carry no answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OtherBytes {
+pub struct OtherBytes {
     /// Heartbeats back to the LoadGen node.
-    pub(crate) egress: u64,
+    pub egress: u64,
 }
 
 /// Bytes over time: lists of equal length, one element for each step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PerSecond {
+pub struct PerSecond {
     /// End of each step, s since the first look; a second after the step before, the last one less.
-    pub(crate) t_s: Vec<f64>,
+    pub t_s: Vec<f64>,
     /// Bytes of messages towards the SUT in each step.
-    pub(crate) message_ingress: Vec<u64>,
+    pub message_ingress: Vec<u64>,
     /// Bytes of messages back in each step.
-    pub(crate) message_egress: Vec<u64>,
+    pub message_egress: Vec<u64>,
     /// Bytes on the sockets towards the SUT in each step.
-    pub(crate) socket_ingress: Vec<u64>,
+    pub socket_ingress: Vec<u64>,
     /// Bytes on the sockets back in each step.
-    pub(crate) socket_egress: Vec<u64>,
+    pub socket_egress: Vec<u64>,
 }
 
 impl From<&Finished> for NetworkReport {

@@ -14,119 +14,119 @@ use loadgen::judge::LatencyStats;
 
 /// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ByDirection<T> {
+pub struct ByDirection<T> {
     /// Towards the SUT.
-    pub(crate) ingress: T,
+    pub ingress: T,
     /// Back to the LoadGen node.
-    pub(crate) egress: T,
+    pub egress: T,
 }
 
 /// Bytes that both ends counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ByEnd {
+pub struct ByEnd {
     /// The LoadGen node's count.
-    pub(crate) loadgen: u64,
+    pub loadgen: u64,
     /// The SUT nodes' count; null where one of them could not be asked.
-    pub(crate) sut: Option<u64>,
+    pub sut: Option<u64>,
 }
 
 /// Three percentiles of durations, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Percentiles {
+pub struct Percentiles {
     /// 50th percentile.
-    pub(crate) p50: u64,
+    pub p50: u64,
     /// 90th percentile.
-    pub(crate) p90: u64,
+    pub p90: u64,
     /// 99th percentile.
-    pub(crate) p99: u64,
+    pub p99: u64,
 }
 
 /// How latencies are spread, ns. A failed sample counts as slower than all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LatencySpread {
+pub struct LatencySpread {
     /// Smallest.
-    pub(crate) min: i64,
+    pub min: i64,
     /// Mean, rounded towards zero.
-    pub(crate) mean: i64,
+    pub mean: i64,
     /// 50th percentile.
-    pub(crate) p50: i64,
+    pub p50: i64,
     /// 90th percentile.
-    pub(crate) p90: i64,
+    pub p90: i64,
     /// 95th percentile.
-    pub(crate) p95: i64,
+    pub p95: i64,
     /// 97th percentile.
-    pub(crate) p97: i64,
+    pub p97: i64,
     /// 99th percentile.
-    pub(crate) p99: i64,
+    pub p99: i64,
     /// 99.9th percentile.
-    pub(crate) p99_9: i64,
+    pub p99_9: i64,
     /// Largest.
-    pub(crate) max: i64,
+    pub max: i64,
 }
 
 /// Where the time of answered samples went: percentiles of each stage of the round trip, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LatencySplit {
+pub struct LatencySplit {
     /// What is left of the round trip without the stages below: the network, and both ends' sending and receiving.
-    pub(crate) outside_sut: Percentiles,
+    pub outside_sut: Percentiles,
     /// From the parts of a sample to its tensors, codec included.
-    pub(crate) decode: Percentiles,
+    pub decode: Percentiles,
     /// From pixels to the model's input, where the SUT node does that.
-    pub(crate) preprocess: Percentiles,
+    pub preprocess: Percentiles,
     /// Waiting for a free worker.
-    pub(crate) queue: Percentiles,
+    pub queue: Percentiles,
     /// Waiting for the batch to fill.
-    pub(crate) batch: Percentiles,
+    pub batch: Percentiles,
     /// The backend at work.
-    pub(crate) inference: Percentiles,
+    pub inference: Percentiles,
     /// From the model's outputs to the answer.
-    pub(crate) postprocess: Percentiles,
+    pub postprocess: Percentiles,
     /// From the answer to the bytes of its codec.
-    pub(crate) encode: Percentiles,
+    pub encode: Percentiles,
     /// From the arrival of an answer with a codec until the LoadGen node had inflated it.
-    pub(crate) inflate: Percentiles,
+    pub inflate: Percentiles,
 }
 
 /// One round trip for a node's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct NameRoundTrip {
+pub struct NameRoundTrip {
     /// The node's name.
-    pub(crate) node: String,
+    pub node: String,
     /// From sending to receiving, ns.
-    pub(crate) rtt_ns: u64,
+    pub rtt_ns: u64,
     /// Whether the node returned the nonce of this request; null for servers of protocols without one.
-    pub(crate) nonce_ok: Option<bool>,
+    pub nonce_ok: Option<bool>,
 }
 
 /// What the rules require of the network, and what it gives. Rates are in Gbit/s and null where they are not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct BandwidthDocument {
+pub struct BandwidthDocument {
     /// Samples answered per second, for which the next two are; null when nothing was answered.
-    pub(crate) samples_per_s: Option<f64>,
+    pub samples_per_s: Option<f64>,
     /// By the formula of Appendix B of the rules.
-    pub(crate) required: ByDirection<Option<f64>>,
+    pub required: ByDirection<Option<f64>>,
     /// Dispatch messages of the run.
-    pub(crate) carried: ByDirection<Option<f64>>,
+    pub carried: ByDirection<Option<f64>>,
     /// Goodput that a probe found before the run.
-    pub(crate) probed: ByDirection<Option<f64>>,
+    pub probed: ByDirection<Option<f64>>,
     /// What the drivers of the interfaces claim, the slower end of both.
-    pub(crate) nic_claim: ByDirection<Option<f64>>,
+    pub nic_claim: ByDirection<Option<f64>>,
     /// How `required` came about; null for benchmarks without a formula.
-    pub(crate) formula: Option<String>,
+    pub formula: Option<String>,
     /// Whether what was probed is enough for what is required, in words.
-    pub(crate) verdict: String,
+    pub verdict: String,
 }
 
 /// An interface that the run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct NicDocument {
+pub struct NicDocument {
     /// What it is.
     #[serde(flatten)]
-    pub(crate) interface: InterfaceDocument,
+    pub interface: InterfaceDocument,
     /// What it carried during the run, other programs' bytes included.
-    pub(crate) bytes: ByDirection<u64>,
+    pub bytes: ByDirection<u64>,
     /// The share of these bytes that the run's sockets do not account for, to a thousandth; null when it carried none.
-    pub(crate) unexplained_share: ByDirection<Option<f64>>,
+    pub unexplained_share: ByDirection<Option<f64>>,
 }
 
 impl From<Bytes> for ByDirection<u64> {

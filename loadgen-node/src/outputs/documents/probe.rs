@@ -11,92 +11,92 @@ const SCHEMA: u32 = 1;
 
 /// A probe: the fabric, and what it would carry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ProbeDocument {
+pub struct ProbeDocument {
     /// What was found.
     #[serde(flatten)]
-    pub(crate) fabric: FabricDocument,
+    pub fabric: FabricDocument,
     /// What the fabric allows each benchmark, without and with codecs; empty when goodput is not known both ways.
-    pub(crate) carries: Vec<CarriedDocument>,
+    pub carries: Vec<CarriedDocument>,
     /// Why the probe ended before everything was measured; null when it did not.
-    pub(crate) ended_early: Option<String>,
+    pub ended_early: Option<String>,
 }
 
 /// What a probe found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FabricDocument {
+pub struct FabricDocument {
     /// Version of this form: 1.
-    pub(crate) schema: u32,
+    pub schema: u32,
     /// The transport that was probed.
-    pub(crate) transport: String,
+    pub transport: String,
     /// Each node alone.
-    pub(crate) nodes: Vec<NodeFabricDocument>,
+    pub nodes: Vec<NodeFabricDocument>,
     /// All nodes at once.
-    pub(crate) together: TogetherDocument,
+    pub together: TogetherDocument,
     /// Bytes that the probe itself took on the sockets; no part of a run's bytes.
-    pub(crate) socket_bytes: ByDirection<u64>,
+    pub socket_bytes: ByDirection<u64>,
 }
 
 /// What a probe found of one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct NodeFabricDocument {
+pub struct NodeFabricDocument {
     /// The node's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its address, `host:port`.
-    pub(crate) address: String,
+    pub address: String,
     /// Round trips, one entry for each size of request.
-    pub(crate) rtt_ns: Vec<RttDocument>,
+    pub rtt_ns: Vec<RttDocument>,
     /// Payload that came through.
-    pub(crate) goodput_gbit_s: GoodputDocument,
-    /// Why a goodput is null though the probe did not end early; null: none is.
-    pub(crate) goodput_reason: Option<String>,
+    pub goodput_gbit_s: GoodputDocument,
+    /// Why a goodput is null though the probe did not end early; null where no such reason is known.
+    pub goodput_reason: Option<String>,
     /// Round trips of 64 bytes while both directions were full; null where there was no time for any.
-    pub(crate) loaded_rtt_ns: Option<Percentiles>,
+    pub loaded_rtt_ns: Option<Percentiles>,
 }
 
 /// Round trips of requests of one size, each answered by 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RttDocument {
+pub struct RttDocument {
     /// Size of the request, bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// 50th percentile, ns.
-    pub(crate) p50: u64,
+    pub p50: u64,
     /// 90th percentile, ns.
-    pub(crate) p90: u64,
+    pub p90: u64,
     /// 99th percentile, ns.
-    pub(crate) p99: u64,
+    pub p99: u64,
     /// Round trips measured.
-    pub(crate) trips: u64,
+    pub trips: u64,
 }
 
 /// What a probe found of all nodes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TogetherDocument {
+pub struct TogetherDocument {
     /// Payload that came through.
-    pub(crate) goodput_gbit_s: GoodputDocument,
+    pub goodput_gbit_s: GoodputDocument,
 }
 
 /// Payload that came through, Gbit/s; null where it was not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct GoodputDocument {
+pub struct GoodputDocument {
     /// Towards the SUT, alone.
-    pub(crate) up: Option<f64>,
+    pub up: Option<f64>,
     /// Back, alone.
-    pub(crate) down: Option<f64>,
+    pub down: Option<f64>,
     /// Both directions at once, added up.
-    pub(crate) both: Option<f64>,
+    pub both: Option<f64>,
 }
 
 /// What the fabric allows one benchmark with one codec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CarriedDocument {
+pub struct CarriedDocument {
     /// The benchmark's name.
-    pub(crate) benchmark: String,
+    pub benchmark: String,
     /// The codec of samples; `none` without.
-    pub(crate) codec: String,
+    pub codec: String,
     /// Bytes before the codec over bytes after it, on generated data like the benchmark's, to a thousandth.
-    pub(crate) ratio: f64,
+    pub ratio: f64,
     /// Samples per second that the fabric allows.
-    pub(crate) samples_per_s: f64,
+    pub samples_per_s: f64,
 }
 
 impl From<&Fabric> for FabricDocument {

@@ -2,7 +2,7 @@
 //!
 //! The 13 keys of the network mode are always there, each a text. What a run cannot know is empty, and `to_be_stated`
 //! says for each empty key what belongs there. The file of `--system-desc` fills them, and adds other official keys:
-//! see [`stated`](crate::test_run::stated). What the texts are made of follows under `loadgen` and `sut`.
+//! see `test_run::stated`. What the texts are made of follows under `loadgen` and `sut`.
 //!
 //! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.0.
 
@@ -19,56 +19,56 @@ use crate::test_run::finished::Finished;
 use crate::test_run::stated::NETWORK_KEYS;
 
 /// Name in the run folder.
-pub(crate) const FILE: &str = "system_desc.json";
+pub const FILE: &str = "system_desc.json";
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SystemDesc {
+pub struct SystemDesc {
     /// Official keys, each with a text: those of the network mode first, then others. A map, because the submission
     /// rules own these keys, and which others are there depends on what is known and stated.
     #[serde(flatten)]
-    pub(crate) official: Map<String, Value>,
+    pub official: Map<String, Value>,
     /// What belongs under each key of the network mode that is empty, in words.
     #[serde(with = "in_order")]
-    pub(crate) to_be_stated: Vec<(String, String)>,
-    /// Why the run is no result of the Network division, in words; empty: nothing speaks against it.
-    pub(crate) marks: Vec<String>,
+    pub to_be_stated: Vec<(String, String)>,
+    /// Why the run is no result of the Network division, in words; empty where it is one.
+    pub marks: Vec<String>,
     /// Says that this is no official description.
-    pub(crate) unofficial: String,
+    pub unofficial: String,
     /// The LoadGen node.
-    pub(crate) loadgen: LoadgenSystem,
+    pub loadgen: LoadgenSystem,
     /// The SUT nodes.
-    pub(crate) sut: Vec<SutSystem>,
+    pub sut: Vec<SutSystem>,
 }
 
 /// The LoadGen node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LoadgenSystem {
+pub struct LoadgenSystem {
     /// Its machine.
     #[serde(flatten)]
-    pub(crate) host: HostDocument,
+    pub host: HostDocument,
     /// The program and its version.
-    pub(crate) software: String,
+    pub software: String,
     /// Names of the interfaces that the run used; empty on loopback.
-    pub(crate) nics_used: Vec<String>,
+    pub nics_used: Vec<String>,
 }
 
 /// A SUT node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SutSystem {
+pub struct SutSystem {
     /// Its unique name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its address, `host:port`.
-    pub(crate) address: String,
+    pub address: String,
     /// Its machine.
     #[serde(flatten)]
-    pub(crate) host: HostDocument,
+    pub host: HostDocument,
     /// The program and its version.
-    pub(crate) software: String,
+    pub software: String,
     /// What runs its model, with its version.
-    pub(crate) engine: String,
+    pub engine: String,
     /// Name of the interface that the run used; empty on loopback and where the node did not tell.
-    pub(crate) nics_used: Vec<String>,
+    pub nics_used: Vec<String>,
 }
 
 impl From<&Finished> for SystemDesc {
