@@ -132,3 +132,16 @@ fn a_run_without_answers_to_score_is_told_apart_from_missing_ones() {
         assert!(told.contains(words), "{mode}: {told}");
     }
 }
+
+/// `--compression auto` is no run: neither its folder nor its nodes matter.
+#[test]
+fn advice_on_codecs_needs_no_run_folder_and_no_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let flags = ["--sut", "192.0.2.1:1", "--benchmark", "synthetic", "--scenario", "Offline", "--out", out];
+    let data = ["--dataset", "synthetic:u8[64]x8", "--compression", "auto"];
+    let args: Vec<&str> = ["run"].into_iter().chain(flags).chain(data).collect();
+    let output = loadgen_node(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("wins below"));
+}
