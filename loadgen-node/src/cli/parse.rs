@@ -27,7 +27,7 @@ pub(super) fn names<const N: usize>(names: [&str; N]) -> String {
 
 /// A duration, by the grammar that both programs have.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let told = "write a number and a unit, for example 500us, 20ms, 3s, 2m; a year at most";
+    let told = "write a number and a unit, for example 500us, 20ms, 3s, 2m";
     parse_duration(text).map_err(|_| told.to_owned())
 }
 

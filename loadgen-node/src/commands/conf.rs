@@ -82,7 +82,8 @@ impl View {
         if !has_samples {
             warnings.push(format!(
                 "{name} has no dataset here: its library is taken to have {} samples \
-                 (performance_sample_count_override, or {UNKNOWN_COUNT} without), and predicted bytes leave the samples themselves out",
+                 (performance_sample_count_override, or {UNKNOWN_COUNT} without), and \
+                 predicted bytes leave the samples themselves out",
                 qsl.total
             ));
         }

@@ -89,7 +89,10 @@ pub(crate) enum StatedError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{path} is not a JSON object: {reason}")]
     Json { path: PathBuf, reason: String },
-    #[error("{path}: '{key}' is not a key of a system description (those of the network are {known})", known = NETWORK_KEYS.join(", "))]
+    #[error(
+        "{path}: '{key}' is not a key of a system description (those of the network are {known})",
+        known = NETWORK_KEYS.join(", ")
+    )]
     Key { path: PathBuf, key: String },
     #[error("{path}: the value of {key} must be a text; numbers stand in quotes, too: \"{key}\": \"2\"")]
     Text { path: PathBuf, key: String },

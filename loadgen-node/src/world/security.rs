@@ -6,8 +6,8 @@ use anyhow::{anyhow, bail};
 use lon_shell::tls::stays_on_host;
 use qdl::{NodeAddress, Transport};
 
-/// Refuses nodes on other hosts when there is no TLS: samples would travel in plain text, or to whoever answers over QUIC.
-/// Host names are resolved for this.
+/// Refuses nodes on other hosts when there is no TLS: samples would travel in plain text, or over QUIC to any node that
+/// answers. Host names are resolved for this.
 pub(crate) fn check_plain_text(transport: Transport, nodes: &[NodeAddress]) -> anyhow::Result<()> {
     nodes.iter().try_for_each(|node| check_loopback(node, transport))
 }

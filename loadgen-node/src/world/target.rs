@@ -18,7 +18,7 @@ pub struct Target {
     pub inputs: Vec<String>,
     /// How nodes are verified. `None`: plain text, or an unverified certificate over QUIC.
     pub tls: Option<ClientTls>,
-    /// Whether nodes on other hosts may be reached without TLS. If not, that is refused before anything is sent to them.
+    /// Whether nodes on other hosts may be reached without TLS. If not, they are refused before anything is sent.
     pub allows_plain_text: bool,
     /// How long to wait for nodes that are not there yet, or are busy. Zero: try once.
     pub wait_ready: Duration,
