@@ -48,7 +48,8 @@ fn reader() -> Vec<u8> {
 
 /// Two questions, the second about a passage of two windows; it has the largest id in the second of them.
 fn folder(folder: &Path, second_answer: &str) -> PathBuf {
-    let question = |id: &str, answer: &str| json!({"id": id, "question": "Alpha?", "answers": [{"answer_start": 0, "text": answer}]});
+    let answers = |text: &str| json!([{"answer_start": 0, "text": text}]);
+    let question = |id: &str, answer: &str| json!({"id": id, "question": "Alpha?", "answers": answers(answer)});
     let long = format!("{}(Omega!) {}", "alpha beta ".repeat(195), "beta ".repeat(40));
     let paragraph = |context: &str, question: Value| json!({"context": context, "qas": [question]});
     let paragraphs = [

@@ -152,12 +152,12 @@ fn no_file_is_a_warehouse() {
     assert!(p95 <= 320, "p95 of files is {p95} lines");
     let long: Vec<String> =
         files.into_iter().filter(|(lines, _)| *lines > 450).map(|(lines, path)| format!("{path}: {lines}")).collect();
-    no_more_than(1, "files of more than 450 lines", &long);
+    no_more_than(0, "files of more than 450 lines", &long);
 }
 
 #[test]
 fn lines_have_120_columns() {
-    no_more_than(4, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
+    no_more_than(0, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn words_are_plain() {
 
 #[test]
 fn docs_are_sentences() {
-    no_more_than(40, "docs of one or two words", &docs::short_docs(&House::here()));
+    no_more_than(0, "docs of one or two words", &docs::short_docs(&House::here()));
 }
 
 /// A scenario is known by what it does: the engine's rooms for scenarios and the command line alone choose among them.
@@ -187,7 +187,7 @@ fn scenarios_are_chosen_in_their_rooms() {
         "loadgen-node/src/commands/demo.rs",
     ];
     let found = places::outside(&House::here(), &Wanted::ChoiceOf("Scenario"), &allowed);
-    no_more_than(2, "choices of a scenario", &found);
+    no_more_than(0, "choices of a scenario", &found);
 }
 
 /// A transport is known by what it does: its file alone knows which it is.
@@ -195,13 +195,15 @@ fn scenarios_are_chosen_in_their_rooms() {
 fn transports_are_chosen_in_their_rooms() {
     let allowed = [
         "qdl/src/carry/",
+        // KServe servers are reached by KServe's transport.
+        "qdl/src/control/peers.rs",
         "sut-node/src/accept/",
         "loadgen-node/src/cli/",
         "loadgen-node/src/commands/demo.rs",
         "tests/perf/",
     ];
     let found = places::outside(&House::here(), &Wanted::ChoiceOf("Transport"), &allowed);
-    no_more_than(1, "choices of a transport", &found);
+    no_more_than(0, "choices of a transport", &found);
 }
 
 #[test]
@@ -215,7 +217,7 @@ fn kserve_is_told_apart_in_its_rooms() {
         "loadgen-node/src/test_run/kserve.rs",
         "loadgen-node/src/cli/",
     ];
-    no_more_than(1, "choices by kserve", &places::outside(&House::here(), &Wanted::BranchOn("kserve"), &allowed));
+    no_more_than(0, "choices by kserve", &places::outside(&House::here(), &Wanted::BranchOn("kserve"), &allowed));
 }
 
 /// Documents are written and read by structs; JSON by hand is for what has no struct.

@@ -97,12 +97,12 @@ impl TestArgs {
     }
 }
 
-/// `--compression`.
+/// What `--compression` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// This one.
+    /// Samples are encoded with this codec.
     Codec(Codec),
-    /// Advice on which, and no run.
+    /// No run, but advice on which codec to choose.
     Auto,
 }
 

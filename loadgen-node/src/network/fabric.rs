@@ -24,9 +24,9 @@ pub(crate) struct Rtt {
 /// Payload that came through, in bit/s; what is none was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Goodput {
-    /// Towards the SUT, alone.
+    /// Towards the SUT, with nothing coming back.
     pub(crate) up: Option<f64>,
-    /// Back, alone.
+    /// Back from the SUT, with nothing going there.
     pub(crate) down: Option<f64>,
     /// Both at once, added up.
     pub(crate) both: Option<f64>,
@@ -78,7 +78,7 @@ impl Goodput {
 }
 
 impl Fabric {
-    /// For people.
+    /// The measured fabric as text for people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("Round trip over {}, answered by 8 bytes\n", self.transport);
         let _ = writeln!(text, "  {:<22}{:>10}{:>14}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::documents::conf::{ConfDocument, PredictedDocument};
 use loadgen::judge::early_stopping::percent;
 
-/// All tables.
+/// All tables of the document as text for people.
 pub(crate) fn text(document: &ConfDocument) -> String {
     let ConfDocument { benchmark, scenario, mode, rules, qsl, .. } = document;
     let total = qsl.total;

@@ -80,7 +80,7 @@ impl Test {
     /// here.
     fn fit(&mut self, nodes: &[NodeDescription]) -> Outcome<()> {
         let Test { setup, dataset, target, .. } = self;
-        if target.kind().payload == Payload::KserveRequest {
+        if target.kind().payload != Payload::Sample {
             kserve::fit(dataset, nodes, &target.inputs).or_exit(Exit::Usage)?;
         } else if setup.codecs.samples != Codec::Original {
             // In that codec a sample is a file, and the node that takes it knows what it becomes.

@@ -23,7 +23,7 @@ pub struct TestSpec {
     pub scenario: Scenario,
     /// The SUT nodes, and how they are reached.
     pub target: Target,
-    /// Which samples.
+    /// Which samples are sent.
     pub data: DataSpec,
     /// Settings beside those that the benchmark brings.
     pub settings: SettingsSpec,

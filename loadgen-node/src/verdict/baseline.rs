@@ -145,7 +145,7 @@ impl Tax {
         self.rates.filter(|(alone, _)| *alone > 0.0).map(|(alone, run)| run / alone)
     }
 
-    /// For people.
+    /// The comparison as text for people.
     pub(crate) fn text(&self, human: impl Fn(i64) -> String) -> String {
         match (self.rates, self.ratio(), self.added_ns) {
             (Some((alone, run)), Some(ratio), _) => {

@@ -1,5 +1,5 @@
-//! A transport that the node does not know: the messages of plain TCP on a Unix-domain socket. It is added from outside,
-//! serves beside the others, and everything that is true of their streams is true of its streams.
+//! A transport that the node does not know: the messages of plain TCP on a Unix-domain socket. It is added from
+//! outside and serves beside the others. What is true of their streams is true of its streams.
 
 use std::sync::Arc;
 

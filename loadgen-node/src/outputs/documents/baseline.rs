@@ -37,17 +37,17 @@ pub struct RatesDocument {
 /// Differences of latency percentiles, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedLatency {
-    /// 50th percentile.
+    /// The 50th percentile, ns.
     pub p50: i64,
-    /// 90th percentile.
+    /// The 90th percentile, ns.
     pub p90: i64,
-    /// 95th percentile.
+    /// The 95th percentile, ns.
     pub p95: i64,
-    /// 97th percentile.
+    /// The 97th percentile, ns.
     pub p97: i64,
-    /// 99th percentile.
+    /// The 99th percentile, ns.
     pub p99: i64,
-    /// 99.9th percentile.
+    /// The 99.9th percentile, ns.
     pub p99_9: i64,
 }
 

@@ -64,7 +64,7 @@ pub struct ConfDocument {
     pub warnings: Vec<String>,
 }
 
-/// One setting.
+/// One setting and where its value comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SettingDocument {
     /// Its value as requested: a number, a truth value or a name.

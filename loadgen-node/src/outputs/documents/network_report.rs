@@ -46,7 +46,7 @@ pub struct NetworkReport {
     pub sut_counters: Option<String>,
     /// Every round trip for a name, before the run and after it, in the order of the nodes.
     pub name_round_trips: Vec<NameRoundTrip>,
-    /// Each node.
+    /// The nodes, in the order in which they were given.
     pub nodes: Vec<NodeTrafficDocument>,
     /// All nodes together.
     pub total: LayerBytes,

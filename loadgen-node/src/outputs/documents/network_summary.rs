@@ -22,7 +22,7 @@ pub struct NetworkSummary {
     pub response_codec: String,
     /// Connections to each node.
     pub connections: u64,
-    /// Each node.
+    /// The nodes, in the order in which they were given.
     pub nodes: Vec<NodeSummary>,
     /// Every round trip for a name, before the run and after it, in the order of the nodes.
     pub name_round_trips: Vec<NameRoundTrip>,

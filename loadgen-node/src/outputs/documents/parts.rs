@@ -33,34 +33,34 @@ pub struct ByEnd {
 /// Three percentiles of durations, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// 50th percentile.
+    /// The 50th percentile, ns.
     pub p50: u64,
-    /// 90th percentile.
+    /// The 90th percentile, ns.
     pub p90: u64,
-    /// 99th percentile.
+    /// The 99th percentile, ns.
     pub p99: u64,
 }
 
 /// How latencies are spread, ns. A failed sample counts as slower than all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencySpread {
-    /// Smallest.
+    /// The smallest latency, ns.
     pub min: i64,
     /// Mean, rounded towards zero.
     pub mean: i64,
-    /// 50th percentile.
+    /// The 50th percentile, ns.
     pub p50: i64,
-    /// 90th percentile.
+    /// The 90th percentile, ns.
     pub p90: i64,
-    /// 95th percentile.
+    /// The 95th percentile, ns.
     pub p95: i64,
-    /// 97th percentile.
+    /// The 97th percentile, ns.
     pub p97: i64,
-    /// 99th percentile.
+    /// The 99th percentile, ns.
     pub p99: i64,
-    /// 99.9th percentile.
+    /// The 99.9th percentile, ns.
     pub p99_9: i64,
-    /// Largest.
+    /// The largest latency, ns.
     pub max: i64,
 }
 

@@ -78,9 +78,9 @@ pub struct TogetherDocument {
 /// Payload that came through, Gbit/s; null where it was not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoodputDocument {
-    /// Towards the SUT, alone.
+    /// Towards the SUT, with nothing coming back.
     pub up: Option<f64>,
-    /// Back, alone.
+    /// Back from the SUT, with nothing going there.
     pub down: Option<f64>,
     /// Both directions at once, added up.
     pub both: Option<f64>,

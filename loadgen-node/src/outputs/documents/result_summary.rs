@@ -100,7 +100,7 @@ pub struct ResultSummary {
     pub tokens: Option<TokensDocument>,
 }
 
-/// A verdict.
+/// A verdict on a run, as it stands in the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Validity {
@@ -146,11 +146,11 @@ pub struct FindPeakDocument {
 /// Time between when samples were due and when they were sent, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LagDocument {
-    /// 50th percentile.
+    /// The 50th percentile, ns.
     pub p50: u64,
-    /// 99th percentile.
+    /// The 99th percentile, ns.
     pub p99: u64,
-    /// Largest.
+    /// The largest lag, ns.
     pub max: u64,
 }
 
@@ -183,9 +183,9 @@ pub struct InFlightDocument {
 /// Counts of samples and answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountsDocument {
-    /// Samples issued.
+    /// Samples that were issued.
     pub issued: u64,
-    /// Samples answered.
+    /// Samples that were answered.
     pub completed: u64,
     /// Samples that failed or were lost.
     pub failed: u64,

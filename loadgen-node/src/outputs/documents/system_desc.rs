@@ -44,7 +44,7 @@ pub struct SystemDesc {
 /// The LoadGen node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadgenSystem {
-    /// Its machine.
+    /// The machine that it runs on.
     #[serde(flatten)]
     pub host: HostDocument,
     /// The program and its version.
@@ -60,7 +60,7 @@ pub struct SutSystem {
     pub name: String,
     /// Its address, `host:port`.
     pub address: String,
-    /// Its machine.
+    /// The machine that it runs on.
     #[serde(flatten)]
     pub host: HostDocument,
     /// The program and its version.
