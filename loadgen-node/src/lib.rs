@@ -7,7 +7,7 @@
 //! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, screen, progress |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `probe` | what a fabric can carry, measured |
-//! | `verdict` | what makes a result less than it looks: division, reasons, saturation, baseline |
+//! | `verdict` | reasons that make a result INVALID, or limit what it says: division, reasons, saturation, baseline |
 //! | `network` | what crossed the network, and what that means for a fabric |
 //! | `world` | the real world over the QDL: nodes, issuing, waiting, arrivals |
 //! | `exit` | exit codes, and errors that carry one |

@@ -2,8 +2,8 @@
 //! that either end decides alone.
 //!
 //! The contract:
-//! - [`v1`]: the generated messages, client and server of `lon/v1/lon.proto` (checked in; `tests/generated.rs` keeps
-//!   them fresh, so that no `protoc` is needed);
+//! - [`v1`]: the generated messages, client and server of `lon/v1/lon.proto` (checked in, so that no `protoc` is
+//!   needed; `tests/generated.rs` fails when they are out of date);
 //! - [`sample`]: the layout of the tensors inside one sample;
 //! - [`assembly`]: parts of at most [`limits::PART_BYTES`] and how they become whole again;
 //! - [`codec`]: how a whole sample or answer is compressed;
@@ -14,6 +14,7 @@
 //! - [`direction`]: towards the SUT or back from it;
 //! - [`node_name`]: the name of a SUT node;
 //! - [`stages`]: where the time of one sample went;
+//! - [`sums`]: lists of SHA-256 sums;
 //! - [`text`]: texts from the other end, made fit to be shown.
 
 pub mod assembly;
@@ -24,6 +25,7 @@ pub mod limits;
 pub mod node_name;
 pub mod sample;
 pub mod stages;
+pub mod sums;
 pub mod text;
 pub mod v1;
 

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Each room knows only those below it, in this order:
-//! - [`cli`]: the binary around it: what can be typed, and what the commands do;
+//! - [`cli`]: the command line: flags and commands;
 //! - `bench`: the backend behind its queue and workers, in this process, without a network;
 //! - [`serve`](fn@serve): the whole node;
 //! - `accept`: how clients reach the node;
@@ -23,8 +23,8 @@
 //! - [`backend`]: what answers the samples;
 //! - [`pipeline`]: what is done before and after inference.
 //!
-//! On the ground floor: `config` (how a node serves), `error` (why it does not), `stop` (its shutdown), `host` (the
-//! machine it runs on) and [`tensor`] (a sample's tensors).
+//! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on), `sums`
+//! (lists of SHA-256 sums) and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
 //!
 //! Nothing of a run is kept once it is over, nothing of a sample once its answer has left, and nothing here knows
 //! LoadGen: no scenario, no sample index, no schedule.
@@ -41,6 +41,7 @@ mod run;
 mod serve;
 mod service;
 mod stop;
+mod sums;
 pub mod tensor;
 mod work;
 

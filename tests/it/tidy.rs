@@ -90,7 +90,7 @@ const ROOMS: &[Floors] = &[
             "error run stop",
             "backend config host",
             "pipeline",
-            "tensor",
+            "sums tensor",
         ],
     },
     Floors {

@@ -1,17 +1,17 @@
 //! The scenario engine of MLPerf LoadGen.
 //!
 //! The engine asks what the official LoadGen asks, when it asks it, and judges as it judges. It is pure: it has no
-//! clock, socket, file or thread, and everything outside comes through [`world::World`]. `tests/wall.rs` says how that
-//! is held.
+//! clock, socket, file or thread, and everything outside comes through [`world::World`]. `tests/wall.rs`
+//! checks that.
 //!
 //! A test goes through these rooms, from settings to reports. Each one imports only rooms below it in this table.
 //!
 //! | room | what it turns into what |
 //! |---|---|
+//! | [`sim`] | a world with virtual time, for tests |
 //! | [`vectors`] | settings -> traffic, measured latencies -> reports, as JSON; for checking other LoadGens |
 //! | [`report`] | a run and its summary -> the official files, as text |
 //! | [`run`] | plan and world -> a [`run::RunOutcome`]: issuing, waiting, recording; the search for the peak |
-//! | [`sim`] | a world with virtual time, for tests |
 //! | [`recorder`] | answers -> 8 bytes a sample, each ended exactly once; the [`recorder::Timeline`] of a phase |
 //! | [`plan`] | settings and library -> a checked [`plan::Plan`]; what its run will take |
 //! | [`trace`] | seeds -> loaded sets, queries with due times, logged samples |

@@ -1,8 +1,8 @@
 //! The scenarios: what one is made of, and the list of those that exist.
 //!
-//! A new scenario is a file in `traffic` (what is asked), a file in `judge` (how it is judged) and a line in
-//! [`Scenario::ALL`]. All other code takes what it
-//! needs to know of a scenario from its [`Definition`]: `tests/new_scenario.rs` has one that no other file knows.
+//! A new scenario is a file in `traffic` (what is asked), a file in `judge` (how it is judged, and its lines in the
+//! reports), and an entry in [`Scenario::ALL`]. All other code takes what it needs to know of a scenario from its
+//! [`Definition`]: `tests/new_scenario.rs` has one that no other file knows.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

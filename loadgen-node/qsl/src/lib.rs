@@ -7,7 +7,7 @@
 //! - [`dataset`]: samples by index, from synthetic descriptions and files of users to bytes that are sent;
 //! - [`digits`]: the files of the digits benchmark, which are part of the program;
 //! - [`accuracy`]: scores answers against the right ones;
-//! - [`encode`]: token ids and texts as a model's inputs, samples as KServe requests;
+//! - [`encode`]: token ids and texts as a model's inputs, samples as KServe requests (codecs: see `dataset`);
 //! - [`bandwidth`]: the bandwidth that a rate of samples needs;
 //! - `files`: reads files, and compares them with their SHA-256 sums;
 //! - [`memory`]: how much memory there is;

@@ -6,7 +6,7 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
 
 use super::run::RunArgs;
-use super::test::{CodecArgs, Compression, FindPeakArgs};
+use super::shared::{CodecArgs, Compression, FindPeakArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
 use crate::world::pace::PacingSpec;

@@ -1,6 +1,6 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `test`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
+//! - `run`, `shared`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
 //!   flags;
 //! - `checked`: from the flags of `run` to what is asked for.
 
@@ -25,7 +25,7 @@ mod nodes;
 mod others;
 mod parse;
 mod run;
-mod test;
+mod shared;
 
 /// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.
 #[derive(Parser, Debug)]

@@ -1,4 +1,4 @@
-//! The commands beside `run` and `demo`.
+//! The flags of `probe`, `conf` and the other commands beside `run` and `demo`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::nodes::DialArgs;
 use super::parse::{few, scenario, some_duration};
-use super::test::TestArgs;
+use super::shared::TestArgs;
 use crate::probe::ProbeLimits;
 use loadgen::settings::{Assignment, Scenario};
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::nodes::{DialArgs, KserveArgs};
 use super::parse::{duration, few, scenario};
-use super::test::{CodecArgs, FindPeakArgs, TestArgs};
+use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
 use crate::verdict::division::Division;
 use crate::world::pace::Spin;
 use loadgen::settings::Scenario;

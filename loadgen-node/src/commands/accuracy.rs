@@ -85,14 +85,8 @@ fn read<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Outcome<T> {
 }
 
 fn decode(entry: &Entry) -> anyhow::Result<(usize, Vec<u8>)> {
-    let digits = entry.data.as_bytes();
-    let bad = || anyhow!("the data of sample {} is not hexadecimal", entry.qsl_idx);
-    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return Err(bad());
-    }
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let data: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    Ok((entry.qsl_idx, data.ok_or_else(bad)?))
+    let data = hex::decode(&entry.data);
+    Ok((entry.qsl_idx, data.map_err(|_| anyhow!("the data of sample {} is not hexadecimal", entry.qsl_idx))?))
 }
 
 #[cfg(test)]

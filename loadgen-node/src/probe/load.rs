@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use qdl::{Failure, NodeIndex, NodeReport, Outcome, Reply, Run, Sample, SampleId, Wait};
+use rand_mt::Mt64;
 
 use super::goodput::{LARGEST_CHUNK, Meter, Window};
 use crate::network::fabric::{Percentiles, Rtt};
@@ -277,14 +278,7 @@ impl Flow {
 
 /// Pseudo-random bytes, which no link can compress.
 fn noise(bytes: usize) -> Bytes {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut noise = BytesMut::with_capacity(bytes + 8);
-    while noise.len() < bytes {
-        // Marsaglia, "Xorshift RNGs" (2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        noise.put_u64_le(state);
-    }
+    let mut noise = BytesMut::zeroed(bytes);
+    Mt64::default().fill_bytes(&mut noise);
     noise.freeze()
 }

@@ -1,4 +1,5 @@
-//! The node's own reasons against a result: what the engine cannot know. Pure.
+//! The node's own reasons against a result: schedule lag, lost nodes, byte counts that differ, failures, the SUT's name,
+//! accuracy. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) score: Option<&'a Result<Score, ScoreError>>,
 }
 
-/// Adds to the strict verdict what the engine cannot know.
+/// Adds the node's reasons to those of the engine.
 pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let Evidence { plan, benchmark, max_lag, reports, differences, tally, names, score } = *evidence;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());

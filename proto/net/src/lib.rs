@@ -7,8 +7,7 @@
 //!
 //! Every transport carries the same length-prefixed messages (gRPC's framing), so they are counted and bounded alike.
 //! Payloads are neither copied on their way out nor, as far as the transport hands them over in one piece, on their
-//! way in. This crate knows nothing of runs, nodes, in-flight tables or
-//! admission.
+//! way in. This crate knows nothing of runs, nodes, in-flight tables or admission.
 //!
 //! - `framing`: messages as bytes; `flow`: what a transport sends from and reads from;
 //! - `grpc`, `tcp`, `quic`: the three transports;
@@ -17,7 +16,7 @@
 //!   much was sent again;
 //! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
 //! - `address`: host and port of a node; `host`, `nic`: what a machine and its network interfaces are;
-//! - `slice`: short time slices for threads on which others wait.
+//! - `slice`: asks the scheduler for short time slices, for threads that others wait for.
 
 pub mod accept;
 pub mod address;

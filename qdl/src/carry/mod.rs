@@ -9,7 +9,8 @@
 //! - `grpc`, `tcp`, `quic`: the transports to SUT nodes;
 //! - `kserve`: calls of KServe's protocol instead of a stream.
 //!
-//! To add a transport: a file here that implements [`Carry`], and a line in the list below.
+//! To add a transport: a file here that implements [`Carry`], an entry in the list below, and a value of `--transport`
+//! in the LoadGen node's command line.
 
 mod alarm;
 mod driver;

@@ -1,4 +1,4 @@
-//! What can be typed. Each value is checked as far as it can be by itself.
+//! The flags. Each value is checked as far as it can be by itself, and becomes one of `config`.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;

@@ -1,7 +1,7 @@
 //! How much of a run the node holds at one time: samples are admitted while there is room for them.
 //!
 //! A sample takes its room when its first part is read, and gives it back when its answer has been handed to the
-//! network.
+//! network. `work::reader` asks for it.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,7 +1,8 @@
-//! The strict verdict: the official one, and every other reason against a run.
+//! The strict verdict and its reasons, as values.
 //!
-//! The official verdict ignores failed, lost and doubled samples; this one does not. Callers add what only they know
-//! (schedule lag, lost nodes), and a run is VALID when nothing was added.
+//! The official verdict ignores failed, lost and doubled samples; this one does not. `run::reasons` adds the official
+//! reasons and the counts of samples. The LoadGen node adds its own, schedule lag and lost nodes among them. A run is
+//! VALID when nothing was added.
 
 use serde::Serialize;
 

@@ -1,6 +1,7 @@
 //! Schedule lag: how long after its due time a sample was handed to the network.
 //!
-//! It says whether the LoadGen node kept its schedule, or was itself the reason for late answers.
+//! It says whether the LoadGen node kept its schedule, or was itself the reason for late answers. It is only measured
+//! here; whoever runs the engine judges it.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

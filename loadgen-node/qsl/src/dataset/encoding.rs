@@ -1,5 +1,5 @@
 //! From the tensors of a sample to the bytes that are sent: a sample layout in a codec, or the body of a KServe
-//! request.
+//! request. The codec is set by [`Dataset::set_codec`](super::Dataset::set_codec); the SUT node undoes it.
 
 use bytes::Bytes;
 use lon_proto::codec::{Codec, Encoder, Layout};

@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+pub(crate) use lon_proto::sums::SUMS_FILE;
 use sha2::{Digest as _, Sha256};
 
 use super::disk;
-
-/// The name of the file that lists the sums of the files beside it.
-pub(crate) const SUMS_FILE: &str = "SHA256SUMS";
 
 /// The reasons why a file is not used.
 #[derive(Debug, thiserror::Error)]
@@ -165,11 +163,9 @@ fn parse(text: &str, list: &Path) -> Result<HashMap<String, String>, SumError> {
 
 /// Returns the name and the sum of one line; none when the line is something else.
 fn entry(line: &str) -> Option<(&str, String)> {
-    let (sum, name) = line.trim_start().split_once(char::is_whitespace)?;
-    // A star marks a file that was read as binary.
-    let name = name.trim().trim_start_matches('*');
+    let (name, sum) = lon_proto::sums::entry(line)?;
     let is_sum = sum.len() == 64 && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_sum && !name.is_empty()).then(|| (name.strip_prefix("./").unwrap_or(name), sum.to_ascii_lowercase()))
+    (is_sum && !name.is_empty()).then_some((name, sum))
 }
 
 #[cfg(test)]

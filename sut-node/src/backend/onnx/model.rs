@@ -13,10 +13,8 @@ use tract_onnx::pb::{
 use tract_onnx::prelude::Framework as _;
 
 use super::error::OnnxError;
+use crate::sums::{SUMS_FILE, entry};
 use crate::tensor::{DType, Signature, TensorSpec};
-
-/// The list of sums that may lie beside a model, as `sha256sum` writes it.
-const SUMS_FILE: &str = "SHA256SUMS";
 
 /// The bytes of the file at `path`, checked against the list of sums beside it if the list names the file.
 ///
@@ -43,11 +41,7 @@ pub(super) fn read(path: &Path) -> Result<Bytes, OnnxError> {
 
 /// The sum that the list has for the file of this name.
 fn listed_sum(sums: &str, name: &str) -> Option<String> {
-    sums.lines().find_map(|line| {
-        let (sum, listed) = line.trim_end().split_once(char::is_whitespace)?;
-        let listed = listed.trim_start().trim_start_matches('*').trim_start_matches("./");
-        (listed == name).then(|| sum.to_ascii_lowercase())
-    })
+    sums.lines().filter_map(entry).find_map(|(listed, sum)| (listed == name).then_some(sum))
 }
 
 /// The SHA-256 of these bytes, in hexadecimal.

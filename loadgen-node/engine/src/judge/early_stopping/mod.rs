@@ -2,7 +2,7 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `rule` | the rules of the scenarios, with the official texts |
+//! | `rule` | judges latencies by a scenario's rule; the official texts |
 //! | `binomial` | the statistics behind them |
 //! | `query_count` | how many queries a percentile needs |
 //!

@@ -1,4 +1,4 @@
-//! The early-stopping rules and their official texts.
+//! Judges latencies by the early-stopping rules, and has their official texts.
 
 use super::binomial::Bound;
 

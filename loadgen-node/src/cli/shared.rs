@@ -1,4 +1,4 @@
-//! What is asked: the same for a run and for a look at its settings.
+//! The flags that say what is tested, shared by `run`, `demo` and `conf`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::test_run::{DataSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, Mode};
 
-/// What is asked in a test besides benchmark and scenario; the same for a run and for a look at its settings.
+/// What is tested, besides benchmark and scenario.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TestArgs {
     /// LoadGen's mode.
