@@ -3,7 +3,8 @@
 /// The name of the file that lists the SHA-256 sums of the files beside it.
 pub const SUMS_FILE: &str = "SHA256SUMS";
 
-/// The file's name and its sum in lower case, of a line such as `2d71...4881  images.npy`. Whether the sum is one is left
+/// The file's name and its sum in lower case, of a line such as `2d71...4881  images.npy`. Whether the sum is one is
+/// left
 /// to the caller. `None` when the line is not two words.
 pub fn entry(line: &str) -> Option<(&str, String)> {
     let (sum, name) = line.trim().split_once(char::is_whitespace)?;

@@ -23,7 +23,8 @@
 //! - [`backend`]: what answers the samples;
 //! - [`pipeline`]: what is done before and after inference.
 //!
-//! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on), `sums`
+//! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
+//! `sums`
 //! (lists of SHA-256 sums) and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
 //!
 //! Nothing of a run is kept once it is over, nothing of a sample once its answer has left, and nothing here knows

@@ -39,7 +39,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
 const ROOMS: &[Floors] = &[
     Floors {
         folder: "proto",
-        floors: &["assembly codec direction kserve node_name stages text", "limits sample", "v1"],
+        floors: &["assembly codec direction kserve node_name stages sums text", "limits sample", "v1"],
     },
     Floors { folder: "proto/image", floors: &["apply jpeg spec", "pixels preprocess"] },
     Floors {

@@ -1,4 +1,5 @@
-//! The node's own reasons against a result: schedule lag, lost nodes, byte counts that differ, failures, the SUT's name,
+//! The node's own reasons against a result: schedule lag, lost nodes, byte counts that differ, failures, the SUT's
+//! name,
 //! accuracy. Pure.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! The transports that every node has. A new one is a file beside this and a line here. One that shares the TCP port also
+//! The transports that every node has. A new one is a file beside this and a line here. One that shares the TCP port
+//! also
 //! has to be told apart there: by `lon_net::accept::Accepted` and [`ByProtocol`].
 
 use std::net::UdpSocket;
