@@ -21,6 +21,11 @@ while [ $# -gt 0 ]; do
 done
 
 if [ -z "$binaries" ]; then
+  # Where this machine keeps its sources is nobody's business: panics name files by these prefixes.
+  cargo_home=${CARGO_HOME:-$HOME/.cargo} source=$(cd "$here/.." && pwd)
+  export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$source=/src"
+  LON_REVISION=$(git -C "$source" rev-parse HEAD 2>/dev/null || echo unknown)
+  export LON_REVISION
   binaries=${CARGO_TARGET_DIR:-$here/../target}/release
   (cd "$here/.." && cargo build --locked --release --package sut-node)
   (cd "$here/.." && cargo build --locked --release --package loadgen-node --no-default-features)
@@ -39,9 +44,16 @@ context=$(mktemp -d) log=$(mktemp)
 trap 'rm -rf "$context" "$log"' EXIT
 install -m 755 -t "$context" "$binaries/loadgen-node" "$binaries/sut-node"
 strip --strip-debug "$context/loadgen-node" "$context/sut-node"
+if [ -n "${cargo_home:-}" ] &&
+  grep --quiet --text --fixed-strings -e "$cargo_home/" -e "$source/" "$context"/*-node; then
+  echo "image.sh: the programs name folders of this machine" >&2
+  exit 1
+fi
 cp "$here/../loadgen-node/qsl/digits/digits.onnx" "$here/image-files.sh" "$here/shape.sh" "$context"
 if [ -n "$onnxruntime" ]; then
-  python3 -m pip download --quiet --no-deps --dest "$context/wheel" "onnxruntime==$onnxruntime"
+  wheels=$here/onnxruntime-$onnxruntime.txt
+  test -e "$wheels" || { echo "image.sh: no sums of wheels for ONNX Runtime $onnxruntime: write $wheels" >&2; exit 2; }
+  python3 -m pip download --quiet --no-deps --require-hashes --dest "$context/wheel" --requirement "$wheels"
   python3 -m zipfile -e "$context"/wheel/*.whl "$context/wheel/unpacked"
   mv "$context"/wheel/unpacked/onnxruntime/capi/libonnxruntime.so.* "$context"
   rm -r "$context/wheel"

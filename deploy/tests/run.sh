@@ -27,6 +27,7 @@ export PATH=$tools/bin:$PATH
 have() { command -v "$1" >/dev/null || { apt-get update -qq && apt-get install -qq --yes "$2" >/dev/null; }; }
 
 have kubectl kubernetes-client
+have objcopy binutils
 
 export LON_TEST_COMPOSE=${LON_TEST_COMPOSE:-docker-compose}
 base=lon-debian:bookworm made_base=no

@@ -7,7 +7,8 @@
 //! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, screen, progress |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `probe` | what a fabric can carry, measured |
-//! | `verdict` | reasons that make a result INVALID, or limit what it says: division, reasons, saturation, baseline |
+//! | `verdict` | reasons that make a result INVALID, or limit what it says: reasons, saturation, baseline |
+//! | `division` | the rules of the Network division, and what is found of them |
 //! | `network` | what crossed the network, and what that means for a fabric |
 //! | `world` | the real world over the QDL: nodes, issuing, waiting, arrivals |
 //! | `exit` | exit codes, and errors that carry one |
@@ -17,6 +18,7 @@
 
 mod cli;
 mod commands;
+mod division;
 mod exit;
 mod network;
 mod outputs;
@@ -25,20 +27,24 @@ mod test_run;
 mod verdict;
 mod world;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use anyhow::Context as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use cli::{Cli, Command};
+pub use division::{AccuracyRun, Division};
 use exit::OrExit as _;
 pub use exit::{Exit, Failure, Outcome};
+use lon_shell::{bugs, packaging, short_help};
 pub use outputs::documents;
-pub use outputs::folder::{FolderError, RunFolder};
+pub use outputs::folder::{FolderError, Place, RunFolder};
+pub use outputs::keep::{NotWritten, Saved};
 pub use outputs::record::{Recorded, record};
 pub use test_run::{
-    Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Limits, Measured, SettingsSpec, Test, TestSpec,
+    Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Limits, Measured, SettingsSpec, Test, TestSpec,
 };
-pub use verdict::division::Division;
 pub use world::pace::{PacingSpec, Spin};
 pub use world::signals::StopRequests;
 pub use world::target::Target;
@@ -46,24 +52,44 @@ pub use world::target::Target;
 /// What is logged unless `RUST_LOG` says otherwise.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn,sut_node=warn";
 
-/// Runs the command line and says how it ended. A panic on this thread is a bug, and its exit code says so.
+/// Runs the command line and says how it ended. A panic on any thread is a bug, and the exit code says so.
 pub fn main() -> ExitCode {
-    let exit = std::panic::catch_unwind(command).unwrap_or(Exit::Bug);
+    let exit = match std::panic::catch_unwind(command) {
+        Ok(Exit::Ok) if bugs::first().is_some() => Exit::Bug,
+        Ok(exit) => exit,
+        Err(_) => Exit::Bug,
+    };
     ExitCode::from(exit as u8)
 }
 
 fn command() -> Exit {
-    let cli = Cli::parse_from(cli::with_dashes(std::env::args_os()));
+    if let Err(error) = bugs::watch("loadgen-node", Exit::Bug as u8) {
+        let _ = writeln!(std::io::stderr(), "loadgen-node: panics are not told in the usual way: {error}");
+    }
+    let args: Vec<OsString> = cli::with_dashes(std::env::args_os()).collect();
+    let matches = short_help::fitted(Cli::command(), &args).get_matches_from(&args);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let log = lon_shell::log::start(cli.log_format.into(), USUAL_LOG).or_exit(Exit::Usage);
-    let outcome = log.and_then(|()| match cli.command {
+    let ready = log.and_then(|()| lon_net::descriptors::raise_limit().or_exit(Exit::Usage));
+    let outcome = ready.and_then(|_| match cli.command {
         #[cfg(feature = "demo")]
         Command::Demo(args) => commands::demo::demo(args),
         Command::Run(args) => commands::run::run(&args),
         Command::Probe(args) => commands::probe::probe(&args),
         Command::Trace(args) => commands::trace::trace(&args),
         Command::Replay(args) => commands::replay::replay(&args),
+        Command::Recover(args) => commands::recover::recover(&args),
+        Command::Show(args) => commands::show::show(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
         Command::Conf(args) => commands::conf::conf(&args),
+        Command::Conformance(args) => commands::conformance::conformance(&args),
+        Command::Completions { shell } => {
+            packaging::completions(Cli::command(), shell).or_exit(Exit::Bug).map(|()| Exit::Ok)
+        }
+        Command::Manual { folder } => packaging::manual(Cli::command(), &folder)
+            .with_context(|| folder.display().to_string())
+            .or_exit(Exit::Usage)
+            .map(|()| Exit::Ok),
     });
     outcome.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "loadgen-node: {}", failure.one_line());

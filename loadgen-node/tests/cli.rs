@@ -16,8 +16,12 @@ fn loadgen_node(args: &[&str]) -> Output {
 }
 
 fn stdout(args: &[&str]) -> String {
+    stdout_with(0, args)
+}
+
+fn stdout_with(code: i32, args: &[&str]) -> String {
     let output = loadgen_node(args);
-    assert_eq!(output.status.code(), Some(0), "{args:?}");
+    assert_eq!(output.status.code(), Some(code), "{args:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -33,6 +37,21 @@ fn help_lists_exit_codes_and_every_command_shows_an_example() {
         let own = stdout(&[command, "--help"]);
         assert!(own.contains("Example") && own.contains(&format!("loadgen-node {command}")), "{own}");
     }
+}
+
+#[test]
+fn a_program_that_gets_no_memory_says_so_and_exits_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.json");
+    let settings = r#"{"qsl":{"total":100,"performance":50},"settings":{"scenario":"Server","server_target_qps":1000,
+        "min_query_count":2000000,"min_duration_ms":0}}"#;
+    std::fs::write(&file, settings).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 150000 && exec \"$0\" trace --settings \"$1\"", env!("CARGO_BIN_EXE_loadgen-node")]);
+    let output = command.arg(&file).env_remove("RUST_BACKTRACE").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("memory allocation of ") && told.contains(" bytes failed"), "{told}");
 }
 
 #[test]
@@ -60,6 +79,10 @@ fn a_trace_is_printed_whole_or_as_digests() {
 
 /// A recorded run: its timeline file, and the summary file that it was reported with.
 fn recorded(folder: &Path) -> (PathBuf, String) {
+    recorded_on(folder, SimOptions::default())
+}
+
+fn recorded_on(folder: &Path, sut: SimOptions) -> (PathBuf, String) {
     let settings = TestSettings {
         scenario: Scenario::SERVER,
         server_target_qps: 500.0,
@@ -70,12 +93,13 @@ fn recorded(folder: &Path) -> (PathBuf, String) {
     };
     let qsl = Qsl { total: 50, performance: 50 };
     let plan = Plan::new(settings.clone(), qsl).unwrap();
-    let outcome = run(&plan, &mut SimWorld::new(SimOptions::default()), &mut (), RunOptions::default());
+    let outcome = run(&plan, &mut SimWorld::new(sut), &mut (), RunOptions::default());
     let (sut_name, warnings, errors) = ("a \"SUT\"".to_owned(), 3, 1);
-    let summary = summary_text(&plan, outcome.summary.as_ref().unwrap(), &sut_name, Trailer { warnings, errors });
+    let trailer = Trailer { warnings, errors };
+    let summary = summary_text(&plan, outcome.summary.as_ref().unwrap(), &outcome.verdict, &sut_name, trailer);
     let path = folder.join("timeline.bin");
     let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
-    let about = About { settings, qsl, sut_name, warnings, errors };
+    let about = About { settings, qsl, sut_name, warnings, errors, reasons: outcome.verdict.lasting() };
     timeline.write_to(&about, &mut std::fs::File::create(&path).unwrap()).unwrap();
     (path, summary)
 }
@@ -90,12 +114,46 @@ fn a_recorded_run_is_judged_again_as_it_was_or_by_other_rules() {
     let own = json(&["replay", "--timeline", path, "--json"]);
     assert_eq!(own["summary"].as_str(), Some(summary.as_str()));
     assert_eq!(own["detail"][0], serde_json::json!(["result_validity", "\"VALID\""]));
-    let stricter = json(&["replay", "--timeline", path, "--json", "--set", "target_latency=0"]);
+    let invalid = |args: &[&str]| stdout_with(3, args);
+    let stricter = invalid(&["replay", "--timeline", path, "--json", "--set", "target_latency=0"]);
+    let stricter: serde_json::Value = serde_json::from_str(&stricter).unwrap();
     assert_eq!(stricter["detail"][0], serde_json::json!(["result_validity", "\"INVALID\""]));
     let file = folder.path().join("s.json");
     std::fs::write(&file, r#"{"settings":{"scenario":"Server","min_query_count":701,"min_duration_ms":0}}"#).unwrap();
-    let text = stdout(&["replay", "--timeline", path, "--settings", file.to_str().unwrap()]);
+    let text = invalid(&["replay", "--timeline", path, "--settings", file.to_str().unwrap()]);
     assert!(text.contains("Min queries satisfied : NO"), "{text}");
+}
+
+#[test]
+fn a_run_with_losses_stays_invalid_under_any_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    for sut in [
+        SimOptions { failing: 0.01, ..SimOptions::default() },
+        SimOptions { duplicated: 0.01, ..SimOptions::default() },
+    ] {
+        let (path, summary) = recorded_on(folder.path(), sut);
+        let path = path.to_str().unwrap();
+        assert_eq!(stdout_with(3, &["replay", "--timeline", path]), summary);
+        let lenient = ["target_latency=60000", "min_query_count=1", "target_latency_percentile=50"];
+        let lenient: Vec<&str> = lenient.iter().flat_map(|set| ["--set", set]).collect();
+        let text = stdout_with(3, &[&["replay", "--timeline", path][..], &lenient].concat());
+        let rules =
+            "Performance constraints satisfied : Yes\n  Min duration satisfied : Yes\n  Min queries satisfied : Yes";
+        assert!(text.contains("Result is : INVALID\n") && text.contains(rules), "{text}");
+        assert!(text.contains("  Not valid, because: "), "{text}");
+    }
+}
+
+#[test]
+fn a_record_of_an_earlier_version_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = recorded(folder.path());
+    let mut old = std::fs::read(&path).unwrap();
+    old[..8].copy_from_slice(b"LONTIME2");
+    std::fs::write(&path, old).unwrap();
+    let output = loadgen_node(&["replay", "--timeline", path.to_str().unwrap()]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("earlier version"), "{told}");
 }
 
 #[test]

@@ -67,14 +67,15 @@ fn a_dataset_of_ours_gives_bytes_and_keeps_loadgens_defaults() {
     assert!(view["predicted"]["wire_bytes"].as_u64().unwrap() > 11_000 * 64, "{view}");
     assert_eq!(view["warnings"], Value::Array(Vec::new()), "{view}");
     let round = json(&[&flags[..], &["--rules", "v5.1"]].concat());
-    assert_eq!(setting(&round, "min_duration_ms"), (&600_000.into(), "round v6.1"));
+    assert_eq!(setting(&round, "min_duration_ms"), (&600_000.into(), "round v5.1"));
     assert_eq!(setting(&round, "schedule_rng_seed"), (&18_209_322_760_996_052_031_u64.into(), "round v5.1"));
-    assert!(round["warnings"][0].as_str().unwrap().contains("only the seeds of round v5.1"), "{round}");
+    let warnings = round["warnings"].as_array().unwrap();
+    assert!(warnings.iter().all(|warning| !warning.as_str().unwrap().contains("round v5.1")), "{round}");
 }
 
 #[test]
 fn runs_that_cannot_become_valid_are_warned_of() {
-    let view = json(&["--benchmark", "digits", "--scenario", "Server"]);
+    let view = json(&["--benchmark", "digits", "--scenario", "Server", "--set", "target_qps=5"]);
     assert!(view["warnings"].to_string().contains("early stopping, which needs at least 459"), "{view}");
     let view = json(&["--benchmark", "bert", "--scenario", "SingleStream", "--set", "max_duration=60000"]);
     assert!(view["warnings"].to_string().contains("short of the 600.0 s of min_duration"), "{view}");
@@ -119,7 +120,7 @@ fn what_cannot_be_used_ends_with_2_and_names_it() {
         (&["--audit-conf", "/nowhere/audit.config"], "/nowhere/audit.config"),
         (&["--mlperf-conf", folder.path().to_str().unwrap()], "cannot read"),
         (&["--rules", "v6.2"], "v5.0, v5.1, v6.0, v6.1"),
-        (&["--set", "target_qps=0"], "server_target_qps"),
+        (&["--set", "target_qps=0"], "queries per second"),
         (&["--set", "target_qsp=1"], "target_qps"),
     ] {
         let error = with(flags);

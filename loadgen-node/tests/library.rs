@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use loadgen::run::End;
 use loadgen::settings::{Mode, Scenario};
-use loadgen_node::{Exit, Recorded, Target, Test, TestSpec, record};
+use loadgen_node::{Exit, Place, Recorded, Target, Test, TestSpec, record};
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::digits;
 use qdl::{NodeAddress, Transport};
@@ -74,7 +74,7 @@ fn two_tests_in_one_process() {
     let out = above.path().join("accuracy");
     let test = Test::new(node.spec(Scenario::OFFLINE, Mode::AccuracyOnly, &[])).unwrap();
     let claimed = test.connect().unwrap().claim(&never()).unwrap();
-    let Recorded { finished, folder, written } = record(claimed, &out).unwrap();
+    let Recorded { finished, folder, written } = record(claimed, &Place::At(out.clone())).unwrap();
     written.unwrap();
     assert_eq!(finished.exit(), Exit::Ok, "{:?}", finished.outcome.verdict);
     assert_eq!(folder.path(), out);

@@ -16,9 +16,9 @@ pub const INFER_PATH: &str = "/inference.GRPCInferenceService/ModelInfer";
 /// The type of texts and blobs: each element is its length (u32, little-endian) and its bytes.
 pub const BYTES: &str = "BYTES";
 
-/// The protocol's name for an element type.
-pub const fn datatype(dtype: DType) -> &'static str {
-    match dtype {
+/// The protocol's name for an element type; none for those that it does not have.
+pub const fn datatype(dtype: DType) -> Option<&'static str> {
+    Some(match dtype {
         DType::F32 => "FP32",
         DType::U8 => "UINT8",
         DType::I8 => "INT8",
@@ -31,21 +31,19 @@ pub const fn datatype(dtype: DType) -> &'static str {
         DType::F64 => "FP64",
         DType::U32 => "UINT32",
         DType::U64 => "UINT64",
-    }
+        DType::Bf16 => "BF16",
+        DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => return None,
+    })
 }
 
-/// The element type of this name; none for [`BYTES`], `BF16` and other names, which samples
-/// cannot have.
+/// The element type of this name; none for [`BYTES`] and other names, which samples cannot have.
 pub fn dtype(name: &str) -> Option<DType> {
-    DType::ALL.iter().copied().find(|dtype| datatype(*dtype) == name)
+    DType::ALL.iter().copied().find(|dtype| datatype(*dtype) == Some(name))
 }
 
 /// Number of bytes of one element; none when elements differ in size, or the name is not known.
 pub fn element_bytes(name: &str) -> Option<usize> {
-    match name {
-        "BF16" => Some(2),
-        name => dtype(name).map(DType::size),
-    }
+    dtype(name).map(DType::size)
 }
 
 #[cfg(test)]
@@ -55,10 +53,10 @@ mod tests {
     #[test]
     fn names_lead_to_types_and_back() {
         for &known in DType::ALL {
-            assert_eq!(dtype(datatype(known)), Some(known));
-            assert_eq!(element_bytes(datatype(known)), Some(known.size()));
+            let Some(name) = datatype(known) else { continue };
+            assert_eq!((dtype(name), element_bytes(name)), (Some(known), Some(known.size())));
         }
-        assert_eq!((dtype(BYTES), dtype("BF16"), element_bytes("BF16")), (None, None, Some(2)));
+        assert_eq!((dtype(BYTES), datatype(DType::I4), datatype(DType::Bf16)), (None, None, Some("BF16")));
         assert_eq!((dtype("f32"), element_bytes(BYTES)), (None, None));
     }
 }

@@ -16,6 +16,8 @@ pub const MAX_MESSAGE_BYTES: usize = PART_BYTES + MESSAGE_OVERHEAD_BYTES;
 pub const MAX_SAMPLE_BYTES: u64 = 1 << 30;
 
 /// HTTP/2 frame size in bytes: the largest single gain in goodput that was measured (a default of 16 KiB halves it).
+/// What comes behind a frame waits for it, heartbeats too. A link over which one takes longer than an end may be silent
+/// is too slow for gRPC and large samples: 2 Mbit/s are needed. Plain TCP and QUIC have no such frames.
 pub const HTTP2_FRAME_BYTES: u32 = 1 << 20;
 
 /// HTTP/2 flow-control window of a stream, in bytes. It is set, since the protocol's default of 64 KiB starves any fast
@@ -28,6 +30,12 @@ pub const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// An end that has sent nothing on a stream for this long sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 
+/// A stream on which nothing came for longer than this has stalled: two heartbeats are missing.
+pub const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+
+/// A claim ends when nothing came from its client for this long, on none of its streams: not even a heartbeat.
+pub const CLIENT_SILENCE: Duration = Duration::from_secs(10);
+
 /// How often a SUT node asks a silent connection for a sign of life.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -36,6 +44,12 @@ pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The length of a run id in random bytes.
 pub const RUN_ID_BYTES: usize = 16;
+
+/// The length in random bytes of the secret that a node gives to the client of a run.
+pub const SECRET_BYTES: usize = 32;
+
+/// The length in random bytes of the nonce that a client sends with `Describe`.
+pub const HOST_NONCE_BYTES: usize = 16;
 
 /// The longest error text that is sent, in bytes.
 pub const MAX_ERROR_BYTES: usize = 4 << 10;

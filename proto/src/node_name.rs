@@ -3,13 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::text::{is_hidden, printable};
+
 /// What a network SUT's name must contain (MLPerf Inference rules, Network division). No node's own name may.
 pub const NETWORK_SUT: &str = "Network SUT";
 
 /// The most characters that a node's name may have.
 pub const MAX_NODE_NAME_CHARS: usize = 128;
 
-/// A node's name: 1 to 128 printable characters, without comma (names are listed with commas between them), without
+/// A node's name: 1 to 128 characters that are seen, without comma (names are listed with commas between them), without
 /// blanks around it and without [`NETWORK_SUT`] in it.
 ///
 /// Both ends check names with this type: a SUT node its own (`--node`), the LoadGen node those that it is told.
@@ -27,11 +29,11 @@ impl FromStr for NodeName {
     type Err = NodeNameError;
 
     fn from_str(text: &str) -> Result<NodeName, NodeNameError> {
-        let bad = |c: char| c == ',' || c.is_control();
+        let bad = |c: char| c == ',' || is_hidden(c);
         // The list of names begins with "Network SUT", and a list without it must mean something.
         let bad_text = text.is_empty() || text.trim() != text || text.contains(NETWORK_SUT);
         if bad_text || text.chars().count() > MAX_NODE_NAME_CHARS || text.contains(bad) {
-            return Err(NodeNameError(text.to_owned()));
+            return Err(NodeNameError(printable(text)));
         }
         Ok(NodeName(text.to_owned()))
     }
@@ -58,7 +60,7 @@ mod tests {
         for good in ["N1", "gpu host 7", "sut-0.sut.default.svc"] {
             assert!(good.parse::<NodeName>().is_ok(), "{good}");
         }
-        for bad in ["", " N1", "a,b", "a\nb", "my Network SUT", &"x".repeat(129)] {
+        for bad in ["", " N1", "a,b", "a\nb", "my Network SUT", "N1\u{202e}", "N\u{200b}1", &"x".repeat(129)] {
             assert!(bad.parse::<NodeName>().is_err(), "{bad:?}");
         }
     }

@@ -32,6 +32,7 @@
 //! ```
 //!
 //! - `dtype`: the types of elements ([`DType`]);
+//! - `role`: what an input is for where texts are token ids ([`Role`]);
 //! - `signature`: which tensors a model takes, and whether a sample has them ([`Signature`]).
 
 use std::fmt;
@@ -40,9 +41,11 @@ use std::ops::{Deref, Range};
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 mod dtype;
+mod role;
 mod signature;
 
 pub use dtype::{DType, UnknownDType};
+pub use role::Role;
 pub use signature::{Mismatch, Signature, SpecError, TensorSpec, fit};
 
 /// The most tensors that one sample may have.
@@ -164,7 +167,7 @@ impl fmt::Display for Tensor {
 }
 
 fn data_len(dtype: DType, dims: &Dims) -> Option<u64> {
-    dims.elements()?.checked_mul(dtype.size() as u64)
+    dtype.bytes_of(dims.elements()?)
 }
 
 /// The error for bytes that are not a sample, or tensors that cannot be one. Tensors are counted from 0.

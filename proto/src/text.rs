@@ -1,21 +1,37 @@
-//! Texts that come from the other end, made fit to be shown and kept: on one line, without control characters, short.
+//! Texts that come from the other end, made fit to be shown and kept: on one line, short, and with nothing in them that
+//! is not seen or that makes the rest look like something else.
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// The most characters that [`printable`] keeps of a text.
 pub const MAX_PRINTABLE_CHARS: usize = 500;
 
-/// The text with control characters replaced by U+FFFD, cut off after [`MAX_PRINTABLE_CHARS`] characters. "..." stands
-/// where something was cut off.
+/// The text with [hidden](is_hidden) characters replaced by U+FFFD, cut off after [`MAX_PRINTABLE_CHARS`] characters.
+/// "..." stands where something was cut off.
 pub fn printable(text: &str) -> String {
     printable_within(text, MAX_PRINTABLE_CHARS)
 }
 
 /// The same as [`printable`], cut off after `max_chars` characters.
 pub fn printable_within(text: &str, max_chars: usize) -> String {
-    let mut shown: String = text.chars().take(max_chars).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut shown: String = text.chars().take(max_chars).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(max_chars).is_some() {
         shown.push_str("...");
     }
     shown
+}
+
+/// Whether a character is not seen, or changes how others are: control characters, line and paragraph separators,
+/// formats (those that turn the direction of writing among them), and letters and marks that are drawn as nothing.
+pub fn is_hidden(c: char) -> bool {
+    use GeneralCategory::{Control, Format, LineSeparator, ParagraphSeparator};
+    let drawn_as_nothing = matches!(
+        c,
+        '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
+    );
+    let category = c.general_category();
+    drawn_as_nothing || matches!(category, Control | Format | LineSeparator | ParagraphSeparator)
 }
 
 #[cfg(test)]
@@ -27,6 +43,13 @@ mod tests {
         assert_eq!(printable("plain text"), "plain text");
         assert_eq!(printable("a\nb\u{1b}[31mc"), "a\u{fffd}b\u{fffd}[31mc");
         assert_eq!(printable(&"x".repeat(1 << 20)).len(), MAX_PRINTABLE_CHARS + 3);
+        let turns = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{200e}\u{200f}\u{61c}";
+        let unseen = "\u{200b}\u{200c}\u{200d}\u{feff}\u{ad}\u{2028}\u{2029}\u{2060}\u{3164}\u{fe0f}\u{e0041}";
+        for hidden in turns.chars().chain(unseen.chars()) {
+            assert!(is_hidden(hidden), "{hidden:?}");
+            assert_eq!(printable(&format!("N1{hidden}gnp.exe")), "N1\u{fffd}gnp.exe");
+        }
+        assert_eq!(printable("Größe 機 ñ é"), "Größe 機 ñ é");
         assert_eq!(printable_within("abcdef", 3), "abc...");
         assert_eq!(printable_within("abc", 3), "abc");
     }

@@ -30,7 +30,7 @@ fn content(len: usize, seed: u64) -> Bytes {
 }
 
 fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
-    let len = dims.iter().product::<u32>() as usize * dtype.size();
+    let len = dtype.bytes_of(dims.iter().product::<u32>().into()).unwrap() as usize;
     Tensor::new(dtype, dims, content(len, u64::from(dtype.code()))).unwrap()
 }
 
@@ -116,8 +116,9 @@ fn samples_of_every_type_and_shape_come_back() {
                 }
             }
         }
-        let many: Vec<Tensor> =
-            (0..sample::MAX_TENSORS as u32).map(|i| tensor(DType::ALL[i as usize % 12], &[i % 7, 3])).collect();
+        let many: Vec<Tensor> = (0..sample::MAX_TENSORS as u32)
+            .map(|i| tensor(DType::ALL[i as usize % DType::ALL.len()], &[i % 7, 3]))
+            .collect();
         let raw = sample::encode(&many).unwrap();
         assert_eq!(inflater.inflate(encoder.encode(&raw, Layout::Sample).unwrap()).unwrap(), raw, "{codec}");
     }

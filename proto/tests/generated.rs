@@ -6,6 +6,9 @@ use std::path::Path;
 
 use protox::prost::Message as _;
 
+/// Messages that have a secret in them: `v1.rs` says how they are shown.
+const SECRET: [&str; 4] = ["lon.v1.StartRunResponse", "lon.v1.Open", "lon.v1.FlushRequest", "lon.v1.EndRunRequest"];
+
 #[test]
 fn generated_code_is_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -13,7 +16,8 @@ fn generated_code_is_fresh() {
         let out = tempfile::tempdir().unwrap();
         let descriptors = protox::compile([proto], [root]).unwrap();
         assert!(!descriptors.encode_to_vec().is_empty());
-        tonic_prost_build::configure().bytes(".").out_dir(out.path()).compile_fds(descriptors).unwrap();
+        let build = tonic_prost_build::configure().bytes(".").skip_debug(SECRET).out_dir(out.path());
+        build.compile_fds(descriptors).unwrap();
         let fresh = std::fs::read_to_string(out.path().join(name)).unwrap();
         let kept = root.join("src/gen").join(name);
         if std::env::var_os("LON_BLESS").is_some() {

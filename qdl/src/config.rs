@@ -1,10 +1,14 @@
 //! How the QDL reaches its nodes, and how it does a run.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lon_net::socket::Network;
 use lon_net::tls::ClientTls;
+use lon_net::token::Token;
 use lon_proto::codec::Codec;
+use tokio::runtime::Runtime;
 
 use crate::carry::Driver;
 use crate::control::Peers;
@@ -24,10 +28,18 @@ pub struct Config {
     /// How nodes are verified. Without it there is plain text, and over QUIC, which knows none, any node that answers
     /// is accepted; whether that is allowed is for the caller to decide.
     pub tls: Option<ClientTls>,
+    /// What nodes that want a token are shown. Where there is no TLS it travels in plain text, as all else does.
+    pub token: Option<Token>,
+    /// The network that is used instead of the kernel's TCP, without QUIC; `None`: TCP.
+    pub network: Option<Arc<dyn Network>>,
+    /// The runtime on which control calls run, and with [`Driver::Inline`] the lanes. The caller's thread drives it,
+    /// inside the calls of the QDL. It has to have a single thread, and must not be driven when they are made. `None`:
+    /// runtimes and threads of the QDL's own.
+    pub runtime: Option<Arc<Runtime>>,
 }
 
 impl Config {
-    /// Defaults for these nodes: no waiting, calls of 5 s at most, no TLS.
+    /// Defaults for these nodes: no waiting, calls of 5 s at most, no TLS, TCP.
     pub fn new(peers: Peers) -> Config {
         Config {
             peers,
@@ -35,6 +47,9 @@ impl Config {
             wait_ready: Duration::ZERO,
             call_timeout: Duration::from_secs(5),
             tls: None,
+            token: None,
+            network: None,
+            runtime: None,
         }
     }
 }
@@ -52,6 +67,8 @@ pub struct RunConfig {
     pub response_timeout: Duration,
     /// A node from which nothing came for this long, not even a heartbeat, is lost.
     pub silence_timeout: Duration,
+    /// Bytes of one answer at most, where its size is not fixed by what the node says of its outputs.
+    pub max_answer_bytes: u64,
     /// The codec that samples are already encoded with. Nodes are told its name without a level.
     pub codec: Codec,
     /// The codec that nodes encode their answers with; they are inflated here.
@@ -59,7 +76,8 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// Defaults for this policy and driver: one connection, no codecs, 60 s for an answer and 5 s of silence.
+    /// Defaults for this policy and driver: one connection, no codecs, 60 s for an answer and 5 s of silence,
+    /// answers of 64 MiB.
     pub fn new(policy: Policy, driver: Driver) -> RunConfig {
         RunConfig {
             policy,
@@ -67,6 +85,7 @@ impl RunConfig {
             connections: NonZeroUsize::MIN,
             response_timeout: Duration::from_secs(60),
             silence_timeout: Duration::from_secs(5),
+            max_answer_bytes: 64 << 20,
             codec: Codec::None,
             response_codec: Codec::None,
         }

@@ -33,6 +33,16 @@ pub enum ConnectError {
         /// The node's own words.
         reason: String,
     },
+    /// Another run has a node.
+    #[error("SUT node {address} refused {call}: {reason} (--wait-ready waits for it)")]
+    Busy {
+        /// The node's address.
+        address: NodeAddress,
+        /// The name of the call.
+        call: &'static str,
+        /// The node's own words: which run, and from where.
+        reason: String,
+    },
     /// The other end is not a SUT node of this wire version.
     #[error("SUT node {address} does not speak lon.v1 version {ours}: {reason}")]
     WireVersion {
@@ -117,6 +127,19 @@ pub enum ConnectError {
         reason: String,
         /// What the user can do.
         advice: &'static str,
+    },
+    /// The other end speaks gRPC, but is no SUT node.
+    #[error(
+        "{address} is no SUT node (no call {call} of lon.v1: {reason}); a server of KServe's protocol (Triton, \
+         mlserver) is reached with --transport kserve --sut NAME={address} --model MODEL"
+    )]
+    NotASutNode {
+        /// The server's address.
+        address: NodeAddress,
+        /// The call that it does not know.
+        call: &'static str,
+        /// The server's own words.
+        reason: String,
     },
     /// The other end speaks gRPC, but not KServe's protocol.
     #[error(

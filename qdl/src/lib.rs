@@ -16,6 +16,9 @@
 //! - `account`: counters, traffic, reports;
 //! - `types`, `error`, `peer_kind`: what all of them share.
 //!
+//! `conformance`, beside `qdl`, holds a node against the wire contract, rule by rule; `fuzz` is what the fuzz targets
+//! call.
+//!
 //! A *peer* is a node as the control side sees it, a *node* is where samples go. A *connection* has one *lane* or
 //! several. A lane is carried by a Dispatch *stream*, or by calls where the node speaks KServe's protocol.
 //!
@@ -30,9 +33,12 @@
 mod account;
 mod carry;
 mod config;
+pub mod conformance;
 mod control;
 mod dispatch;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod peer_kind;
 mod qdl;
 mod run;
@@ -42,7 +48,7 @@ pub use account::counters::NodeCounts;
 pub use account::reconcile::{Difference, Layer, reconcile};
 pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::NodeTraffic;
-pub use carry::{Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
+pub use carry::{BareStream, Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
 pub use config::{Config, RunConfig};
 pub use control::{KserveServer, NameTrip, NodeDescription, Peers, SutName};
 pub use dispatch::Policy;
@@ -51,8 +57,9 @@ pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
 pub use lon_proto::direction::Direction;
+pub use lon_proto::setup::{Build, Setting};
 pub use lon_proto::stages::Stages;
 pub use peer_kind::{KSERVE_NO_COUNTERS, Payload, PeerKind};
 pub use qdl::Qdl;
 pub use run::{Meter, Run};
-pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink};
+pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stall};

@@ -2,34 +2,44 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
 use lon_net::address::NodeAddress;
+use lon_net::clock;
+use lon_net::host::{Host, HostNonce, Machine};
+use lon_net::random;
 use lon_proto::codec::Codec;
 use lon_proto::limits;
 use lon_proto::node_name::NodeName;
+use lon_proto::run_pass::run_name;
 use lon_proto::text::printable;
 use tokio::sync::Notify;
 
 use crate::account::inflated::Inflated;
 use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened, Patience};
 use crate::config::{Config, RunConfig};
-use crate::control::{Claim, ControlThread, Described, NodeDescription, Peer, Purpose, Reach, SutName};
-use crate::dispatch::{Bounds, Dispatcher, Inflaters, Inflating, Node};
+use crate::control::{Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, SutName, claim_all};
+use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node};
 use crate::error::ConnectError;
+use crate::peer_kind::Payload;
 use crate::run::Run;
 use crate::types::{NodeFailure, NodeIndex, Reply, Sink};
+
+/// Memory for the answers of all nodes together that come in pieces, while they are not complete. Each node has its
+/// share, which is room for one answer at least.
+const UNFINISHED_BYTES: u64 = 1 << 30;
 
 /// Many SUT nodes, shown as one.
 pub struct Qdl {
     config: Config,
-    control: Arc<ControlThread>,
+    control: Arc<Control>,
     peers: Vec<Arc<dyn Peer>>,
     /// What the nodes' answers are held against, in the order of the nodes.
     promises: Vec<Arc<crate::carry::Promise>>,
     descriptions: Vec<NodeDescription>,
+    /// The key of the ids of machines.
+    nonce: HostNonce,
 }
 
 impl Qdl {
@@ -46,11 +56,11 @@ impl Qdl {
         }
         // Names that the caller gave are checked before anything is sent.
         check_names(config.peers.given_names(), config.peers.addresses())?;
-        let control = Arc::new(ControlThread::start()?);
-        let ours = config.clone();
+        let control = Arc::new(Control::start(config.runtime.as_ref())?);
+        let (ours, nonce) = (config.clone(), HostNonce(random_bytes("a nonce")?));
         let reached = control.wait(async move {
-            let Config { peers, wait_ready, call_timeout, tls, .. } = ours;
-            let reached = peers.reach_all(&Reach { wait_ready, call_timeout, tls }).await?;
+            let Config { peers, wait_ready, call_timeout, tls, token, network, .. } = ours;
+            let reached = peers.reach_all(&Reach { wait_ready, call_timeout, tls, token, nonce, network }).await?;
             let (connected, names): (Vec<_>, Vec<_>) = reached.into_iter().unzip();
             check_names(&names, peers.addresses())?;
             let described = try_join_all(connected.iter().map(|peer| peer.describe())).await?;
@@ -59,7 +69,7 @@ impl Qdl {
         let (peers, described) = reached.unwrap_or_else(no_control_thread)?;
         let describe = |Described { node, promise }| (node, promise);
         let (descriptions, promises) = described.into_iter().map(describe).unzip();
-        Ok(Qdl { config, control, peers, promises, descriptions })
+        Ok(Qdl { config, control, peers, promises, descriptions, nonce })
     }
 
     /// What the nodes said of themselves, in the order given.
@@ -67,12 +77,16 @@ impl Qdl {
         &self.descriptions
     }
 
+    /// The machine that this program runs on, with ids that can be compared with those of the nodes' machines.
+    pub fn here(&self) -> Host {
+        Machine::here().told(&self.nonce)
+    }
+
     /// The SUT's name, from a round trip to every node made by this very call.
     pub fn name(&self) -> SutName {
         let peers = self.peers.clone();
         let trips = self.control.wait(async move { join_all(peers.iter().map(|peer| peer.name_trip())).await });
-        let expected: Vec<String> = self.descriptions.iter().map(|node| node.name.clone()).collect();
-        SutName::from_trips(trips.unwrap_or_default(), &expected)
+        SutName::from_trips(trips.unwrap_or_default(), &self.names())
     }
 
     /// Bytes that have crossed each node's control connection until now, in and out; in the order given.
@@ -108,10 +122,11 @@ impl Qdl {
     }
 
     fn begin(&self, config: &RunConfig, sink: Arc<dyn Sink>, purpose: Purpose) -> Result<Run, ConnectError> {
-        let run_id = random_run_id()?;
-        let bounds = self.claim(&run_id, purpose)?;
-        let begun = self.begin_claimed(config, sink, &bounds, &run_id);
-        let (run, opened) = begun.inspect_err(|_| self.let_go(&run_id))?;
+        let run_id = Bytes::copy_from_slice(&random_bytes::<{ limits::RUN_ID_BYTES }>("a run id")?);
+        let rules = self.rules(&purpose, config.max_answer_bytes);
+        let claimed = self.claim(&run_id, purpose)?;
+        let begun = self.begin_claimed(config, sink, &claimed, rules);
+        let (run, opened) = begun.inspect_err(|_| self.let_go(&claimed))?;
         let outcomes = run.wait_open(opened);
         match outcomes.into_iter().find_map(|(node, outcome)| Some((node, outcome.err()?))) {
             None => Ok(run),
@@ -129,8 +144,8 @@ impl Qdl {
         &self,
         config: &RunConfig,
         sink: Arc<dyn Sink>,
-        bounds: &[Bounds],
-        run_id: &Bytes,
+        claimed: &[Claimed],
+        rules: Vec<Arc<AnswerRule>>,
     ) -> Result<(Run, Vec<Opened>), ConnectError> {
         let delivered = Arc::new(Notify::new());
         let inline = config.driver == Driver::Inline;
@@ -138,10 +153,10 @@ impl Qdl {
             if inline { Arc::new(Telling { sink, delivered: Arc::clone(&delivered) }) } else { sink };
         let has_codec = !config.response_codec.is_none();
         let inflated: Vec<Arc<Inflated>> =
-            if has_codec { bounds.iter().map(|_| Arc::default()).collect() } else { Vec::new() };
-        let nodes = self.nodes_of_run(config, bounds, &inflated);
+            if has_codec { claimed.iter().map(|_| Arc::default()).collect() } else { Vec::new() };
+        let nodes = self.nodes_of_run(config, claimed, &rules, &inflated);
         let (dispatcher, inflaters) = if has_codec {
-            let inflating = Arc::new(Inflating::new(sink, config.response_codec, inflated));
+            let inflating = Arc::new(Inflating::new(sink, config.response_codec, inflated, rules));
             let dispatcher = Arc::new(Dispatcher::new(config.policy, inline, nodes, Arc::clone(&inflating) as _));
             let inflaters = Inflaters::start(&inflating, config.response_codec, &dispatcher)?;
             (dispatcher, Some(inflaters))
@@ -149,8 +164,9 @@ impl Qdl {
             (Arc::new(Dispatcher::new(config.policy, inline, nodes, sink)), None)
         };
         let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
-        let connections = self.connections(&dispatcher, run_id);
-        let (driver, opened) = IoDriver::start(config.driver, &dispatcher, connections, patience)?;
+        let connections = self.connections(&dispatcher, claimed);
+        let runtime = self.config.runtime.as_ref();
+        let (driver, opened) = IoDriver::start(config.driver, runtime, &dispatcher, connections, patience)?;
         let run = Run {
             dispatcher,
             delivered,
@@ -158,59 +174,81 @@ impl Qdl {
             inflaters,
             control: Arc::clone(&self.control),
             peers: self.peers.clone(),
-            run_id: run_id.clone(),
+            passes: claimed.iter().map(|node| node.pass.clone()).collect(),
             transport: self.config.peers.transport(),
         };
         Ok((run, opened))
     }
 
     /// Ends a run that never began at the nodes that it claimed, instead of when their claims lapse.
-    fn let_go(&self, run_id: &Bytes) {
-        let (peers, run_id) = (self.peers.clone(), run_id.clone());
-        self.control.wait(async move { join_all(peers.iter().map(|peer| peer.end_run(run_id.clone()))).await });
+    fn let_go(&self, claimed: &[Claimed]) {
+        let (peers, claimed) = (self.peers.clone(), claimed.to_vec());
+        self.control.wait(async move {
+            join_all(peers.iter().zip(&claimed).map(|(peer, node)| peer.end_run(&node.pass))).await;
+        });
     }
 
     /// Claims all nodes or none.
-    fn claim(&self, run_id: &Bytes, purpose: Purpose) -> Result<Vec<Bounds>, ConnectError> {
-        let deadline = Instant::now() + self.config.wait_ready;
-        let peers = self.peers.clone();
+    fn claim(&self, run_id: &Bytes, purpose: Purpose) -> Result<Vec<Claimed>, ConnectError> {
+        let deadline = clock::now() + self.config.wait_ready;
+        let (peers, names) = (self.peers.clone(), self.names());
         let claim = Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose };
-        let claimed = self.control.wait(async move {
-            let claims = join_all(peers.iter().map(|peer| peer.claim(&claim, deadline))).await;
-            if claims.iter().all(Result::is_ok) {
-                return claims.into_iter().collect();
-            }
-            let held = peers.iter().zip(&claims).filter(|(_, claim)| claim.is_ok());
-            join_all(held.map(|(peer, _)| peer.end_run(claim.run_id.clone()))).await;
-            claims.into_iter().collect::<Result<Vec<_>, _>>()
-        });
-        claimed.unwrap_or_else(no_control_thread)
+        let claimed = self.control.wait(async move { claim_all(&peers, &names, &claim, deadline).await });
+        let claimed = claimed.unwrap_or_else(no_control_thread)?;
+        // The nodes' own logs have the same name.
+        tracing::info!(run = run_name(run_id), nodes = self.names().join(", "), "the run has its SUT nodes");
+        Ok(claimed)
+    }
+
+    /// The names that the nodes gave themselves, in the order given.
+    fn names(&self) -> Vec<String> {
+        self.descriptions.iter().map(|node| node.name.clone()).collect()
     }
 
     /// The nodes with their lanes. `inflated`: their counters of answers that are inflated here; none without a codec.
-    fn nodes_of_run(&self, config: &RunConfig, bounds: &[Bounds], inflated: &[Arc<Inflated>]) -> Vec<Node> {
+    fn nodes_of_run(
+        &self,
+        config: &RunConfig,
+        claimed: &[Claimed],
+        rules: &[Arc<AnswerRule>],
+        inflated: &[Arc<Inflated>],
+    ) -> Vec<Node> {
         let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection();
-        let node = |(index, bounds): (usize, &Bounds)| {
+        let share_bytes = UNFINISHED_BYTES / claimed.len().max(1) as u64;
+        let node = |(index, (Claimed { bounds, .. }, rule)): (usize, (&Claimed, &Arc<AnswerRule>))| {
             let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
-            Node::new(NodeIndex(index), name, lanes, *bounds, limits::MAX_SAMPLE_BYTES, inflated)
+            let expected = Expected::new(rule, !config.response_codec.is_none(), share_bytes);
+            Node::new(NodeIndex(index), name, lanes, *bounds, &expected, inflated)
         };
-        bounds.iter().enumerate().map(node).collect()
+        claimed.iter().zip(rules).enumerate().map(node).collect()
+    }
+
+    /// What the nodes' answers are held against. A probe is answered as the wire contract has it, and the answers of
+    /// KServe servers are held against their metadata by the transport.
+    fn rules(&self, purpose: &Purpose, max_bytes: u64) -> Vec<Arc<AnswerRule>> {
+        let is_described = self.config.peers.transport().peer_kind().payload == Payload::Sample;
+        let rule = |node: &NodeDescription| match purpose {
+            Purpose::Run { .. } if is_described => AnswerRule::new(&node.name, &node.outputs, max_bytes),
+            Purpose::Run { .. } | Purpose::Probe => AnswerRule::anything(&node.name, max_bytes),
+        };
+        self.descriptions.iter().map(|node| Arc::new(rule(node))).collect()
     }
 
     /// The connections of a run, none of them open yet.
-    fn connections(&self, dispatcher: &Dispatcher, run_id: &Bytes) -> Vec<Connection> {
-        let Config { peers, tls, call_timeout, .. } = &self.config;
+    fn connections(&self, dispatcher: &Dispatcher, claimed: &[Claimed]) -> Vec<Connection> {
+        let Config { peers, tls, network, call_timeout, .. } = &self.config;
         let transport = peers.transport();
         let mut connections = Vec::new();
-        for ((node, description), promise) in dispatcher.nodes.iter().zip(&self.descriptions).zip(&self.promises) {
+        let described = self.descriptions.iter().zip(&self.promises);
+        for ((node, claimed), (description, promise)) in dispatcher.nodes.iter().zip(claimed).zip(described) {
             let (address, sockets) = (description.address.clone(), Arc::clone(&node.sockets));
-            let endpoint = Endpoint { address, tls: tls.clone(), sockets };
+            let endpoint = Endpoint { address, tls: tls.clone(), network: network.clone(), sockets };
             let lanes = node.lanes.chunks(transport.lanes_per_connection());
             connections.extend(lanes.map(|lanes| Connection {
                 lanes: lanes.to_vec(),
                 transport,
                 endpoint: endpoint.clone(),
-                run_id: run_id.clone(),
+                pass: claimed.pass.clone(),
                 timeout: *call_timeout,
                 promise: Arc::clone(promise),
             }));
@@ -245,18 +283,22 @@ fn check_codec(nodes: &[NodeDescription], codec: &'static str, of: &'static str)
     match nodes.iter().find(lacks) {
         None => Ok(()),
         Some(NodeDescription { name, address, codecs, .. }) => {
-            let known = if codecs.is_empty() { "none".to_owned() } else { codecs.join(", ") };
+            let mut known = if codecs.is_empty() { "none".to_owned() } else { codecs.join(", ") };
+            if codec == Codec::Original.name() {
+                known.push_str("; files are decoded by a node that is started with --preprocess");
+            }
             let (name, address) = (name.clone(), address.clone());
             Err(ConnectError::Codec { name, address, codec, of, known })
         }
     }
 }
 
-fn random_run_id() -> Result<Bytes, ConnectError> {
-    let mut id = [0; limits::RUN_ID_BYTES];
-    getrandom::fill(&mut id)
-        .map_err(|error| ConnectError::Os { what: "no random bytes for a run id", reason: error.to_string() })?;
-    Ok(Bytes::copy_from_slice(&id))
+/// Random bytes of the operating system for this purpose.
+fn random_bytes<const LEN: usize>(purpose: &'static str) -> Result<[u8; LEN], ConnectError> {
+    let mut bytes = [0; LEN];
+    let none = |error| ConnectError::Os { what: "no random bytes", reason: format!("{purpose}: {error}") };
+    random::fill(&mut bytes).map_err(none)?;
+    Ok(bytes)
 }
 
 /// A sink that passes everything on to the caller's sink, and wakes the caller that pumps.

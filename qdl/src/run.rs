@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::future::join_all;
+use lon_proto::run_pass::RunPass;
 use tokio::sync::Notify;
 
 use crate::account::report::{NodeReport, SutCounts};
 use crate::account::traffic::NodeTraffic;
 use crate::carry::{IoDriver, Opened, Transport, Wait};
-use crate::control::{ControlThread, Peer};
+use crate::control::{Control, Peer};
 use crate::dispatch::{Dispatcher, Inflaters, Node};
 use crate::types::{NodeFailure, NodeIndex, Sample};
 
@@ -24,9 +24,10 @@ pub struct Run {
     /// `None` once the run is closed.
     pub(crate) driver: Option<IoDriver>,
     pub(crate) inflaters: Option<Inflaters>,
-    pub(crate) control: Arc<ControlThread>,
+    pub(crate) control: Arc<Control>,
     pub(crate) peers: Vec<Arc<dyn Peer>>,
-    pub(crate) run_id: Bytes,
+    /// What each node wants to be shown, in the order of the nodes.
+    pub(crate) passes: Vec<RunPass>,
     pub(crate) transport: Transport,
 }
 
@@ -86,22 +87,22 @@ impl Run {
     pub fn flush(&self) {
         self.dispatcher.flushing.store(true, SeqCst);
         self.dispatcher.wake_lanes();
-        let (dispatcher, peers, run_id) = (Arc::clone(&self.dispatcher), self.peers.clone(), self.run_id.clone());
+        let (dispatcher, peers, passes) = (Arc::clone(&self.dispatcher), self.peers.clone(), self.passes.clone());
         self.control.spawn(async move {
             while !dispatcher.all_sent() {
                 // The pause is for safety: lanes notify when they have nothing left to send.
                 let _ = tokio::time::timeout(Duration::from_millis(50), dispatcher.sent.notified()).await;
             }
             dispatcher.flushing.store(false, SeqCst);
-            let flush = |(node, peer): (&Node, Arc<dyn Peer>)| {
-                let (sent, run_id) = (node.samples_sent(), run_id.clone());
+            let flush = |(node, (peer, pass)): (&Node, (Arc<dyn Peer>, RunPass))| {
+                let sent = node.samples_sent();
                 async move {
-                    if let Err(error) = peer.flush(run_id, sent).await {
-                        tracing::debug!("{error}");
+                    if let Err(error) = peer.flush(&pass, sent).await {
+                        tracing::debug!(%error, "Flush failed");
                     }
                 }
             };
-            let left = dispatcher.nodes.iter().zip(peers).filter(|(node, _)| !node.is_lost());
+            let left = dispatcher.nodes.iter().zip(peers.into_iter().zip(passes)).filter(|(node, _)| !node.is_lost());
             join_all(left.map(flush)).await;
         });
     }
@@ -132,6 +133,7 @@ impl Run {
             traffic: node.traffic(),
             sut,
             lost: node.lost.get().cloned(),
+            stalls: node.stalls(),
             peer_kind: self.transport.peer_kind(),
             counts_resends: self.transport.counts_resends(),
             local: node.sockets.local(),
@@ -142,17 +144,17 @@ impl Run {
     fn ask_counters(&self) -> Vec<Result<SutCounts, String>> {
         // A node may end its streams when it is told that the run is over.
         self.dispatcher.expect_ends();
-        let ask = |(node, peer): (&Node, &Arc<dyn Peer>)| {
+        let ask = |(node, (peer, pass)): (&Node, (&Arc<dyn Peer>, &RunPass))| {
             let lost = node.lost.get().map(ToString::to_string);
-            let (peer, run_id) = (Arc::clone(peer), self.run_id.clone());
+            let (peer, pass) = (Arc::clone(peer), pass.clone());
             async move {
                 match lost {
                     Some(reason) => Err(reason),
-                    None => peer.end_run(run_id).await,
+                    None => peer.end_run(&pass).await,
                 }
             }
         };
-        let asked = join_all(self.dispatcher.nodes.iter().zip(&self.peers).map(ask));
+        let asked = join_all(self.dispatcher.nodes.iter().zip(self.peers.iter().zip(&self.passes)).map(ask));
         let silent = || vec![Err("the control thread is gone".to_owned()); self.dispatcher.nodes.len()];
         self.control.wait(asked).unwrap_or_else(silent)
     }

@@ -111,6 +111,16 @@ pub enum NodeFailure {
     Protocol(String),
 }
 
+/// A stretch in which a node, or the way to it, stood still: nothing came from it, not even a heartbeat, although this
+/// end looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// When something had come last.
+    pub since: Instant,
+    /// How long nothing came.
+    pub length: Duration,
+}
+
 /// Takes the replies of a run. Its functions are called on I/O threads and on threads that inflate answers, so they
 /// must be quick and must not block.
 pub trait Sink: Send + Sync + 'static {

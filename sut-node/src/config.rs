@@ -1,13 +1,15 @@
 //! How one SUT node serves: checked values, made from flags, by a test, or by `loadgen-node demo`.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
-use lon_image::Preprocess;
 use lon_net::tls::ServerTls;
+use lon_net::token::Token;
 use lon_proto::limits;
 use lon_proto::node_name::NodeName;
+
+use crate::memory::Memory;
+use crate::pipeline::Preprocessing;
 
 /// How a node serves, besides its backend; see [`crate::serve`](fn@crate::serve).
 #[derive(Clone, Debug)]
@@ -24,10 +26,12 @@ pub struct ServeConfig {
     pub decode_threads: NonZeroUsize,
     /// Threads that serve connections, each a share of them. The first is the caller's.
     pub io_threads: NonZeroUsize,
-    /// What is done to images before the model sees them. `None`: samples are what the model takes.
-    pub preprocess: Option<Arc<Preprocess>>,
-    /// Bounds on what is inside the node at one time.
+    /// What is done to samples before the model sees them. `None`: samples are what the model takes.
+    pub preprocess: Option<Preprocessing>,
+    /// Bounds on what is inside the node at one time; see [`ServeConfig::set_memory`].
     pub limits: Limits,
+    /// How much memory samples may take.
+    pub memory: Memory,
     /// How long a shutdown waits for answers that are under way.
     pub drain: Duration,
     /// Whether to ask the network again and again, instead of sleeping, while a run has the node.
@@ -35,13 +39,15 @@ pub struct ServeConfig {
     /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate
     /// that nobody can verify. The caller decides whether that is allowed.
     pub tls: Option<ServerTls>,
+    /// What a client must show to have the node described or claimed. `None`: whoever reaches the node may.
+    pub token: Option<Token>,
 }
 
 impl ServeConfig {
     /// Defaults for a node of this name: batches of what is there (up to 8), one worker, decode threads on all cores
     /// but one.
     pub fn new(node: NodeName) -> ServeConfig {
-        ServeConfig {
+        let mut config = ServeConfig {
             node,
             max_batch: NonZeroUsize::MIN.saturating_add(7),
             max_delay: Duration::ZERO,
@@ -50,10 +56,22 @@ impl ServeConfig {
             io_threads: NonZeroUsize::MIN,
             preprocess: None,
             limits: Limits::default(),
+            memory: Memory::LEAST,
             drain: Duration::from_secs(30),
             busy_poll: false,
             tls: None,
-        }
+            token: None,
+        };
+        config.set_memory(Memory::of_host());
+        config
+    }
+
+    /// Sets how much memory samples may take, and the bounds on what is inside the node to what fits into that.
+    pub fn set_memory(&mut self, memory: Memory) {
+        let (most, usual) = (memory.waiting_bytes(), Limits::default());
+        self.memory = memory;
+        self.limits.max_bytes_in_flight = usual.max_bytes_in_flight.min(most);
+        self.limits.max_sample_bytes = usual.max_sample_bytes.min(most);
     }
 }
 

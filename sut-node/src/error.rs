@@ -6,7 +6,7 @@ use lon_net::throwaway::ThrowawayError;
 use lon_net::tls::TlsError;
 
 use crate::backend::BackendError;
-use crate::pipeline::images::PreprocessError;
+use crate::pipeline::preprocessing::PreprocessError;
 
 /// Why a node could not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]

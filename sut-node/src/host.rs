@@ -1,18 +1,61 @@
 //! The machine that a node runs on, as `Describe` and `EndRun` tell it.
 
-use lon_net::host;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use lon_net::nic::Interface;
+use lon_net::{clock, host};
 use lon_proto::v1::{Host, Nic};
 
 /// This machine as a message of `lon.v1`.
 pub(crate) fn message(host: host::Host) -> Host {
-    let host::Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics } = host;
-    let nics = nics.into_iter().map(nic).collect();
-    Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics }
+    host.into()
 }
 
 /// A network interface as a message of `lon.v1`. A speed that the driver does not claim is 0.
 pub(crate) fn nic(interface: Interface) -> Nic {
-    let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
-    Nic { name, driver, speed_mbit_s: speed_mbit_s.unwrap_or(0), mtu_bytes, link, device }
+    interface.into()
+}
+
+/// How long what was read of the machine is told before it is read again. Reading it takes as long as answering many
+/// samples, on a thread that answers samples.
+const READ_INTERVAL: Duration = Duration::from_secs(10);
+
+/// This machine, read now and then instead of at every question.
+#[derive(Debug, Default)]
+pub(crate) struct Machine(Mutex<Option<Reading>>);
+
+/// What was read, and when.
+#[derive(Debug)]
+struct Reading {
+    at: Instant,
+    machine: Arc<host::Machine>,
+}
+
+impl Machine {
+    /// This machine as it was a short time ago.
+    pub(crate) fn now(&self) -> Arc<host::Machine> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(reading) if clock::since(reading.at) < READ_INTERVAL => Arc::clone(&reading.machine),
+            _ => {
+                let machine = Arc::new(host::Machine::here());
+                *last = Some(Reading { at: clock::now(), machine: Arc::clone(&machine) });
+                machine
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_questions_are_one_reading() {
+        let machine = Machine::default();
+        let first = machine.now();
+        assert_eq!(*first, host::Machine::here());
+        assert!((0..1000).all(|_| Arc::ptr_eq(&first, &machine.now())));
+    }
 }

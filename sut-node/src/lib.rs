@@ -24,8 +24,10 @@
 //! - [`pipeline`]: what is done before and after inference.
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
-//! `sums`
-//! (lists of SHA-256 sums) and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
+//! `memory` (how much of it samples may take), `sums` (lists of SHA-256 sums), [`setting`] (an option as it is told)
+//! and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
+//!
+//! `fuzz` beside [`cli`]: what the fuzz targets call.
 //!
 //! Nothing of a run is kept once it is over, nothing of a sample once its answer has left, and nothing here knows
 //! LoadGen: no scenario, no sample index, no schedule.
@@ -36,20 +38,25 @@ mod bench;
 pub mod cli;
 mod config;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod host;
+mod memory;
 pub mod pipeline;
 mod run;
 mod serve;
 mod service;
+pub mod setting;
 mod stop;
 mod sums;
 pub mod tensor;
 mod work;
 
-pub use accept::sockets::{ListenError, Sockets};
+pub use accept::sockets::{Brought, ListenError, Sockets};
 pub use accept::transport::{Closing, Serving, Streams, Transport};
 pub use config::{Limits, ServeConfig};
 pub use error::ServeError;
 pub use lon_proto::node_name::{NodeName, NodeNameError};
+pub use memory::{Memory, MemoryError};
 pub use run::connections::{Connection, SocketTraffic};
 pub use serve::serve;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::net::TcpListener;
 
 use crate::accept::grpc;
+use crate::accept::guests::Guests;
 use crate::accept::io_threads::{IoThread, IoThreads};
+use crate::accept::listener::Listener;
 use crate::accept::registry;
 use crate::accept::sockets::Sockets;
 use crate::accept::transport::Streams;
@@ -43,9 +44,9 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let compute = ComputeThreads::start(&config, backend.as_ref())?;
     let Sockets { tcp, udp, more, .. } = sockets;
-    tcp.set_nonblocking(true).map_err(os("cannot use the listener"))?;
-    let listener = TcpListener::from_std(tcp).map_err(os("cannot use the listener"))?;
-    let mut transports = registry::of_own_ports(udp, config.tls.as_ref())?;
+    let listener = Listener::new(tcp).map_err(os("cannot use the listener"))?;
+    let guests = Guests::new();
+    let mut transports = registry::of_own_ports(udp, config.tls.as_ref(), &guests)?;
     transports.extend(more);
     let closing: Vec<_> = transports.iter().map(|transport| transport.closing()).collect();
 
@@ -55,7 +56,7 @@ pub async fn serve(
     let claim = service.claim().clone();
     let (routes, health) = grpc::routes(&service, stop.clone()).await;
     let streams = Streams::new(service, stop.clone());
-    let io = IoThread { streams, routes, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
+    let io = IoThread { streams, guests, routes, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
     let mut others = IoThreads::start(io_threads.get() - 1, &io)?;
     let told_to_stop = async move {
         shutdown.await;
@@ -65,6 +66,7 @@ pub async fn serve(
     };
     ready();
     let (outcome, is_late) = tokio::select! {
+        biased;
         outcome = io.serve_first(listener, transports, &mut others) => (outcome, false),
         is_late = drained(stop, &claim, drain) => (Ok(()), is_late),
         never = told_to_stop => never,
@@ -73,7 +75,7 @@ pub async fn serve(
     join_all(closing).await;
     if is_late {
         // The workers are not waited for either: they are what is late.
-        tracing::warn!("not everything was answered within {drain:?} of the shutdown");
+        tracing::warn!(limit = ?drain, "not everything was answered before the shutdown");
         return Ok(());
     }
     compute.finish();

@@ -1,38 +1,84 @@
 //! The node's shutdown, as everything sees it that has to end with the node.
 
-use tokio::sync::watch;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use tokio::sync::Notify;
 
 /// Tells the node to stop. When it is dropped, the node is told as well.
 #[derive(Debug)]
-pub(crate) struct Stopper(watch::Sender<bool>);
+pub(crate) struct Stopper(Arc<Told>);
 
 /// Knows whether the node was told to stop. Clones share one answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Stop(watch::Receiver<bool>);
+pub(crate) struct Stop(Arc<Told>);
+
+#[derive(Debug, Default)]
+struct Told {
+    is_told: AtomicBool,
+    /// Wakes in the order in which it was asked, so that a simulation is the same each time. A `watch` channel does
+    /// not.
+    telling: Notify,
+}
 
 /// A new pair: the one that tells, and the one that is told.
 pub(crate) fn stop() -> (Stopper, Stop) {
-    let (sender, receiver) = watch::channel(false);
-    (Stopper(sender), Stop(receiver))
+    let told = Arc::new(Told::default());
+    (Stopper(Arc::clone(&told)), Stop(told))
 }
 
 impl Stopper {
     /// Tells everybody. Later calls change nothing.
     pub(crate) fn tell(&self) {
-        // The send fails only when nobody is left to be told.
-        let _ = self.0.send(true);
+        self.0.is_told.store(true, SeqCst);
+        self.0.telling.notify_waiters();
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.tell();
     }
 }
 
 impl Stop {
     /// Whether the node was told to stop.
     pub(crate) fn is_told(&self) -> bool {
-        *self.0.borrow()
+        self.0.is_told.load(SeqCst)
     }
 
     /// Resolves once the node is told to stop.
-    pub(crate) async fn told(mut self) {
-        // An error means that nobody is left who could tell: the node has ended.
-        let _ = self.0.wait_for(|told| *told).await;
+    pub(crate) async fn told(self) {
+        let mut told = pin!(self.0.telling.notified());
+        // From here on a word is heard; one that came before is remembered.
+        told.as_mut().enable();
+        if !self.is_told() {
+            told.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn everybody_is_told_before_and_after_they_ask() {
+        let (stopper, stop) = stop();
+        let mut waiting = Box::pin(stop.clone().told());
+        assert!(waiting.as_mut().now_or_never().is_none() && !stop.is_told());
+        stopper.tell();
+        assert!(waiting.now_or_never().is_some() && stop.is_told());
+        assert!(stop.told().now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_stopper_that_is_gone_has_told() {
+        let (stopper, stop) = stop();
+        drop(stopper);
+        assert!(stop.told().now_or_never().is_some());
     }
 }

@@ -44,12 +44,12 @@ fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
     std::fs::write(&old, "as it was").unwrap();
     // Longer than any test may take.
     let bench = |file: &std::path::Path, backend: &str| {
-        let output = sut_node(&["bench", "--backend", backend, "--seconds", "3600", "--json", file.to_str().unwrap()]);
+        let output = sut_node(&["bench", "--backend", backend, "--seconds", "3600", "--out", file.to_str().unwrap()]);
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     for file in [nowhere.as_path(), folder.path()] {
         let (code, stderr) = bench(file, "null");
-        assert!(code == Some(2) && stderr.contains(file.to_str().unwrap()) && stderr.contains("--json"), "{stderr}");
+        assert!(code == Some(2) && stderr.contains(file.to_str().unwrap()) && stderr.contains("--out"), "{stderr}");
     }
     assert_eq!(bench(&old, "nul").0, Some(2));
     assert_eq!(bench(&folder.path().join("new.json"), "nul").0, Some(2));

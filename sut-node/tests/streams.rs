@@ -13,7 +13,8 @@ use lon_net::quic::{self, QuicSource, Trust};
 use lon_net::tcp::StreamSource;
 use lon_net::tls::{Protocol, TlsFiles, Unverified};
 use lon_proto::limits;
-use lon_proto::v1::{DispatchRequest, DispatchResponse, Open};
+use lon_proto::run_pass::RunPass;
+use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use sut_node::backend::{self, BackendOptions};
 use sut_node::{ServeConfig, Sockets, serve};
 use tokio::io::AsyncWriteExt as _;
@@ -43,7 +44,7 @@ fn with_node(conversation: impl AsyncFnOnce(String)) {
 }
 
 fn open_of(run: u8) -> Vec<u8> {
-    let open = Some(Open { run_id: Bytes::from(vec![run; limits::RUN_ID_BYTES]) });
+    let open = Some(RunPass::new(Bytes::from(vec![run; limits::RUN_ID_BYTES]), Bytes::new()).open());
     let mut out = Outbound::default();
     out.push_message(&DispatchRequest { open, ..DispatchRequest::default() });
     std::iter::from_fn(|| out.pop()).flatten().collect()

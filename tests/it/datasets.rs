@@ -36,6 +36,35 @@ fn images(count: usize, others: usize) -> (TempDir, PathBuf) {
     (guard, path)
 }
 
+/// One that ends in the middle is named: before the run where every sample is read, else in the result.
+#[test]
+fn a_truncated_picture_is_named_before_the_run_or_in_its_result() {
+    let node = SutNode::start("a", "null", &["--preprocess", "imagenet-caffe"]);
+    let (_guard, path) = images(8, 0);
+    let whole = fs::read(path.join("5.jpg")).unwrap();
+    fs::write(path.join("5.jpg"), &whole[..whole.len() / 2]).unwrap();
+    let run = |scenario| {
+        let test = TestRun::of("resnet50", scenario).on(&node.address);
+        test.set("min_duration=0,min_query_count=8,target_qps=100").args(&[
+            "--dataset",
+            arg(&path),
+            "--compression",
+            "original",
+        ])
+    };
+    let (checked, nothing) = run("Offline").args(&["--verify-dataset"]).finish();
+    refused(&checked, &["--verify-dataset", "sample 5", "5.jpg", "truncated"]);
+    assert!(!nothing.path.exists());
+    let (finished, folder) = run("Offline").finish();
+    assert_ne!(finished.code, Some(0), "{finished:?}");
+    let reasons = folder.result()["reasons"].to_string();
+    assert!(reasons.contains("5.jpg") && reasons.contains("truncated"), "{reasons}");
+    // Another picture in its place, and every sample can be read.
+    fs::write(path.join("5.jpg"), whole).unwrap();
+    let (checked, _folder) = run("Offline").args(&["--verify-dataset"]).finish();
+    assert!(matches!(checked.code, Some(0 | 3)) && checked.stderr.contains("every sample can be read samples=8"));
+}
+
 /// A run that went well, whatever its timing.
 fn went_well(test: TestRun) -> (Finished, RunFolder) {
     let (finished, folder) = test.finish();
@@ -74,7 +103,7 @@ fn a_folder_of_jpegs_crosses_as_tensors() {
             went_well(test.args(&["--dataset", arg(&path), "--preprocess", spec, "--compression", codec]));
         let (bytes, samples) = tensor_bytes(&folder);
         assert_eq!(bytes, samples * sample_bytes, "{spec}");
-        assert!(finished.stderr.contains("6 samples loaded"), "{}", finished.stderr);
+        assert!(finished.stderr.contains("samples loaded samples=6 "), "{}", finished.stderr);
     }
 }
 
@@ -155,6 +184,34 @@ fn files_as_they_are_need_a_node_that_decodes_them() {
     let (finished, folder) = test.args(&["--dataset", arg(&path), "--compression", "original"]).finish();
     assert!(matches!(finished.code, Some(2 | 4)), "{finished:?}");
     assert!(finished.stderr.contains("original") && !folder.path.exists(), "{finished:?}");
+    assert!(finished.stderr.contains("--preprocess"), "{finished:?}");
+}
+
+/// Several items of a dataset are one sample, the folder has which, and from that the same samples are made again.
+#[test]
+fn aggregated_samples_leave_a_trace_from_which_they_are_made_again() {
+    let node = SutNode::start("a", "null", &[]);
+    let run = |aggregate: &str| {
+        let test = TestRun::new("Offline").on(&node.address).dataset("synthetic:f16[13]+i32[214]x500").set(SHORT);
+        let (finished, folder) = test.args(&["--aggregate", aggregate]).finish();
+        (finished, folder)
+    };
+    let (finished, folder) = run("uniform=1..7");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let result = folder.result();
+    assert!(result["dataset"].as_str().unwrap().ends_with("(uniform=1..7)"), "{result}");
+    let trace = folder.path.join("aggregation_trace.txt");
+    let text = fs::read_to_string(&trace).unwrap();
+    assert!(text.starts_with("0, ") && text.trim_end().contains(", 500, "), "{text}");
+    assert!(result["files"].get("aggregation_trace.txt").is_some(), "{result}");
+    let (finished, again) = run(&format!("trace={}", arg(&trace)));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(fs::read_to_string(again.path.join("aggregation_trace.txt")).unwrap(), text);
+    let sent = |result: &serde_json::Value| result["network"]["nodes"][0]["tensor_bytes"].clone();
+    assert_eq!(sent(&result), sent(&again.result()));
+    let (finished, folder) = run("fixed=0");
+    assert!(finished.code == Some(2) && finished.stderr.contains("uniform=LEAST..MOST"), "{finished:?}");
+    assert!(!folder.path.exists());
 }
 
 #[test]

@@ -318,6 +318,16 @@ fn a_server_that_answers_nothing_any_more_is_lost() {
     assert_ended(&finished, &folder, 4, &[], "a was lost");
 }
 
+/// One sample after the other: each would take the whole limit.
+#[test]
+fn a_server_that_hangs_is_given_the_limit_once() {
+    let script: Script = |number, r| if number >= 5 { Step::Silence } else { Step::Answer(floats(r)) };
+    let server = Server::start(Manners::scripted(script));
+    let run = test("SingleStream", &server.named("a")).set("min_duration=60000,target_latency=1");
+    let (finished, folder) = run.args(&["--response-timeout", "2s"]).finish();
+    assert_ended(&finished, &folder, 4, &[("failed", 1), ("completed", 5)], "a was lost");
+}
+
 /// As load balancers do, and servers with an age limit for connections.
 #[test]
 fn a_server_that_asks_for_another_connection_gets_it_and_loses_nothing() {

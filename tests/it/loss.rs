@@ -1,4 +1,4 @@
-//! Nodes that die, and users who stop a run.
+//! Ends that freeze, and what waits for them. What else can be lost is in the matrix.
 
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
@@ -7,10 +7,6 @@ use lon_tests::way::{PavedWay, Way};
 use nix::sys::signal::Signal;
 
 const LONG: &str = "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000";
-
-fn long_run(sut: &str, scenario: &str) -> (LoadGen, RunFolder) {
-    TestRun::new(scenario).on(sut).set(LONG).begin()
-}
 
 /// A run on each way, all at once, which has begun; with its nodes.
 fn long_runs(scenario: &str, names: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, LoadGen, RunFolder)> {
@@ -23,86 +19,69 @@ fn long_runs(scenario: &str, names: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, Loa
     Way::ALL.into_iter().map(begin).collect()
 }
 
+/// Too short for it to be lost, and longer than any schedule lag that is allowed.
 #[test]
-fn a_node_killed_in_the_middle_ends_the_run_with_exit_4() {
-    for scenario in ["Server", "Offline", "SingleStream"] {
-        let runs = long_runs(scenario, &["stays", "dies"]);
-        runs.iter().for_each(|(_, nodes, ..)| nodes[1].signal(Signal::SIGKILL));
-        for (PavedWay { way, .. }, _nodes, run, folder) in runs {
-            let finished = run.finish();
-            assert_eq!(finished.code, Some(4), "{way:?} {scenario}: {finished:?}");
-            folder.assert_complete();
-            let result = folder.result();
-            assert_eq!(result["result"], "INVALID");
-            assert!(result["reasons"].to_string().contains("node dies was lost"), "{way:?} {scenario}: {result}");
-            // The name of an SUT that is not whole does not claim to be one.
-            assert!(!result["sut_name"].as_str().unwrap().contains("Network SUT"), "{way:?} {scenario}: {result}");
-        }
-    }
-}
-
-#[test]
-fn a_node_that_freezes_is_lost_by_its_silence() {
-    let runs = long_runs("Server", &["frozen"]);
+fn a_node_that_stands_still_for_a_while_makes_the_result_invalid() {
+    let settings = "min_duration=7000,Server.target_qps=500,Server.target_latency=60000";
+    let begin = |way: Way| {
+        let paved = way.paved();
+        let nodes = [paved.node("naps", "synthetic:constant=2ms", &["--workers", "4"])];
+        let (run, folder) = paved.on(TestRun::new("Server"), &nodes).set(settings).begin();
+        (way, nodes, run, folder)
+    };
+    let runs = Way::ALL.map(begin);
+    std::thread::sleep(std::time::Duration::from_secs(1));
     runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGSTOP));
-    for (PavedWay { way, .. }, _nodes, run, folder) in runs {
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGCONT));
+    for (way, _nodes, run, folder) in runs {
         let finished = run.finish();
-        assert_eq!(finished.code, Some(4), "{way:?}: {finished:?}");
-        folder.assert_complete();
+        assert_eq!(finished.code, Some(3), "{way:?}: {finished:?}");
         let result = folder.result();
-        assert!(result["reasons"].to_string().contains("nothing was heard"), "{way:?}: {result}");
+        assert_eq!(result["counts"]["failed"], 0, "{way:?}: {result}");
+        let stalls = result["stalls"].as_array().unwrap();
+        let of_node = stalls.iter().find(|stall| stall["end"] == "naps");
+        let duration_ns = of_node.unwrap_or_else(|| panic!("{way:?}: {result}"))["duration_ns"].as_u64().unwrap();
+        assert!(duration_ns > 2_000_000_000, "{way:?}: {result}");
+        assert!(result["reasons"].to_string().contains("SUT node naps"), "{way:?}: {result}");
     }
 }
 
+/// Its kernel goes on acknowledging what the node sends, so only the missing heartbeats tell.
 #[test]
-fn a_node_that_is_told_to_stop_answers_what_it_has() {
-    let runs = long_runs("Server", &["leaves"]);
-    runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGTERM));
-    for (PavedWay { way, .. }, nodes, run, folder) in runs {
-        let finished = run.finish();
-        assert_eq!(finished.code, Some(4), "{way:?}: {finished:?}");
-        let result = folder.result();
-        assert!(result["reasons"].to_string().contains("shutting down"), "{way:?}: {result}");
-        assert_eq!(nodes.into_iter().map(SutNode::wait).collect::<Vec<_>>(), [Some(0)], "{way:?}");
-    }
-}
-
-#[test]
-fn an_interrupted_run_writes_what_it_has_and_exits_5() {
-    for (scenario, signal) in
-        [("Server", Signal::SIGINT), ("Offline", Signal::SIGTERM), ("SingleStream", Signal::SIGINT)]
-    {
-        let node = SutNode::start("a", "synthetic:constant=2ms", &[]);
-        let (run, folder) = long_run(&node.address, scenario);
-        // Twice at once, as `timeout` does: that is one wish.
-        run.signal(signal);
-        run.signal(signal);
-        let finished = run.finish();
-        assert_eq!(finished.code, Some(5), "{scenario}: {finished:?}");
-        folder.assert_complete();
-        let result = folder.result();
-        assert_eq!(
-            (&result["interrupted"], &result["result"]),
-            (&true.into(), &"INVALID".into()),
-            "{scenario}: {result}"
-        );
-        assert!(finished.stdout.contains("interrupted"), "{}", finished.stdout);
-    }
-}
-
-#[test]
-fn a_node_is_free_again_after_its_run_died() {
-    let again = |(paved, nodes, run, _folder): (PavedWay, Vec<SutNode>, LoadGen, RunFolder)| {
-        run.signal(Signal::SIGKILL);
-        assert_eq!(run.finish().code, None);
-        // Over QUIC nobody says that a process has died: the connection's idle time, half a minute, has to pass.
+fn a_node_is_free_again_after_its_loadgen_froze() {
+    let again = |(paved, nodes, frozen, folder): (PavedWay, Vec<SutNode>, LoadGen, RunFolder)| {
+        frozen.signal(Signal::SIGSTOP);
         let next = paved.on(TestRun::new("Offline"), &nodes).args(&["--wait-ready", "90s"]);
-        (next.set("min_duration=0,min_query_count=100,target_qps=1").start(), nodes, paved)
+        (next.set("min_duration=0,min_query_count=100,target_qps=1").start(), frozen, folder, nodes, paved)
     };
     let runs: Vec<_> = long_runs("Server", &["a"]).into_iter().map(again).collect();
-    for ((run, _folder), _nodes, paved) in runs {
+    for ((run, _), frozen, folder, _nodes, paved) in runs {
         let finished = run.finish();
         assert_eq!(finished.code, Some(0), "{:?}: {finished:?}", paved.way);
+        frozen.signal(Signal::SIGCONT);
+        let finished = frozen.finish();
+        assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", paved.way);
+        let reasons = folder.result()["reasons"].to_string();
+        assert!(reasons.contains("nothing came from its client for 10s"), "{:?}: {reasons}", paved.way);
+    }
+}
+
+/// Longer than a client may be silent.
+#[test]
+fn a_run_that_waits_long_for_an_answer_keeps_its_node() {
+    let begin = |way: Way| {
+        let paved = way.paved();
+        let nodes = [paved.node("slow", "synthetic:constant=12s", &[])];
+        let test = TestRun::new("SingleStream").set("min_duration=0,min_query_count=1");
+        let (run, folder) = paved.on(test, &nodes).start();
+        (paved, nodes, run, folder)
+    };
+    for (paved, _nodes, run, folder) in Way::ALL.map(begin) {
+        let finished = run.finish();
+        // INVALID for another reason: one sample says little.
+        assert!(matches!(finished.code, Some(0 | 3)), "{:?}: {finished:?}", paved.way);
+        assert_eq!(folder.result()["counts"]["completed"], 1, "{:?}", paved.way);
     }
 }
 

@@ -1,54 +1,84 @@
 //! Whole-system tests: the two programs as processes, on real sockets.
 //!
+//! - `answers`: answers that are not what a node has said, and books that cannot be true
 //! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
+//! - `ceilings`: how much memory a SUT node takes at most
+//! - `conformance`: nodes held against the wire contract: ours, one in Python, and nodes that break one rule each
 //! - `datasets`: folders and files of users, from the disk to the score
 //! - `demo`: the one command that needs nothing
+//! - `division`: the rules of the Network division, broken and marked
 //! - `documents`: JSON documents against their published form and their types
+//! - `nemesis`: minutes of faults at random in network namespaces (needs root)
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
+//! - `first_hour`: what a new user meets: units, names, too short runs, a result shown again
+//! - `fault_points`: calls of the operating system that fail, one after the other (needs strace and root: see there)
+//! - `help`: every example in `--help`, pasted
 //! - `input`: flags, settings, files and models that do not fit
+//! - `full_pass`: the Network division between two machines, with every rule kept (needs root and LON_TEST_IMAGENET)
+//! - `matrix`: every fault in every scenario, mode and transport, from one table
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `pipeline`: what stands around inference at a SUT node, and the same without a network
-//! - `peers`: nodes that misbehave while a run is under way (scripted)
+//! - `peers`: a node that tries to put something of its own into what people read
 //! - `kserve`: servers that are no SUT nodes, scripted and real
-//! - `loss`: nodes that die or fall silent, runs that are interrupted
+//! - `log`: events of the log in JSON, and colours on terminals
+//! - `loss`: ends that freeze, and what waits for them
 //! - `openai`: a server that streams chat completions, behind a SUT node
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
+//! - `reference`: the page of files and grammars against the code
 //! - `rest`: what is left when a run is over
+//! - `strangers`: callers that want to keep a SUT node from serving
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
 //! - `servers`: inference servers that nobody of ours wrote (needs LON_TEST_SERVERS: see tests/servers)
 //! - `seeds`: what the fuzz targets start from
 //! - `squad`: questions about passages, from the published files to a score of logits
 //! - `tokens`: answers token by token, from whole systems
 //! - `transport`: a transport that neither end knows
+//! - `verdict`: nothing says VALID without a whole measurement: losses, stalls, full disks, killed runs
 //! - `wire`: what crosses the network, and what never does
 //! - `system_desc`: the machines and the network as the submission rules want them described
 //! - `tidy`: the repository's own rules
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+mod answers;
 mod bandwidth;
+mod ceilings;
+mod conformance;
 mod datasets;
 mod demo;
+mod division;
 mod documents;
 mod fabric;
+mod fault_points;
+mod first_hour;
+mod full_pass;
+mod help;
 mod input;
 mod kserve;
+mod log;
 mod loss;
+mod matrix;
+mod mistakes;
+mod nemesis;
 mod nodes;
 mod openai;
 mod overload;
 mod peers;
 mod pipeline;
+mod recover;
+mod reference;
 mod rest;
 mod security;
 mod seeds;
 mod servers;
 mod squad;
+mod strangers;
 mod sut;
 mod system_desc;
 mod tidy;
 mod tokens;
 mod transport;
 mod two_nodes;
+mod verdict;
 mod wire;

@@ -1,6 +1,6 @@
 //! Nodes that cannot be used: named, with the address, within seconds, and nothing is left behind.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lon_tests::peer::{Manners, Peer};
 use lon_tests::process::SutNode;
@@ -17,6 +17,27 @@ fn assert_refused(sut: &str, exit: i32, parts: &[&str]) {
         assert!(finished.stderr.contains(part), "no '{part}' in: {}", finished.stderr);
     }
     assert!(!folder.path.exists(), "a run that never started leaves nothing");
+}
+
+/// Nodes that run different things are no SUT: both are named with what differs, and --mixed-nodes runs them, marked.
+#[test]
+fn nodes_that_are_not_one_sut_are_refused_or_marked() {
+    let (a, b) = (SutNode::start("a", "null", &[]), SutNode::start("b", "synthetic:constant=1ms,output=8", &[]));
+    let sut = format!("{},{}", a.address, b.address);
+    let settings = "target_qps=1000,min_duration=100,min_query_count=1";
+    let (refused, _) = TestRun::new("Offline").on(&sut).set(settings).finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for part in ["not one SUT", "engine: null at a, synthetic at b", "outputs: ", "--mixed-nodes"] {
+        assert!(refused.stderr.contains(part), "no {part} in {refused:?}");
+    }
+    let (mixed, folder) = TestRun::new("Offline").on(&sut).set(settings).args(&["--mixed-nodes"]).finish();
+    // It ran; nodes that answer at once may make it too short to be VALID.
+    assert!([Some(0), Some(3)].contains(&mixed.code), "{mixed:?}");
+    let result = folder.result();
+    let marks = result["marks"].to_string();
+    assert!(marks.contains("mixed nodes: not a Network result"), "{marks}");
+    assert_eq!((&result["sut"][0]["engine"], &result["sut"][0]["settings"]["workers"]), (&"null".into(), &"1".into()));
+    assert_eq!(result["sut"][1]["build"]["version"], env!("CARGO_PKG_VERSION"), "{result}");
 }
 
 #[test]
@@ -44,18 +65,6 @@ fn two_nodes_of_one_name_are_refused_with_both_addresses() {
 }
 
 #[test]
-fn another_wire_version_is_named() {
-    let peer = Peer::start(Manners { wire_version: 2, ..Manners::good("new") });
-    assert_refused(&peer.address.to_string(), 4, &["wire version 2", "lon.v1"]);
-}
-
-#[test]
-fn a_node_that_returns_another_nonce_is_not_trusted() {
-    let peer = Peer::start(Manners { honest_nonce: false, ..Manners::good("liar") });
-    assert_refused(&peer.address.to_string(), 4, &["nonce"]);
-}
-
-#[test]
 fn a_name_that_would_fake_a_list_is_refused() {
     let peer = Peer::start(Manners::good("a, b"));
     assert_refused(&peer.address.to_string(), 4, &["'a, b'"]);
@@ -70,6 +79,37 @@ fn a_busy_node_says_who_has_it_and_can_be_waited_for() {
     let (waited, _folder) = short(&node.address).args(&["--wait-ready", "60s"]).finish();
     assert_eq!(first.finish().code, Some(0));
     assert!(matches!(waited.code, Some(0 | 3)), "{waited:?}");
+}
+
+/// A claim without streams lapses after ten seconds, so none may be held for as long as this.
+#[test]
+fn no_claim_is_held_while_another_node_is_busy_for_long() {
+    let [a, b] = ["a", "b"].map(|name| SutNode::start(name, "synthetic:constant=5ms", &[]));
+    let long = TestRun::new("SingleStream").on(&b.address);
+    let (first, _first) = long.set("min_duration=12000,min_query_count=70,target_latency=1").begin();
+    let (waiting, _waiting) = short(&format!("{},{}", a.address, b.address)).args(&["--wait-ready", "60s"]).start();
+    std::thread::sleep(Duration::from_secs(3));
+    // Meanwhile others can have the node that is free.
+    let (other, _other) = short(&a.address).args(&["--wait-ready", "5s"]).finish();
+    assert!(matches!(other.code, Some(0 | 3)), "{other:?}");
+    assert_eq!(first.finish().code, Some(0));
+    let waited = waiting.finish();
+    assert!(matches!(waited.code, Some(0 | 3)), "{waited:?}");
+    assert!(waited.stderr.contains("waiting for a busy node") && waited.stderr.contains("busy with run"), "{waited:?}");
+}
+
+/// Whatever the order in which they name the nodes.
+#[test]
+fn all_who_want_the_same_nodes_get_them_one_after_the_other() {
+    let nodes = ["a", "b", "c"].map(|name| SutNode::start(name, "synthetic:constant=5ms", &[]));
+    let [a, b, c] = nodes.each_ref().map(|node| node.address.as_str());
+    let orders = [[a, b, c], [c, b, a], [b, c, a], [c, a, b]];
+    let runs: Vec<_> =
+        orders.iter().map(|order| short(&order.join(",")).args(&["--wait-ready", "60s"]).start()).collect();
+    for (run, _folder) in runs {
+        let finished = run.finish();
+        assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    }
 }
 
 #[test]

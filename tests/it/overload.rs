@@ -1,15 +1,9 @@
 //! More than the SUT can take: the run ends by the rules, memory stays bounded, nothing stands still.
 
+use lon_tests::memory;
 use lon_tests::process::SutNode;
 use lon_tests::test_run::TestRun;
 use serde_json::Value;
-
-/// Most memory that this process ever had, in bytes.
-fn peak_memory_bytes(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
-}
 
 fn samples_by_node(result: &Value) -> Vec<(String, u64)> {
     let nodes = result["network"]["nodes"].as_array().unwrap();
@@ -35,7 +29,7 @@ fn a_rate_beyond_capacity_is_overload_with_a_reason() {
     // Refused samples are in flight until the engine takes notice, which it does after a burst.
     let in_flight = |what: &str| saturation["in_flight"][what].as_u64().unwrap();
     assert!(in_flight("max") <= in_flight("limit") + 1_024, "{saturation}");
-    let memory_bytes = peak_memory_bytes(node.id());
+    let memory_bytes = memory::most_bytes(node.id());
     assert!(memory_bytes < 256 << 20, "{memory_bytes} bytes");
 }
 
@@ -53,7 +47,7 @@ fn large_answers_to_large_samples_do_not_stand_in_each_others_way() {
         assert_eq!((counts["issued"].as_u64(), counts["completed"].as_u64()), (Some(660), Some(660)), "{finished:?}");
     }
     // What is in flight is bounded by the pull window; 660 samples of both kinds would be 1.2 GB.
-    let memory_bytes = peak_memory_bytes(node.id());
+    let memory_bytes = memory::most_bytes(node.id());
     assert!(memory_bytes < 900 << 20, "{memory_bytes} bytes");
 }
 

@@ -155,12 +155,14 @@ fn bench(backend: &str, more: &[&str]) -> Output {
 fn a_bench_is_the_baseline_of_a_run_on_the_same_backend_only() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bench.json");
-    let output = bench(&digits(), &["--json", arg(&file)]);
+    let output = bench(&digits(), &["--out", arg(&file)]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("Throughput") && text.contains("Latency"), "{text}");
     let measured: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert!(measured["throughput"]["samples_per_s"].as_f64().unwrap() > 0.0, "{measured}");
     assert_eq!(measured["throughput"]["failed"], 0, "{measured}");
+    let printed: Value = serde_json::from_slice(&bench(&digits(), &["--json"]).stdout).unwrap();
+    assert!(printed["throughput"]["samples_per_s"].as_f64().unwrap() > 0.0, "{printed}");
 
     let node = SutNode::start("a", &digits(), &[]);
     let with = |scenario: &str, sut: &str| {

@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use loadgen::conf::parse::Table;
 use loadgen::recorder::Timeline;
+use lon_image::decode_jpeg_within;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::sample;
+use lon_qsl::dataset::{Dataset, OpenOptions};
 use lon_tests::process::repository;
 
 fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
@@ -55,6 +57,39 @@ fn frames_are_inflated_or_refused() {
             let inflated = Inflater::new(codec, MAX_RAW_BYTES).inflate(bytes.clone().into());
             let is_whole = codec.is_none() || name.split_once('.').is_some_and(|(whole, _)| whole == codec.name());
             assert_eq!(inflated.is_ok(), is_whole, "{name} as {codec}: {inflated:?}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_over_the_network_is_read_or_refused() {
+    for (name, read) in [
+        ("dispatch", sut_node::fuzz::dispatch as fn(&[u8])),
+        ("http", sut_node::fuzz::http_answer),
+        ("kserve", qdl::fuzz::kserve_answer),
+    ] {
+        seeds(name).iter().for_each(|(_, bytes)| read(bytes));
+    }
+}
+
+#[test]
+fn images_are_read_or_refused() {
+    for (name, file) in seeds("jpeg") {
+        let pixels = decode_jpeg_within(&file, 8 << 20);
+        assert!(pixels.is_err() || !["huge.bin", "png.bin", "scan.bin"].contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn files_of_users_are_read_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (target, name) in [("arrays", "samples.npy"), ("manifest", "dataset.toml"), ("squad", "lines.jsonl")] {
+        for (seed, bytes) in seeds(target) {
+            let file = folder.path().join(if bytes.starts_with(b"PK") { "samples.npz" } else { name });
+            std::fs::write(&file, &bytes).unwrap();
+            let dataset = Dataset::open(file.to_str().unwrap(), &OpenOptions::default());
+            let loaded = dataset.and_then(|mut dataset| dataset.load([0].into_iter()));
+            assert!(loaded.is_err() || !["huge.bin", "absolute.txt", "parent.txt"].contains(&seed.as_str()), "{seed}");
         }
     }
 }

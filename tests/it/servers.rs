@@ -266,3 +266,22 @@ fn a_triton_that_ends_in_the_middle_ends_the_run() {
         assert!(result["reasons"].to_string().contains("node t was lost"), "{signal}: {result}");
     }
 }
+
+/// Whoever has only lon.proto can write a node. What that one cannot count is absent, and the result says so.
+#[test]
+#[ignore = "needs LON_TEST_SERVERS"]
+fn a_node_in_python_from_the_proto_file_alone_gives_valid_results() {
+    let node = Outsider::python_node();
+    for (scenario, settings) in [
+        ("Server", "target_qps=200,min_duration=4000,target_latency=5000"),
+        ("Offline", "target_qps=20000,min_duration=1000"),
+        ("SingleStream", "target_latency=0.05,min_duration=1000"),
+    ] {
+        let patient = ["--max-lag", "60s", "--wait-ready", "60s"];
+        let settings = format!("{settings},min_query_count=1");
+        let (finished, folder) = TestRun::new(scenario).on(&node.address).set(&settings).args(&patient).finish();
+        assert_eq!(finished.code, Some(0), "{scenario}: {finished:?}");
+        let marks = folder.result()["marks"].to_string();
+        assert!(marks.contains("socket bytes not compared: node python counts no bytes of sockets"), "{marks}");
+    }
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 use serde_json::{Value, json};
 
@@ -80,12 +81,49 @@ fn start_and_end_logits_are_scored_by_question() {
 
         let again = LoadGen::run(&[&["accuracy", folder.arg()], &dataset[..]].concat());
         assert_eq!(again.code, Some(code), "{again:?}");
-        let said = format!("f1 {score:.3} % on 3 samples of 2 questions");
+        let said = format!("f1 {score} % on 3 samples of 2 questions");
         assert!(again.stdout.starts_with(&said), "{again:?}");
         let again = LoadGen::run(&["accuracy", folder.arg(), "--json"]);
         let scored: Value = serde_json::from_str(&again.stdout).unwrap();
         assert_eq!((&scored["questions"], &scored["passed"]), (&json!(2), &json!(code == 0)), "{scored}");
         assert_eq!(scored["value"], score);
+    }
+}
+
+/// The compression table of the Network division allows BERT's ids alone: the SUT makes the rest, while it is timed.
+#[test]
+fn ids_alone_are_enough_for_a_node_that_makes_the_rest() {
+    let here = tempfile::tempdir().unwrap();
+    let (model, path) = (here.path().join("reader.onnx"), folder(here.path(), "omega"));
+    fs::write(&model, reader()).unwrap();
+    let backend = format!("onnx:{}", model.display());
+    // [SEP] is the fourth piece of the vocabulary.
+    let node = SutNode::start("a", &backend, &["--preprocess", "token-ids=3"]);
+    let run = |node: &SutNode, more: &[&str]| {
+        let test = TestRun::of("bert", "Offline").on(&node.address).set("min_duration=0,min_query_count=1");
+        let test = test.args(&["--mode", "AccuracyOnly", "--dataset", path.to_str().unwrap()]);
+        test.args(more).finish()
+    };
+    let (finished, folder) = run(&node, &["--ids-alone"]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let result = folder.result();
+    assert_eq!(result["accuracy"]["value"], 100.0, "{result}");
+    let file = |folder: &RunFolder| fs::read_to_string(folder.path.join("network_report.json")).unwrap();
+    let report = |folder: &RunFolder| serde_json::from_str::<Value>(&file(folder)).unwrap();
+    let split = &report(&folder)["latency_split_ns"]["preprocess"];
+    assert!(split["p50"].as_u64().is_some_and(|ns| ns > 0), "what is made is timed: {split}");
+    let sent = |folder: &RunFolder| report(folder)["total"]["tensor_bytes"]["ingress"].as_u64().unwrap();
+    let alone = sent(&folder);
+
+    let whole = SutNode::start("a", &backend, &[]);
+    let (finished, folder) = run(&whole, &[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(sent(&folder) > 2 * alone, "{} and {alone}", sent(&folder));
+
+    // Neither takes what the other does.
+    for (node, flags) in [(&whole, &["--ids-alone"][..]), (&node, &[])] {
+        let (finished, _folder) = run(node, flags);
+        assert!(finished.code == Some(2) && finished.stderr.contains("input_ids i64"), "{finished:?}");
     }
 }
 

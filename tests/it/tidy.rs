@@ -31,30 +31,46 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("loadgen-node/qsl", &["lon-proto", "lon-image"]),
     ("loadgen-node", &["loadgen", "lon-net", "lon-proto", "lon-qsl", "lon-shell", "qdl", "sut-node"]),
     ("sut-node", &["lon-image", "lon-net", "lon-proto", "lon-shell"]),
-    ("tests", &["loadgen", "loadgen-node", "lon-net", "lon-proto", "lon-qsl", "lon-shell", "qdl", "sut-node"]),
+    (
+        "tests",
+        &["loadgen", "loadgen-node", "lon-image", "lon-net", "lon-proto", "lon-qsl", "lon-shell", "qdl", "sut-node"],
+    ),
     ("tests/perf", &[]),
+    ("tests/sim", &["loadgen", "lon-net", "qdl", "sut-node"]),
 ];
 
 /// The rooms of each crate, floor by floor from top to bottom.
 const ROOMS: &[Floors] = &[
     Floors {
         folder: "proto",
-        floors: &["assembly codec direction kserve node_name stages sums text", "limits sample", "v1"],
+        floors: &["assembly codec direction kserve node_name run_pass setup stages sums", "limits sample text", "v1"],
     },
     Floors { folder: "proto/image", floors: &["apply jpeg spec", "pixels preprocess"] },
     Floors {
         folder: "proto/net",
         floors: &[
-            "accept address dial grpc host meter quic slice throwaway",
-            "io nic tcp tls",
-            "flow tcp_info",
+            "accept address descriptors dial grpc host meter quic random slice throwaway token",
+            "accelerator io nic processor storage tcp tls",
+            "clock flow key_file socket",
+            "tcp_info",
             "framing",
         ],
     },
-    Floors { folder: "proto/shell", floors: &["documents duration failure figures log tls"] },
+    Floors {
+        folder: "proto/shell",
+        floors: &["bugs documents duration failure figures log packaging short_help tls version"],
+    },
     Floors {
         folder: "qdl",
-        floors: &["qdl", "config run", "control", "carry", "dispatch", "account error", "peer_kind types"],
+        floors: &[
+            "conformance fuzz qdl",
+            "config run",
+            "control",
+            "carry",
+            "dispatch",
+            "account error",
+            "peer_kind types",
+        ],
     },
     Floors {
         folder: "loadgen-node/engine",
@@ -77,12 +93,12 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node",
-        floors: &["commands", "cli outputs", "test_run", "probe verdict", "network world", "exit"],
+        floors: &["commands", "cli outputs", "test_run", "probe verdict", "division", "network world", "exit"],
     },
     Floors {
         folder: "sut-node",
         floors: &[
-            "cli",
+            "cli fuzz",
             "bench serve",
             "accept",
             "service",
@@ -90,7 +106,7 @@ const ROOMS: &[Floors] = &[
             "error run stop",
             "backend config host",
             "pipeline",
-            "sums tensor",
+            "memory setting sums tensor",
         ],
     },
     Floors {
@@ -185,6 +201,8 @@ fn scenarios_are_chosen_in_their_rooms() {
         "loadgen-node/engine/src/judge/",
         "loadgen-node/src/cli/",
         "loadgen-node/src/commands/demo.rs",
+        // What nodes answer at once is what Offline measures.
+        "loadgen-node/src/test_run/look.rs",
     ];
     let found = places::outside(&House::here(), &Wanted::ChoiceOf("Scenario"), &allowed);
     no_more_than(0, "choices of a scenario", &found);
@@ -227,12 +245,42 @@ fn json_is_made_by_structs() {
     no_more_than(0, "json! by hand", &places::outside(&House::here(), &Wanted::Macro("json"), &allowed));
 }
 
+/// Programs read the log, too: what an event is stands in a message that is always the same, what it is about in
+/// fields.
+#[test]
+fn events_of_the_log_have_fields() {
+    no_more_than(0, "log messages with values in them", &places::outside(&House::here(), &Wanted::LogText, &[]));
+}
+
 #[test]
 fn a_backend_knows_nothing_of_the_network() {
     for (path, source) in House::here().sources.iter().filter(|(path, _)| path.starts_with("sut-node/src/backend/")) {
         for word in ["tonic", "lon_proto", "tokio"] {
             assert!(!source.text.contains(word), "{path} names {word}");
         }
+    }
+}
+
+/// Both ends run in virtual time as well, so what moves samples reads the clock in one place only.
+#[test]
+fn samples_are_moved_by_one_clock() {
+    let read_it = ["qdl/src/", "proto/net/src/", "sut-node/src/accept/", "sut-node/src/service/", "sut-node/src/work"];
+    let others = ["proto/net/src/clock.rs", "proto/net/src/quic/tests.rs"];
+    for (path, source) in House::here().sources.iter().filter(|(path, _)| !others.contains(&path.as_str())) {
+        let is_bound = read_it.iter().any(|place| path.starts_with(place));
+        let found = is_bound && (source.text.contains("Instant::now()") || source.text.contains(".elapsed()"));
+        assert!(!found, "{path} reads the clock past lon_net::clock");
+    }
+}
+
+/// A simulation is to be the same each time, so no `select!` may look at its branches in an order by chance.
+#[test]
+fn no_choice_is_left_to_chance() {
+    for (path, source) in House::here().sources.iter().filter(|(path, _)| {
+        ["qdl/src/", "proto/net/src/", "sut-node/src/accept/", "sut-node/src/work"].iter().any(|f| path.starts_with(f))
+    }) {
+        let (all, ordered) = (source.text.matches("select! {").count(), source.text.matches("biased;").count());
+        assert!(all <= ordered, "{path} has a select! without `biased;`");
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lon_proto::sample::{self, DType, Tensor};
 use lon_proto::v1::dispatch_response::Kind;
-use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunRequest};
+use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use lon_tests::peer::{Manners, Peer, Script, Step, eight_bytes};
 use lon_tests::process::SutNode;
 use lon_tests::test_run::TestRun;
@@ -240,7 +240,7 @@ fn a_decoder_answers_over_the_wire_as_in_process() {
                 }
             }
         }
-        client.end_run(EndRunRequest { run_id: run }).await.unwrap();
+        client.end_run(run.end_run()).await.unwrap();
     });
 }
 

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use lon_net::framing::{Outbound, PREFIX_BYTES};
 use lon_net::tcp::MAGIC;
 use lon_proto::limits::PART_BYTES;
-use lon_tests::peer::{Heard, Manners, Peer};
+use lon_proto::run_pass::run_name;
+use lon_tests::peer::{Heard, Manners, Peer, SECRET};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 use lon_tests::way::{PavedWay, Way};
@@ -134,6 +135,30 @@ fn nothing_in_a_run_says_what_it_is() {
     }
 }
 
+/// Each node gave a secret when it was claimed: all that touches the run shows it, and nothing that is kept has it.
+#[test]
+fn the_secret_of_a_run_is_shown_to_its_node_and_to_nobody_else() {
+    for way in Way::ALL {
+        let paved = way.paved();
+        let peer = paved.peer(Manners::good("peer"));
+        let test = TestRun::digits("Offline").set("min_duration=0,min_query_count=10,target_qps=1");
+        let (finished, folder) = paved.to(test, &peer.address.to_string()).finish();
+        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        let heard = peer.heard();
+        let run_id = &heard.starts[0].run_id;
+        let opens: Vec<_> = heard.messages.iter().filter_map(|(_, message)| message.open.as_ref()).collect();
+        assert_eq!(opens.len() as u64, heard.streams, "{way:?}");
+        assert!(opens.iter().all(|open| open.run_id == run_id && open.secret == SECRET[..]), "{way:?}");
+        assert!(heard.flushes.iter().all(|flush| flush.run_id == run_id && flush.secret == SECRET[..]), "{way:?}");
+        assert!(heard.ends.iter().all(|end| end.run_id == run_id && end.secret == SECRET[..]), "{way:?}");
+        let kept: String = folder.texts().into_iter().chain([finished.stdout, finished.stderr]).collect();
+        for never in [hex::encode(SECRET), hex::encode(run_id)] {
+            assert!(!kept.contains(&never), "{way:?}");
+        }
+        assert!(kept.contains(&run_name(run_id)), "{way:?}: the log has the name that the node's log has");
+    }
+}
+
 #[test]
 fn name_trips_are_real_and_each_has_a_nonce_of_its_own() {
     for way in Way::ALL {
@@ -149,7 +174,7 @@ fn name_trips_are_real_and_each_has_a_nonce_of_its_own() {
         assert_eq!(nonces.iter().flatten().collect::<HashSet<_>>().len(), 6, "{way:?}: asked anew each time");
         for peer in &peers {
             let heard = peer.heard();
-            assert_eq!((heard.ends, heard.flushes.len()), (1, 1), "{way:?}");
+            assert_eq!((heard.ends.len(), heard.flushes.len()), (1, 1), "{way:?}");
             assert_eq!(heard.flushes[0].samples_sent, heard.samples().count() as u64, "{way:?}");
         }
     }

@@ -164,7 +164,16 @@ def detector():
     )
 
 
-MODELS = {"resnet50": resnet50, "bert": bert, "detector": detector, "decoder": decoder}
+def pairs():
+    """Each row with each row: L rows become L x L numbers."""
+    g = Net(9)
+    g.node("MatMul", "x", g.node("Transpose", "x", perm=[0, 2, 1]), name="y")
+    return g.model(
+        "pairs", [value("x", TensorProto.FLOAT, "N", "L", 2)], [value("y", TensorProto.FLOAT, "N", "L", "L")]
+    )
+
+
+MODELS = {"resnet50": resnet50, "bert": bert, "detector": detector, "decoder": decoder, "pairs": pairs}
 
 
 def main():

@@ -188,6 +188,22 @@ impl Fabric {
     pub fn cut(&self, host: &Host) {
         ip::must("ip", &["-n", &self.switch.0, "link", "set", "dev", &host.port, "down"]);
     }
+
+    /// Puts it back.
+    pub fn heal(&self, host: &Host) {
+        ip::must("ip", &["-n", &self.switch.0, "link", "set", "dev", &host.port, "up"]);
+    }
+
+    /// Bounds what a host's link carries in each direction, or lets it carry what the machine can.
+    pub fn reshape(&self, host: &Host, rate_mbit_s: Option<u32>) {
+        for (namespace, interface) in [(host.namespace.as_str(), "eth0"), (&self.switch.0, &host.port)] {
+            // An error: it had no bounds.
+            let _ = ip::run("tc", &["-n", namespace, "qdisc", "delete", "dev", interface, "root"]);
+            if let Some(rate_mbit_s) = rate_mbit_s {
+                shape(namespace, interface, rate_mbit_s);
+            }
+        }
+    }
 }
 
 impl Host {
@@ -197,6 +213,27 @@ impl Host {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace]).arg(program);
         command
+    }
+
+    /// What a program of this host is started under to be on a machine of its own: with a host name, a machine id and
+    /// a boot id that no other host has.
+    pub fn own_machine(&self) -> [String; 6] {
+        let name = &self.namespace;
+        let as_file = |path: &str| {
+            format!(
+                "file=$(mktemp); echo {name}-{path} | sha256sum | head -c 32 >$file; \
+             mount --bind $file {path}; rm $file"
+            )
+        };
+        let files = ["/etc/machine-id", "/proc/sys/kernel/random/boot_id"].map(as_file).join("; ");
+        let script = format!("set -e; hostname {name}; {files}; exec \"$0\" \"$@\"");
+        ["unshare", "--uts", "--mount", "sh", "-c", &script].map(str::to_owned)
+    }
+
+    /// The processes that run here.
+    pub fn processes(&self) -> Vec<u32> {
+        let listed = ip::run("ip", &["netns", "pids", &self.namespace]).unwrap_or_default();
+        listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     }
 
     /// Its address on the fabric.

@@ -3,13 +3,17 @@
 // What goes wrong here is a failed test, and a panic says so best.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+pub mod books;
 pub mod chat;
 pub mod fabric;
 pub mod iperf;
 pub mod json;
 pub mod kserve;
+pub mod memory;
+pub mod nemesis;
 pub mod peer;
 pub mod process;
+pub mod relay;
 pub mod run_folder;
 pub mod servers;
 pub mod stats;

@@ -3,6 +3,7 @@
 //! same script on each.
 
 mod doors;
+mod guard;
 mod service;
 mod stream;
 
@@ -15,9 +16,14 @@ use lon_net::io::SocketCounters;
 use lon_net::tls::ServerTls;
 use lon_proto::WIRE_VERSION;
 use lon_proto::codec::Codec;
-use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunResponse, FlushRequest, StartRunRequest};
+use lon_proto::limits::SECRET_BYTES;
+use lon_proto::v1::{
+    DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest, Stages, StartRunRequest, TensorSpec,
+};
 use tokio::sync::oneshot;
 use tonic::Status;
+
+use self::guard::Guard;
 
 /// What the peer does to each sample that is complete. `number` counts them from 0, over all streams.
 pub type Script = fn(number: u64, id: u64) -> Vec<Step>;
@@ -46,13 +52,29 @@ pub struct Manners {
     pub opens: bool,
     /// Says that it is there when it has nothing else to say.
     pub heartbeats: bool,
+    /// Says at the end of a run that it received one sample more than it did, with all its bytes.
+    pub miscounts: bool,
     /// Another name, from the third time it is asked: at the end of a run.
     pub later_name: Option<String>,
+    /// What it says that its answers hold.
+    pub outputs: Vec<TensorSpec>,
+    /// Says what its sockets carried, instead of nothing.
+    pub honest_sockets: bool,
+    /// It counts what crosses its sockets.
+    pub counts_sockets: bool,
+    /// Serves one run at a time, and whoever shows its secret, as the contract wants it; else it is asked by anybody.
+    pub guards: bool,
     /// What it does to samples.
     pub script: Script,
 }
 
 impl Manners {
+    /// A well-behaved node that keeps every rule of the contract.
+    pub fn strict(name: &str) -> Manners {
+        let codecs = vec!["none".to_owned()];
+        Manners { guards: true, codecs, script: answer_with_stages, ..Manners::good(name) }
+    }
+
     /// A well-behaved node of this name.
     pub fn good(name: &str) -> Manners {
         Manners {
@@ -62,7 +84,12 @@ impl Manners {
             honest_nonce: true,
             opens: true,
             heartbeats: true,
+            miscounts: false,
             later_name: None,
+            outputs: Vec::new(),
+            honest_sockets: true,
+            counts_sockets: true,
+            guards: false,
             script: answer_once,
         }
     }
@@ -71,6 +98,11 @@ impl Manners {
 /// The well-behaved script.
 pub fn answer_once(_number: u64, id: u64) -> Vec<Step> {
     vec![Step::Send(eight_bytes(id))]
+}
+
+/// The same with stages, of no time at all.
+pub fn answer_with_stages(_number: u64, id: u64) -> Vec<Step> {
+    vec![Step::Send(DispatchResponse { stages: Some(Stages::default()), ..eight_bytes(id) })]
 }
 
 /// A whole answer of eight bytes.
@@ -91,8 +123,12 @@ pub struct Heard {
     pub complete: u64,
     /// Bytes of the Dispatch messages as they came, without their prefixes.
     pub message_bytes: u64,
-    /// Those of them that opened a stream.
-    pub open_bytes: u64,
+    /// Those of them that carried no sample: Open and heartbeats.
+    pub other_bytes: u64,
+    /// Heartbeats that came.
+    pub client_heartbeats: u64,
+    /// Heartbeats that went.
+    pub heartbeats: u64,
     /// Bytes of the answers' messages as they went,
     pub answer_message_bytes: u64,
     /// and of the answers themselves.
@@ -104,7 +140,7 @@ pub struct Heard {
     /// Flush calls.
     pub flushes: Vec<FlushRequest>,
     /// EndRun calls.
-    pub ends: u64,
+    pub ends: Vec<EndRunRequest>,
     /// What crosses the sockets of plain TCP, or of it over TLS.
     pub tcp_sockets: Vec<Arc<SocketCounters>>,
 }
@@ -116,21 +152,29 @@ impl Heard {
         EndRunResponse {
             samples_received: self.complete,
             samples_answered: self.complete,
-            message_bytes_in: self.message_bytes - self.open_bytes,
+            message_bytes_in: self.message_bytes - self.other_bytes,
             message_bytes_out: self.answer_message_bytes,
             payload_bytes_in: sample_bytes,
             payload_bytes_out: self.answer_bytes,
             tensor_bytes_in: sample_bytes,
             tensor_bytes_out: self.answer_bytes,
+            // At least: what is around the messages is not counted here.
+            socket_bytes_in: Some(self.message_bytes),
+            socket_bytes_out: Some(self.answer_message_bytes),
+            heartbeats: self.heartbeats,
+            client_heartbeats: self.client_heartbeats,
             ..EndRunResponse::default()
         }
     }
 
     /// The Dispatch messages that carry a sample, or a part of one.
     pub fn samples(&self) -> impl Iterator<Item = &(u64, DispatchRequest)> {
-        self.messages.iter().filter(|(_, message)| message.open.is_none())
+        self.messages.iter().filter(|(_, message)| message.open.is_none() && message.heartbeat.is_none())
     }
 }
+
+/// What it wants to be shown by the client of a run.
+pub const SECRET: [u8; SECRET_BYTES] = [0x5E; SECRET_BYTES];
 
 /// How often it is looked whether something has come, and what lies between.
 const LOOKS: u32 = 1_000;
@@ -155,7 +199,7 @@ impl Peer {
     pub fn start_with(manners: Manners, tls: Option<ServerTls>) -> Peer {
         let sockets = doors::Sockets::bind();
         let heard = Notes::default();
-        let peer = Arc::new(Scripted { manners, heard: heard.clone() });
+        let peer = Arc::new(Scripted { manners, heard: heard.clone(), guard: Guard::default() });
         let address = sockets.address();
         let (stop, stopped) = oneshot::channel();
         std::thread::spawn(move || {
@@ -208,4 +252,5 @@ impl Notes {
 struct Scripted {
     manners: Manners,
     heard: Notes,
+    guard: Guard,
 }

@@ -17,7 +17,9 @@ use crate::fabric::Host;
 /// It is not there: `cargo test --workspace` builds it, testing this package alone does not.
 pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
-    let folder = test.parent().and_then(Path::parent).expect("tests run from target/<profile>/deps");
+    // A test runs from target/<profile>/deps, a program of the tests from the folder above it.
+    let mut above = test.ancestors().skip(1);
+    let folder = above.find(|folder| !folder.ends_with("deps")).expect("it lies in a folder");
     let path = folder.join(name);
     assert!(path.exists(), "{} is not built: run cargo test --workspace, or cargo build --workspace", path.display());
     path
@@ -48,11 +50,22 @@ impl SutNode {
         SutNode::spawn(Command::new(binary("sut-node")), listen, node, backend, more)
     }
 
+    /// The same, started by another program that is to become it, as `sh -c 'ulimit ...; exec "$0" "$@"'` does.
+    pub fn start_under(under: &[&str], node: &str, backend: &str, more: &[&str]) -> SutNode {
+        SutNode::spawn(command_under(under, "sut-node"), "127.0.0.1:0", node, backend, more)
+    }
+
     /// The same on a host of a fabric, in plain text unless `more` says otherwise.
     pub fn start_in(host: &Host, node: &str, backend: &str, more: &[&str]) -> SutNode {
         let plain = if more.contains(&"--tls-cert") { &[][..] } else { &["--insecure"] };
         let listen = format!("{}:0", host.address());
         SutNode::spawn(host.command(binary("sut-node")), &listen, node, backend, &[plain, more].concat())
+    }
+
+    /// The same on a port of it, started by another program that is to become the node. Its log is in JSON.
+    pub fn start_in_under(host: &Host, port: u16, under: &[&str], node: &str, backend: &str) -> SutNode {
+        let (command, listen) = (command_in(host, under, "sut-node"), format!("{}:{port}", host.address()));
+        SutNode::spawn(command, &listen, node, backend, &["--insecure", "--log-format", "json"])
     }
 
     fn spawn(mut command: Command, listen: &str, node: &str, backend: &str, more: &[&str]) -> SutNode {
@@ -75,6 +88,11 @@ impl SutNode {
         send(&self.child, signal);
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_some()
+    }
+
     /// Waits for it to end by itself; its exit code.
     pub fn wait(self) -> Option<i32> {
         self.wait_with_log().0
@@ -95,9 +113,34 @@ impl Drop for SutNode {
     }
 }
 
-/// A `loadgen-node` under way.
+/// A program of ours as the last arguments of others; on its own where there are none.
+fn command_under(under: &[&str], program: &str) -> Command {
+    let Some((first, rest)) = under.split_first() else { return Command::new(binary(program)) };
+    let mut command = Command::new(first);
+    command.args(rest).arg(binary(program));
+    command
+}
+
+/// The same on a host of a fabric.
+fn command_in(host: &Host, under: &[&str], program: &str) -> Command {
+    let Some((first, rest)) = under.split_first() else { return host.command(binary(program)) };
+    let mut command = host.command(first);
+    command.args(rest).arg(binary(program));
+    command
+}
+
+/// A `loadgen-node` under way. Killed when dropped.
 pub struct LoadGen {
     child: Child,
+    /// What was read of its standard error.
+    seen: Vec<u8>,
+}
+
+impl Drop for LoadGen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// What a program left behind.
@@ -118,13 +161,23 @@ impl LoadGen {
     }
 
     /// The same on a host of a fabric.
-    pub fn start_in(host: &Host, args: &[&str]) -> LoadGen {
-        LoadGen::spawn(host.command(binary("loadgen-node")), args)
+    pub fn start_in(host: &Host, under: &[&str], args: &[&str]) -> LoadGen {
+        LoadGen::spawn(command_in(host, under, "loadgen-node"), args)
+    }
+
+    /// The same, started by another program that is to become it.
+    pub fn start_under(under: &[&str], args: &[&str]) -> LoadGen {
+        LoadGen::spawn(command_under(under, "loadgen-node"), args)
     }
 
     fn spawn(mut command: Command, args: &[&str]) -> LoadGen {
         command.args(args).env("RUST_LOG", "info").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        LoadGen { child: command.spawn().expect("loadgen-node starts") }
+        LoadGen { child: command.spawn().expect("loadgen-node starts"), seen: Vec::new() }
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Runs it to its end.
@@ -138,23 +191,40 @@ impl LoadGen {
     }
 
     /// Reads standard error until a line contains `text`.
+    ///
+    /// # Panics
+    /// It ends without.
     pub fn wait_for_log(&mut self, text: &str) {
+        let is_said = self.has_logged(text);
+        assert!(is_said, "loadgen-node ended without saying '{text}': {}", String::from_utf8_lossy(&self.seen));
+    }
+
+    /// The same; false when it ends without.
+    pub fn has_logged(&mut self, text: &str) -> bool {
         let stderr = self.child.stderr.as_mut().expect("piped");
-        let mut seen = Vec::new();
         let mut byte = [0];
-        while !String::from_utf8_lossy(&seen).contains(text) {
-            let read = stderr.read(&mut byte).expect("stderr can be read");
-            assert_eq!(read, 1, "loadgen-node ended without saying '{text}': {}", String::from_utf8_lossy(&seen));
-            seen.push(byte[0]);
+        while !self.seen.ends_with(text.as_bytes()) {
+            match stderr.read(&mut byte) {
+                Ok(1) => self.seen.push(byte[0]),
+                _ => return false,
+            }
         }
+        true
     }
 
     /// Waits for its end. A run that hangs fails the test: nothing may ever hang.
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(self) -> Finished {
+        self.finish_within(Duration::from_secs(120))
+    }
+
+    /// The same for a run that is meant to take longer.
+    pub fn finish_within(mut self, patience: Duration) -> Finished {
         let stdout = collect(self.child.stdout.take());
         let stderr = collect(self.child.stderr.take());
-        let code = wait(&mut self.child, Duration::from_secs(120));
-        Finished { code, stdout: stdout.join().expect("read"), stderr: stderr.join().expect("read") }
+        let code = wait(&mut self.child, patience);
+        let before = String::from_utf8_lossy(&self.seen).into_owned();
+        let stderr = before + &stderr.join().expect("read");
+        Finished { code, stdout: stdout.join().expect("read"), stderr }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A run folder as tests read it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use loadgen::run::SearchRecord;
 use loadgen_node::documents::find_peak;
@@ -10,12 +11,15 @@ use loadgen_node::documents::system_desc::{self, SystemDesc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::json::Json;
 
 /// A place for a run folder; removed when dropped.
 pub struct RunFolder {
+    // Before the folder that it is mounted on.
+    _disk: Option<SmallDisk>,
     _above: TempDir,
     /// Where the run is told to write.
     pub path: PathBuf,
@@ -32,7 +36,16 @@ impl RunFolder {
     pub fn new() -> RunFolder {
         let above = tempfile::tempdir().expect("a temporary folder");
         let path = above.path().join("run");
-        RunFolder { _above: above, path }
+        RunFolder { _disk: None, _above: above, path }
+    }
+
+    /// The same on a disk of this size of its own. It takes root.
+    ///
+    /// # Panics
+    /// The disk cannot be mounted.
+    pub fn on_small_disk(bytes: u64) -> RunFolder {
+        let folder = RunFolder::new();
+        RunFolder { _disk: Some(SmallDisk::mount(folder._above.path(), bytes)), ..folder }
     }
 
     /// As an argument.
@@ -49,6 +62,12 @@ impl RunFolder {
     /// What crossed the network, in JSON.
     pub fn network_report(&self) -> Json {
         Json::read(&self.path.join("network_report.json"))
+    }
+
+    /// The text of every file in it that is one.
+    pub fn texts(&self) -> Vec<String> {
+        let files = std::fs::read_dir(&self.path).expect("the run folder");
+        files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
     }
 
     /// The official log files are there, whole, and every line of the detail log is JSON. The documents are what their
@@ -71,6 +90,26 @@ impl RunFolder {
             assert_read_back::<SearchRecord>(&read(find_peak::FILE), "");
         }
         assert_no_leftovers(&self.path);
+        assert_sums(&self.path);
+    }
+}
+
+/// A file system in memory that is full soon. Unmounted when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path, bytes: u64) -> SmallDisk {
+        let size = format!("size={bytes}");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output().expect("mount");
+        assert!(mount.status.success(), "{}", String::from_utf8_lossy(&mount.stderr));
+        SmallDisk(at.to_owned())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a program that is still there may have a file open.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }
 
@@ -79,6 +118,27 @@ pub fn assert_read_back<T: Serialize + DeserializeOwned>(text: &str, end: &str) 
     let document: T = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let again = serde_json::to_string_pretty(&document).expect("documents can be written");
     assert_eq!(again + end, text);
+}
+
+/// Every file of a run folder is what `result_summary.json` lists, and every file is listed.
+///
+/// # Panics
+/// One is not.
+pub fn assert_sums(folder: &Path) {
+    let text = std::fs::read(folder.join(result_summary::FILE)).expect("result_summary.json");
+    let result: ResultSummary = serde_json::from_slice(&text).expect("result_summary.json is JSON");
+    for entry in std::fs::read_dir(folder).expect("the run folder") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        if name == result_summary::FILE {
+            continue;
+        }
+        let content = std::fs::read(folder.join(&name)).expect("a file that is there");
+        let listed = result.files.get(&name).unwrap_or_else(|| panic!("{name} is not listed"));
+        let sum = hex::encode(Sha256::digest(&content));
+        assert_eq!((listed.bytes, &listed.sha256), (content.len() as u64, &sum), "{name}");
+    }
+    let gone = result.files.keys().find(|name| !folder.join(name).exists());
+    assert_eq!(gone, None, "listed and not there");
 }
 
 /// Every file has its final name.

@@ -70,6 +70,12 @@ impl Outsider {
         server
     }
 
+    /// A SUT node in Python that was written from lon.proto alone.
+    pub fn python_node() -> Outsider {
+        let script = repository("proto/examples/python_node.py");
+        Outsider::start("kserve", script.to_str().expect("a path in UTF-8"), &[], Stdio::null())
+    }
+
     fn start(venv: &str, script: &str, args: &[&str], stdout: Stdio) -> Outsider {
         // Free now, and most likely in a moment too: these servers cannot be told to take any.
         let address = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");

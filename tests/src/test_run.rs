@@ -8,6 +8,7 @@ use crate::run_folder::RunFolder;
 pub struct TestRun {
     args: Vec<String>,
     host: Option<Host>,
+    under: Vec<String>,
     /// Where it writes.
     pub folder: RunFolder,
 }
@@ -25,10 +26,22 @@ impl TestRun {
 
     /// A run of this benchmark and scenario.
     pub fn of(benchmark: &str, scenario: &str) -> TestRun {
-        let folder = RunFolder::new();
-        let run = TestRun { args: vec!["run".to_owned()], host: None, folder };
-        let out = run.folder.arg().to_owned();
-        run.args(&["--benchmark", benchmark, "--scenario", scenario, "--out", &out])
+        TestRun {
+            args: ["run", "--benchmark", benchmark, "--scenario", scenario].map(str::to_owned).to_vec(),
+            host: None,
+            under: Vec::new(),
+            folder: RunFolder::new(),
+        }
+    }
+
+    /// With its files in this folder.
+    pub fn into(self, folder: RunFolder) -> TestRun {
+        TestRun { folder, ..self }
+    }
+
+    /// Started by another program that is to become it, as `sh -c 'ulimit ...; exec "$0" "$@"'` does.
+    pub fn under(self, under: &[&str]) -> TestRun {
+        TestRun { under: under.iter().map(ToString::to_string).collect(), ..self }
     }
 
     /// Against these nodes, comma-separated.
@@ -64,10 +77,11 @@ impl TestRun {
 
     /// Starts it.
     pub fn start(self) -> (LoadGen, RunFolder) {
-        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let args: Vec<&str> = self.args.iter().map(String::as_str).chain(["--out", self.folder.arg()]).collect();
+        let under: Vec<&str> = self.under.iter().map(String::as_str).collect();
         let run = match &self.host {
-            Some(host) => LoadGen::start_in(host, &args),
-            None => LoadGen::start(&args),
+            Some(host) => LoadGen::start_in(host, &under, &args),
+            None => LoadGen::start_under(&under, &args),
         };
         (run, self.folder)
     }

@@ -63,6 +63,16 @@ impl PavedWay {
         SutNode::start(name, backend, &self.shown(more))
     }
 
+    /// The same on an address.
+    pub fn node_on(&self, listen: &str, name: &str, backend: &str, more: &[&str]) -> SutNode {
+        SutNode::start_on(listen, name, backend, &self.shown(more))
+    }
+
+    /// The same, started by another program that is to become it.
+    pub fn node_under(&self, under: &[&str], name: &str, backend: &str, more: &[&str]) -> SutNode {
+        SutNode::start_under(under, name, backend, &self.shown(more))
+    }
+
     /// The same on a host of a fabric.
     pub fn node_in(&self, host: &Host, name: &str, backend: &str, more: &[&str]) -> SutNode {
         SutNode::start_in(host, name, backend, &self.shown(more))
@@ -94,10 +104,15 @@ impl PavedWay {
     }
 }
 
-/// A CA and a certificate for 127.0.0.1 and the hosts of fabrics, in files.
+/// A CA, a certificate for 127.0.0.1 and the hosts of fabrics, and one for clients, in files.
 pub struct Certificates {
     files: TlsFiles,
+    client: TlsFiles,
     _folder: TempDir,
+}
+
+fn shown(files: &TlsFiles) -> [&str; 4] {
+    ["--tls-cert", path(files.cert.as_deref()), "--tls-key", path(files.key.as_deref())]
 }
 
 impl Default for Certificates {
@@ -114,7 +129,9 @@ impl Certificates {
         let names: Vec<String> = std::iter::once("127.0.0.1".to_owned()).chain(hosts).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let made = Throwaway::new(&names).expect("a certificate");
-        Certificates { files: made.write(folder.path()).expect("files"), _folder: folder }
+        let [files, client] =
+            [made.write(folder.path()), made.write_client(folder.path())].map(|files| files.expect("files"));
+        Certificates { files, client, _folder: folder }
     }
 
     /// The flags of who trusts this CA.
@@ -122,9 +139,15 @@ impl Certificates {
         ["--tls-ca", path(self.files.ca.as_deref())]
     }
 
-    /// The flags of who shows the certificate.
+    /// The flags of a node that shows its certificate.
     pub fn shown(&self) -> [&str; 4] {
-        ["--tls-cert", path(self.files.cert.as_deref()), "--tls-key", path(self.files.key.as_deref())]
+        shown(&self.files)
+    }
+
+    /// The flags of a client that shows its certificate, in which it is called
+    /// [`CLIENT_NAME`](lon_net::throwaway::CLIENT_NAME).
+    pub fn shown_by_client(&self) -> [&str; 4] {
+        shown(&self.client)
     }
 }
 

@@ -146,7 +146,7 @@ impl Effective {
     }
 
     /// What a performance phase is held against.
-    fn terms(&self) -> Terms {
+    pub(crate) fn terms(&self) -> Terms {
         let limits = TokenLimits { ttft_ns: self.ttft_latency_ns, tpot_ns: self.tpot_latency_ns };
         Terms {
             target_percentile: self.target_latency_percentile,
@@ -180,6 +180,6 @@ fn check_percentile(fraction: f64) -> Result<(), PlanError> {
     if fraction > 0.0 && fraction < 1.0 {
         Ok(())
     } else {
-        Err(PlanError::value("target_latency_percentile", &fraction, "a fraction between 0 and 1, both excluded"))
+        Err(PlanError::value("target_latency_percentile", &(fraction * 100.0), "percent, above 0 and below 100"))
     }
 }

@@ -233,6 +233,13 @@ impl<S> Requested<S> {
         self.schedule_rng_seed = seeds.schedule;
     }
 
+    /// Takes the seeds with which compliance test 05 runs when it is on.
+    pub fn set_test05_seeds(&mut self, seeds: Seeds) {
+        self.test05_qsl_rng_seed = seeds.qsl;
+        self.test05_sample_index_rng_seed = seeds.sample_index;
+        self.test05_schedule_rng_seed = seeds.schedule;
+    }
+
     /// The settings that compliance test 05 runs with; unchanged when it is off.
     pub(crate) fn with_test05_applied(mut self) -> Self {
         if self.test05 {

@@ -60,10 +60,6 @@ impl Judge for JudgesClosedLoop {
         JudgedDuration { seconds: measured.final_query_issued_s, advice: "Expect a lower latency." }
     }
 
-    fn longer_with(&self) -> &'static str {
-        "target_latency lower"
-    }
-
     fn early_stopping(&self) -> Rule {
         Rule::Estimate { with_99th: false }
     }
@@ -142,8 +138,8 @@ fn it_is_judged_by_its_own_rules() {
 
     let too_long = TestSettings { min_duration_ms: 600, ..settings(Mode::PerformanceOnly) };
     let (_, _, outcome) = ran(TestSettings { max_query_count: 300, ..too_long });
-    let reasons = &outcome.verdict.reasons;
-    assert!(reasons.iter().any(|reason| reason.text.ends_with("set target_latency lower")), "{reasons:?}");
+    let reasons = outcome.verdict.reasons();
+    assert!(reasons.iter().any(|reason| reason.code == "min_duration"), "{reasons:?}");
     assert_eq!(outcome.summary.unwrap().advice[0].summary, "Expect a lower latency.");
 }
 
@@ -151,7 +147,7 @@ fn it_is_judged_by_its_own_rules() {
 fn its_reports_have_its_lines() {
     let (plan, _, outcome) = ran(settings(Mode::SubmissionRun));
     let summary = outcome.summary.as_ref().unwrap();
-    let text = summary_text(&plan, summary, "a SUT", Trailer::default());
+    let text = summary_text(&plan, summary, &outcome.verdict, "a SUT", Trailer::default());
     assert!(text.contains("Scenario : ClosedLoop\n") && text.contains("Samples per second, closed loop: "), "{text}");
     let context = DetailContext {
         version: "0",
@@ -177,7 +173,7 @@ fn files_can_name_only_registered_scenarios() {
     let (plan, _, outcome) = ran(settings(Mode::PerformanceOnly));
     let timeline = outcome.performance().unwrap().timeline.as_ref().unwrap();
     let (settings, qsl) = (plan.requested().clone(), plan.qsl());
-    let about = About { settings, qsl, sut_name: String::new(), warnings: 0, errors: 0 };
+    let about = About { settings, qsl, sut_name: String::new(), warnings: 0, errors: 0, reasons: Vec::new() };
     let mut bytes = Vec::new();
     timeline.write_to(&about, &mut bytes).unwrap();
     let told = Timeline::read_from(&mut bytes.as_slice()).unwrap_err().to_string();

@@ -6,14 +6,17 @@
 use std::fmt;
 
 pub use lon_proto::direction::Direction;
+use lon_proto::sample::DType;
 use serde::Deserialize;
 
 /// The formula of a benchmark: the bytes of one sample in each direction. A direction without terms is negligible.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Formula {
+    /// What a sample brings to the SUT.
     #[serde(default)]
     ingress: Vec<Term>,
+    /// What its answer brings back.
     #[serde(default)]
     egress: Vec<Term>,
     /// The source of the formula.
@@ -28,7 +31,13 @@ pub struct Formula {
 struct Term {
     /// The factors of the number, as the rules write them.
     elements: Vec<u64>,
+    /// The size of an element, where it is not known what is sent.
     dtype_bytes: u32,
+    /// The type of what is sent, once it is known.
+    #[serde(skip)]
+    sent: Option<DType>,
+    /// The place of the tensor whose type the elements have. None: the place of the term among the others.
+    tensor: Option<usize>,
 }
 
 /// The bandwidth that is required.
@@ -77,8 +86,8 @@ impl Formula {
     /// Checks that the numbers are not 0 and that their products do not overflow.
     pub(crate) fn checked(self) -> Result<Formula, String> {
         for term in self.ingress.iter().chain(&self.egress) {
-            if term.dtype_bytes == 0 {
-                return Err("dtype_bytes is 0".to_owned());
+            if !(1..=MAX_DTYPE_BYTES).contains(&term.dtype_bytes) {
+                return Err(format!("dtype_bytes {}: 1 to {MAX_DTYPE_BYTES}", term.dtype_bytes));
             }
             let elements = term.elements.iter().try_fold(1_u64, |product, factor| product.checked_mul(*factor));
             if term.elements.is_empty() || elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
@@ -88,13 +97,22 @@ impl Formula {
         Ok(self)
     }
 
-    /// Returns the formula with input elements of `dtype_bytes` bytes, for a dataset of another type. 0 changes
-    /// nothing.
+    /// Returns the formula with the sizes of elements that are sent: `sent` are the types of a sample's tensors,
+    /// `answered` those of an answer's. A term whose tensor is not among them keeps its size.
+    ///
+    /// `texts` tells that a text (`u8`) may stand for tokens. The rules count tokens, so that such a term keeps its
+    /// size, too.
     #[must_use]
-    pub fn with_ingress_dtype(&self, dtype_bytes: u32) -> Formula {
+    pub fn with_dtypes(&self, sent: &[DType], answered: &[DType], texts: bool) -> Formula {
         let mut formula = self.clone();
-        for term in formula.ingress.iter_mut().filter(|_| dtype_bytes > 0) {
-            term.dtype_bytes = dtype_bytes;
+        for (terms, dtypes) in [(&mut formula.ingress, sent), (&mut formula.egress, answered)] {
+            for (place, term) in terms.iter_mut().enumerate() {
+                let is_text = |dtype: &DType| texts && *dtype == DType::U8 && term.dtype_bytes > 1;
+                match dtypes.get(term.tensor.unwrap_or(place)) {
+                    Some(dtype) if !is_text(dtype) => term.sent = Some(*dtype),
+                    _ => {}
+                }
+            }
         }
         formula
     }
@@ -104,11 +122,9 @@ impl Formula {
         self.terms(direction).iter().map(Term::bytes).sum()
     }
 
-    /// Returns the bandwidth that this many samples per second need. `ingress_dtype_bytes` replaces the formula's size
-    /// of an input element.
-    pub fn required(&self, samples_per_s: f64, ingress_dtype_bytes: Option<u32>) -> Required {
-        let formula = self.with_ingress_dtype(ingress_dtype_bytes.unwrap_or(0));
-        let bits_per_s = |direction| formula.sample_bytes(direction) as f64 * 8.0 * samples_per_s;
+    /// Returns the bandwidth that this many samples per second need.
+    pub fn required(&self, samples_per_s: f64) -> Required {
+        let bits_per_s = |direction| self.sample_bytes(direction) as f64 * 8.0 * samples_per_s;
         Required {
             ingress_bits_per_s: bits_per_s(Direction::Ingress),
             egress_bits_per_s: bits_per_s(Direction::Egress),
@@ -154,9 +170,17 @@ impl Formula {
 /// overflow.
 const MAX_ELEMENTS: u64 = 1 << 40;
 
+/// The largest size of an element that a formula may have.
+const MAX_DTYPE_BYTES: u32 = 16;
+
 impl Term {
+    /// Bits of one element.
+    fn bits(&self) -> u32 {
+        self.sent.map_or(8 * self.dtype_bytes, DType::bits)
+    }
+
     fn bytes(&self) -> u64 {
-        self.elements.iter().product::<u64>() * u64::from(self.dtype_bytes)
+        (self.elements.iter().product::<u64>() * u64::from(self.bits())).div_ceil(8)
     }
 }
 
@@ -164,14 +188,20 @@ impl Term {
 impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let factors: Vec<String> = self.elements.iter().map(u64::to_string).collect();
-        let unit = if self.dtype_bytes == 1 { "byte" } else { "bytes" };
-        write!(f, "{} x {} {unit}", factors.join("x"), self.dtype_bytes)
+        let unit = if self.bits() == 8 { "byte" } else { "bytes" };
+        write!(f, "{} x {} {unit}", factors.join("x"), f64::from(self.bits()) / 8.0)
     }
 }
 
-/// Joins terms with plus signs, in parentheses when there are several.
+/// Joins terms with plus signs, in parentheses when there are several. Equal terms side by side are one, with their
+/// number before it: `3x384 x 4 bytes`.
 fn joined(terms: &[Term]) -> String {
-    let texts: Vec<String> = terms.iter().map(Term::to_string).collect();
+    let is_equal = |a: &Term, b: &Term| (&a.elements, a.bits()) == (&b.elements, b.bits());
+    let text = |equal: &[Term]| match equal {
+        [term] => term.to_string(),
+        equal => format!("{}x{}", equal.len(), equal[0]),
+    };
+    let texts: Vec<String> = terms.chunk_by(is_equal).map(text).collect();
     if let [text] = &texts[..] { text.clone() } else { format!("({})", texts.join(" + ")) }
 }
 
@@ -257,7 +287,7 @@ mod tests {
         Benchmark::find(name).unwrap().bandwidth().unwrap()
     }
 
-    /// The bytes of a sample as the rules, and published results, give them.
+    /// The bytes of a sample when every element has the size that the files name.
     #[test]
     fn bytes_of_a_sample_are_the_published_ones() {
         for (name, ingress, egress) in [
@@ -268,11 +298,12 @@ mod tests {
             ("dlrm-v2", 35_100, 0),
             ("dlrm-v3", 98_368, 0),
             ("gptj", 8_192, 0),
-            ("llama2-70b", 4_096, 0),
-            ("llama2-70b-interactive", 4_096, 0),
+            ("llama2-70b", 4_096, 4_096),
+            ("llama2-70b-interactive", 4_096, 4_096),
             ("llama3_1-8b", 10_240, 0),
-            ("llama3_1-405b", 80_000, 0),
-            ("mixtral-8x7b", 8_192, 0),
+            ("llama3_1-405b", 80_000, 80_000),
+            ("llama3_1-405b-interactive", 80_000, 80_000),
+            ("mixtral-8x7b", 8_192, 8_192),
             ("stable-diffusion-xl", 308, 3_145_728),
             ("rgat", 0, 0),
             ("deepseek-r1", 12_544, 80_000),
@@ -286,15 +317,69 @@ mod tests {
         }
     }
 
+    /// Elements of a sample and of an answer by the rules, worked out by hand, times the size of every type.
+    #[test]
+    fn every_dtype_has_its_own_bytes() {
+        for (name, inputs, outputs) in [
+            ("resnet50", 150_528, 0),
+            ("retinanet", 1_920_000, 0),
+            ("3d-unet", 32_944_795, 32_944_795),
+            ("bert", 1_152, 0),
+            ("dlrm-v2", 10_530, 0),
+            ("dlrm-v3", 12_296, 0),
+            ("gptj", 2_048, 0),
+            ("llama2-70b", 1_024, 1_024),
+            ("llama3_1-8b", 2_560, 0),
+            ("llama3_1-405b", 20_000, 20_000),
+            ("mixtral-8x7b", 2_048, 2_048),
+            ("stable-diffusion-xl", 77, 3_145_728),
+            ("rgat", 0, 0),
+            ("deepseek-r1", 3_136, 20_000),
+            ("gpt-oss-120b", 15_330, 32_768),
+            ("qwen3-vl-235b-a22b", 27_051, 500),
+            ("wan-2.2-t2v-a14b", 77, 223_948_800),
+            ("whisper", 480_000, 0),
+        ] {
+            for dtype in DType::ALL {
+                let typed = formula(name).with_dtypes(&[*dtype; 14], &[*dtype], false);
+                let found = [Ingress, Egress].map(|direction| typed.sample_bytes(direction));
+                let bytes = [inputs, outputs].map(|elements: u64| dtype.bytes_of(elements).unwrap());
+                assert_eq!(found, bytes, "{name} {dtype}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_term_follows_its_own_tensor() {
+        let bert = formula("bert").with_dtypes(&[DType::I64, DType::I32, DType::I32], &[], true);
+        assert_eq!(bert.sample_bytes(Ingress), 384 * (8 + 4 + 4));
+        assert_eq!(bert.explain(), "(384 x 8 bytes + 2x384 x 4 bytes) x samples/s");
+        let dlrm = formula("dlrm-v2").with_dtypes(&[DType::F32, DType::I64], &[], false);
+        assert_eq!(dlrm.sample_bytes(Ingress), 270 * (13 * 4 + 26 * 8));
+        // One tensor of two: the other keeps its size.
+        let dlrm = formula("dlrm-v2").with_dtypes(&[DType::F32], &[], false);
+        assert_eq!(dlrm.sample_bytes(Ingress), 270 * (13 * 4 + 26 * 4));
+        let history = [[DType::I64; 8], [DType::I32; 8]].concat();
+        let dlrm = formula("dlrm-v3").with_dtypes(&history, &[], false);
+        assert_eq!(dlrm.sample_bytes(Ingress), 2 * 8 + 6 * 8 + 6 * 2048 * 4);
+    }
+
+    #[test]
+    fn texts_are_counted_as_tokens() {
+        let text = |name| formula(name).with_dtypes(&[DType::U8], &[DType::U8], true);
+        assert_eq!(text("llama2-70b"), *formula("llama2-70b"));
+        assert_eq!(text("stable-diffusion-xl").sample_bytes(Egress), 3_145_728, "images are no texts");
+        let floats = formula("stable-diffusion-xl").with_dtypes(&[DType::I64], &[DType::F32], true);
+        assert_eq!([Ingress, Egress].map(|way| floats.sample_bytes(way)), [616, 4 * 3_145_728]);
+    }
+
     #[test]
     fn required_follows_rate_and_type() {
         let resnet50 = formula("resnet50");
-        assert_eq!(
-            resnet50.required(1000.0, None),
-            Required { ingress_bits_per_s: 1_204_224_000.0, egress_bits_per_s: 0.0 }
-        );
-        assert_eq!(resnet50.required(1000.0, Some(4)).ingress_bits_per_s, 4.0 * 1_204_224_000.0);
-        let sdxl = formula("sdxl").required(10.0, Some(8));
+        assert_eq!(resnet50.required(1000.0), Required { ingress_bits_per_s: 1_204_224_000.0, egress_bits_per_s: 0.0 });
+        let floats = resnet50.with_dtypes(&[DType::F32], &[DType::I64], false);
+        assert_eq!(floats.required(1000.0).ingress_bits_per_s, 4.0 * 1_204_224_000.0);
+        let sdxl = formula("sdxl").with_dtypes(&[DType::I64], &[], true).required(10.0);
         assert_eq!((sdxl.ingress_bits_per_s, sdxl.egress_bits_per_s), (10.0 * 77.0 * 64.0, 251_658_240.0));
     }
 
@@ -313,7 +398,7 @@ mod tests {
     #[test]
     fn formulas_explain_themselves() {
         assert_eq!(formula("resnet50").explain(), "3x224x224 x 1 byte x samples/s");
-        assert_eq!(formula("bert").with_ingress_dtype(8).explain(), "3x384 x 8 bytes x samples/s");
+        assert_eq!(formula("bert").with_dtypes(&[DType::I64; 3], &[], true).explain(), "3x384 x 8 bytes x samples/s");
         assert_eq!(formula("dlrm-v2").explain(), "(270x13 x 2 bytes + 270x26 x 4 bytes) x samples/s");
         let sdxl = "77 x 4 bytes x samples/s in, 3x1024x1024 x 1 byte x samples/s out";
         assert_eq!(formula("sdxl").explain(), sdxl);

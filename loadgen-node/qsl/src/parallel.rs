@@ -65,11 +65,18 @@ fn each_on<S, T: Send, E: Send>(
     let mut first: Option<(usize, E)> = None;
     thread::scope(|scope| {
         let (finished, all) = mpsc::sync_channel(MAX_FINISHED);
+        let mut started = 0;
         for _ in 0..threads {
             let finished = finished.clone();
-            scope.spawn(|| run(finished));
+            // Where the system gives no more threads, fewer do the work.
+            started += usize::from(thread::Builder::new().spawn_scoped(scope, || run(finished)).is_ok());
         }
         drop(finished);
+        if started == 0 {
+            let done = one_chunk(indices, 0..indices.len(), &mut state(), &work);
+            collect(done.results);
+            first = done.error;
+        }
         for done in all {
             collect(done.results);
             let candidate = done.error.into_iter().chain(first.take());

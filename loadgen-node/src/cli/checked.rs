@@ -1,5 +1,6 @@
 //! From the flags of `run` to what is asked for: checked once, and free of the command line from here on.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use lon_qsl::Codec;
@@ -8,7 +9,7 @@ use lon_qsl::benchmark::Benchmark;
 use super::run::RunArgs;
 use super::shared::{CodecArgs, Compression, FindPeakArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::test_run::{Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
+use crate::test_run::{Call, Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
 use crate::world::pace::PacingSpec;
 use loadgen::conf::rules::Rules;
 
@@ -52,18 +53,39 @@ impl RunArgs {
             benchmark,
             scenario: self.scenario,
             target: self.dial.target(&self.kserve)?,
-            data: self.test.data(),
+            data: DataSpec { verify: self.verify_dataset, ..self.test.data() },
             settings: self.test.settings(),
             codecs: Codecs { samples, answers },
             division: self.division.into(),
+            accuracy_run: None,
             connections: self.connections,
             pacing: PacingSpec { io_threads, spin, busy_poll },
-            limits: Limits { response_timeout: self.response_timeout, max_lag: self.max_lag },
+            limits: Limits {
+                response_timeout: self.response_timeout,
+                max_answer_bytes: self.max_answer,
+                max_lag: self.max_lag,
+            },
             find_peak: FindPeakSpec { max_trials, resume, give_up_early: give_up },
             probe: self.probe,
+            anyway: self.anyway,
+            extend: self.extend,
+            mixed_nodes: self.mixed_nodes,
             trace_log: self.trace_log,
             baseline: self.baseline.clone(),
             system_desc: self.system_desc.clone(),
+            call: this_call(self.note.clone()),
         })
+    }
+}
+
+/// How this process was called.
+pub(crate) fn this_call(note: Option<String>) -> Call {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+    Call {
+        command: std::env::args_os().map(text).collect(),
+        environment: variables.filter(|(name, _)| name.starts_with("LON_")).collect(),
+        revision: lon_shell::version::REVISION.map(str::to_owned),
+        note,
     }
 }

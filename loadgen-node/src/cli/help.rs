@@ -1,11 +1,12 @@
-//! What `--help` says after the flags: examples, and what a command prints. At most 95 columns, so that no terminal
-//! breaks a command in two.
+//! What `--help` says after the flags: examples, and what a command prints. Commands and tables have at most 80
+//! columns, so that no terminal breaks a command in two. Prose is broken by the terminal's width: a paragraph is one
+//! line.
 
 /// The table for `--help`.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
   0  VALID, or the command did its job
-  1  a bug
-  2  usage, configuration, or a file or model that does not fit, found before the start
+  1  a bug, or not everything could be written
+  2  usage, configuration, a file or a model that does not fit, before the start
   3  the run finished and is INVALID
   4  SUT nodes or the network failed
   5  interrupted by SIGINT or SIGTERM; partial results are written
@@ -17,89 +18,102 @@ pub(crate) const DEMO: &str = "Example:
   loadgen-node demo
   loadgen-node demo --out /tmp/demo";
 
+pub(crate) const RUN_IN_SHORT: &str = "Example:
+  loadgen-node run --sut 10.0.0.2:8000 --insecure --benchmark digits \\
+      --scenario Offline
+
+--help has all flags, datasets, settings and more examples.";
+
 pub(crate) const RUN: &str = "Examples:
-  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --insecure --benchmark digits \\
-      --scenario Server --set target_qps=500
-  loadgen-node run --sut @nodes.txt --tls-ca ca.pem --benchmark digits --scenario Offline \\
-      --mode AccuracyOnly
-  loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem --benchmark synthetic \\
-      --dataset 'synthetic:u8[64]x1024' --scenario SingleStream --set target_latency=0.05,min_duration=5000
-  loadgen-node run --transport kserve --sut triton1=10.0.0.2:8001,triton2=10.0.0.3:8001 \\
-      --model digits --insecure --benchmark digits --scenario Server --set target_qps=500
+  loadgen-node run --sut 10.0.0.2:8000,10.0.0.3:8000 --insecure \\
+      --benchmark digits --scenario Server --set target_qps=500
+  loadgen-node run --sut @nodes.txt --tls-ca ca.pem --benchmark digits \\
+      --scenario Offline --mode AccuracyOnly
+  loadgen-node run --sut dns:sut:8000 --transport quic --tls-ca ca.pem \\
+      --benchmark synthetic --dataset 'synthetic:u8[64]x1024' \\
+      --scenario SingleStream --set target_latency=0.05,min_duration=5000
+  loadgen-node run --transport kserve --insecure --model digits \\
+      --sut triton1=10.0.0.2:8001,triton2=10.0.0.3:8001 \\
+      --benchmark digits --scenario Server --set target_qps=500
 
-Servers of KServe's protocol (Open Inference Protocol over gRPC: Triton, mlserver, ...) need no
-SUT node. They have no names, codecs, first tokens or counters, so such runs have none either.
+Servers of KServe's protocol (Open Inference Protocol over gRPC: Triton, mlserver, ...) need no SUT node. They have \
+no names, codecs, first tokens or counters, so such runs have none either.
 
-Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only.
-Over QUIC, which is always encrypted, it means that whoever answers is taken for the node.
+Without --tls-ca nothing is encrypted, and nodes on other hosts are asked with --insecure only. Over QUIC, which is \
+always encrypted, it means that whoever answers is taken for the node.
 
 Datasets (--dataset), and where their labels are:
-  a folder of JPEGs   val_map.txt: a line 'relative/path.jpg LABEL' for each
-  SQuAD's folder      dev-v1.1.json as it is published and the model's vocab.txt; a sample for
-                      each window of 384 pieces of words, the answers as labels
-  FILE.npy            first axis: samples; labels.txt (a whole number a line) or labels.npy
-                      (int32 or int64, one dimension) beside it
-  a folder of .npy    a file for each sample, in the order of names; labels as above
-  FILE.npz            an array for each input; array 'labels' or 'label', or as above
-  FILE.jsonl          a line {\"prompt\":\"...\"} or {\"input_ids\":[1,2]} for each; may have
-                      attention_mask, token_type_ids, max_tokens, and label (a class) or
-                      answers (a list of texts)
-  FILE.toml           raw little-endian tensors; also a folder with dataset.toml. labels, sha256
-                      are optional, and files = [..] is a file for each sample:
-                        schema = 1
-                        samples = 100
-                        labels = \"labels.txt\"
-                        [[tensors]]
-                        dtype = \"f32\"
-                        dims = [3, 224, 224]
-                        file = \"images.bin\"
-  synthetic:DTYPE[DIMS]xCOUNT                noise, without labels
-  synthetic:image-u8[224,224,3]xCOUNT        what a codec gains on images
-  synthetic:tokens-i64[384]xCOUNT            what it gains on text as token ids
-  synthetic:A+B+CxCOUNT                      several tensors, each as above or ones-, zeros-:
-                                             tokens-i64[384]+ones-i64[384]+zeros-i64[384]
-With a SHA256SUMS beside them files must be in it, and be what it says. --benchmark synthetic
-takes data of any shape; the others take what their models do (`loadgen-node conf` shows it), or
-synthetic: samples of any shape, with a mark; a benchmark of one's own, with an accuracy target,
-is a file (--benchmark NAME.toml).
+  a folder of JPEGs  val_map.txt: a line 'relative/path.jpg LABEL' for each
+  SQuAD's folder     dev-v1.1.json as it is published and the model's
+                     vocab.txt; a sample for each window of 384 pieces of
+                     words, the answers as labels
+  FILE.npy           first axis: samples; labels.txt (a whole number a line)
+                     or labels.npy (int32 or int64, one dimension) beside it
+  a folder of .npy   a file for each sample, in the order of names; labels as
+                     above
+  FILE.npz           an array for each input; array 'labels' or 'label', or as
+                     above
+  FILE.jsonl         a line {\"prompt\":\"...\"} or {\"input_ids\":[1,2]} for each;
+                     may have attention_mask, token_type_ids, max_tokens, and
+                     label (a class) or answers (a list of texts)
+  FILE.toml          raw little-endian tensors; also a folder with
+                     dataset.toml. labels, sha256 are optional, and
+                     files = [..] is a file for each sample:
+                       schema = 1
+                       samples = 100
+                       labels = \"labels.txt\"
+                       [[tensors]]
+                       dtype = \"f32\"
+                       dims = [3, 224, 224]
+                       file = \"images.bin\"
+  synthetic:DTYPE[DIMS]xCOUNT           noise, without labels
+  synthetic:image-u8[224,224,3]xCOUNT   what a codec gains on images
+  synthetic:tokens-i64[384]xCOUNT       what it gains on text as token ids
+  synthetic:A+B+CxCOUNT                 several tensors, each as above, or
+                                        ones- or zeros- as in
+    synthetic:tokens-i64[384]+ones-i64[384]+zeros-i64[384]xCOUNT
 
-Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration
-(ms), min_query_count, samples_per_query, target_latency_percentile (percent), and the rest of
-them; a wrong key lists the right ones. Unless set: target_qps 1, min_duration 10000,
-min_query_count 100. `loadgen-node conf` shows what a run would use, and what it would take.";
+With a SHA256SUMS beside them files must be in it, and be what it says. --benchmark synthetic takes data of any shape; \
+the others take what their models do (`loadgen-node conf` shows it), or synthetic: samples of any shape, with a mark; \
+a benchmark of one's own, with an accuracy target, is a file (--benchmark NAME.toml).
 
-pub(crate) const PROBE: &str =
-    "Measures each node alone, then all of them at once: round trips of requests of several sizes,
-goodput towards the SUT, back, and both at once, and round trips while both are full. Samples
-travel as in a run, over the same transport and connections; only the backend is left out.
-Then: how many samples per second of each MLPerf benchmark that would carry.
+Settings have LoadGen's config keys and units: target_qps, target_latency (ms), min_duration (ms), min_query_count, \
+samples_per_query, target_latency_percentile (percent), and the rest of them; a wrong key lists the right ones. Unless \
+set: target_qps 1, min_duration 10000, min_query_count 100. `loadgen-node conf` shows what a run would use, and what \
+it would take.";
+
+pub(crate) const PROBE: &str = "Measures each node alone, then all of them at once: round trips of requests of \
+several sizes, goodput towards the SUT, back, and both at once, and round trips while both are full. Samples travel as \
+in a run, over the same transport and connections; only the backend is left out. Then: how many samples per second of \
+each MLPerf benchmark that would carry.
 
 A node that is busy with a run is not probed (--wait-ready waits for it).
 
 Examples:
   loadgen-node probe --sut 10.0.0.2:8000,10.0.0.3:8000 --insecure
-  loadgen-node probe --sut dns:sut:8000 --tls-ca ca.pem --transport tcp --connections 4 --json
+  loadgen-node probe --sut dns:sut:8000 --tls-ca ca.pem --transport tcp \\
+      --connections 4 --json
 
 Exit code 4 when a node is busy, or is lost meanwhile; what had been measured is printed.";
 
-pub(crate) const TRACE: &str =
-    "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample indices in
-issue order, the schedule in ns (Server), and which samples the accuracy log takes. FILE.json
-is {\"qsl\":{\"total\":..,\"performance\":..},\"settings\":{...}} with the field names of LoadGen's
-TestSettings.
+pub(crate) const TRACE: &str = "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample \
+indices in issue order, the schedule in ns (Server), and which samples the accuracy log takes. FILE.json is \
+{\"qsl\":{\"total\":..,\"performance\":..},\"settings\":{...}} with the field names of LoadGen's TestSettings.
 
-Example, with s.json being
+Examples, with s.json being
   {\"qsl\":{\"total\":100,\"performance\":50},
    \"settings\":{\"scenario\":\"Server\",\"server_target_qps\":1000}}
 
-  loadgen-node trace --settings s.json --digest";
+  loadgen-node trace --settings s.json --digest
+  loadgen-node trace --benchmark digits --scenario Server --set target_qps=50 \\
+      --digest";
 
-pub(crate) const REPLAY: &str =
-    "--timeline takes the timeline.bin of a run folder, which has all that is needed, and prints
-the summary file: by the run's own settings, unless told otherwise.
+pub(crate) const REPLAY: &str = "--timeline takes the timeline.bin of a run folder, which has all that is needed, and \
+prints the summary file: by the run's own settings, unless told otherwise. Both verdicts follow on standard error, \
+this program's and that of the official rules. Exit codes are those of run.
 
---report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file,
-\"detail\": [[KEY, TEXT OF THE JSON VALUE], ...]}. The object has these keys and no others:
+--report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF \
+THE JSON VALUE], ...]}. The object has these keys and no others:
   sut_name  text
   qsl       {\"total\":..,\"performance\":..}, the library's sample counts
   settings  field names of LoadGen's TestSettings; defaults for those left out
@@ -111,17 +125,37 @@ the summary file: by the run's own settings, unless told otherwise.
     tokens_per_sample                  list of counts (token runs)
     queries_issued                     count
     max_latency                        of a sample, in seconds
-    final_query_scheduled_time         of the last query, in seconds from the start, as are
-    final_query_issued_time            these two
+    final_query_scheduled_time         of the last query, in seconds from the
+    final_query_issued_time            start, as are these two
     final_query_all_samples_done_time
 
 Examples, with RUN being a run folder and results.json having
-  {\"sut_name\":\"S\",\"qsl\":{\"total\":4,\"performance\":4},\"settings\":{\"scenario\":\"Offline\"},
+  {\"sut_name\":\"S\",\"qsl\":{\"total\":4,\"performance\":4},
+   \"settings\":{\"scenario\":\"Offline\"},
    \"result\":{\"sample_latencies\":[5,6],\"queries_issued\":1,\"max_latency\":6e-9,
              \"final_query_scheduled_time\":0,\"final_query_issued_time\":0,
-             \"final_query_all_samples_done_time\":6e-9}}:
+             \"final_query_all_samples_done_time\":6e-9}}
+
   loadgen-node replay --timeline RUN/timeline.bin --set target_latency=50
   loadgen-node replay --report-vector results.json";
+
+pub(crate) const SHOW: &str = "Examples, with RUN being a run folder:
+  loadgen-node show RUN
+  loadgen-node show --json RUN
+
+Exit code 0 when there is a result to show, VALID or not.";
+
+pub(crate) const RECOVER: &str =
+    "While a run goes on, its folder has the ends of its samples and its answers, as of a second ago at most. When \
+the program was killed, this makes of them timeline.bin, the accuracy log, the summary and the result, which is \
+INVALID: it says that the run was killed. Where only names of files were missing, it gives them, and the result is the \
+run's own.
+
+Examples, with KILLED being the folder of such a run:
+  loadgen-node recover KILLED
+  loadgen-node recover --json KILLED
+
+Exit code 0 when there is a result to show, VALID or not.";
 
 pub(crate) const ACCURACY: &str = "Examples, with RUN being a run folder:
   loadgen-node accuracy RUN
@@ -129,13 +163,30 @@ pub(crate) const ACCURACY: &str = "Examples, with RUN being a run folder:
 
 Exit code 3 when the target is missed.";
 
-pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark,
-mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the
-official LoadGen reads them; lines with another effect than their looks are warned of.
+pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark, \
+mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the official LoadGen reads \
+them; lines with another effect than their looks are warned of.
 
 Examples:
   loadgen-node conf --benchmark resnet50 --scenario Server --user-conf user.conf
-  loadgen-node conf --benchmark digits --scenario Offline --set target_qps=5000 --json
+  loadgen-node conf --benchmark digits --scenario Offline \\
+      --set target_qps=5000 --json
   loadgen-node conf --config-vector cases.json
 
 Exit code 2 when a file or the settings cannot be used.";
+
+pub(crate) const CONFORMANCE: &str =
+    "Claims the node, sends it samples that fit its own description, and prints of each rule of the contract \
+(proto/README.md) whether the node keeps it, and what was seen. Takes some 15 seconds.
+
+Examples:
+  loadgen-node conformance --sut 10.0.0.2:8000 --insecure
+  loadgen-node conformance --sut 127.0.0.1:8000 --transport tcp --json
+
+Exit code 3 when a rule is broken, 4 when the node cannot be reached or is busy.";
+
+pub(crate) const COMPLETIONS: &str = "Example:
+  loadgen-node completions bash > /etc/bash_completion.d/loadgen-node";
+
+pub(crate) const MANUAL: &str = "Example:
+  loadgen-node manual /usr/local/share/man/man1";

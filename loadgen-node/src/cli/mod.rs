@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
 //! - `run`, `shared`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
-//!   flags;
+//!   flags; `headings`: under which help lists the flags;
 //! - `checked`: from the flags of `run` to what is asked for.
 
 #![allow(
@@ -10,16 +10,24 @@
     reason = "doc comments of flags are help texts, in which [X] and <X> are placeholders"
 )]
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand, ValueEnum};
 use lon_shell::log::LogFormat;
+use lon_shell::packaging::Shell;
+use lon_shell::version::described;
 
-pub(crate) use self::checked::{AdviceSpec, Asked};
+pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::nodes::KserveArgs;
-pub(crate) use self::others::{AccuracyArgs, ConfArgs, ProbeArgs, ReplayArgs, TraceArgs};
+pub(crate) use self::others::{
+    AccuracyArgs, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs, ShowArgs, TraceArgs,
+};
 pub(crate) use self::parse::with_dashes;
-pub(crate) use self::run::{DemoArgs, RunArgs};
+pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
+pub(crate) use self::shared::{Compression, TestArgs};
 
 mod checked;
+mod headings;
 mod help;
 mod nodes;
 mod others;
@@ -27,14 +35,20 @@ mod parse;
 mod run;
 mod shared;
 
+/// What this build can do beyond what every build can.
+const FEATURES: [&str; 1] = [if cfg!(feature = "demo") { "demo" } else { "no demo" }];
+
 /// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.
 #[derive(Parser, Debug)]
-#[command(name = "loadgen-node", version, after_help = help::EXIT_CODES)]
+#[command(name = "loadgen-node", version = described(env!("CARGO_PKG_VERSION"), &FEATURES),
+          after_help = help::EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Format of the log on standard error (RUST_LOG selects what is logged).
-    #[arg(long, value_enum, default_value_t = LogFormatArg::Text, global = true, env = "LON_LOG_FORMAT")]
+    #[arg(long, value_enum, default_value_t = LogFormatArg::Text, global = true, env = "LON_LOG_FORMAT",
+          help_heading = headings::OUTPUT,
+          hide_short_help = true)]
     pub(crate) log_format: LogFormatArg,
 }
 
@@ -62,21 +76,42 @@ pub(crate) enum Command {
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
     /// Run one test against SUT nodes.
-    #[command(after_help = help::RUN)]
+    #[command(after_help = help::RUN_IN_SHORT, after_long_help = help::RUN)]
     Run(Box<RunArgs>),
     /// Measure the fabric: round trips, goodput, latency under load, and what that carries.
-    #[command(after_help = help::PROBE)]
+    #[command(after_long_help = help::PROBE)]
     Probe(ProbeArgs),
     /// Print the traffic that settings would generate; needs no SUT.
-    #[command(after_help = help::TRACE)]
+    #[command(after_long_help = help::TRACE)]
     Trace(TraceArgs),
     /// Judge recorded results again; needs no SUT.
-    #[command(after_help = help::REPLAY)]
+    #[command(after_long_help = help::REPLAY)]
     Replay(ReplayArgs),
+    /// Print the result of a run again, from its folder.
+    #[command(after_help = help::SHOW)]
+    Show(ShowArgs),
+    /// Make a result of what a run left behind whose program was killed.
+    #[command(after_long_help = help::RECOVER)]
+    Recover(RecoverArgs),
     /// Score the accuracy log of a run folder against the dataset's labels.
     #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
     /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
-    #[command(after_help = help::CONF)]
+    #[command(after_long_help = help::CONF)]
     Conf(ConfArgs),
+    /// Hold a SUT node of your own against the wire contract, rule by rule.
+    #[command(after_long_help = help::CONFORMANCE)]
+    Conformance(ConformanceArgs),
+    /// Print the script with which a shell completes this command line.
+    #[command(after_help = help::COMPLETIONS)]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder.
+    #[command(after_help = help::MANUAL)]
+    Manual {
+        /// The folder.
+        folder: PathBuf,
+    },
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
+use lon_net::token::Token;
 use qdl::{KserveServer, PeerKind, Peers, Transport};
 
+use super::headings::{NETWORK, NODES};
 use super::parse::duration;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::world::target::Target;
@@ -15,17 +17,18 @@ use crate::world::targets;
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DialArgs {
-    /// SUT nodes: host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name. With
-    /// --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
-    #[arg(long, alias = "sut-server", env = "LON_SUT")]
+    /// host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    ///
+    /// With --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
+    #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: String,
     /// How queries travel.
-    #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT")]
+    #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
     pub(crate) transport: TransportArg,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
     /// How long to wait for nodes that are not there yet, or are busy.
-    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY")]
+    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY", help_heading = NODES)]
     pub(crate) wait_ready: Duration,
 }
 
@@ -33,11 +36,12 @@ pub(crate) struct DialArgs {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct KserveArgs {
     /// --transport kserve: the model, by the name that the servers know it by.
-    #[arg(long, value_name = "NAME", env = "LON_MODEL")]
+    #[arg(long, value_name = "NAME", env = "LON_MODEL", help_heading = NODES, hide_short_help = true)]
     pub(crate) model: Option<String>,
     /// --transport kserve: the names of the model's inputs in the order of a sample's tensors; needed when the server
     /// does not say, or says it in another order.
-    #[arg(long = "kserve-inputs", value_name = "NAME", value_delimiter = ',', env = "LON_KSERVE_INPUTS")]
+    #[arg(long = "kserve-inputs", value_name = "NAME", value_delimiter = ',', env = "LON_KSERVE_INPUTS",
+          help_heading = NODES, hide_short_help = true)]
     pub(crate) inputs: Vec<String>,
 }
 
@@ -45,17 +49,23 @@ pub(crate) struct KserveArgs {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct SecurityArgs {
     /// TLS for every transport: the CA (PEM) that nodes' certificates must be signed by.
-    #[arg(long, value_name = "FILE", env = "LON_TLS_CA")]
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CA", help_heading = NETWORK)]
     pub(crate) tls_ca: Option<PathBuf>,
     /// The certificate (PEM) to show to nodes that ask for one.
-    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT")]
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT", help_heading = NETWORK, hide_short_help = true)]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The certificate's private key (PEM).
-    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY")]
+    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY", help_heading = NETWORK, hide_short_help = true)]
     pub(crate) tls_key: Option<PathBuf>,
     /// Do without TLS towards nodes that are not on this host: for networks that you trust.
-    #[arg(long, env = "LON_INSECURE")]
+    #[arg(long, env = "LON_INSECURE", help_heading = NETWORK)]
     pub(crate) insecure: bool,
+    /// The file with the token that nodes want to be shown (their --token-file): one line of 16 characters at least.
+    #[arg(long, value_name = "FILE", env = "LON_TOKEN_FILE", help_heading = NETWORK, hide_short_help = true)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Read --tls-key and --token-file though others can read them, too.
+    #[arg(long, env = "LON_ALLOW_OPEN_KEY_FILES", help_heading = NETWORK, hide_short_help = true)]
+    pub(crate) allow_open_key_files: bool,
 }
 
 /// How queries travel.
@@ -91,11 +101,21 @@ impl DialArgs {
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
     pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
         let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
-        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure } = &self.security;
-        let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref());
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, allow_open_key_files, .. } = &self.security;
+        let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), *allow_open_key_files);
         let tls = lon_shell::tls::client(&files).or_exit(Exit::Usage)?;
-        let (inputs, wait_ready) = (kserve.inputs.clone(), self.wait_ready);
-        Ok(Target { peers, inputs, tls, allows_plain_text: *insecure, wait_ready, written: self.sut.clone() })
+        let token = self.token().or_exit(Exit::Usage)?;
+        let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.wait_ready, self.sut.clone());
+        Ok(Target { peers, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
+    }
+
+    /// What nodes are shown that want a token.
+    fn token(&self) -> anyhow::Result<Option<Token>> {
+        let Some(file) = &self.security.token_file else { return Ok(None) };
+        if self.transport == TransportArg::Kserve {
+            bail!("--token-file is for SUT nodes, not for --transport kserve");
+        }
+        Ok(Some(Token::read(file, self.security.allow_open_key_files)?))
     }
 
     /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.

@@ -4,12 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::nodes::DialArgs;
-use super::parse::{few, scenario, some_duration};
-use super::shared::TestArgs;
+use super::parse::{few, rules, scenario, some_duration};
+use super::run::DivisionArg;
+use super::shared::{CodecArgs, TestArgs};
 use crate::probe::ProbeLimits;
+use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, Scenario};
 
 #[derive(Args, Debug)]
@@ -18,6 +20,9 @@ pub(crate) struct ProbeArgs {
     pub(crate) dial: DialArgs,
     #[command(flatten)]
     pub(crate) limits: ProbeLimitArgs,
+    /// Round whose codecs are shown: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1.
+    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES")]
+    pub(crate) rules: Option<&'static Rules>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -47,6 +52,15 @@ impl ProbeLimitArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ConformanceArgs {
+    #[command(flatten)]
+    pub(crate) dial: DialArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ConfArgs {
     /// The benchmark's name in config files: resnet50, bert, ... or digits, synthetic.
     #[arg(long, env = "LON_BENCHMARK", required_unless_present = "config_vector")]
@@ -57,6 +71,14 @@ pub(crate) struct ConfArgs {
     pub(crate) scenario: Option<Scenario>,
     #[command(flatten)]
     pub(crate) test: TestArgs,
+    #[command(flatten)]
+    pub(crate) codecs: CodecArgs,
+    /// Network also lists the rules of MLPerf's Network division, with what can be seen of them before a run.
+    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION")]
+    pub(crate) division: DivisionArg,
+    /// Run folder of an accuracy run, for the rules that ask for one.
+    #[arg(long, value_name = "FOLDER", env = "LON_ACCURACY_RUN")]
+    pub(crate) accuracy_run: Option<PathBuf>,
     /// Evaluate the cases of this file instead: what each does to default settings, as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) config_vector: Option<PathBuf>,
@@ -68,17 +90,27 @@ pub(crate) struct ConfArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
     /// The settings and the QSL's counts.
-    #[arg(long, value_name = "FILE.json")]
-    pub(crate) settings: PathBuf,
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["benchmark", "scenario"])]
+    pub(crate) settings: Option<PathBuf>,
+    /// The benchmark, as `run` takes it.
+    #[arg(long, env = "LON_BENCHMARK", required_unless_present = "settings")]
+    pub(crate) benchmark: Option<String>,
+    /// LoadGen's scenario.
+    #[arg(long, value_parser = scenario, env = "LON_SCENARIO", required_unless_present = "settings",
+          help = "SingleStream, MultiStream, Server or Offline")]
+    pub(crate) scenario: Option<Scenario>,
+    #[command(flatten)]
+    pub(crate) test: TestArgs,
     /// Print lists of more than 600 elements as count, SHA-256 and both ends.
     #[arg(long)]
     pub(crate) digest: bool,
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").required(true).args(["report_vector", "timeline"]))]
 pub(crate) struct ReplayArgs {
     /// The results to judge.
-    #[arg(long, value_name = "FILE.json", required_unless_present = "timeline", conflicts_with = "timeline")]
+    #[arg(long, value_name = "FILE.json")]
     pub(crate) report_vector: Option<PathBuf>,
     /// The recorded run to judge.
     #[arg(long, value_name = "FILE")]
@@ -102,6 +134,24 @@ pub(crate) struct AccuracyArgs {
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
     /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The run folder.
+    pub(crate) folder: PathBuf,
+    /// Print result_summary.json instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RecoverArgs {
+    /// The run folder.
+    pub(crate) folder: PathBuf,
+    /// Print result_summary.json instead.
     #[arg(long)]
     pub(crate) json: bool,
 }

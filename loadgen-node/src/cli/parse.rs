@@ -7,31 +7,48 @@ use std::time::Duration;
 use lon_shell::duration::parse_duration;
 
 use loadgen::conf::rules::{RULES, Rules};
-use loadgen::settings::{Mode, Scenario};
+use loadgen::settings::{Mode, Scenario, UnknownName, named};
 
-pub(super) fn scenario(text: &str) -> Result<Scenario, String> {
-    Scenario::from_name(text).ok_or_else(|| format!("the scenarios are {}", names(Scenario::ALL.map(Scenario::name))))
+pub(super) fn scenario(text: &str) -> Result<Scenario, UnknownName> {
+    named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index])
 }
 
-pub(super) fn mode(text: &str) -> Result<Mode, String> {
-    Mode::from_name(text).ok_or_else(|| format!("the modes are {}", names(Mode::ALL.map(Mode::name))))
+pub(super) fn mode(text: &str) -> Result<Mode, UnknownName> {
+    named("mode", text, &Mode::ALL.map(Mode::name)).map(|index| Mode::ALL[index])
 }
 
-pub(super) fn rules(text: &str) -> Result<&'static Rules, String> {
-    Rules::find(text).ok_or_else(|| format!("the rounds are {}", names(RULES.each_ref().map(|rules| rules.round.name))))
-}
-
-pub(super) fn names<const N: usize>(names: [&str; N]) -> String {
-    names.join(", ")
+pub(super) fn rules(text: &str) -> Result<&'static Rules, UnknownName> {
+    let with_v = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("v{text}") } else { text.to_owned() };
+    named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name)).map(|index| &RULES[index])
 }
 
 /// A duration, by the grammar that both programs have.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let told = "write a number and a unit, for example 500us, 20ms, 3s, 2m";
+    let told = "write a number that is not negative and a unit, for example 500us, 20ms, 3s, 2m";
     parse_duration(text).map_err(|_| told.to_owned())
 }
 
-/// The same, and long enough to measure something.
+/// Bytes of an answer: a number and a unit, from 1 byte to 1 GiB, which is the most that travels as one answer.
+pub(super) fn answer_bytes(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 1 << 30;
+    const UNITS: [(&str, u64); 7] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("B", 1),
+    ];
+    let read = |&(unit, bytes): &(&str, u64)| {
+        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(bytes).filter(|bytes| (1..=MOST).contains(bytes))
+    };
+    let bytes = UNITS.iter().find_map(read);
+    bytes.ok_or_else(|| "write a number and a unit, for example 500kB, 64MiB; 1GiB at most".to_owned())
+}
+
+/// A duration that is long enough to measure something.
 pub(super) fn some_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration >= Duration::from_millis(100) { Ok(duration) } else { Err("shorter than 100ms".to_owned()) }
@@ -57,6 +74,16 @@ pub(crate) fn with_dashes(args: impl Iterator<Item = OsString>) -> impl Iterator
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn sizes_have_units_and_bounds() {
+        let read = |text| super::answer_bytes(text).ok();
+        let sizes = ["1B", "500kB", "64MiB", "1 GiB", "2GB", "0B", "2GiB", "64", "64mb", "-1B", "99999999999999GiB"];
+        let none = None;
+        let expected =
+            [Some(1), Some(500_000), Some(64 << 20), Some(1 << 30), none, none, none, none, none, none, none];
+        assert_eq!(sizes.map(read), expected);
+    }
+
     use clap::CommandFactory as _;
 
     use super::super::Cli;
@@ -78,7 +105,7 @@ mod tests {
     fn durations_have_units() {
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("500us"), Ok(Duration::from_micros(500)));
-        for bad in ["5", "s", "-1s", "1h", "x ms"] {
+        for bad in ["5", "s", "-1s", "1d", "x ms"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
 use super::nodes::{DialArgs, KserveArgs};
-use super::parse::{duration, few, scenario};
+use super::parse::{answer_bytes, duration, few, scenario};
 use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
-use crate::verdict::division::Division;
+use crate::division::Division;
 use crate::world::pace::Spin;
 use loadgen::settings::Scenario;
 
@@ -25,61 +26,100 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) dial: DialArgs,
     /// LoadGen's scenario.
-    #[arg(long, value_parser = scenario, env = "LON_SCENARIO",
+    #[arg(long, value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
-    /// What is asked: digits, synthetic, a benchmark of MLPerf by its name in config files (resnet50, bert, ...), or a
-    /// benchmark file of your own, NAME.toml.
-    #[arg(long, env = "LON_BENCHMARK")]
+    /// digits, synthetic, a benchmark of MLPerf (resnet50, bert, ...), or a file of your own, NAME.toml.
+    ///
+    /// Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists them when one is wrong.
+    #[arg(long, env = "LON_BENCHMARK", help_heading = WHAT)]
     pub(crate) benchmark: String,
     #[command(flatten)]
     pub(crate) test: TestArgs,
+    /// Read every sample of the dataset before the run: pictures are decoded, and one that is truncated is named. Files
+    /// in a SHA256SUMS are held against it in any case.
+    #[arg(long, env = "LON_VERIFY_DATASET", help_heading = WHAT, hide_short_help = true)]
+    pub(crate) verify_dataset: bool,
     #[command(flatten)]
     pub(crate) kserve: KserveArgs,
     #[command(flatten)]
     pub(crate) codecs: CodecArgs,
-    /// Whose rules the run keeps: network refuses what MLPerf's Network division does not allow, open marks it.
-    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION")]
+    /// Network refuses what breaks a rule of MLPerf's Network division; open marks it. `conf` lists the rules.
+    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION", help_heading = WHAT)]
     pub(crate) division: DivisionArg,
-    /// Probe the fabric first, so that the report can say what it could have carried. Takes about ten seconds a node.
-    #[arg(long, env = "LON_PROBE")]
+    /// Probe the fabric before the run, about ten seconds a node.
+    ///
+    /// The report then says what it could have carried.
+    #[arg(long, env = "LON_PROBE", help_heading = NETWORK)]
     pub(crate) probe: bool,
-    /// What the nodes' backend does without a network, as `sut-node bench --json FILE` measured it: the result then
+    /// What the nodes' backend does without a network, as `sut-node bench --out FILE` measured it: the result then
     /// says what the fabric costs.
-    #[arg(long, value_name = "FILE", env = "LON_BASELINE")]
+    #[arg(long, value_name = "FILE", env = "LON_BASELINE", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) baseline: Option<PathBuf>,
-    /// Run folder to make; results/<UTC>-<benchmark>-<scenario> unless given.
-    #[arg(long, env = "LON_OUT")]
+    /// Run folder of an accuracy run of the same setup, whose score the rules of the Network division ask for.
+    #[arg(long, value_name = "FOLDER", env = "LON_ACCURACY_RUN", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) accuracy_run: Option<PathBuf>,
+    /// Run folder; else results/<UTC>-<benchmark>-<scenario>.
+    #[arg(long, env = "LON_OUT", help_heading = OUTPUT)]
     pub(crate) out: Option<PathBuf>,
+    /// Print result_summary.json, not the result in words.
+    #[arg(long, env = "LON_JSON", help_heading = OUTPUT)]
+    pub(crate) json: bool,
+    /// Run although it is known beforehand that the result cannot become VALID, and the run takes more than a minute.
+    #[arg(long, env = "LON_ANYWAY", help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) anyway: bool,
+    /// Go on beyond the planned queries, up to four times as many, where early stopping asks for more; the result is
+    /// marked. Not for merged queries, nor for performance_issue_unique.
+    #[arg(long, env = "LON_EXTEND", help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) extend: bool,
+    /// Run nodes that are not one SUT, with different models, engines or options that may change answers; the result is
+    /// marked.
+    #[arg(long, env = "LON_MIXED_NODES", help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) mixed_nodes: bool,
+    /// A text that is kept with the result: what was special about this run.
+    #[arg(long, value_name = "TEXT", env = "LON_NOTE", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) note: Option<String>,
     /// What you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. Goes into
     /// system_desc.json, which says itself what of the network is still to be stated.
-    #[arg(long, value_name = "FILE", env = "LON_SYSTEM_DESC")]
+    #[arg(long, value_name = "FILE", env = "LON_SYSTEM_DESC", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) system_desc: Option<PathBuf>,
     /// Connections to each node (QUIC: each with four streams).
-    #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
+    #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS",
+          help_heading = NETWORK, hide_short_help = true)]
     pub(crate) connections: NonZeroUsize,
     /// Threads that do the network's work in Server and Offline; 0: the issuing thread does it itself. Unless given, 1
     /// where there are 4 cores or more, else 0.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8), env = "LON_IO_THREADS")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8), env = "LON_IO_THREADS",
+          help_heading = EXPERT, hide_short_help = true)]
     pub(crate) io_threads: Option<u8>,
     /// Whether the issuing thread stays awake for the last 50 us before a query is due. Auto: where a core can be
     /// spared for it. Off also means that it sleeps at once when it waits for an answer (SingleStream, MultiStream).
-    #[arg(long, value_enum, default_value_t = SpinArg::Auto, env = "LON_SPIN")]
+    #[arg(long, value_enum, default_value_t = SpinArg::Auto, env = "LON_SPIN",
+          help_heading = EXPERT, hide_short_help = true)]
     pub(crate) spin: SpinArg,
     /// The issuing thread does the network's work and never sleeps: lowest latency, one core burnt. The SUT node has
     /// the same flag.
-    #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL")]
+    #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) busy_poll: bool,
     /// A sample without an answer this long after it was sent has failed. The clock starts when it is sent, not when
     /// it is due.
-    #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT")]
+    #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT",
+          help_heading = EXPERT, hide_short_help = true)]
     pub(crate) response_timeout: Duration,
-    /// Server: schedule lag (p99) beyond which the LoadGen node is what was measured, and the result INVALID; the
-    /// larger of 1 ms and 1 % of the target latency unless given.
-    #[arg(long, value_parser = duration, env = "LON_MAX_LAG")]
+    /// Largest answer that is taken where the node leaves sizes of its outputs free: a number and a unit. A larger one
+    /// fails, or ends the run when it comes in pieces. Where all sizes are fixed, answers have exactly that size.
+    #[arg(long, value_name = "SIZE", value_parser = answer_bytes, default_value = "64MiB", env = "LON_MAX_ANSWER",
+          help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) max_answer: u64,
+    /// Schedule lag (p99) beyond which the result is INVALID.
+    ///
+    /// The LoadGen node itself is then what was measured. Stalls of either end are held to it, too. Unless given: the
+    /// larger of 1 ms and 1 % of the target latency; 50 ms where SUT nodes run on this machine and it has too few
+    /// cores for all.
+    #[arg(long, value_parser = duration, env = "LON_MAX_LAG", help_heading = EXPERT, allow_hyphen_values = true)]
     pub(crate) max_lag: Option<Duration>,
     /// Also write mlperf_log_trace.json (Chrome trace events): when each sample was due, issued and answered.
-    #[arg(long, env = "LON_TRACE_LOG")]
+    #[arg(long, env = "LON_TRACE_LOG", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) trace_log: bool,
     #[command(flatten)]
     pub(crate) find_peak: FindPeakArgs,
@@ -90,7 +130,7 @@ pub(crate) struct RunArgs {
 pub(crate) enum DivisionArg {
     /// Anything goes, and is marked.
     Open,
-    /// Server and Offline of the Datacenter suite over a network, with the codecs that the rules name.
+    /// Server and Offline of the Datacenter suite over a network, by the rules of the Network division.
     Network,
 }
 

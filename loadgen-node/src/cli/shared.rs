@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, CodecError, Preprocess};
 
+use super::headings::{NETWORK, WHAT};
 use super::parse::{mode, rules};
 use crate::test_run::{DataSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
@@ -15,21 +17,33 @@ use loadgen::settings::{Assignment, Mode};
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TestArgs {
     /// LoadGen's mode.
-    #[arg(long, value_parser = mode, env = "LON_MODE",
+    #[arg(long, value_parser = mode, env = "LON_MODE", help_heading = WHAT,
           help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
                   or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// Dataset: a folder of JPEGs with val_map.txt, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy, .npz, JSON
+    /// A file, a folder or synthetic:KIND[DIMS]xCOUNT; else the benchmark's.
+    ///
+    /// A folder of JPEGs with val_map.txt, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy, .npz, JSON
     /// lines with token ids or prompts (.jsonl), a manifest of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with
-    /// KIND an element type, image-u8, tokens-i32 or tokens-i64; the benchmark's own unless given.
-    #[arg(long, env = "LON_DATASET")]
+    /// KIND an element type, image-u8, tokens-i32 or tokens-i64.
+    #[arg(long, env = "LON_DATASET", help_heading = WHAT)]
     pub(crate) dataset: Option<String>,
     /// What is done to images before they are sent: imagenet-caffe, imagenet-torch or stretch-torch, or steps such as
     /// resize=256,crop=224,layout=nchw,dtype=u8; the benchmark's own unless given.
-    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = WHAT, hide_short_help = true)]
     pub(crate) preprocess: Option<Preprocess>,
-    /// A setting, by LoadGen's config key; can be repeated. One --set replaces all of LON_SET.
-    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", value_delimiter = ',')]
+    /// Token ids are sent alone, without mask and segments: nodes with --preprocess token-ids=SEPARATOR make them.
+    #[arg(long, env = "LON_IDS_ALONE", help_heading = WHAT, hide_short_help = true)]
+    pub(crate) ids_alone: bool,
+    /// Several items of the dataset become one sample (DLRM): fixed=COUNT, uniform=LEAST..MOST, quantile=FILE or
+    /// trace=FILE. The run folder has the trace.
+    #[arg(long, value_name = "SPEC", env = "LON_AGGREGATE", help_heading = WHAT, hide_short_help = true)]
+    pub(crate) aggregate: Option<Aggregate>,
+    /// A setting, by LoadGen's config key; can be repeated.
+    ///
+    /// target_qps=auto (in SingleStream and MultiStream
+    /// target_latency=auto) is found by a short look at the nodes. One --set replaces all of LON_SET.
+    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", help_heading = WHAT, value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
     #[command(flatten)]
     pub(crate) files: ConfFiles,
@@ -39,13 +53,16 @@ pub(crate) struct TestArgs {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct FindPeakArgs {
     /// FindPeakPerformance: most trials to run; 64 unless given.
-    #[arg(long = "find-peak-max-trials", value_name = "COUNT", env = "LON_FIND_PEAK_MAX_TRIALS")]
+    #[arg(long = "find-peak-max-trials", value_name = "COUNT", env = "LON_FIND_PEAK_MAX_TRIALS",
+          help_heading = WHAT, hide_short_help = true,
+          value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_trials: Option<u64>,
     /// FindPeakPerformance: go on with the search that left this find_peak.json in its run folder.
-    #[arg(long = "find-peak-resume", value_name = "FILE", env = "LON_FIND_PEAK_RESUME")]
+    #[arg(long = "find-peak-resume", value_name = "FILE", env = "LON_FIND_PEAK_RESUME",
+          help_heading = WHAT, hide_short_help = true)]
     pub(crate) resume: Option<PathBuf>,
     /// FindPeakPerformance: end a trial as soon as nothing can make it pass any more.
-    #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP")]
+    #[arg(long = "find-peak-give-up", env = "LON_FIND_PEAK_GIVE_UP", help_heading = WHAT, hide_short_help = true)]
     pub(crate) give_up: bool,
 }
 
@@ -53,47 +70,52 @@ pub(crate) struct FindPeakArgs {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct ConfFiles {
     /// Official settings that replace built-in ones; may set everything.
-    #[arg(long, value_name = "FILE", env = "LON_MLPERF_CONF")]
+    #[arg(long, value_name = "FILE", env = "LON_MLPERF_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) mlperf_conf: Option<PathBuf>,
-    /// The submitter's settings; replace those of mlperf.conf, but never seeds.
-    #[arg(long, value_name = "FILE", env = "LON_USER_CONF")]
+    /// The submitter's settings, above mlperf.conf; no seeds.
+    #[arg(long, value_name = "FILE", env = "LON_USER_CONF", help_heading = WHAT)]
     pub(crate) user_conf: Option<PathBuf>,
     /// A compliance test's settings; replace everything else, --set included. Only a file given here is read.
-    #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF")]
+    #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) audit_conf: Option<PathBuf>,
     /// Round whose built-in settings apply: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1: all of it for benchmarks of
     /// MLPerf, its seeds for the others.
-    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES")]
+    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES",
+          help_heading = WHAT, hide_short_help = true)]
     pub(crate) rules: Option<&'static Rules>,
     /// Lines of config files that are ignored or read as something else than they look like are errors.
-    #[arg(long, env = "LON_STRICT_CONF")]
+    #[arg(long, env = "LON_STRICT_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) strict_conf: bool,
 }
 
 /// What samples and answers are wrapped in.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
-    /// Codec of the samples, applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
+    /// Codec of the samples: none, zstd, lz4, shuffle-zstd, delta-zstd or original; auto advises.
+    ///
+    /// Applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
     /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it
     /// measures them all on the dataset and prints below which bandwidth each of them wins.
-    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION")]
+    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_COMPRESSION", help_heading = NETWORK)]
     pub(crate) compression: Compression,
     /// Codec of the answers, applied by the SUT node and undone here, both timed.
-    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_RESPONSE_COMPRESSION")]
+    #[arg(long, value_name = "CODEC", default_value = "none", env = "LON_RESPONSE_COMPRESSION",
+          help_heading = NETWORK, hide_short_help = true)]
     pub(crate) response_compression: Codec,
 }
 
 impl TestArgs {
     /// The samples that are asked for.
     pub(crate) fn data(&self) -> DataSpec {
-        DataSpec { dataset: self.dataset.clone(), preprocess: self.preprocess.clone() }
+        let (dataset, preprocess) = (self.dataset.clone(), self.preprocess.clone());
+        DataSpec { dataset, preprocess, aggregate: self.aggregate.clone(), ids_alone: self.ids_alone, verify: false }
     }
 
     /// The settings that are asked for.
     pub(crate) fn settings(&self) -> SettingsSpec {
         let ConfFiles { mlperf_conf, user_conf, audit_conf, rules, strict_conf } = self.files.clone();
         let (mode, set) = (self.mode, self.set.clone());
-        SettingsSpec { mode, set, mlperf_conf, user_conf, audit_conf, rules, strict_conf }
+        SettingsSpec { mode, set, found: None, mlperf_conf, user_conf, audit_conf, rules, strict_conf }
     }
 }
 

@@ -32,6 +32,10 @@ fn dataset(made: &ResultSummary) -> Option<&str> {
 
 /// Scores a run folder.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
+    if !args.folder.join(result_summary::FILE).exists() {
+        let told = anyhow!("{} is not a run folder: it has no {}", args.folder.display(), result_summary::FILE);
+        return Err(told).or_exit(Exit::Usage);
+    }
     let made: ResultSummary = read(&args.folder, result_summary::FILE)?;
     let entries: Vec<Entry> = read(&args.folder, "mlperf_log_accuracy.json")?;
     if entries.is_empty() && !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {

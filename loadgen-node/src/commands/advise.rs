@@ -26,7 +26,7 @@ pub(crate) fn advise(spec: &AdviceSpec) -> Outcome {
     let dataset = samples::open(benchmark, data, Codec::None)?;
     let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).collect();
     let count = dataset.total_count().min(SAMPLES);
-    tracing::info!("measuring {} codecs on {count} samples of {}", codecs.len(), dataset.name());
+    tracing::info!(codecs = codecs.len(), samples = count, dataset = dataset.name(), "measuring codecs");
     let figures = measure(&dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
     print(text(benchmark, dataset.name(), &figures, rules.round.name).trim_end())
 }

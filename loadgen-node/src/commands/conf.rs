@@ -8,11 +8,13 @@ use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
 use super::io::{print, print_json, print_json_pretty, read, shown};
-use crate::cli::ConfArgs;
+use super::run::accuracy_run;
+use crate::cli::{Compression, ConfArgs, DivisionArg, TestArgs};
+use crate::division::{self, Data, Facts, Findings, Planned, Settings};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::conf_text;
 use crate::outputs::documents::conf::{ConfDocument, View};
-use crate::test_run::settings::{self, Subject};
+use crate::test_run::settings::{self, Layered, Subject};
 use crate::test_run::{DataSpec, samples};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
@@ -38,7 +40,10 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
         return Err(anyhow!("--benchmark and --scenario are needed")).or_exit(Exit::Usage);
     };
-    let view = View::new(args, name, scenario)?;
+    let mut view = view(&args.test, name, scenario)?;
+    if args.division == DivisionArg::Network {
+        view.findings = Some(findings(args, name, scenario, &view)?);
+    }
     let document = ConfDocument::from(&view);
     if args.json {
         print_json_pretty(&document)?
@@ -51,73 +56,113 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
     }
 }
 
-impl View {
-    fn new(args: &ConfArgs, name: &str, scenario: Scenario) -> Outcome<View> {
-        let rules = args.test.files.rules.unwrap_or_else(Rules::newest);
-        let benchmark = Benchmark::named(name);
-        if benchmark.is_err() && !rules.knows(name) {
-            if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
-                return Err(error.clone()).or_exit(Exit::Usage);
-            }
-            let own = Benchmark::all().iter().map(|benchmark| benchmark.name.to_owned());
-            let known: BTreeSet<String> = own.chain(rules.models().iter().map(ToString::to_string)).collect();
-            let known = known.into_iter().collect::<Vec<_>>().join(", ");
-            let told = anyhow!("'{name}' is not a benchmark (known: {known}; or a file, NAME.toml)");
-            return Err(told).or_exit(Exit::Usage);
+/// Everything that is known of a test before it is run.
+pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<View> {
+    let rules = test.files.rules.unwrap_or_else(Rules::newest);
+    let benchmark = Benchmark::named(name);
+    if benchmark.is_err() && !rules.knows(name) {
+        if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
+            return Err(error.clone()).or_exit(Exit::Usage);
         }
-        let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
-        let wanted = settings::layer(Subject { model, known: data, scenario }, &args.test.settings())?;
-        let mut warnings = wanted.sourced.warnings().to_vec();
-        let dataset = match (&benchmark, args.test.dataset.as_deref()) {
-            // Its settings can be looked at without its data.
-            (Ok(benchmark), None) if rules.knows(benchmark.name) && !benchmark.has_dataset() => None,
-            (Ok(benchmark), _) => Some(samples::open(benchmark, &args.test.data(), Codec::None)?),
-            (Err(_), Some(_)) => Some(any_dataset(&args.test.data())?),
-            (Err(_), None) => None,
-        };
-        let has_samples = dataset.is_some();
-        let settings = wanted.sourced.settings().clone();
-        let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), |dataset| Samples::of(&dataset))?;
-        let qsl = samples.counts;
-        if !has_samples {
-            warnings.push(format!(
-                "{name} has no dataset here: its library is taken to have {} samples \
+        let own = Benchmark::all().iter().map(|benchmark| benchmark.name.to_owned());
+        let known: BTreeSet<String> = own.chain(rules.models().iter().map(ToString::to_string)).collect();
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        let told = anyhow!("'{name}' is not a benchmark (known: {known}; or a file, NAME.toml)");
+        return Err(told).or_exit(Exit::Usage);
+    }
+    let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
+    let wanted = settings::layer(Subject { model, known: data, scenario }, &test.settings())?;
+    let mut warnings = wanted.sourced.warnings().to_vec();
+    let dataset = match (&benchmark, test.dataset.as_deref()) {
+        // Its settings can be looked at without its data.
+        (Ok(benchmark), None) if Rules::newest().knows(benchmark.name) && !benchmark.has_dataset() => None,
+        (Ok(benchmark), _) => Some(samples::open(benchmark, &test.data(), Codec::None)?),
+        (Err(_), Some(_)) => Some(any_dataset(&test.data())?),
+        (Err(_), None) => None,
+    };
+    let has_samples = dataset.is_some();
+    let settings = wanted.sourced.settings().clone();
+    let samples = dataset.map_or_else(|| Ok(Samples::unknown(&settings)), |dataset| Samples::of(&dataset))?;
+    let qsl = samples.counts;
+    if !has_samples {
+        warnings.push(format!(
+            "{name} has no dataset here: its library is taken to have {} samples \
                  (performance_sample_count_override, or {UNKNOWN_COUNT} without), and \
                  predicted bytes leave the samples themselves out",
-                qsl.total
-            ));
-        }
-        if settings.test05 {
-            warnings.push("test05 is on: the run is PerformanceOnly, with the seeds of test05".to_owned());
-        }
-        if settings.mode == Mode::FindPeakPerformance {
-            warnings.push("the search consists of several runs, the predicted one is its first".to_owned());
-        }
-        let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
-        match &plan {
-            Ok(plan) => {
-                warnings.extend(plan.faults().iter().cloned());
-                warnings.extend(plan.unsupported());
-                warnings.extend(predict::obstacles(plan));
-            }
-            Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
-        }
-        let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
-        let known = benchmark.as_ref().ok();
-        let inputs = known.and_then(|known| known.inputs()).map(ToString::to_string);
-        let takes_texts = known.is_some_and(|known| known.takes_texts());
-        Ok(View {
-            benchmark: model.to_owned(),
-            inputs,
-            takes_texts,
-            wanted,
-            qsl,
-            has_samples,
-            plan,
-            prediction,
-            warnings,
-        })
+            qsl.total
+        ));
     }
+    if settings.test05 {
+        warnings.push("test05 is on: the run is PerformanceOnly, with the seeds of test05".to_owned());
+    }
+    if settings.mode == Mode::FindPeakPerformance {
+        warnings.push("the search consists of several runs, the predicted one is its first".to_owned());
+    }
+    let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
+    match &plan {
+        Ok(plan) => {
+            warnings.extend(plan.faults().iter().cloned());
+            warnings.extend(plan.unsupported());
+            match settings::to_find(&wanted.sourced) {
+                None => warnings.extend(predict::obstacles(plan, false)),
+                Some(field) => warnings.push(format!(
+                    "{field} is auto: a run finds it first, and what is said here of its size holds for the value above"
+                )),
+            }
+        }
+        Err(error) => warnings.push(format!("these settings cannot be run: {error}")),
+    }
+    let prediction = plan.as_ref().ok().map(|plan| predict::predict(plan, samples.size));
+    let known = benchmark.as_ref().ok();
+    let inputs = known.and_then(|known| known.inputs()).map(ToString::to_string);
+    let takes_texts = known.is_some_and(|known| known.takes_texts());
+    Ok(View {
+        benchmark: model.to_owned(),
+        inputs,
+        takes_texts,
+        wanted,
+        qsl,
+        has_samples,
+        plan,
+        prediction,
+        warnings,
+        findings: None,
+    })
+}
+
+/// What can be seen of the rules of the Network division before a run.
+fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Outcome<Findings> {
+    let benchmark = Benchmark::named(name).context("--division network").or_exit(Exit::Usage)?;
+    let Layered { sourced, rules } = &view.wanted;
+    let settings = sourced.settings();
+    let codec = match args.codecs.compression {
+        Compression::Codec(codec) => codec,
+        Compression::Auto => Codec::None,
+    };
+    let data = match view.has_samples {
+        false => None,
+        true => {
+            let dataset = samples::open(benchmark, &args.test.data(), codec)?;
+            let data = Data::of(benchmark, &dataset, settings.performance_sample_count_override);
+            // Nothing is read here.
+            Some(Data { is_compared: false, ..data })
+        }
+    };
+    let planned = Planned {
+        benchmark,
+        scenario,
+        mode: settings.mode,
+        round: rules.round.name,
+        settings: Settings::of(sourced, rules, benchmark.name),
+        samples_per_query: view.plan.as_ref().ok().map(|plan| plan.effective().samples_per_query),
+        data,
+        codec,
+        response_codec: args.codecs.response_compression,
+        no_counters: None,
+        preprocess: args.test.data().preprocess.as_ref().or(benchmark.preprocess()).map(ToString::to_string),
+        accuracy_run: args.accuracy_run.as_deref().map(accuracy_run).transpose()?,
+    };
+    Ok(division::judge(&Facts { planned: &planned, nodes: None, run: None }))
 }
 
 impl Samples {

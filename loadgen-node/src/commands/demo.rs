@@ -16,9 +16,9 @@ use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
 use super::run;
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, this_call};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::folder;
+use crate::outputs::folder::Place;
 use crate::test_run::TestSpec;
 use crate::world::target::Target;
 use loadgen::settings::{Mode, Scenario};
@@ -43,9 +43,11 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     let mut spec = TestSpec::new(benchmark, Scenario::SERVER, target);
     spec.settings.mode = Some(Mode::SubmissionRun);
     spec.settings.set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
-    // Its SUT nodes share the machine, so the demo's generator is allowed what a real one is not.
+    // Its SUT nodes share the machine, however many cores that has.
     spec.limits.max_lag = Some(Duration::from_millis(50));
-    let exit = run::run_test(spec, Some(args.out.unwrap_or_else(|| folder::default_path(benchmark, "demo"))))?;
+    spec.call = this_call(None);
+    let place = args.out.map_or_else(|| Place::usual(benchmark, "demo"), Place::At);
+    let exit = run::run_test(spec, &place, run::Shown::Words)?;
     for node in nodes {
         node.stop().or_exit(Exit::Bug)?;
     }

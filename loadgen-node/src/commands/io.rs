@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::paint;
 
 pub(crate) fn read(path: &Path) -> Outcome<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
@@ -29,6 +30,11 @@ pub(crate) fn print_json(document: &impl Serialize) -> Outcome {
 /// Prints a JSON document on several lines, indented.
 pub(crate) fn print_json_pretty(document: &impl Serialize) -> Outcome {
     print(&serde_json::to_string_pretty(document).or_exit(Exit::Bug)?)
+}
+
+/// Prints a text whose lines may begin with a verdict: in colour on a terminal.
+pub(crate) fn print_verdict(text: &str) -> Outcome {
+    paint::print(text).or_exit(Exit::Bug).map(|()| Exit::Ok)
 }
 
 pub(crate) fn print_text(text: &str) -> Outcome {

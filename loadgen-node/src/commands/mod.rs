@@ -5,10 +5,13 @@
 pub(crate) mod accuracy;
 pub(crate) mod advise;
 pub(crate) mod conf;
+pub(crate) mod conformance;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
 mod io;
 pub(crate) mod probe;
+pub(crate) mod recover;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod show;
 pub(crate) mod trace;

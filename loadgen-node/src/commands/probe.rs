@@ -21,7 +21,8 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
     let qdl = target.connect()?;
     let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), args.limits.check(), &signals)?;
     let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
-    let carries = carries::table(fabric.together.up, fabric.together.down, Rules::newest().round.name);
+    let round = args.rules.unwrap_or_else(Rules::newest).round.name;
+    let carries = carries::table(fabric.together.up, fabric.together.down, round);
     if args.json {
         print_json_pretty(&ProbeDocument {
             fabric: FabricDocument::from(&fabric),
@@ -29,7 +30,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
             ended_early: outcome.as_ref().err().map(Failure::one_line),
         })?;
     } else {
-        print(format!("{}{}", fabric.text(), carries::text(&carries)).trim_end())?;
+        print(format!("{}{}", fabric.text(), carries::text(&carries, round)).trim_end())?;
     }
     outcome.map(|()| Exit::Ok)
 }

@@ -1,14 +1,18 @@
 //! The command `replay`: recorded results judged again, without a SUT.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use lon_proto::sums::Summing;
 
 use super::io::{print_json, print_text, read, shown};
 use crate::cli::ReplayArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::result_summary::{self, ResultSummary};
+use crate::outputs::screen;
+use loadgen::judge::Verdict;
 use loadgen::recorder::Timeline;
 use loadgen::settings::TestSettings;
 use loadgen::vectors;
@@ -27,8 +31,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 
 fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     let file = File::open(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)?;
-    let mut file = BufReader::with_capacity(1 << 20, file);
+    let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
     let stored = Timeline::read_from(&mut file).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    check_sum(path, &file.finish().0).or_exit(Exit::Usage)?;
     let mut settings = match &args.settings {
         Some(path) => settings_from(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?,
         None => stored.about.settings.clone(),
@@ -36,8 +41,46 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     for assignment in &args.set {
         settings.assign(assignment).context("--set").or_exit(Exit::Usage)?;
     }
-    let report = vectors::replay_timeline(&stored, settings).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-    if args.json { print_json(&report) } else { print_text(&report.summary) }
+    let judged = vectors::replay_timeline(&stored, settings).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    let vectors::Rejudged { report, verdict, .. } = judged;
+    if args.json {
+        print_json(&report)?
+    } else {
+        print_text(&report.summary)?
+    };
+    // Standard output has the summary file and nothing else.
+    let mut told = format!("Result    {}\n", screen::verdict_words(&verdict));
+    told.extend(verdict.reasons().iter().map(|reason| format!("          - {}\n", reason.text)));
+    std::io::stderr().write_all(told.as_bytes()).or_exit(Exit::Bug)?;
+    Ok(exit(&verdict))
+}
+
+/// What `run` would have ended with, as far as the reasons say it.
+fn exit(verdict: &Verdict) -> Exit {
+    let has = |codes: &[&str]| verdict.reasons().iter().any(|reason| codes.contains(&reason.code.as_str()));
+    match () {
+        () if verdict.is_valid() => Exit::Ok,
+        () if has(&["bug", "not_written"]) => Exit::Bug,
+        () if has(&["interrupted"]) => Exit::Interrupted,
+        () if has(&["node_lost", "sut_name", "broken"]) => Exit::Network,
+        () => Exit::Invalid,
+    }
+}
+
+/// Holds a timeline against the result of its run, where that lies beside it and knows it.
+fn check_sum(path: &Path, sha256: &str) -> anyhow::Result<()> {
+    let result = path.with_file_name(result_summary::FILE);
+    let Ok(text) = std::fs::read_to_string(&result) else { return Ok(()) };
+    let result: ResultSummary = serde_json::from_str(&text).with_context(|| shown(&result))?;
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match result.files.get(name) {
+        Some(listed) if listed.sha256 != sha256 => Err(anyhow!(
+            "{} is not what the run wrote: {} beside it has another SHA-256 of it; judge the original",
+            shown(path),
+            result_summary::FILE
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Settings alone, or the input of `trace`.

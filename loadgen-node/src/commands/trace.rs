@@ -1,15 +1,25 @@
 //! The command `trace`: the traffic that settings would generate.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 
+use super::conf;
 use super::io::{print_json, read, shown};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::conf::View;
 use loadgen::vectors;
 
-/// `trace --settings FILE.json`.
+/// `trace --settings FILE.json`, or with the flags of `run` that say what is tested.
 pub(crate) fn trace(args: &TraceArgs) -> Outcome {
-    let text = read(&args.settings)?;
-    let traffic = vectors::trace(&text, args.digest).with_context(|| shown(&args.settings)).or_exit(Exit::Usage)?;
-    print_json(&traffic)
+    if let Some(path) = &args.settings {
+        let traffic = vectors::trace(&read(path)?, args.digest).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+        return print_json(&traffic);
+    }
+    let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
+        return Err(anyhow!("give --benchmark and --scenario, or --settings")).or_exit(Exit::Usage);
+    };
+    let View { plan, warnings, .. } = conf::view(&args.test, name, scenario)?;
+    warnings.iter().for_each(|warning| tracing::warn!(%warning, "settings"));
+    let plan = plan.context("these settings cannot be run").or_exit(Exit::Usage)?;
+    print_json(&vectors::traffic(&plan, args.digest).or_exit(Exit::Usage)?)
 }

@@ -1,7 +1,7 @@
 //! Bandwidth: what the benchmark's rules require for the measured throughput (MLPerf Inference rules, Appendix B), what
 //! was carried, what a probe found possible, and what the interfaces claim. Pure.
 
-use lon_qsl::bandwidth::{Formula, Probed, judge};
+use lon_qsl::bandwidth::{Formula, Judged, Probed, Verdict, judge};
 use qdl::NodeReport;
 
 use super::fabric::Goodput;
@@ -27,8 +27,10 @@ pub(crate) struct Bandwidth {
     pub(crate) nic_claim: PerDirection,
     /// How required came about; none for benchmarks without a formula.
     pub(crate) formula: Option<String>,
-    /// Whether what was probed is enough for what is required.
+    /// Whether what was probed is enough for what is required, in words.
     pub(crate) verdict: String,
+    /// The same for each direction; none where nothing is required.
+    pub(crate) judged: Option<[Judged; 2]>,
 }
 
 /// What the figures are made of.
@@ -43,17 +45,16 @@ pub(crate) struct Sources<'a> {
 impl Bandwidth {
     pub(crate) fn new(from: &Sources<'_>) -> Bandwidth {
         let samples_per_s = samples_per_s(from.outcome);
-        let required = from.formula.zip(samples_per_s).map(|(formula, rate)| formula.required(rate, None));
+        let required = from.formula.zip(samples_per_s).map(|(formula, rate)| formula.required(rate));
         let probed = from
             .probed
             .map_or_else(PerDirection::default, |goodput| PerDirection { ingress: goodput.up, egress: goodput.down });
-        let verdict = match (from.formula, required) {
+        let probed_bits = Probed { ingress_bits_per_s: probed.ingress, egress_bits_per_s: probed.egress };
+        let judged = required.map(|required| judge(required, probed_bits));
+        let verdict = match (from.formula, judged) {
             (None, _) => "nothing is required: not a benchmark of the Network division".to_owned(),
             (Some(_), None) => "what is required is not known: nothing was answered".to_owned(),
-            (Some(_), Some(required)) => {
-                let probed = Probed { ingress_bits_per_s: probed.ingress, egress_bits_per_s: probed.egress };
-                judge(required, probed).map(|judged| judged.to_string()).join("; ")
-            }
+            (Some(_), Some(judged)) => judged.map(|judged| judged.to_string()).join("; "),
         };
         let required = required.map_or_else(PerDirection::default, |required| PerDirection {
             ingress: Some(required.ingress_bits_per_s),
@@ -67,7 +68,13 @@ impl Bandwidth {
             nic_claim: nic_claim(from.nics, from.reports),
             formula: from.formula.map(Formula::explain),
             verdict,
+            judged,
         }
+    }
+
+    /// The verdict on both directions together; none where nothing is required, or nothing was answered.
+    pub(crate) fn worst(&self) -> Option<Verdict> {
+        self.judged.as_ref().map(Verdict::of)
     }
 }
 
@@ -100,4 +107,35 @@ fn nic_claim(ours: &[NicUse], reports: &[NodeReport]) -> PerDirection {
     }));
     let claim = ours.zip(theirs).map(|(ours, theirs)| ours.min(theirs) as f64 * 1e6);
     PerDirection { ingress: claim, egress: claim }
+}
+
+#[cfg(test)]
+mod tests {
+    use lon_qsl::bandwidth::Direction;
+    use lon_qsl::benchmark::Benchmark;
+
+    use super::*;
+
+    /// The case that a table of defaults gets wrong: 32-bit floats need four times what bytes need.
+    #[test]
+    fn floats_need_four_times_the_bandwidth_of_bytes() {
+        let resnet50 = Benchmark::find("resnet50").unwrap();
+        let [bytes, floats] = ["u8", "f32"].map(|dtype| {
+            let formula = resnet50.bandwidth_of(&[dtype.parse().unwrap()], &["i64".parse().unwrap()]).unwrap();
+            formula.required(4036.0).ingress_bits_per_s / 1e9
+        });
+        assert!((bytes - 4.86).abs() < 0.01 && (floats - 19.44).abs() < 0.01, "{bytes} {floats}");
+    }
+
+    #[test]
+    fn the_worse_direction_decides() {
+        let llama = Benchmark::find("llama2-70b").unwrap();
+        let llama = llama.bandwidth_of(&["i32".parse().unwrap()], &["i64".parse().unwrap()]).unwrap();
+        assert_eq!([Direction::Ingress, Direction::Egress].map(|way| llama.sample_bytes(way)), [4096, 8192]);
+        let probed = Probed { ingress_bits_per_s: Some(1e9), egress_bits_per_s: Some(1e6) };
+        let judged = Some(judge(llama.required(100.0), probed));
+        let bandwidth = Bandwidth { judged, ..Bandwidth::default() };
+        assert_eq!(bandwidth.worst(), Some(Verdict::TooLittle));
+        assert_eq!(Bandwidth::default().worst(), None);
+    }
 }

@@ -10,7 +10,7 @@ pub(crate) mod fabric;
 pub(crate) mod nics;
 pub(crate) mod traffic;
 
-use lon_qsl::benchmark::Benchmark;
+use lon_qsl::bandwidth::Formula;
 use qdl::NodeReport;
 
 use self::bandwidth::{Bandwidth, Sources};
@@ -36,7 +36,8 @@ pub(crate) struct NetworkFacts {
 
 /// What the facts are made of.
 pub(crate) struct Gathered<'a> {
-    pub(crate) benchmark: &'a Benchmark,
+    /// The benchmark's formula of bandwidth, with the types that are sent.
+    pub(crate) formula: Option<&'a Formula>,
     pub(crate) outcome: &'a RunOutcome,
     pub(crate) reports: &'a [NodeReport],
     pub(crate) looks: Vec<Look>,
@@ -53,7 +54,7 @@ impl NetworkFacts {
         let sockets: Vec<_> = from.reports.iter().filter_map(sockets).collect();
         let nics = from.counters.since(&sockets);
         let bandwidth = Bandwidth::new(&Sources {
-            formula: from.benchmark.bandwidth(),
+            formula: from.formula,
             outcome: from.outcome,
             reports: from.reports,
             probed: from.fabric.as_ref().map(|fabric| fabric.together),

@@ -49,7 +49,7 @@ impl Sampler {
         let body = move || sample(&meter, &stopped);
         // Without the thread there is no series; the totals do not depend on it.
         let thread = std::thread::Builder::new().name("traffic".to_owned()).spawn(body);
-        Sampler { stop, thread: thread.inspect_err(|error| tracing::warn!("no bytes per second: {error}")).ok() }
+        Sampler { stop, thread: thread.inspect_err(|error| tracing::warn!(%error, "no bytes per second")).ok() }
     }
 
     /// Ends the thread. Returns all looks, with a last one taken now.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::documents::conf::{ConfDocument, PredictedDocument};
+use super::documents::division::RuleDocument;
 use loadgen::judge::early_stopping::percent;
 
 /// All tables of the document as text for people.
@@ -23,9 +24,14 @@ pub(crate) fn text(document: &ConfDocument) -> String {
     if let Some(effective) = &document.effective
         && let Ok(Value::Object(fields)) = serde_json::to_value(effective)
     {
-        heading(&mut text, "In force");
+        heading(&mut text, "In force, as worked out from these");
         for (name, value) in fields {
-            let _ = writeln!(text, "  {name:<42} {}", plain(&value));
+            let value = match value.as_f64() {
+                // As it is typed and shown everywhere else.
+                Some(fraction) if name == "target_latency_percentile" => percent(fraction).to_string(),
+                _ => plain(&value),
+            };
+            let _ = writeln!(text, "  {name:<42} {value}");
         }
     }
     if let Some(lines) = prediction(&document.predicted, document.samples_known) {
@@ -35,6 +41,9 @@ pub(crate) fn text(document: &ConfDocument) -> String {
         }
     }
     query_counts(&mut text, document);
+    if !document.division.rules.is_empty() {
+        division_rules(&mut text, &document.division.rules);
+    }
     if !document.warnings.is_empty() {
         heading(&mut text, "Warnings");
         for warning in &document.warnings {
@@ -76,6 +85,16 @@ fn query_counts(text: &mut String, document: &ConfDocument) {
             "  {percent:<12} {:<12} {:<26} {:<12}",
             count.queries, count.rounded, count.early_stopping_minimum
         );
+    }
+}
+
+fn division_rules(text: &mut String, rules: &[RuleDocument]) {
+    heading(text, "Rules of the Network division (sections of rules v5)");
+    for RuleDocument { id, section, asks, verdict, why, .. } in rules {
+        let _ = writeln!(text, "  {section:<11} {id:<20} {verdict:<9} {asks}");
+        if let Some(why) = why {
+            let _ = writeln!(text, "  {:<43} {why}", "");
+        }
     }
 }
 

@@ -1,17 +1,21 @@
-//! The run folder. It is made before the run, so that a bad path is found early. A file in it is complete or absent.
+//! The run folder. It is made before the run, so that a bad path is found early. A file in it is complete or absent: it
+//! is written under another name, brought to the disk, and only then given its own.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use lon_qsl::benchmark::Benchmark;
+use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
+
+use super::faults::Faults;
 
 /// Why a run folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// There is something at the path already.
-    #[error("{0} exists already: results are never overwritten; give another --out, or move it away")]
+    /// There is something at the path already, other than an empty folder.
+    #[error("{0} exists already and is not empty: results are never overwritten; give another --out, or move it away")]
     Exists(PathBuf),
     /// The folder cannot be made.
     #[error("cannot make the run folder {path}: {source}")]
@@ -31,24 +35,86 @@ pub enum FolderError {
     },
 }
 
+/// Where a run folder is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Here. Nothing may be there yet, or an empty folder.
+    At(PathBuf),
+    /// Here, or with a number behind the name if that is taken.
+    Numbered(PathBuf),
+}
+
+impl Place {
+    /// `results/<UTC>-<benchmark>-<what>`, with a number behind it if that is taken.
+    pub(crate) fn usual(benchmark: &Benchmark, what: &str) -> Place {
+        let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+        Place::Numbered(Path::new("results").join(format!("{time}-{}-{what}", benchmark.name)))
+    }
+}
+
+/// Folders above which what a run folder does not take may find room.
+pub(crate) fn fallbacks() -> Vec<PathBuf> {
+    let mut above = vec![std::env::temp_dir(), PathBuf::from("/var/tmp"), PathBuf::from("/dev/shm")];
+    above.dedup();
+    above
+}
+
 /// The folder of one run.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// The folder was there before, empty.
+    was_there: bool,
+    faults: Faults,
 }
 
 impl RunFolder {
     /// Makes the folder, and the folders above it where they are missing.
-    pub(crate) fn create(path: &Path) -> Result<RunFolder, FolderError> {
-        let fail = |source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
-            _ => FolderError::Create { path: path.to_owned(), source },
+    pub(crate) fn create(place: &Place) -> Result<RunFolder, FolderError> {
+        let (path, numbers) = match place {
+            Place::At(path) => (path, 1..=1),
+            // Several runs may begin within a second.
+            Place::Numbered(path) => (path, 1..=1000),
         };
+        let fail = |source: io::Error| FolderError::Create { path: path.clone(), source };
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
             fs::create_dir_all(above).map_err(fail)?;
         }
-        fs::create_dir(path).map_err(fail)?;
-        Ok(RunFolder { path: path.to_owned() })
+        for number in numbers {
+            let path = if number == 1 { path.clone() } else { PathBuf::from(format!("{}-{number}", path.display())) };
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(RunFolder { path, was_there: false, faults: Faults::default() }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    if matches!(place, Place::At(_)) && !RunFolder::is_taken(&path) {
+                        return Ok(RunFolder { path, was_there: true, faults: Faults::default() });
+                    }
+                }
+                Err(error) => return Err(fail(error)),
+            }
+        }
+        Err(FolderError::Exists(path.clone()))
+    }
+
+    /// The folder of a run that was made before.
+    pub(crate) fn of_earlier_run(path: &Path) -> RunFolder {
+        RunFolder { path: path.to_owned(), was_there: true, faults: Faults::default() }
+    }
+
+    /// A folder with a name of its own in `above`, for what another folder does not take.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub(crate) fn elsewhere(above: &Path) -> io::Result<RunFolder> {
+        let path = tempfile::Builder::new().prefix("loadgen-node-").tempdir_in(above)?.keep();
+        Ok(RunFolder { path, was_there: false, faults: Faults::default() })
+    }
+
+    /// There is something at the path, other than an empty folder.
+    pub(crate) fn is_taken(path: &Path) -> bool {
+        match fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// The path of the folder.
@@ -56,65 +122,194 @@ impl RunFolder {
         &self.path
     }
 
-    /// Writes a file whole or not at all.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
-        let mut file = self.spool(name)?;
-        file.write(content)?;
-        file.finish()
-    }
-
-    /// Writes a large file whole or not at all, without holding it in memory.
-    pub(crate) fn stream(
+    /// Writes a file of any size, without holding it in memory. It has no name in the folder yet.
+    pub(crate) fn stage(
         &self,
         name: &str,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), FolderError> {
-        let mut file = self.spool(name)?;
-        content(&mut file.file).map_err(|source| FolderError::Write { path: file.path.clone(), source })?;
-        file.finish()
+    ) -> Result<Staged, FolderError> {
+        let mut spool = self.spool(name)?;
+        let written = || -> io::Result<()> {
+            let mut out = BufWriter::with_capacity(1 << 20, &mut spool.file);
+            content(&mut out)?;
+            out.flush()
+        }();
+        written.map_err(|source| self.failed(name, source))?;
+        spool.finish()
     }
 
-    /// A file that grows during the run and takes its name when it is finished.
+    /// A file that grows during the run, and has no name in the folder until it is kept.
     pub(crate) fn spool(&self, name: &str) -> Result<Spool, FolderError> {
-        let path = self.path.join(name);
-        match NamedTempFile::new_in(&self.path) {
-            Ok(file) => Ok(Spool { file: BufWriter::with_capacity(1 << 20, file), path }),
-            Err(source) => Err(FolderError::Write { path, source }),
+        let file = self.part(name)?;
+        let file = Summing { file, sum: Sha256::new(), bytes: 0, faults: self.faults.clone() };
+        Ok(Spool { file, name: name.to_owned(), path: self.path.join(name) })
+    }
+
+    /// A new file for what will be `name`. It is gone when it is dropped; of a program that is killed it is what is
+    /// found.
+    pub(crate) fn part(&self, name: &str) -> Result<NamedTempFile, FolderError> {
+        let (prefix, suffix) = part_name(name);
+        let file = tempfile::Builder::new().prefix(&prefix).suffix(suffix).tempfile_in(&self.path);
+        self.faults.next().and(file).map_err(|source| self.failed(name, source))
+    }
+
+    /// The files that a program which was killed has left of `name`, and did not give that name.
+    pub(crate) fn parts(&self, name: &str) -> io::Result<Vec<PathBuf>> {
+        let (prefix, _) = part_name(name);
+        let is_of_it = |path: &PathBuf| file_name(path).starts_with(&prefix);
+        Ok(self.all_parts()?.into_iter().filter(is_of_it).collect())
+    }
+
+    /// All files that a program which was killed has left without their names.
+    pub(crate) fn all_parts(&self) -> io::Result<Vec<PathBuf>> {
+        let paths: io::Result<Vec<PathBuf>> =
+            fs::read_dir(&self.path)?.map(|entry| entry.map(|entry| entry.path())).collect();
+        let (begin, end) = part_name("");
+        let is_part = |path: &PathBuf| file_name(path).starts_with(&begin[..1]) && file_name(path).ends_with(end);
+        Ok(paths?.into_iter().filter(is_part).collect())
+    }
+
+    /// Gives a staged file its name.
+    pub(crate) fn keep(&self, staged: Staged) -> Result<Written, FolderError> {
+        let Staged { file, written } = staged;
+        let path = self.path.join(&written.name);
+        let kept = self.faults.next().and_then(|()| file.persist(&path).map_err(|error| error.error));
+        kept.map_err(|source| self.failed(&written.name, source))?;
+        Ok(written)
+    }
+
+    /// Removes a file, if it is there.
+    pub(crate) fn remove(&self, name: &str) {
+        match fs::remove_file(self.path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::error!(file = %self.path.join(name).display(), %error, "a file cannot be removed");
+            }
+            _ => {}
         }
+    }
+
+    /// Removes the folder, if there is nothing in it and it was made here.
+    pub(crate) fn discard(self) {
+        if !self.was_there {
+            // Left behind, an empty folder does no harm.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+
+    /// Returns when the names of all files are on the disk.
+    pub(crate) fn sync(&self) -> Result<(), FolderError> {
+        let synced = self.faults.next().and_then(|()| File::open(&self.path)?.sync_all());
+        synced.map_err(|source| FolderError::Write { path: self.path.clone(), source })
+    }
+
+    fn failed(&self, name: &str, source: io::Error) -> FolderError {
+        FolderError::Write { path: self.path.join(name), source }
+    }
+
+    /// Lets what is done here from now on fail.
+    #[cfg(test)]
+    pub(crate) fn fail(&mut self, faults: Faults) {
+        self.faults = faults;
     }
 }
 
-/// `results/<UTC>-<benchmark>-<what>`, with a number behind it if that is taken.
-pub(crate) fn default_path(benchmark: &Benchmark, what: &str) -> PathBuf {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let name = format!("{time}-{}-{what}", benchmark.name);
-    let free = |path: &PathBuf| !path.exists();
-    // Several runs may begin within a second.
-    let numbered = (2..=1000).map(|number| Path::new("results").join(format!("{name}-{number}")));
-    let plain = Path::new("results").join(&name);
-    std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain)
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// How the name of a file begins and ends that will be `name`.
+fn part_name(name: &str) -> (String, &'static str) {
+    (format!(".{name}."), ".part")
+}
+
+/// A file that is whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    /// SHA-256 of the content, in hexadecimal digits.
+    pub(crate) sha256: String,
+}
+
+/// A file that is whole and on the disk, and has no name in the folder yet. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    file: tempfile::TempPath,
+    written: Written,
+}
+
+impl Staged {
+    /// What will be in the folder.
+    pub(crate) fn written(&self) -> &Written {
+        &self.written
+    }
 }
 
 /// A file that is being written. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    file: BufWriter<NamedTempFile>,
+    file: Summing,
+    name: String,
     path: PathBuf,
 }
 
 impl Spool {
+    /// Appends these bytes, or nothing that counts.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
         self.file.write_all(bytes).map_err(|source| FolderError::Write { path: self.path.clone(), source })
     }
 
-    /// Gives the file its name.
-    pub(crate) fn finish(self) -> Result<(), FolderError> {
-        let Spool { file, path } = self;
-        let fail = |source| FolderError::Write { path: path.clone(), source };
-        let file = file.into_inner().map_err(|error| fail(error.into_error()))?;
-        readable(file.as_file()).map_err(fail)?;
-        file.persist(&path).map_err(|error| fail(error.error))?;
-        Ok(())
+    /// The file, for another thread that brings it to the disk.
+    pub(crate) fn shared_file(&self) -> Option<File> {
+        self.file.file.as_file().try_clone().ok()
+    }
+
+    /// How many bytes have been written.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.file.bytes
+    }
+
+    /// The same file in another folder, with the first `bytes` bytes of this one.
+    pub(crate) fn moved_to(&self, folder: &RunFolder, bytes: u64) -> Result<Spool, FolderError> {
+        let mut other = folder.spool(&self.name)?;
+        let copied = self.file.file.reopen().and_then(|begin| io::copy(&mut begin.take(bytes), &mut other.file));
+        match copied {
+            Ok(copied) if copied == bytes => Ok(other),
+            Ok(_) => Err(folder.failed(&self.name, io::ErrorKind::UnexpectedEof.into())),
+            Err(source) => Err(folder.failed(&self.name, source)),
+        }
+    }
+
+    /// Brings the file to the disk.
+    pub(crate) fn finish(self) -> Result<Staged, FolderError> {
+        let Spool { file: Summing { file, sum, bytes, faults }, name, path } = self;
+        let done = faults.next().and_then(|()| readable(file.as_file())).and_then(|()| file.as_file().sync_all());
+        done.map_err(|source| FolderError::Write { path, source })?;
+        let written = Written { name, bytes, sha256: hex::encode(sum.finalize()) };
+        Ok(Staged { file: file.into_temp_path(), written })
+    }
+}
+
+/// A file whose bytes are counted and summed as they are written.
+#[derive(Debug)]
+struct Summing {
+    file: NamedTempFile,
+    sum: Sha256,
+    bytes: u64,
+    faults: Faults,
+}
+
+impl Write for Summing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.faults.next()?;
+        let written = self.file.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -128,24 +323,69 @@ fn readable(file: &File) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn folder(above: &Path) -> RunFolder {
+        RunFolder::create(&Place::At(above.join("a/run"))).unwrap()
+    }
+
+    fn write(folder: &RunFolder, name: &str, content: &[u8]) -> Written {
+        folder.keep(folder.stage(name, |out| out.write_all(content)).unwrap()).unwrap()
+    }
+
     #[test]
     fn a_folder_that_exists_is_left_alone() {
         let above = tempfile::tempdir().unwrap();
-        let path = above.path().join("a/run");
-        let folder = RunFolder::create(&path).unwrap();
-        folder.write("x.txt", b"x").unwrap();
-        let error = RunFolder::create(&path).unwrap_err().to_string();
+        let run = folder(above.path());
+        write(&run, "x.txt", b"x");
+        let error = RunFolder::create(&Place::At(run.path().to_owned())).unwrap_err().to_string();
         assert!(error.contains("exists already"), "{error}");
-        assert_eq!(fs::read(path.join("x.txt")).unwrap(), b"x");
+        assert_eq!(fs::read(run.path().join("x.txt")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn runs_that_begin_together_have_folders_of_their_own() {
+        let above = tempfile::tempdir().unwrap();
+        let place = Place::Numbered(above.path().join("run"));
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let place = place.clone();
+                std::thread::spawn(move || RunFolder::create(&place).unwrap().path().to_owned())
+            })
+            .collect();
+        let mut paths: Vec<PathBuf> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        paths.sort();
+        paths.dedup();
+        assert_eq!((paths.len(), &paths[0]), (8, &above.path().join("run")), "{paths:?}");
     }
 
     #[test]
     fn an_unfinished_file_leaves_nothing() {
         let above = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(&above.path().join("run")).unwrap();
-        let mut spool = folder.spool("log.json").unwrap();
+        let run = folder(above.path());
+        let mut spool = run.spool("log.json").unwrap();
         spool.write(b"half").unwrap();
         drop(spool);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(run.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_is_summed_while_it_is_written() {
+        let above = tempfile::tempdir().unwrap();
+        let written = write(&folder(above.path()), "x.txt", b"abc");
+        // `printf abc | sha256sum`.
+        let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(written, Written { name: "x.txt".to_owned(), bytes: 3, sha256: sha256.to_owned() });
+    }
+
+    #[test]
+    fn a_file_that_one_folder_does_not_take_goes_on_in_another() {
+        let above = tempfile::tempdir().unwrap();
+        let run = folder(above.path());
+        let mut spool = run.spool("log.json").unwrap();
+        spool.write(b"began half").unwrap();
+        let other = RunFolder::elsewhere(above.path()).unwrap();
+        let mut moved = spool.moved_to(&other, 5).unwrap();
+        moved.write(b" anew").unwrap();
+        let written = other.keep(moved.finish().unwrap()).unwrap();
+        assert_eq!((written.bytes, fs::read(other.path().join("log.json")).unwrap()), (10, b"began anew".to_vec()));
     }
 }

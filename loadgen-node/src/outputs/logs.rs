@@ -1,55 +1,111 @@
 //! The official log files of a run, from what the engine left behind.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::outputs::folder::{FolderError, RunFolder, Spool};
+use crate::outputs::folder::{self, FolderError, RunFolder, Spool};
+use crate::outputs::keep::Begun;
 use crate::test_run::finished::{Finished, Setup};
 use loadgen::recorder::About;
 use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
-use loadgen::run::{AccuracyEntry, Observer};
+use loadgen::run::AccuracyEntry;
 use loadgen::world::TimeNs;
 
 /// Bytes of text that are gathered before they are written to the file.
 const GATHER_BYTES: usize = 256 << 10;
 
-/// Writes `mlperf_log_accuracy.json` while the run goes on.
+/// Name of the summary in the run folder.
+pub(crate) const SUMMARY: &str = "mlperf_log_summary.txt";
+/// Name of the detail log in the run folder.
+pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
+/// Name of the accuracy log in the run folder.
+pub(crate) const ACCURACY: &str = "mlperf_log_accuracy.json";
+/// Name of the trace log in the run folder.
+pub(crate) const TRACE: &str = "mlperf_log_trace.json";
+/// Which items of the dataset each sample has, where several became one.
+pub(crate) const AGGREGATION: &str = "aggregation_trace.txt";
+/// Name of the stored timeline in the run folder.
+pub(crate) const TIMELINE: &str = "timeline.bin";
+
+/// Writes [`ACCURACY`] while the run goes on.
 pub(crate) struct AccuracyLog {
     spool: Spool,
     text: String,
     empty: bool,
+    /// Why the run folder does not have all of it.
     failed: Option<FolderError>,
+    /// The other folder in which it goes on.
+    elsewhere: Option<RunFolder>,
+    /// No folder takes any more.
+    lost: bool,
 }
 
 impl AccuracyLog {
-    /// A log without entries. The file gets its name when the log is finished.
+    /// A log without entries. The file gets its name when the log is kept.
     pub(crate) fn create(folder: &RunFolder) -> Result<AccuracyLog, FolderError> {
-        let spool = folder.spool("mlperf_log_accuracy.json")?;
-        Ok(AccuracyLog { spool, text: accuracy::OPEN.to_owned(), empty: true, failed: None })
+        let spool = folder.spool(ACCURACY)?;
+        let text = accuracy::OPEN.to_owned();
+        Ok(AccuracyLog { spool, text, empty: true, failed: None, elsewhere: None, lost: false })
     }
 
-    /// Gives the file its name.
-    pub(crate) fn finish(mut self) -> Result<(), FolderError> {
+    /// Ends the log, and brings it to the disk.
+    pub(crate) fn finish(mut self) -> Begun {
         self.text.push_str(accuracy::CLOSE);
         self.drain();
-        self.failed.map_or_else(|| self.spool.finish(), Err)
+        let AccuracyLog { spool, mut failed, elsewhere, lost, .. } = self;
+        let staged = if lost { None } else { spool.finish().map_err(|failure| failed.get_or_insert(failure)).ok() };
+        Begun { name: ACCURACY, staged, failure: failed, elsewhere }
     }
 
-    /// Writes the gathered text. The first failure is kept and reported at the end, so that the run goes on.
-    fn drain(&mut self) {
-        if self.failed.is_none() {
-            self.failed = self.spool.write(self.text.as_bytes()).err();
-        }
-        self.text.clear();
-    }
-}
-
-impl Observer for AccuracyLog {
-    fn accuracy(&mut self, entry: &AccuracyEntry<'_>) {
+    /// Adds an answer.
+    pub(crate) fn accuracy(&mut self, entry: &AccuracyEntry<'_>) {
         accuracy::push_entry(&mut self.text, std::mem::take(&mut self.empty), entry);
         if self.text.len() >= GATHER_BYTES {
             self.drain();
         }
+    }
+
+    /// The file, for another thread that brings it to the disk.
+    pub(crate) fn shared_file(&self) -> Option<File> {
+        self.spool.shared_file()
+    }
+
+    /// Writes the gathered text. After the first failure the log goes on in another folder, and so does the run.
+    pub(crate) fn drain(&mut self) {
+        if self.text.is_empty() {
+            return;
+        }
+        let bytes = self.spool.bytes();
+        if !self.lost
+            && let Err(failure) = self.spool.write(self.text.as_bytes())
+        {
+            tracing::error!(%failure, "a log cannot be written");
+            self.lost = self.failed.is_some() || !self.goes_on_elsewhere(bytes);
+            self.failed.get_or_insert(failure);
+        }
+        self.text.clear();
+    }
+
+    /// Whether another folder takes the first `bytes` bytes of the file, and the gathered text.
+    fn goes_on_elsewhere(&mut self, bytes: u64) -> bool {
+        for above in folder::fallbacks() {
+            let Ok(folder) = RunFolder::elsewhere(&above) else { continue };
+            let moved = self.spool.moved_to(&folder, bytes).and_then(|mut spool| {
+                spool.write(self.text.as_bytes())?;
+                Ok(spool)
+            });
+            match moved {
+                Ok(spool) => {
+                    tracing::error!(file = ACCURACY, folder = %folder.path().display(), "the log goes on elsewhere");
+                    (self.spool, self.elsewhere) = (spool, Some(folder));
+                    return true;
+                }
+                Err(_) => folder.discard(),
+            }
+        }
+        false
     }
 }
 
@@ -63,15 +119,19 @@ impl<'a> Logs<'a> {
         Logs { finished }
     }
 
-    /// Writes summary, detail, on request the trace, and the timeline of the judged phase.
-    pub(crate) fn write(&self, folder: &RunFolder) -> Result<(), FolderError> {
-        folder.write("mlperf_log_summary.txt", self.summary().as_bytes())?;
-        folder.write("mlperf_log_detail.txt", self.detail().as_bytes())?;
-        if self.finished.setup.trace_log {
-            let Finished { setup: Setup { plan, .. }, outcome, .. } = self.finished;
-            folder.stream("mlperf_log_trace.json", |out| trace_log::write(plan, outcome, &self.context(), out))?;
+    /// Writes the content of one of the files named above, without the accuracy log.
+    pub(crate) fn write(&self, name: &str, out: &mut dyn Write) -> io::Result<()> {
+        match name {
+            SUMMARY => out.write_all(self.summary().as_bytes()),
+            DETAIL => out.write_all(self.detail().as_bytes()),
+            TIMELINE => self.timeline(out),
+            AGGREGATION => out.write_all(self.finished.setup.aggregation.as_deref().unwrap_or_default().as_bytes()),
+            TRACE => {
+                let Finished { setup: Setup { plan, .. }, outcome, .. } = self.finished;
+                trace_log::write(plan, outcome, &self.context(), out)
+            }
+            other => Err(io::Error::other(format!("{other} is no log"))),
         }
-        self.timeline(folder)
     }
 
     fn trailer(&self) -> Trailer {
@@ -80,28 +140,38 @@ impl<'a> Logs<'a> {
         Trailer { warnings: outcome.events.warnings(), errors }
     }
 
-    fn timeline(&self, folder: &RunFolder) -> Result<(), FolderError> {
+    fn timeline(&self, out: &mut dyn Write) -> io::Result<()> {
         let Finished { setup: Setup { plan, .. }, outcome, nodes, .. } = self.finished;
         let Some(timeline) = outcome.performance().and_then(|phase| phase.timeline.as_ref()) else { return Ok(()) };
         let Trailer { warnings, errors } = self.trailer();
         let judged = outcome.judged_plan(plan);
         let (settings, qsl, sut_name) = (judged.requested().clone(), judged.qsl(), nodes.last_name.text.clone());
-        folder
-            .stream("timeline.bin", |out| timeline.write_to(&About { settings, qsl, sut_name, warnings, errors }, out))
+        let reasons = outcome.verdict.lasting();
+        let about = About { settings, qsl, sut_name, warnings, errors, reasons };
+        timeline.write_to(&about, out)
     }
 
     fn summary(&self) -> String {
         let Finished { setup: Setup { plan, .. }, outcome, nodes, .. } = self.finished;
         let trailer = self.trailer();
-        match &outcome.summary {
-            Some(summary) => report::summary_text(outcome.judged_plan(plan), summary, &nodes.last_name.text, trailer),
-            None => report::accuracy_only_text(trailer),
-        }
+        let text = match &outcome.summary {
+            Some(summary) => {
+                let (plan, name) = (outcome.judged_plan(plan), &nodes.last_name.text);
+                report::summary_text(plan, summary, &outcome.verdict, name, trailer)
+            }
+            None => report::accuracy_only_text(&outcome.verdict, trailer),
+        };
+        let marks = self.finished.judgement.marks();
+        // Behind everything that the official file has, and in no form that its readers look for.
+        text + &marks.iter().map(|mark| format!("Mark: {mark}\n")).collect::<String>()
     }
 
     fn detail(&self) -> String {
         let Finished { setup: Setup { plan, .. }, outcome, .. } = self.finished;
-        detail::render(plan, outcome, &self.context())
+        let marks = self.finished.judgement.marks();
+        let mut text = detail::render(plan, outcome, &self.context());
+        text.push_str(&detail::marks(outcome, &self.context(), &marks));
+        text
     }
 
     fn context(&self) -> DetailContext<'_> {
@@ -125,4 +195,37 @@ impl<'a> Logs<'a> {
 fn unix_ns(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use loadgen::world::{SampleIndex, SampleSeq};
+
+    use super::*;
+    use crate::outputs::faults::Faults;
+    use crate::outputs::folder::Place;
+
+    #[test]
+    fn a_log_that_its_folder_does_not_take_any_more_goes_on_in_another() {
+        const ENTRIES: u64 = 2_000;
+        let above = tempfile::tempdir().unwrap();
+        let mut folder = RunFolder::create(&Place::At(above.path().join("run"))).unwrap();
+        // The file is made and written to twice.
+        folder.fail(Faults::at(3..usize::MAX));
+        let mut log = AccuracyLog::create(&folder).unwrap();
+        let data = [7; 300];
+        for number in 0..ENTRIES {
+            let (seq, index) = (SampleSeq(number), SampleIndex(1));
+            log.accuracy(&AccuracyEntry { seq, index, data: &data, token_data: None, token_count: None });
+        }
+        let Begun { staged, failure, elsewhere, .. } = log.finish();
+        assert!(failure.is_some_and(|failure| failure.to_string().contains("run/mlperf_log_accuracy.json")));
+        let other = elsewhere.unwrap();
+        other.keep(staged.unwrap()).unwrap();
+        let text = std::fs::read_to_string(other.path().join(ACCURACY)).unwrap();
+        std::fs::remove_dir_all(other.path()).unwrap();
+        let entries: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+        let numbers: Vec<u64> = entries.iter().filter_map(|entry| entry["seq_id"].as_u64()).collect();
+        assert_eq!(numbers, (0..ENTRIES).collect::<Vec<_>>());
+    }
 }

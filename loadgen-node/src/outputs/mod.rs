@@ -1,16 +1,26 @@
 //! What a run leaves behind, and what it shows.
 //!
 //! - `record`: a test that leaves a run folder;
-//! - `folder`: the run folder; `logs`: the official log files in it; `documents`: its JSON documents;
-//! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `progress`: how far a run is;
+//! - `folder`: the run folder; `keep`: in which order it is filled; `faults`: how tests let that fail;
+//! - `journal`: what is on the disk while a run goes on; `recover`: what can be made of it when it was killed;
+//! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
+//!   system;
+//! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
+//!   `progress`: how far a run is;
 //! - `conf_text`: the settings for people.
 
 pub(crate) mod conf_text;
+mod diagram;
 pub mod documents;
+mod faults;
 pub(crate) mod folder;
+mod journal;
+pub(crate) mod keep;
 pub(crate) mod logs;
 pub(crate) mod network_lines;
+pub(crate) mod paint;
 pub(crate) mod progress;
 pub(crate) mod record;
+pub(crate) mod recover;
 pub(crate) mod screen;
 pub(crate) mod tokens;

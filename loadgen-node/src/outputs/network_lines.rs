@@ -6,10 +6,12 @@ use std::time::Duration;
 use lon_shell::figures::bytes;
 
 use super::documents::network_report::ratio;
+use crate::division::notes;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
 use crate::test_run::finished::Finished;
 use loadgen::run::End;
+use loadgen::traffic::Pacing;
 
 /// Title and text of each line.
 pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
@@ -51,7 +53,22 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
         lines.push((" verdict", bandwidth.verdict.clone()));
     }
     lines.push((" p50 of", split(finished)));
+    lines.extend(slowest(finished).map(|text| (" slowest", text)));
     lines
+}
+
+/// The node whose round trips are the longest, beside the fastest; None where fewer than two nodes answered.
+fn slowest(finished: &Finished) -> Option<String> {
+    let nodes = finished.nodes.described.iter().zip(finished.nodes.tally.by_node());
+    let answered = nodes.filter_map(|(node, split)| Some((split?.round_trip_ns, node.name.as_str())));
+    let mut by_p99: Vec<([u64; 3], &str)> = answered.collect();
+    by_p99.sort_by_key(|([_, _, p99], _)| *p99);
+    let ([fast, slow], true) = ([by_p99.first()?, by_p99.last()?], by_p99.len() > 1) else { return None };
+    let shown = |([p50, _, p99], name): &([u64; 3], &str)| {
+        let [p50, p99] = [p50, p99].map(|ns| Duration::from_nanos(*ns));
+        format!("{name}: round trip p50 {p50:.1?}, p99 {p99:.1?}")
+    };
+    Some(format!("{} (fastest {})", shown(slow), shown(fast)))
 }
 
 fn codecs(finished: &Finished) -> String {
@@ -75,7 +92,11 @@ fn ends(finished: &Finished) -> String {
         (0, _) => {
             finished.setup.link.transport.peer_kind().no_counters.unwrap_or("no node gave its counters").to_owned()
         }
-        (asked, 0) if asked == finished.nodes.reports.len() => "both ends counted the same bytes".to_owned(),
+        (asked, 0) if asked == finished.nodes.reports.len() => {
+            let uncounted = notes::uncounted(&finished.nodes.reports);
+            let except = uncounted.map_or(String::new(), |uncounted| format!("; {uncounted}"));
+            format!("both ends counted the same bytes{except}")
+        }
         (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.nodes.reports.len()),
         (_, count) if finished.outcome.end != End::Completed => {
             format!("the ends differ in {count} counters: the run was broken off while samples were under way")
@@ -91,10 +112,15 @@ fn both(of: &PerDirection) -> String {
 
 /// The stages of the latency. Stages that take no time are left out.
 fn split(finished: &Finished) -> String {
-    let stages = finished.nodes.tally.split().filter(|(_, [.., p99])| *p99 > 0);
+    let all = finished.nodes.tally.all_nodes();
+    let stages = all.stages().filter(|(_, [.., p99])| *p99 > 0);
     let stage = |(name, [p50, ..]): (&str, [u64; 3])| {
         format!("{} {:.1?}", name.replace("outside_sut", "outside the SUT"), Duration::from_nanos(p50))
     };
-    let stages: Vec<String> = stages.map(stage).collect();
+    // In Offline everything is due at once, and most of the latency is time in which a sample was not sent yet.
+    let lag = finished.outcome.lag();
+    let has_backlog = finished.setup.scenario().pacing() == Pacing::Room && lag.count > 0;
+    let backlog = has_backlog.then(|| format!("backlog (due until sent) {:.1?}", Duration::from_nanos(lag.p50_ns)));
+    let stages: Vec<String> = backlog.into_iter().chain(stages.map(stage)).collect();
     if stages.is_empty() { "nothing: no sample was answered".to_owned() } else { stages.join(", ") }
 }

@@ -1,41 +1,84 @@
-//! What a person sees at the end of a run, on standard output.
+//! What a person sees at the end of a run, on standard output, and in the run folder as `result.txt`.
 
 use lon_shell::figures::duration_ns as human;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use super::documents::accuracy;
-use super::network_lines as lines;
+use super::documents::parts::LatencySpread;
+use super::documents::result_summary::{MetricDocument, ResultSummary};
+use super::keep::{NotWritten, Saved};
 use super::tokens;
-use crate::test_run::finished::Finished;
+use super::{network_lines as lines, paint};
+use crate::division::Division;
+use crate::test_run::finished::{Finished, Judgement};
+use crate::verdict::limits::{LatencyLimit, Limited};
+use crate::verdict::stalls;
+use loadgen::judge::Verdict;
 use loadgen::run::End;
 use loadgen::traffic::Pacing;
 
-/// Prints the result of a run.
-pub(crate) fn show(finished: &Finished, folder: &Path) -> io::Result<()> {
-    let text = text(finished, folder);
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
-    }
+/// Name in the run folder of what the screen shows.
+pub(crate) const FILE: &str = "result.txt";
+
+/// How many broken rules of the Network division are shown; `result_summary.json` has all.
+const MARKS: usize = 3;
+
+/// How many stalls are shown; `result_summary.json` has all.
+const STALLS: usize = 5;
+
+/// Prints the result of a run: the text that its folder has, with what was saved elsewhere.
+pub(crate) fn show(finished: &Finished, folder: &Path, written: &Result<(), NotWritten>) -> io::Result<()> {
+    let saved = written.as_ref().err().into_iter().flat_map(|failed| &failed.saved);
+    let text = text(finished, folder, saved);
+    paint::print(&text)
 }
 
-fn text(finished: &Finished, folder: &Path) -> String {
+/// What a result says whose run was killed, or could not write everything.
+pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
+    let ResultSummary { benchmark, scenario, mode, dataset, counts, .. } = result;
+    let mut text = "Result    INVALID\n".to_owned();
+    let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
+    result.reasons.iter().for_each(|reason| line("", format!("- {reason}")));
+    line("Test", format!("{scenario} {mode} of {benchmark} on {dataset}"));
+    if let Some(MetricDocument::Performance(metric)) = &result.metric
+        && let Some(value) = metric.value
+    {
+        line("Metric", format!("{} = {value:.2} {}", metric.name, metric.unit));
+    }
+    if let Some(LatencySpread { p50, p90, p99, p99_9, max, .. }) = result.latency_ns {
+        let [p50, p90, p99, p99_9, max] = [p50, p90, p99, p99_9, max].map(human);
+        line("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}"));
+    }
+    if counts.issued > 0 {
+        line("Samples", format!("{} issued, {} answered", counts.issued, counts.completed));
+    }
+    line("Files", folder.display().to_string());
+    text
+}
+
+/// The result of a run in words: what stands in its folder, and on the screen.
+pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<Item = &'a Saved>) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let outcome = &finished.outcome;
     lines.push(("Result", verdict(finished)));
-    for reason in &outcome.verdict.reasons {
+    for reason in outcome.verdict.reasons() {
         lines.push(("", format!("- {}", reason.text)));
     }
-    for advice in outcome.summary.iter().flat_map(|summary| &summary.advice) {
+    for hint in finished.hints() {
+        lines.push(("", format!("  Try {hint}")));
+    }
+    // Of a run that was broken off it says what a longer one needs, which is not what was wrong.
+    let whole = outcome.summary.iter().filter(|_| outcome.end == End::Completed);
+    for advice in whole.flat_map(|summary| &summary.advice) {
         lines.push(("", format!("  LoadGen's advice: {}", advice.detail)));
     }
-    lines.push(("SUT", format!("{} ({})", finished.nodes.last_name.text, engines(finished))));
+    lines.push(("SUT", format!("{} ({})", sut_name(finished), engines(finished))));
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric;
-        let value = finished.metric_value(&metric).map(|value| format!("{value:.2} {}", metric.unit));
+        let value = metric.value.map(|value| format!("{value:.2} {}", metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         lines.push(("Metric", format!("{} = {value}", metric.name)));
         let latency = summary.judged_latency();
@@ -43,8 +86,16 @@ fn text(finished: &Finished, folder: &Path) -> String {
         let max = human(latency.max_ns);
         let unanswered = outcome.counts().failed + outcome.counts().lost;
         let note = if unanswered > 0 { " (failed samples count as slower than all others)" } else { "" };
+        let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
-        lines.extend(tokens::lines(summary, finished.setup.plan.effective()));
+        if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
+            let (percentile, value) = (limit.percentile, human(limit.value_ns));
+            lines.push(("Limit", format!("p{percentile} {value}, {}", tokens::limit_text(limit))));
+        }
+        lines.extend(tokens::lines(summary, &limits));
+    }
+    if let Some(found) = &finished.setup.found {
+        lines.push(("Found", format!("{found}, by a short look at the nodes before the run")));
     }
     if let Some(search) = &outcome.find_peak {
         let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
@@ -57,7 +108,12 @@ fn text(finished: &Finished, folder: &Path) -> String {
     if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
         let [p50, p99, max] =
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
-        lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent)")));
+        let allowed = human(i64::try_from(finished.setup.lag_limit.ns()).unwrap_or(i64::MAX));
+        let why = finished.setup.lag_limit.why();
+        lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent; p99 up to {allowed}: {why})")));
+    }
+    for stall in finished.judgement.stalls.iter().take(STALLS) {
+        lines.push(("Stall", stalls::text(stall)));
     }
     if let (Some(Ok(score)), Some(target)) = (&finished.judgement.score, finished.setup.benchmark.accuracy) {
         lines.push(("Accuracy", accuracy::line(*score, target)));
@@ -74,10 +130,11 @@ fn text(finished: &Finished, folder: &Path) -> String {
         lines.push(("Fabric", tax.text(human)));
     }
     lines.extend(lines::lines(finished));
-    for mark in &finished.judgement.marks {
-        lines.push(("Mark", mark.clone()));
-    }
+    lines.extend(marks(&finished.judgement, finished.setup.division).into_iter().map(|mark| ("Mark", mark)));
     lines.push(("Files", folder.display().to_string()));
+    for saved in saved {
+        lines.push(("Saved", format!("{}: {}", saved.folder.display(), saved.files.join(", "))));
+    }
     lines.push(("", "Unverified: not an official MLPerf result.".to_owned()));
     let mut text = String::new();
     for (name, line) in lines {
@@ -86,19 +143,37 @@ fn text(finished: &Finished, folder: &Path) -> String {
     text
 }
 
+/// The first marks, and how many there are: a run that was never meant for the division breaks many of its rules.
+fn marks(judgement: &Judgement, division: Division) -> Vec<String> {
+    let findings = &judgement.findings;
+    let mut shown = findings.marks();
+    // Who asks for the division wants to see all of it.
+    let left = (division == Division::Open && shown.len() > MARKS).then(|| {
+        let ids: Vec<&str> = findings.broken().skip(MARKS).map(|(finding, _)| finding.rule.id).collect();
+        shown.truncate(MARKS);
+        format!("not a Network result, by {} more rules: {}", ids.len(), ids.join(", "))
+    });
+    let tally = format!("{} (division.rules in result_summary.json)", findings.tally().text());
+    shown.into_iter().chain(left).chain([tally]).chain(judgement.notes.iter().cloned()).collect()
+}
+
 fn verdict(finished: &Finished) -> String {
-    let verdict = &finished.outcome.verdict;
-    let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
     let how = match finished.outcome.end {
         End::Interrupted => ", interrupted: what had been measured was written",
         End::Broken => ", the SUT failed: what had been measured was written",
         _ => "",
     };
-    let official = match verdict.official {
+    format!("{}{how}", verdict_words(&finished.outcome.verdict))
+}
+
+/// Both verdicts: this program's, and that of the official rules.
+pub(crate) fn verdict_words(verdict: &Verdict) -> String {
+    let word = |valid: bool| if valid { "VALID" } else { "INVALID" };
+    let official = match verdict.official() {
         Some(official) => format!("official rules alone: {}", word(official)),
         None => "nothing judged by the official rules".to_owned(),
     };
-    format!("{} ({official}){how}", word(verdict.is_valid()))
+    format!("{} ({official})", word(verdict.is_valid()))
 }
 
 fn engines(finished: &Finished) -> String {
@@ -112,9 +187,56 @@ fn test(finished: &Finished) -> String {
     format!("{} {} on {}", settings.scenario.name(), settings.mode.name(), finished.setup.dataset_name)
 }
 
+/// Nodes that are shown one by one.
+const NODES: usize = 8;
+
+/// The samples of each node; of many nodes the first one, the one with the fewest samples, and the number of all.
+fn shares(nodes: &[(&str, u64)]) -> String {
+    let text = |(name, samples): &(&str, u64)| format!("{name} {samples}");
+    match (nodes.first(), nodes.iter().min_by_key(|(_, samples)| *samples)) {
+        (Some(first), Some(least)) if nodes.len() > NODES => {
+            format!("{} nodes: first {}, fewest {}", nodes.len(), text(first), text(least))
+        }
+        _ => nodes.iter().map(text).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The SUT's name; of many nodes the first name and the number of all.
+fn sut_name(finished: &Finished) -> String {
+    short_name(&finished.nodes.last_name.text, finished.nodes.described.len())
+}
+
+fn short_name(name: &str, nodes: usize) -> String {
+    match name.split_once(", ") {
+        Some((first, _)) if nodes > NODES => format!("{first} and {} more nodes", nodes - 1),
+        _ => name.to_owned(),
+    }
+}
+
 fn samples(finished: &Finished) -> String {
     let counts = finished.outcome.counts();
-    let share = finished.nodes.reports.iter().map(|report| format!("{} {}", report.name, report.counts.samples_sent));
-    let share = share.collect::<Vec<_>>().join(", ");
-    format!("{} issued, {} answered, {} failed ({share})", counts.issued, counts.completed, counts.failed + counts.lost)
+    let reports = finished.nodes.reports.iter();
+    let share: Vec<(&str, u64)> = reports.map(|report| (report.name.as_str(), report.counts.samples_sent)).collect();
+    let share = shares(&share);
+    let whose = if finished.outcome.find_peak.is_some() { " in all trials" } else { "" };
+    let (issued, failed) = (counts.issued, counts.failed + counts.lost);
+    format!("{issued} issued, {} answered, {failed} failed{whose} ({share})", counts.completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_nodes_are_the_first_the_worst_and_a_number() {
+        assert_eq!(shares(&[("a", 3), ("b", 4)]), "a 3, b 4");
+        let names: Vec<String> = (0..128).map(|number| format!("n{number}")).collect();
+        let mut nodes: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 100)).collect();
+        nodes[77].1 = 9;
+        assert_eq!(shares(&nodes), "128 nodes: first n0 100, fewest n77 9");
+        assert_eq!(shares(&[]), "");
+        assert_eq!(short_name("Network SUT: a, b", 2), "Network SUT: a, b");
+        assert_eq!(short_name("Network SUT: n0, n1, n2", 128), "Network SUT: n0 and 127 more nodes");
+        assert_eq!(short_name("no answer from n1: timed out", 1), "no answer from n1: timed out");
+    }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use lon_qsl::Codec;
 use lon_qsl::advice;
 use lon_qsl::bandwidth::Direction;
-use lon_qsl::benchmark::Benchmark;
+use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 
 /// Data that is like a benchmark's, for benchmarks that may be compressed.
 const LIKE: [(&str, &str); 3] = [
@@ -41,7 +41,9 @@ pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, ro
         };
         Some(ratios(benchmark, round).into_iter().filter_map(row))
     };
-    Benchmark::all().iter().filter_map(rows).flatten().collect()
+    // Of the suites, the Datacenter one alone is run over a network.
+    let is_there = |benchmark: &&Benchmark| benchmark.membership(Suite::Datacenter, round) != Membership::Absent;
+    Benchmark::all().iter().filter(is_there).filter_map(rows).flatten().collect()
 }
 
 /// `none`, and what the rules allow beside it where there is data to try it on.
@@ -54,14 +56,14 @@ fn ratios(benchmark: &Benchmark, round: &str) -> Vec<(Codec, f64)> {
     let measured = benchmark.open(Some(like)).map(|dataset| advice::ratios(&dataset, &codecs));
     match measured {
         Ok(Ok(measured)) => ratios.extend(codecs.into_iter().zip(measured).filter(|(_, ratio)| *ratio > 1.0)),
-        Ok(Err(error)) | Err(error) => tracing::warn!("no ratios for {}: {error}", benchmark.name),
+        Ok(Err(error)) | Err(error) => tracing::warn!(benchmark = benchmark.name, %error, "no ratios"),
     }
     ratios
 }
 
-/// A line for each benchmark, codecs beside each other.
-pub(crate) fn text(rows: &[Row]) -> String {
-    let mut text = String::from("\nWhat this fabric carries, in samples/s (Appendix B of the rules)\n");
+/// A line for each benchmark, codecs beside each other. The codecs are those that the rules of `round` allow.
+pub(crate) fn text(rows: &[Row], round: &str) -> String {
+    let mut text = format!("\nWhat this fabric carries, in samples/s (Appendix B of the rules, round {round})\n");
     if rows.is_empty() {
         text.push_str("  not known: goodput was not measured both ways\n");
         return text;
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn rates_follow_the_formulas_and_codecs_the_rules() {
-        let rows = table(Some(1_204_224_000.0), Some(1e9), "v6.1");
+        let rows = table(Some(1_204_224_000.0), Some(1e9), "v5.0");
         let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();
         let resnet50 = of("resnet50");
         assert_eq!((resnet50[0].codec, resnet50[0].samples_per_s), (Codec::None, 1000.0));
@@ -115,7 +117,9 @@ mod tests {
         }
         assert_eq!(of("gptj").len(), 1, "no codec is allowed");
         assert!(of("rgat").is_empty(), "negligible");
-        assert!(text(&rows).contains("resnet50"));
+        assert!(text(&rows, "v5.0").contains("round v5.0") && text(&rows, "v5.0").contains("resnet50"));
+        let newer = table(Some(1_204_224_000.0), Some(1e9), "v5.1");
+        assert!(newer.iter().all(|row| row.benchmark != "resnet50"), "it is in no Datacenter suite any more");
         assert_eq!(table(Some(1e9), None, "v6.1"), []);
     }
 

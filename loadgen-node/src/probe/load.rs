@@ -19,6 +19,9 @@ const ASKING_BYTES: usize = 64;
 /// Distinct payloads of one kind, so that no buffer is sent from a warm cache again and again.
 const DISTINCT: usize = 16;
 
+/// Time between the starts of two round trips under load, at least.
+const TRIP_INTERVAL: Duration = Duration::from_millis(5);
+
 /// Most round trips of one size.
 const MOST_TRIPS: usize = 1000;
 
@@ -122,7 +125,8 @@ impl Load {
     }
 
     /// As much as goes to and from these nodes at once, for as long as `time` or up to `max_bytes` each way; round
-    /// trips of 64 bytes on a lane of their own meanwhile, one after the other, at the first of them.
+    /// trips of 64 bytes on a lane of their own meanwhile, at the first of them: one at a time, and not faster than
+    /// [`TRIP_INTERVAL`], since the quick ones before the link is full would outnumber all others.
     pub(crate) fn flood(
         &mut self,
         nodes: &[(NodeIndex, Duration)],
@@ -136,6 +140,7 @@ impl Load {
         let mut tickets = std::collections::HashMap::new();
         let (mut meter, mut trips) = (Meter::new(start, time), Vec::new());
         let (trip_payload, mut trip_under_way) = (self.payloads(ASKING_BYTES, 8)[0].clone(), false);
+        let mut next_trip_at = start;
         let mut carried = 0;
         let mut over_at = None;
         let first = nodes[0].0;
@@ -152,7 +157,8 @@ impl Load {
                 for (number, flow) in flows.iter_mut().enumerate() {
                     self.fill(flow, number, direction, now, &mut tickets);
                 }
-                if !std::mem::replace(&mut trip_under_way, true) {
+                if !trip_under_way && now >= next_trip_at {
+                    (trip_under_way, next_trip_at) = (true, now + TRIP_INTERVAL);
                     let id = self.ask(first, self.last_lane(first), trip_payload.clone(), now);
                     tickets.insert(id, Ticket { node: 0, bytes: 0, is_trip: true, asked: now });
                 }

@@ -154,7 +154,7 @@ impl Steps {
         self.0.inc(1);
         self.0.set_message(what.to_owned());
         if self.0.is_hidden() {
-            tracing::info!("probe: {what}");
+            tracing::info!(step = what, "probe");
         }
     }
 }

@@ -2,25 +2,28 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use lon_qsl::dataset::Dataset;
+use lon_shell::bugs;
 use qdl::{Host, Qdl, Run, SutName};
 
 use super::finished::{Finished, Judgement, Nodes, Setup};
 use super::follow::{Answers, Follow};
 use super::score;
-use super::spec::Limits;
 use super::test::Test;
+use crate::division::{self, Division, Facts, NodesSeen, RunSeen, notes};
 use crate::network::fabric::Fabric;
 use crate::network::traffic::Sampler;
 use crate::network::{Gathered, NetworkFacts, nics};
 use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::{Saturation, Watch};
+use crate::verdict::stalls;
 use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
 use crate::world::net_world::NetWorld;
 use crate::world::pace::Pacing;
+use crate::world::stall::Stall;
 use crate::world::tally::Tally;
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOutcome};
@@ -47,8 +50,7 @@ pub struct Claimed {
 /// A test that was run to its end, whose nodes have not told their counters yet.
 pub struct Measured {
     setup: Setup,
-    limits: Limits,
-    marks: Vec<String>,
+    notes: Vec<String>,
     qdl: Qdl,
     fabric: Option<Fabric>,
     host: Host,
@@ -56,11 +58,15 @@ pub struct Measured {
     counters: nics::Counters,
     sampler: Sampler,
     started: SystemTime,
+    wall_time: Duration,
     outcome: RunOutcome,
     saturation: Saturation,
     run: Run,
     dataset: Dataset,
     tally: Tally,
+    stalls: Vec<Stall>,
+    /// The start of the run's clock.
+    origin: Instant,
     answers: Answers,
 }
 
@@ -80,6 +86,16 @@ impl Claimed {
         self.test.setup.title()
     }
 
+    /// What was asked for.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.test.setup
+    }
+
+    /// What the SUT called itself before the run.
+    pub(crate) fn sut_name(&self) -> &str {
+        &self.first_name.text
+    }
+
     /// The plan that is about to be run.
     pub fn plan(&self) -> &Plan {
         &self.test.setup.plan
@@ -88,21 +104,21 @@ impl Claimed {
     /// Runs the test on the calling thread. `observer` sees the answers for the accuracy log while it goes on.
     pub fn measure(self, observer: &mut impl Observer) -> Measured {
         let Claimed { test, qdl, fabric, host, first_name, pacing, stop, inbox, counters, run, sampler, counts } = self;
-        let Test { setup, dataset, limits, options, marks, .. } = test;
+        let Test { setup, dataset, options, notes, .. } = test;
         let scenario = setup.scenario();
         let mut follow = Follow::new(observer, &setup, Arc::clone(&counts));
         let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts);
-        let started = SystemTime::now();
-        tracing::info!("run started: {} {}", scenario.name(), setup.plan.requested().mode.name());
+        let (started, begun) = (SystemTime::now(), Instant::now());
+        tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
         let watch = Watch::begin();
         let outcome = loadgen::run::run(&setup.plan, &mut world, &mut follow, options);
         let saturation = watch.end(pacing, world.capacity());
         let answers = follow.into_answers();
-        let (run, dataset, tally) = world.into_parts();
+        let origin = world.origin();
+        let (run, dataset, tally, stalls) = world.into_parts();
         Measured {
             setup,
-            limits,
-            marks,
+            notes,
             qdl,
             fabric,
             host,
@@ -110,11 +126,14 @@ impl Claimed {
             counters,
             sampler,
             started,
+            wall_time: begun.elapsed(),
             outcome,
             saturation,
             run,
             dataset,
             tally,
+            stalls,
+            origin,
             answers,
         }
     }
@@ -124,10 +143,15 @@ impl Measured {
     /// Lets the nodes go, asks them for their counters and for the SUT's name once more, scores the answers, and adds
     /// the node's own reasons to the verdict.
     pub fn finish(self) -> Finished {
-        let Measured { setup, mut outcome, qdl, dataset, tally, .. } = self;
+        let Measured { setup, mut outcome, qdl, dataset, mut tally, .. } = self;
+        if let Some(number) = outcome.phases.iter().position(|phase| phase.timeline.is_some()) {
+            tally.show_phase(number);
+        }
+        // While the nodes are still ours: afterwards the connection may have to make room for others.
+        let last_name = qdl.name();
         let reports = self.run.end();
         let network = NetworkFacts::gather(Gathered {
-            benchmark: setup.benchmark,
+            formula: setup.bandwidth.as_ref(),
             outcome: &outcome,
             reports: &reports,
             looks: self.sampler.end(),
@@ -135,24 +159,43 @@ impl Measured {
             fabric: self.fabric,
             control: qdl.control_traffic(),
         });
-        let last_name = qdl.name();
         let described = qdl.nodes().to_vec();
         let score = score::of(&setup, &dataset, &self.answers, score::rows(&described));
+        let of_nodes = stalls::of_nodes(&reports, self.origin);
+        let stalls = stalls::of_run(self.stalls.into_iter().chain(of_nodes).collect(), &outcome);
+        let findings = division::judge(&Facts {
+            planned: &setup.planned,
+            nodes: Some(NodesSeen { here: &self.host, nodes: &described }),
+            run: Some(RunSeen {
+                reports: &reports,
+                names: [&self.first_name.text, &last_name.text],
+                differences: &network.differences,
+                bandwidth: &network.bandwidth,
+                nics: &network.nics,
+                score: score.as_ref().and_then(|score| score.as_ref().ok()).copied(),
+            }),
+        });
         reasons::add(
             &mut outcome,
             &Evidence {
                 plan: &setup.plan,
                 benchmark: setup.benchmark,
-                max_lag: self.limits.max_lag,
+                lag_limit: setup.lag_limit,
                 reports: &reports,
                 differences: &network.differences,
                 tally: &tally,
                 names: [&self.first_name, &last_name],
                 score: score.as_ref(),
+                stalls: &stalls,
+                bug: bugs::first(),
+                findings: (setup.division == Division::Network).then_some(&findings),
             },
         );
         let nodes = Nodes { host: self.host, described, reports, first_name: self.first_name, last_name, tally };
-        let judgement = Judgement { marks: self.marks, score, saturation: self.saturation };
-        Finished { setup, started: self.started, outcome, nodes, network, judgement }
+        let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases)];
+        let notes = self.notes.into_iter().chain(more.into_iter().flatten()).collect();
+        let judgement = Judgement { notes, findings, score, saturation: self.saturation, stalls };
+        let (started, wall_time) = (self.started, self.wall_time);
+        Finished { setup, started, wall_time, outcome, nodes, network, judgement }
     }
 }

@@ -8,14 +8,15 @@ use lon_qsl::Codec;
 use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, RunConfig};
 
 use super::claimed::Claimed;
-use super::test::Test;
+use super::test::{Test, worth_running};
 use super::{kserve, score};
+use crate::division::{self, Division, Facts, NodesSeen, notes, one_sut};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::fabric::Fabric;
 use crate::network::nics;
 use crate::network::traffic::Sampler;
 use crate::probe::{self, ProbeLimits};
-use crate::verdict::division;
+use crate::verdict::lag::LagLimit;
 use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
 use crate::world::pace::{Circumstances, Pacing};
@@ -33,6 +34,14 @@ impl Connected {
     pub(super) fn new(mut test: Test) -> Outcome<Connected> {
         let qdl = test.target.connect()?;
         test.fit(qdl.nodes())?;
+        // First, since it names all that is wrong at once.
+        test.refuse(&qdl.here(), qdl.nodes())?;
+        match one_sut::check(qdl.nodes()) {
+            Err(mixed) if test.mixed_nodes => test.notes.push(mixed.mark()),
+            checked => checked.or_exit(Exit::Usage)?,
+        }
+        // Last, since nothing is wrong with such a test but that it is of no use.
+        worth_running(&test.setup.plan, test.options.extend, test.anyway)?;
         Ok(Connected { test, qdl, fabric: None })
     }
 
@@ -58,13 +67,14 @@ impl Connected {
     /// A node is lost, busy or refuses the run (exit code 4).
     pub fn claim(self, stop: &dyn StopRequests) -> Outcome<Claimed> {
         let Connected { mut test, qdl, fabric } = self;
-        let host = Host::here();
-        test.marks.extend(division::one_host(&host, qdl.nodes().iter().map(|node| (node.name.as_str(), &node.host))));
+        let host = qdl.here();
+        test.notes.extend(notes::unchecked(qdl.nodes().iter().filter(|node| !node.answers_checked)));
         let asked = std::time::Instant::now();
         let first_name = qdl.name();
-        tracing::info!("{} answered in {:?}", first_name.text, asked.elapsed());
+        tracing::info!(name = first_name.text, took = ?asked.elapsed(), "the SUT has said its name");
+        test.decide_lag(&host, qdl.nodes());
         let pacing = test.decide_pacing(&host, qdl.nodes());
-        tracing::debug!("{pacing:?}");
+        tracing::debug!(?pacing, "threads");
         let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
         let inbox = Arc::new(Inbox::new());
         let counters = nics::Counters::now();
@@ -76,6 +86,16 @@ impl Connected {
 }
 
 impl Test {
+    /// Refuses nodes with which a rule of the Network division is broken.
+    fn refuse(&self, here: &Host, nodes: &[NodeDescription]) -> Outcome<()> {
+        if self.setup.division == Division::Open {
+            return Ok(());
+        }
+        let nodes = Some(NodesSeen { here, nodes });
+        let found = division::judge(&Facts { planned: &self.setup.planned, nodes, run: None });
+        found.refuse().context("--division network").or_exit(Exit::Usage)
+    }
+
     /// Whether the nodes take the samples, and are those of the baseline. Samples for other servers are made to fit
     /// here.
     fn fit(&mut self, nodes: &[NodeDescription]) -> Outcome<()> {
@@ -90,6 +110,10 @@ impl Test {
                 dataset.fits_model(&node.inputs).with_context(told).or_exit(Exit::Usage)?;
             }
         }
+        let sent = dataset.first_sample().or_exit(Exit::Usage)?.dtypes();
+        let answered: Vec<_> =
+            nodes.first().iter().flat_map(|node| node.outputs.iter()).map(|spec| spec.dtype).collect();
+        setup.bandwidth = setup.benchmark.bandwidth_of(&sent, &answered);
         if setup.plan.effective().mode.has_accuracy()
             && setup.benchmark.accuracy.is_some()
             && let (Some(truths), Some(rows)) = (dataset.truths(), score::rows(nodes))
@@ -103,13 +127,19 @@ impl Test {
         }
     }
 
+    /// Nodes that run on this machine take its cores from the LoadGen node, which is then allowed to be later.
+    fn decide_lag(&mut self, here: &Host, nodes: &[NodeDescription]) {
+        let before = self.setup.lag_limit;
+        self.setup.lag_limit = before.with_nodes_here(cores(), nodes_here(here, nodes));
+        let LagLimit { limit, origin } = self.setup.lag_limit;
+        if origin != before.origin {
+            tracing::info!(?limit, why = self.setup.lag_limit.why(), "more schedule lag is allowed here");
+        }
+    }
+
     fn decide_pacing(&self, here: &Host, nodes: &[NodeDescription]) -> Pacing {
-        let circumstances = Circumstances {
-            scenario: self.setup.scenario(),
-            cores: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-            sut_is_here: nodes.iter().any(|node| node.host.boot_id == here.boot_id),
-        };
-        Pacing::decide(self.pacing, circumstances)
+        let (scenario, sut_is_here) = (self.setup.scenario(), nodes_here(here, nodes) > 0);
+        Pacing::decide(self.pacing, Circumstances { scenario, cores: cores(), sut_is_here })
     }
 
     fn run_config(&self, pacing: Pacing) -> RunConfig {
@@ -120,9 +150,20 @@ impl Test {
         let driver = NonZeroUsize::new(pacing.io_threads).map_or(Driver::Inline, Driver::Threads);
         let mut config = RunConfig::new(policy, driver);
         config.connections = self.setup.link.connections;
-        config.response_timeout = self.limits.response_timeout;
+        config.response_timeout = self.setup.limits.response_timeout;
+        config.max_answer_bytes = self.setup.limits.max_answer_bytes;
         config.codec = self.setup.codecs.samples;
         config.response_codec = self.setup.codecs.answers;
         config
     }
+}
+
+/// Cores that this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// How many of the nodes run on this machine.
+fn nodes_here(here: &Host, nodes: &[NodeDescription]) -> usize {
+    nodes.iter().filter(|node| !here.boot_id.is_empty() && node.host.boot_id == here.boot_id).count()
 }

@@ -1,5 +1,6 @@
 //! The search for the peak: its options, and the record of an earlier search that it goes on with.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -8,7 +9,7 @@ use super::spec::FindPeakSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::plan::Plan;
 use loadgen::run::{DEFAULT_MAX_TRIALS, FindPeakOptions, SearchRecord, Trial};
-use loadgen::settings::Mode;
+use loadgen::settings::{Mode, TestSettings};
 
 /// Version of the form of find_peak.json.
 pub(crate) const SEARCH_SCHEMA: u32 = 1;
@@ -38,7 +39,21 @@ fn prior(path: &Path, plan: &Plan) -> anyhow::Result<Vec<Trial>> {
         bail!("is of a search over another dataset");
     }
     if record.settings != *plan.requested() {
-        bail!("is of a search with other settings; they must be the same");
+        let differing = differing(&record.settings, plan.requested())?.join(", ");
+        bail!("is of a search with other settings, but they must be the same: {differing}");
     }
     Ok(record.trials)
+}
+
+/// The fields that are not the same, each with what the search had and what is asked for now.
+fn differing(then: &TestSettings, now: &TestSettings) -> anyhow::Result<Vec<String>> {
+    let fields = |settings| -> anyhow::Result<BTreeMap<String, serde_json::Value>> {
+        Ok(serde_json::from_value(serde_json::to_value(settings)?)?)
+    };
+    let (then, now) = (fields(then)?, fields(now)?);
+    let differing = then.iter().filter_map(|(field, was)| {
+        let is = now.get(field).filter(|is| *is != was)?;
+        Some(format!("{field} was {was}, is {is}"))
+    });
+    Ok(differing.collect())
 }

@@ -1,22 +1,26 @@
 //! A test that is over, in a few parts. Every document and the screen are made of this and of nothing else.
 
 use std::num::NonZeroUsize;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use lon_qsl::accuracy::{Score, ScoreError};
+use lon_qsl::bandwidth::Formula;
 use lon_qsl::benchmark::Benchmark;
 use qdl::{Host, NodeDescription, NodeReport, SutName, Transport};
 
-use super::spec::Codecs;
+use super::spec::{Call, Codecs, Limits};
 use super::stated::Stated;
+use crate::division::{Division, Findings, Planned};
 use crate::exit::Exit;
 use crate::network::NetworkFacts;
 use crate::verdict::baseline::{Baseline, Tax};
-use crate::verdict::division::Division;
+use crate::verdict::hints;
+use crate::verdict::lag::LagLimit;
+use crate::verdict::reasons;
 use crate::verdict::saturation::Saturation;
+use crate::world::stall::Stall;
 use crate::world::tally::Tally;
 use loadgen::conf::rules::Rules;
-use loadgen::judge::Metric;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
 use loadgen::settings::Scenario;
@@ -27,6 +31,8 @@ pub struct Finished {
     pub(crate) setup: Setup,
     /// When the clock of the run started.
     pub(crate) started: SystemTime,
+    /// From then until the engine was done.
+    pub(crate) wall_time: Duration,
     /// What the engine measured, with the verdict: its own reasons, and those that the node added.
     pub outcome: RunOutcome,
     /// Both ends: this machine, and the nodes with what they answered and counted.
@@ -41,18 +47,32 @@ pub struct Finished {
 pub(crate) struct Setup {
     pub(crate) benchmark: &'static Benchmark,
     pub(crate) dataset_name: String,
+    /// Which items of the dataset each sample has; none: one each.
+    pub(crate) aggregation: Option<String>,
     pub(crate) codecs: Codecs,
     pub(crate) plan: Plan,
     /// The round whose rules apply.
     pub(crate) rules: &'static Rules,
     pub(crate) division: Division,
+    /// What the rules of the Network division are held against.
+    pub(crate) planned: Planned,
     pub(crate) link: Link,
+    /// What the run is held to beside the official rules.
+    pub(crate) limits: Limits,
+    /// How late the LoadGen node may be.
+    pub(crate) lag_limit: LagLimit,
+    /// How the program was called.
+    pub(crate) call: Call,
+    /// The setting that a look at the nodes has found, as an assignment.
+    pub(crate) found: Option<String>,
     /// What the user states of the system.
     pub(crate) stated: Stated,
     /// What the same backend does without a network.
     pub(crate) baseline: Option<Baseline>,
     /// Whether the trace log is written, too.
     pub(crate) trace_log: bool,
+    /// The formula of the bandwidth that is required, with the types of what the nodes take and give.
+    pub(crate) bandwidth: Option<Formula>,
 }
 
 /// How samples and answers travelled.
@@ -82,12 +102,16 @@ pub(crate) struct Nodes {
 
 /// What the node judges besides the engine's verdict.
 pub(crate) struct Judgement {
-    /// Why this is no result of the Network division, in words that every output repeats.
-    pub(crate) marks: Vec<String>,
+    /// What could not be checked, in words that every output repeats.
+    pub(crate) notes: Vec<String>,
+    /// What is found of the rules of the Network division.
+    pub(crate) findings: Findings,
     /// How right the answers were. `None`: no accuracy run, or nothing to score by.
     pub(crate) score: Option<Result<Score, ScoreError>>,
     /// How near to its limits the LoadGen node was.
     pub(crate) saturation: Saturation,
+    /// When either end stood still while a phase was timed, in order.
+    pub(crate) stalls: Vec<Stall>,
 }
 
 impl Setup {
@@ -102,13 +126,14 @@ impl Setup {
     }
 }
 
-impl Finished {
-    /// The metric's number. `None` when nothing was answered, since the formulas may give a number even then.
-    pub(crate) fn metric_value(&self, metric: &Metric) -> Option<f64> {
-        let answered = self.outcome.performance().is_some_and(|phase| phase.counts.completed > 0);
-        metric.value.filter(|_| answered)
+impl Judgement {
+    /// Why this is no result of the Network division, and what could not be checked.
+    pub(crate) fn marks(&self) -> Vec<String> {
+        self.findings.marks().into_iter().chain(self.notes.iter().cloned()).collect()
     }
+}
 
+impl Finished {
     /// Answers with a NaN in the model's outputs; `None` when no node has counted them.
     pub(crate) fn nan(&self) -> Option<u64> {
         nan(&self.nodes.reports)
@@ -118,9 +143,15 @@ impl Finished {
     pub(crate) fn tax(&self) -> Option<(&Baseline, Tax)> {
         let baseline = self.setup.baseline.as_ref()?;
         let summary = self.outcome.summary.as_ref();
-        let rate = summary.and_then(|summary| self.metric_value(&summary.metric));
+        let rate = summary.and_then(|summary| summary.metric.value);
         let percentiles = summary.map(|summary| summary.judged_latency().percentiles_ns);
         Some((baseline, Tax::of(baseline, self.setup.scenario(), self.nodes.reports.len(), rate, percentiles)))
+    }
+
+    /// Settings that would make the run long enough, where it was too short.
+    pub(crate) fn hints(&self) -> Vec<String> {
+        let summary = self.outcome.summary.as_ref().filter(|_| self.outcome.end == End::Completed);
+        summary.and_then(|summary| hints::longer(summary, self.setup.plan.effective())).into_iter().collect()
     }
 
     /// Why an accuracy run has no score. `None`: it has one, or it is no accuracy run.
@@ -144,7 +175,9 @@ impl Finished {
     pub fn exit(&self) -> Exit {
         let lost = self.nodes.reports.iter().any(|report| report.lost.is_some());
         let nameless = !self.nodes.first_name.is_complete() || !self.nodes.last_name.is_complete();
+        let has_bug = self.outcome.verdict.reasons().iter().any(|reason| reason.code == reasons::BUG);
         match self.outcome.end {
+            _ if has_bug => Exit::Bug,
             End::Interrupted => Exit::Interrupted,
             End::Broken => Exit::Network,
             _ if lost || nameless => Exit::Network,
@@ -175,6 +208,7 @@ mod tests {
             traffic: NodeTraffic::default(),
             sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),
             lost: None,
+            stalls: Vec::new(),
             local: None,
         };
         assert_eq!(nan(&[report(Err(()))]), None);

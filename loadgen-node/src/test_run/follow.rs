@@ -1,13 +1,13 @@
 //! What a test does itself with what the engine tells while it runs: it keeps answers that will be scored, and sets the
 //! counts of a progress display. Everything is passed on to the caller's observer.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
 
 use super::finished::Setup;
 use crate::world::counts::Counts;
 use loadgen::plan::PhasePlan;
+use loadgen::recorder::Live;
 use loadgen::run::{AccuracyEntry, Observer, PhaseOutcome, Progress, Trial, TrialStart};
 use loadgen::traffic::Pacing;
 use loadgen::world::TimeNs;
@@ -68,32 +68,33 @@ impl<O: Observer> Observer for Follow<'_, O> {
         }
     }
 
-    fn phase_started(&mut self, phase: &PhasePlan, start: TimeNs) {
+    fn phase_started(&mut self, phase: &PhasePlan, start: TimeNs, live: &Live) {
         self.in_accuracy_phase = phase.is_accuracy();
         self.plan_progress(phase);
-        self.next.phase_started(phase, start);
+        *self.counts.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+        self.next.phase_started(phase, start, live);
     }
 
     fn phase_ended(&mut self, outcome: &PhaseOutcome) {
+        // The display would keep the records in memory.
+        *self.counts.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.next.phase_ended(outcome);
     }
 
     fn trial_started(&mut self, trial: TrialStart) {
         let TrialStart { number, qps, bracket } = trial;
-        let shown = |bound: Option<f64>| bound.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
-        let (low, high) = (shown(bracket.low_qps), shown(bracket.high_qps));
-        tracing::info!("trial {number}: {qps:.3} queries per second; the peak is in [{low}, {high})");
+        tracing::info!(number, qps, low_qps = bracket.low_qps, high_qps = bracket.high_qps, "trial");
         self.next.trial_started(trial);
     }
 
     fn trial_ended(&mut self, trial: &Trial) {
-        let verdict = if trial.passed { "passed" } else { "failed" };
-        let p99 = Duration::from_nanos(trial.p99_ns.max(0) as u64);
-        tracing::info!("{verdict} at {:.3} queries per second, p99 {p99:.1?}", trial.qps);
+        tracing::info!(qps = trial.qps, passed = trial.passed, p99_ns = trial.p99_ns, "trial ended");
         self.next.trial_ended(trial);
     }
 
+    #[inline]
     fn progress(&mut self, progress: Progress) {
+        self.counts.max_lag_ns.store(progress.max_lag_ns, Relaxed);
         self.next.progress(progress);
     }
 }

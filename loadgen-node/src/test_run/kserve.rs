@@ -54,7 +54,7 @@ pub(super) fn fit(dataset: &mut Dataset, nodes: &[NodeDescription], inputs: &[St
     // Where both ends have names nobody has to give them.
     let known = if inputs.is_empty() { dataset.other_order(&first.inputs) } else { None };
     if let Some(order) = &known {
-        tracing::info!("a sample's tensors are {} of model '{}', by their names", order.join(", "), first.model);
+        tracing::info!(model = first.model, inputs = order.join(", "), "a sample's tensors are found by their names");
     }
     let inputs = known.as_deref().unwrap_or(inputs);
     dataset.set_kserve(&first.model, &first.inputs, inputs).map_err(|error| anyhow::Error::new(error).context(told()))

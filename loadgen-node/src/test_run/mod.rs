@@ -8,6 +8,7 @@
 //! | `samples`, `settings`, `stated`, `find_peak`, `kserve` | the parts of that check |
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
+//! | `look` | a setting that is `auto` -> its value, by a short look at the nodes |
 //! | `run` | the steps from a test to a finished one, in one call |
 //! | `follow`, `score` | what happens to answers during the run, and after it |
 //! | `finished` | the parts of a finished test |
@@ -18,6 +19,7 @@ pub(crate) mod find_peak;
 pub(crate) mod finished;
 mod follow;
 pub(crate) mod kserve;
+mod look;
 mod run;
 pub(crate) mod samples;
 pub(crate) mod score;
@@ -29,5 +31,5 @@ mod test;
 pub use self::claimed::{Claimed, Measured};
 pub use self::connected::Connected;
 pub use self::finished::Finished;
-pub use self::spec::{Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
+pub use self::spec::{Call, Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
 pub use self::test::Test;

@@ -21,10 +21,11 @@ const HANDLE_BYTES: u64 = 48;
 /// Opens the dataset as it is. `codec` says whether samples will be the dataset's own files.
 pub(crate) fn open(benchmark: &Benchmark, spec: &DataSpec, codec: Codec) -> Outcome<Dataset> {
     let (preprocess, original) = (spec.preprocess.clone(), codec == Codec::Original);
-    let options = OpenOptions { preprocess, original, ..OpenOptions::default() };
+    let (aggregate, ids_alone) = (spec.aggregate.clone(), spec.ids_alone);
+    let options = OpenOptions { preprocess, original, aggregate, ids_alone, ..OpenOptions::default() };
     let dataset = benchmark.open_with(spec.dataset.as_deref(), &options).or_exit(Exit::Usage)?;
     if let Some(note) = dataset.note() {
-        tracing::info!("{note}");
+        tracing::info!(note, "dataset");
     }
     Ok(dataset)
 }
@@ -69,8 +70,10 @@ fn limit(dataset: &mut Dataset, benchmark: &Benchmark) -> Outcome<()> {
         dataset.limit_performance_count(fit as usize);
         let count = dataset.performance_count();
         tracing::warn!(
-            "{wanted} samples do not fit into memory together, {count} do: a performance run draws from so many, \
-             an accuracy run loads so many at a time"
+            wanted,
+            fit = count,
+            "not all samples fit into memory together: a performance run draws from those that do, an accuracy run \
+             loads so many at a time"
         );
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
 use loadgen::conf::rules::Rules;
-use loadgen::settings::Scenario;
+use loadgen::settings::{Mode, Scenario};
 
 /// What the settings are of.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +54,21 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
     for assignment in &spec.set {
         let origin = Origin::Flag(format!("--set {assignment}"));
         if !sourced.assign(assignment, &origin).context("--set").or_exit(Exit::Usage)? {
-            tracing::debug!("--set {assignment} is for another scenario");
+            tracing::debug!(%assignment, "--set is for another scenario");
         }
+    }
+    if let Some(found) = &spec.found {
+        sourced.assign(found, &Origin::Found).or_exit(Exit::Bug)?;
     }
     apply_file(&mut sourced, spec.audit_conf.as_deref(), Owner::Audit, spec.strict_conf)?;
     Ok(Layered { sourced, rules })
+}
+
+/// The field that a look at the nodes is to find, in modes in which it matters.
+pub(crate) fn to_find(sourced: &Sourced) -> Option<&'static str> {
+    let mode = sourced.settings().mode;
+    let matters = mode.has_performance() && mode != Mode::FindPeakPerformance;
+    sourced.to_find().next().filter(|_| matters)
 }
 
 fn apply_file(sourced: &mut Sourced, path: Option<&Path>, owner: Owner, strict: bool) -> Outcome<()> {

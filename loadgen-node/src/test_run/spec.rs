@@ -1,14 +1,16 @@
 //! A test as it is asked for: plain values. The command line makes one of its flags, and any caller of the library can
 //! make one without a command line. Nothing in it has been opened or checked yet; [`super::Test::new`] does that.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lon_qsl::benchmark::Benchmark;
+use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, Preprocess};
 
-use crate::verdict::division::Division;
+use crate::division::{AccuracyRun, Division};
 use crate::world::pace::PacingSpec;
 use crate::world::target::Target;
 use loadgen::conf::rules::Rules;
@@ -31,6 +33,8 @@ pub struct TestSpec {
     pub codecs: Codecs,
     /// The division whose rules the run keeps.
     pub division: Division,
+    /// The accuracy run that belongs to this one, by the rules of that division.
+    pub accuracy_run: Option<AccuracyRun>,
     /// Connections to each node.
     pub connections: NonZeroUsize,
     /// Which threads do the work, and how they wait.
@@ -41,12 +45,20 @@ pub struct TestSpec {
     pub find_peak: FindPeakSpec,
     /// The fabric is probed before the run.
     pub probe: bool,
+    /// The test is run although it is known beforehand that its result cannot become VALID.
+    pub anyway: bool,
+    /// The run goes on beyond its plan where early stopping asks for more queries.
+    pub extend: bool,
+    /// Nodes that differ in model, engine or options are run, and marked.
+    pub mixed_nodes: bool,
     /// Keeps when each sample was issued, which the trace log needs.
     pub trace_log: bool,
-    /// A file of `sut-node bench --json` to compare the result with.
+    /// A file of `sut-node bench --out` to compare the result with.
     pub baseline: Option<PathBuf>,
     /// A file with what the user states of the system.
     pub system_desc: Option<PathBuf>,
+    /// How the program was called; for the record only.
+    pub call: Call,
 }
 
 impl TestSpec {
@@ -60,16 +72,34 @@ impl TestSpec {
             settings: SettingsSpec::default(),
             codecs: Codecs::default(),
             division: Division::default(),
+            accuracy_run: None,
             connections: NonZeroUsize::MIN,
             pacing: PacingSpec::default(),
             limits: Limits::default(),
             find_peak: FindPeakSpec::default(),
             probe: false,
+            anyway: false,
+            extend: false,
+            mixed_nodes: false,
             trace_log: false,
             baseline: None,
             system_desc: None,
+            call: Call::default(),
         }
     }
+}
+
+/// How the program was called. It stands in the result and has no effect on the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// The command as it was typed.
+    pub command: Vec<String>,
+    /// Environment variables that stand for flags.
+    pub environment: BTreeMap<String, String>,
+    /// The git revision that the program was built from, where it is known.
+    pub revision: Option<String>,
+    /// What the user notes of the run.
+    pub note: Option<String>,
 }
 
 /// Which samples a test sends.
@@ -79,6 +109,12 @@ pub struct DataSpec {
     pub dataset: Option<String>,
     /// What is done to images; `None`: the benchmark's own preprocessing.
     pub preprocess: Option<Preprocess>,
+    /// How many items of the dataset each sample has; `None`: one.
+    pub aggregate: Option<Aggregate>,
+    /// Token ids are sent without what can be made of them.
+    pub ids_alone: bool,
+    /// Every sample is read before the test.
+    pub verify: bool,
 }
 
 /// Settings of a test, beside those that the benchmark and the round bring.
@@ -88,6 +124,8 @@ pub struct SettingsSpec {
     pub mode: Option<Mode>,
     /// Single settings, applied in their order.
     pub set: Vec<Assignment>,
+    /// What a look at the nodes has found for a setting that was `auto`; applied after those.
+    pub found: Option<Assignment>,
     /// The file mlperf.conf, which may set everything.
     pub mlperf_conf: Option<PathBuf>,
     /// The file user.conf, which may set everything but seeds.
@@ -115,14 +153,16 @@ pub struct Codecs {
 pub struct Limits {
     /// A sample without an answer this long after it was sent has failed.
     pub response_timeout: Duration,
-    /// Server: the largest schedule lag (p99) of a valid result. `None`: 1 ms, or 1 % of the target latency if that is
-    /// more.
+    /// Bytes of one answer at most, where a node leaves sizes of its outputs free.
+    pub max_answer_bytes: u64,
+    /// The largest schedule lag (p99, Server) and the longest stall of a valid result. `None`: 1 ms, or 1 % of the
+    /// target latency if that is more, or 50 ms where SUT nodes share too few cores with the LoadGen node.
     pub max_lag: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { response_timeout: Duration::from_secs(60), max_lag: None }
+        Limits { response_timeout: Duration::from_secs(60), max_answer_bytes: 64 << 20, max_lag: None }
     }
 }
 

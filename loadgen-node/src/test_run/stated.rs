@@ -24,8 +24,8 @@ pub(crate) const NETWORK_KEYS: [&str; 13] = [
     "network_topology",
 ];
 
-/// Official keys beside those of the network: what the submission checker asks of every system, and with power.
-const OTHER_KEYS: [&str; 50] = [
+/// The keys that the submission checker asks of every system.
+pub(crate) const SYSTEM_KEYS: [&str; 35] = [
     "division",
     "submitter",
     "status",
@@ -46,7 +46,6 @@ const OTHER_KEYS: [&str; 50] = [
     "host_networking",
     "host_networking_topology",
     "host_network_card_count",
-    "host_networking_card_count",
     "accelerators_per_node",
     "accelerator_model_name",
     "accelerator_memory_capacity",
@@ -62,6 +61,11 @@ const OTHER_KEYS: [&str; 50] = [
     "other_software_stack",
     "hw_notes",
     "sw_notes",
+];
+
+/// Other official keys, most of them of submissions with power.
+const MORE_KEYS: [&str; 15] = [
+    "host_networking_card_count",
     "power_management",
     "filesystem",
     "boot_firmware_version",
@@ -112,7 +116,8 @@ impl Stated {
         let json: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| StatedError::Json { path: path(), reason: error.to_string() })?;
         for (key, value) in &json {
-            let known = NETWORK_KEYS.contains(&key.as_str()) || OTHER_KEYS.contains(&key.as_str());
+            let mut official = NETWORK_KEYS.iter().chain(&SYSTEM_KEYS).chain(&MORE_KEYS);
+            let known = official.any(|official| official == key);
             match value {
                 _ if !known => return Err(StatedError::Key { path: path(), key: key.clone() }),
                 Value::String(text) if key == "is_network" && text != "True" => {

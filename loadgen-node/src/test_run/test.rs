@@ -1,21 +1,28 @@
 //! A [`Test`]: everything that can be wrong before a SUT node is asked anything has been checked.
 
-use anyhow::Context as _;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
 use super::finished::{Link, Setup};
 use super::settings::{self, Layered, Subject};
-use super::spec::{Limits, TestSpec};
+use super::spec::{DataSpec, TestSpec};
 use super::stated::Stated;
 use super::{find_peak, kserve, samples};
+use crate::division::{self, Data, Division, Facts, NodesSeen, Planned, Settings};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::verdict::baseline::Baseline;
-use crate::verdict::division::{self, DivisionFacts};
+use crate::verdict::lag::LagLimit;
 use crate::world::pace::PacingSpec;
 use crate::world::target::Target;
-use loadgen::plan::Plan;
+use loadgen::plan::{Plan, predict};
 use loadgen::run::RunOptions;
+use loadgen::settings::Mode;
+
+/// A test that takes longer is not run when it is known beforehand that its result is INVALID, in seconds.
+const LONG_S: f64 = 60.0;
 
 /// One test, checked: benchmark, samples, settings and files fit together. It owns all that it needs, so that a process
 /// can make many of them, one after the other.
@@ -24,11 +31,16 @@ pub struct Test {
     pub(super) dataset: Dataset,
     pub(super) target: Target,
     pub(super) pacing: PacingSpec,
-    pub(super) limits: Limits,
     pub(super) options: RunOptions,
     pub(super) probe: bool,
-    /// Why this is no result of the Network division, as far as it is known before the nodes are.
-    pub(super) marks: Vec<String>,
+    /// The test is run although its result cannot become VALID.
+    pub(super) anyway: bool,
+    /// Nodes that are not one SUT are run, and marked.
+    pub(super) mixed_nodes: bool,
+    /// Every sample is read before the test.
+    pub(super) verify: bool,
+    /// What could not be checked.
+    pub(super) notes: Vec<String>,
 }
 
 impl Test {
@@ -37,22 +49,14 @@ impl Test {
     /// # Errors
     /// Something is missing or does not fit; the failure names it, and has exit code 2.
     pub fn new(spec: TestSpec) -> Outcome<Test> {
-        let TestSpec { benchmark, codecs, target, .. } = spec;
+        let (benchmark, codecs, target) = (spec.benchmark, spec.codecs, spec.target.clone());
         let dataset = samples::open_for_run(benchmark, &spec.data, codecs)?;
         let subject = Subject { model: benchmark.name, known: &benchmark.settings, scenario: spec.scenario };
         let layered = settings::layer(subject, &spec.settings)?;
-        let misfit = benchmark.fits(&dataset).err().map(|error| error.to_string());
-        let facts = DivisionFacts {
-            scenario: spec.scenario,
-            benchmark,
-            codec: codecs.samples,
-            response_codec: codecs.answers,
-            round: layered.rules.round.name,
-            no_counters: target.kind().no_counters,
-            misfit: misfit.as_deref(),
-        };
-        let marks = division::check(spec.division, &facts).context("--division network").or_exit(Exit::Usage)?;
         let plan = plan(&layered, &dataset)?;
+        let planned = planned(&spec, &layered, &dataset, &plan);
+        refuse(spec.division, &planned, &target)?;
+        let found = spec.settings.found.as_ref().map(ToString::to_string);
         check_labels(&plan, benchmark, &dataset)?;
         kserve::check(target.kind(), codecs, spec.probe, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
         let stated = spec.system_desc.as_deref().map(Stated::read).transpose();
@@ -64,56 +68,137 @@ impl Test {
         let setup = Setup {
             benchmark,
             dataset_name: dataset.name().to_owned(),
+            aggregation: dataset.aggregation(),
             codecs,
             rules: layered.rules,
             division: spec.division,
+            planned,
             link: Link {
                 transport: target.peers.transport(),
                 has_tls: target.tls.is_some(),
                 connections: spec.connections,
             },
+            limits: spec.limits,
+            lag_limit: LagLimit::new(spec.limits.max_lag, plan.effective()),
+            call: spec.call,
+            found,
             stated,
             baseline,
             trace_log: spec.trace_log,
+            bandwidth: benchmark.bandwidth().cloned(),
             plan,
         };
-        let options = RunOptions { keep_issue_times: spec.trace_log, find_peak, ..RunOptions::default() };
-        let (pacing, limits, probe) = (spec.pacing, spec.limits, spec.probe);
-        Ok(Test { setup, dataset, target, pacing, limits, options, probe, marks })
+        let (keep_issue_times, extend) = (spec.trace_log, spec.extend);
+        let options = RunOptions { keep_issue_times, extend, find_peak, ..RunOptions::default() };
+        let TestSpec { pacing, probe, anyway, mixed_nodes, data: DataSpec { verify, .. }, .. } = spec;
+        let notes = Vec::new();
+        Ok(Test { setup, dataset, target, pacing, options, probe, anyway, mixed_nodes, verify, notes })
     }
 
-    /// Holds the dataset's files against their sums, where it has any, and tells `progress` how many of how many are
-    /// done. The number of files.
+    /// Holds the dataset's files against their sums, where it has any, and reads every sample, where that is asked for.
+    /// Tells `progress` how many of how many are done. The number of files.
     ///
     /// # Errors
-    /// A file is not what its sum says.
+    /// A file is not what its sum says, or a sample cannot be read.
     pub fn verify(&self, progress: &dyn Fn(usize, usize)) -> Outcome<usize> {
         let verified = self.dataset.verify(progress).or_exit(Exit::Usage)?;
-        tracing::debug!("{verified} files are as their list of sums says");
+        tracing::debug!(files = verified, "files are as their list of sums says");
+        if self.verify {
+            let samples = self.dataset.read_all(progress).context("--verify-dataset").or_exit(Exit::Usage)?;
+            tracing::info!(samples, "every sample can be read");
+        }
         Ok(verified)
     }
 }
 
+/// What the rules of the Network division are held against, as far as it is known before the nodes are.
+fn planned(spec: &TestSpec, layered: &Layered, dataset: &Dataset, plan: &Plan) -> Planned {
+    let settings = layered.sourced.settings();
+    let benchmark = spec.benchmark;
+    Planned {
+        benchmark,
+        scenario: spec.scenario,
+        mode: settings.mode,
+        round: layered.rules.round.name,
+        settings: Settings::of(&layered.sourced, layered.rules, benchmark.name),
+        samples_per_query: Some(plan.effective().samples_per_query),
+        data: Some(Data::of(benchmark, dataset, settings.performance_sample_count_override)),
+        codec: spec.codecs.samples,
+        response_codec: spec.codecs.answers,
+        no_counters: spec.target.kind().no_counters,
+        preprocess: spec.data.preprocess.as_ref().or(benchmark.preprocess()).map(ToString::to_string),
+        accuracy_run: spec.accuracy_run.clone(),
+    }
+}
+
+/// Refuses what breaks a rule of the Network division. All broken rules are named together, those among them that only
+/// the nodes can tell of: they are asked once, if they can be reached.
+fn refuse(division: Division, planned: &Planned, target: &Target) -> Outcome<()> {
+    let facts = Facts { planned, nodes: None, run: None };
+    if division == Division::Open || division::judge(&facts).refuse().is_ok() {
+        return Ok(());
+    }
+    let has_descriptions = target.kind().no_counters.is_none();
+    let target = Target { wait_ready: Duration::ZERO, ..target.clone() };
+    let qdl = has_descriptions.then(|| target.connect().ok()).flatten();
+    let here = qdl.as_ref().map(|qdl| qdl.here()).unwrap_or_default();
+    let nodes = qdl.as_ref().map(|qdl| NodesSeen { here: &here, nodes: qdl.nodes() });
+    division::judge(&Facts { nodes, ..facts }).refuse().context("--division network").or_exit(Exit::Usage)
+}
+
 fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
     let Layered { sourced, rules } = layered;
+    if let Some(field) = settings::to_find(sourced) {
+        tracing::warn!(setting = field, "it was left to be found, and was not looked for");
+    }
     for warning in sourced.warnings() {
-        tracing::warn!("{warning}");
+        tracing::warn!(%warning, "settings");
     }
     let qsl = samples::counts(dataset);
     let set = match sourced.settings().performance_sample_count_override {
         0 => qsl.performance,
         count => count.min(qsl.total),
     };
+    let wanted = sourced.settings().performance_sample_count_override;
+    if wanted > qsl.total {
+        tracing::warn!(
+            performance_sample_count_override = wanted,
+            samples = qsl.total,
+            dataset = dataset.name(),
+            "the dataset has fewer samples than the performance set: all of them are used"
+        );
+    }
     samples::check_set(set, dataset)?;
     let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
     plan.context("these settings cannot be run").or_exit(Exit::Usage)
+}
+
+/// What finds a rate, or a latency, at which a run can become VALID.
+const AUTO: &str = "--set target_qps=auto, in SingleStream and MultiStream target_latency=auto,";
+
+/// Says what keeps the result from becoming VALID, and refuses to spend minutes on it.
+pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcome<()> {
+    if plan.effective().mode == Mode::FindPeakPerformance {
+        return Ok(());
+    }
+    let obstacles = predict::obstacles(plan, extended);
+    let seconds = predict::duration_s(plan);
+    if !obstacles.is_empty() && seconds > LONG_S && !anyway {
+        let told = obstacles.join("; ");
+        return Err(anyhow!(
+            "{told}; and it takes about {seconds:.0} s ({AUTO} finds a rate that does; --anyway runs it as it is)"
+        ))
+        .or_exit(Exit::Usage);
+    }
+    obstacles.iter().for_each(|obstacle| tracing::warn!(obstacle, "the result cannot become VALID"));
+    Ok(())
 }
 
 /// An accuracy run whose score would fail at its end fails here.
 fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcome<()> {
     let Some(target) = benchmark.accuracy.filter(|_| plan.effective().mode.has_accuracy()) else { return Ok(()) };
     if dataset.truths().is_none() {
-        tracing::warn!("{} has no labels: answers are logged, but not scored", dataset.name());
+        tracing::warn!(dataset = dataset.name(), "no labels: answers are logged, but not scored");
     }
     dataset.fits_metric(target.metric).or_exit(Exit::Usage)
 }

@@ -1,4 +1,4 @@
-//! `--baseline`: what the same backend does without a network, as `sut-node bench --json` measured it, and what a run
+//! `--baseline`: what the same backend does without a network, as `sut-node bench --out` measured it, and what a run
 //! over the network loses against it: the fabric tax.
 
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn alone_ns(alone: &BenchLatency) -> [u64; PERCENTILES.len()] {
 pub(crate) enum BaselineError {
     #[error("cannot read {0}: {1}")]
     Read(PathBuf, std::io::Error),
-    #[error("{0} is not a result of sut-node bench --json: {1}")]
+    #[error("{0} is not a result of sut-node bench --out: {1}")]
     Format(PathBuf, serde_json::Error),
     #[error("{0} measured nothing: {1}; measure again with sut-node bench")]
     Nothing(PathBuf, &'static str),

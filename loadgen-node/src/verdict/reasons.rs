@@ -9,18 +9,25 @@ use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
 use qdl::{NodeReport, SutName};
 
+use super::lag::LagLimit;
+use super::stalls;
+use crate::division::Findings;
+use crate::world::stall::Stall;
 use crate::world::tally::{OTHER_FAILURES, Tally};
-use loadgen::judge::Verdict;
-use loadgen::plan::{Effective, Plan};
+use loadgen::judge::{Against, Reason, Verdict};
+use loadgen::plan::Plan;
 use loadgen::run::{End, LagStats, RunOutcome};
 use loadgen::traffic::Pacing;
+
+/// The code of the reason that speaks of a panic.
+pub(crate) const BUG: &str = "bug";
 
 /// What the reasons are found in.
 pub(crate) struct Evidence<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) benchmark: &'a Benchmark,
-    /// The largest schedule lag (p99) of a valid result, where the user has set one.
-    pub(crate) max_lag: Option<Duration>,
+    /// The largest schedule lag (p99) of a valid result.
+    pub(crate) lag_limit: LagLimit,
     pub(crate) reports: &'a [NodeReport],
     /// What the two ends of the network have counted differently, in words.
     pub(crate) differences: &'a [String],
@@ -28,15 +35,27 @@ pub(crate) struct Evidence<'a> {
     /// The SUT's name before the run and after it.
     pub(crate) names: [&'a SutName; 2],
     pub(crate) score: Option<&'a Result<Score, ScoreError>>,
+    /// When either end stood still while a phase was timed.
+    pub(crate) stalls: &'a [Stall],
+    /// What the first panic of this program said, if there was one.
+    pub(crate) bug: Option<&'a str>,
+    /// What is found of the rules of the Network division, where the run is for it.
+    pub(crate) findings: Option<&'a Findings>,
 }
 
 /// Adds the node's reasons to those of the engine.
 pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
-    let Evidence { plan, benchmark, max_lag, reports, differences, tally, names, score } = *evidence;
+    let Evidence { plan, benchmark, lag_limit, reports, differences, tally, names, score, stalls, bug, .. } = *evidence;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
+    let counted = stalls::of_judged_phases(stalls, outcome);
     let verdict = &mut outcome.verdict;
-    if verdict.official.is_some() {
-        add_lag(verdict, lag, plan, max_lag);
+    let limit_ns = lag_limit.ns();
+    if verdict.official().is_some() {
+        add_lag(verdict, lag, plan, limit_ns);
+    }
+    stalls::add(verdict, &counted, limit_ns);
+    if let Some(bug) = bug {
+        verdict.add(BUG, format!("this program has a bug: {bug}"));
     }
     add_nodes(verdict, reports);
     // When a run is broken off, one end has counted samples under way that the other has not.
@@ -53,29 +72,26 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
         verdict.add("sut_name", name.text.clone());
     }
     add_accuracy(verdict, benchmark, score);
+    // When a run is broken off, what is wrong with it is said above.
+    for broken in
+        evidence.findings.iter().filter(|_| outcome.end == End::Completed).flat_map(|all| all.broken_afterwards())
+    {
+        outcome.verdict.add_own_rule("division", broken);
+    }
 }
 
 /// A generator that was late has measured itself. Only scenarios with a schedule can be late.
-fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, max_lag: Option<Duration>) {
-    let effective = plan.effective();
-    if effective.scenario.pacing() != Pacing::Schedule || lag.count == 0 {
+fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64) {
+    if plan.effective().scenario.pacing() != Pacing::Schedule || lag.count == 0 {
         return;
     }
-    let usual_ns = usual_lag_ns(effective);
-    let limit_ns = max_lag.map_or(usual_ns, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
     if lag.p99_ns > limit_ns {
         let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
-        verdict.add(
+        verdict.add_own_rule(
             "schedule_lag",
             format!("the LoadGen node could not keep up: schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)"),
         );
     }
-}
-
-/// A hundredth of the latency that a sample may have, in token runs of that to its first token; 1 ms at least.
-fn usual_lag_ns(effective: &Effective) -> u64 {
-    let target_ns = if effective.use_token_latencies { effective.ttft_latency_ns } else { effective.target_latency_ns };
-    (target_ns / 100).max(1_000_000)
 }
 
 fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
@@ -101,15 +117,16 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
 }
 
 fn add_failures(verdict: &mut Verdict, tally: &Tally) {
-    // The causes are known, so the engine's bare number is left out.
-    verdict.reasons.retain(|reason| reason.code != "failed_samples" || tally.failures().is_empty());
     let (shown, others) = most_frequent(tally.failures());
-    for (failure, count) in shown {
-        verdict.add("failed_samples", format!("{count} samples failed: {failure}"));
-    }
+    let mut texts: Vec<String> =
+        shown.iter().map(|(failure, count)| format!("{count} samples failed: {failure}")).collect();
     if others > 0 {
-        verdict.add("failed_samples", format!("{others} samples failed for other reasons"));
+        texts.push(format!("{others} samples failed for other reasons"));
     }
+    // The causes take the place of the engine's bare number.
+    let code = "failed_samples";
+    let reason = |text| Reason { code: code.to_owned(), text, against: Against::Measurement };
+    verdict.carry(texts.into_iter().map(reason));
 }
 
 /// Reasons for failures, the most frequent first, and how many samples failed for others: a text that has a sample's
@@ -125,11 +142,11 @@ fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
 
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
-        (Some(Err(error)), _) => verdict.add("accuracy_unknown", error.to_string()),
+        (Some(Err(error)), _) => verdict.add_own_rule("accuracy_unknown", error.to_string()),
         (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
             let (metric, unit) = (target.metric.name(), target.metric.unit());
             let (value, wanted) = (score.value, target.value);
-            verdict.add("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
+            verdict.add_own_rule("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
         }
         _ => {}
     }
@@ -138,7 +155,6 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadgen::settings::{Qsl, Scenario, TestSettings};
 
     #[test]
     fn a_few_reasons_stand_for_many() {
@@ -146,18 +162,5 @@ mod tests {
         assert_eq!(most_frequent(&failures(&[("a", 1), ("b", 9)])), (vec![("b", 9), ("a", 1)], 0));
         let many = [("a", 1), ("b", 1), ("c", 7), ("d", 1), ("e", 1), ("f", 1), (OTHER_FAILURES, 40)];
         assert_eq!(most_frequent(&failures(&many)), (vec![("c", 7), ("a", 1), ("b", 1), ("d", 1), ("e", 1)], 41));
-    }
-
-    #[test]
-    fn the_lag_that_is_usual_follows_the_latency_that_is_judged() {
-        let usual_ns = |use_token_latencies, server_ttft_latency| {
-            let scenario = Scenario::SERVER;
-            let target = TestSettings { scenario, server_target_latency_ns: 500_000_000, ..TestSettings::default() };
-            let settings = TestSettings { use_token_latencies, server_ttft_latency, ..target };
-            usual_lag_ns(Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap().effective())
-        };
-        assert_eq!(usual_ns(false, 2_000_000_000), 5_000_000);
-        assert_eq!(usual_ns(true, 2_000_000_000), 20_000_000);
-        assert_eq!(usual_ns(true, 50_000_000), 1_000_000);
     }
 }

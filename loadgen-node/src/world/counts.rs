@@ -1,6 +1,9 @@
 //! What is counted while a test runs, for a display of its progress.
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+
+use loadgen::recorder::Live;
 
 /// Counts that the world and the observer keep, and that a progress display reads.
 #[derive(Debug, Default)]
@@ -19,6 +22,10 @@ pub(crate) struct Counts {
     pub(crate) loaded: AtomicU64,
     /// The number of the phase, from 1. The display starts its clock again with each phase.
     pub(crate) phase: AtomicU64,
+    /// The largest schedule lag of the phase, ns.
+    pub(crate) max_lag_ns: AtomicU64,
+    /// The records of the phase; nobody takes the lock while samples are sent, except the display.
+    pub(crate) live: Mutex<Option<Live>>,
 }
 
 /// Bytes of this process that are in memory, as Linux reports them; 0 on other systems.

@@ -1,7 +1,8 @@
 //! The real [`World`](loadgen::world::World) over the QDL, and how the SUT nodes are reached.
 //!
 //! - `target`, `targets`, `security`: which nodes, and how they are reached;
-//! - `net_world`: the world itself, with `inbox` (arrivals), `pace` (waiting), `counts` and `tally` (what is counted);
+//! - `net_world`: the world itself, with `inbox` (arrivals), `pace` (waiting), `counts` and `tally` (what is counted),
+//!   `stall` (when one end stood still);
 //! - `signals`: SIGINT and SIGTERM.
 
 pub(crate) mod counts;
@@ -10,6 +11,7 @@ pub(crate) mod net_world;
 pub(crate) mod pace;
 pub(crate) mod security;
 pub(crate) mod signals;
+pub(crate) mod stall;
 pub(crate) mod tally;
 pub(crate) mod target;
 pub(crate) mod targets;

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use indicatif::DecimalBytes;
 use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
+use lon_shell::bugs;
 use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use super::counts::{self, Counts};
 use crate::world::inbox::{Inbox, REPLIES};
 use crate::world::pace::{Pace, Pacing};
+use crate::world::stall::{OwnClock, Stall};
 use crate::world::tally::Tally;
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
 
@@ -30,6 +31,7 @@ pub(crate) struct NetWorld {
     origin: Instant,
     /// The time that the engine was last told.
     now: Instant,
+    clock: OwnClock,
     pace: Pace,
     pacing: Pacing,
     stop: Arc<AtomicBool>,
@@ -55,6 +57,7 @@ impl NetWorld {
             dataset,
             origin: Instant::now(),
             now: Instant::now(),
+            clock: OwnClock::new(TimeNs::default()),
             pace: Pace::for_this_thread(pacing.spin),
             pacing,
             stop,
@@ -69,9 +72,14 @@ impl NetWorld {
         self.run.capacity()
     }
 
-    /// Gives back the run, the dataset and the tally when the run is over.
-    pub(crate) fn into_parts(self) -> (Run, Dataset, Tally) {
-        (self.run, self.dataset, self.tally)
+    /// The start of the clock that all times of the run are told by.
+    pub(crate) fn origin(&self) -> Instant {
+        self.origin
+    }
+
+    /// Gives back the run, the dataset and the tally when the run is over, and when the engine's thread stood still.
+    pub(crate) fn into_parts(self) -> (Run, Dataset, Tally, Vec<Stall>) {
+        (self.run, self.dataset, self.tally, self.clock.into_stalls())
     }
 
     fn at(&self, time: TimeNs) -> Instant {
@@ -85,7 +93,7 @@ impl NetWorld {
     fn wake(&self) -> Wake {
         if self.stop.load(SeqCst) {
             Wake::Interrupted
-        } else if self.inbox.is_broken() {
+        } else if self.inbox.is_broken() || bugs::first().is_some() {
             Wake::Broken
         } else {
             Wake::Ready
@@ -103,13 +111,17 @@ impl NetWorld {
     }
 
     fn arrival(&mut self, reply: Reply) -> Arrival<Bytes> {
-        let Reply { id, sent_at, at, outcome, .. } = reply;
+        let Reply { id, node, sent_at, at, outcome } = reply;
         let (seq, sent_at, at) = (loadgen::world::SampleSeq(id.0), sent_at.map(|at| self.time(at)), self.time(at));
         let kind = match outcome {
             Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
             Outcome::Done(answer) => {
                 self.counts.ended.fetch_add(1, Relaxed);
-                self.tally.answered(&answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
+                // The display counts from 1.
+                self.tally.begin_phase((self.counts.phase.load(Relaxed) as usize).saturating_sub(1));
+                if let Some(node) = node {
+                    self.tally.answered(node, &answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
+                }
                 ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
             }
             Outcome::Failed(failure) => {
@@ -154,11 +166,12 @@ fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(
     let ended = dataset.load_with(set.iter().map(|index| index.0 as usize), &told);
     counts.loading.store(0, Relaxed);
     let Loaded { samples, encoded_bytes, .. } = dataset.loaded();
-    let ram = DecimalBytes(counts::resident_bytes());
     tracing::info!(
-        "{samples} samples loaded in {:.1?}: {}, the process has {ram} of RAM",
-        begun.elapsed(),
-        DecimalBytes(encoded_bytes)
+        samples,
+        took_ms = begun.elapsed().as_millis() as u64,
+        bytes = encoded_bytes,
+        resident_bytes = counts::resident_bytes(),
+        "samples loaded"
     );
     ended
 }
@@ -168,7 +181,9 @@ impl World for NetWorld {
 
     fn now(&mut self) -> TimeNs {
         self.now = Instant::now();
-        self.time(self.now)
+        let now = self.time(self.now);
+        self.clock.read(now);
+        now
     }
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
@@ -179,7 +194,8 @@ impl World for NetWorld {
         }
         // Streams are open and only this thread sends on them. A node gives up on a peer that sends nothing.
         std::thread::scope(|scope| {
-            let loading = scope.spawn(load);
+            let thread = std::thread::Builder::new().name("loading".to_owned()).spawn_scoped(scope, load);
+            let loading = thread.map_err(|error| format!("no thread can be started to load the samples: {error}"))?;
             while !loading.is_finished() {
                 let until = Some(Instant::now() + Duration::from_millis(1));
                 run.pump(&Wait { until, on_delivery: false, spin: Duration::ZERO, linger: Duration::ZERO });
@@ -214,6 +230,8 @@ impl World for NetWorld {
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Bytes>>) -> Wake {
         let before = arrivals.len();
         let until = until.map(|until| self.at(until));
+        // The engine may come back here many times without asking what time it is, and find answers each time.
+        self.clock.read(self.time(Instant::now()));
         if self.is_inline() && until.is_some_and(|until| until <= Instant::now()) {
             // The query is late already. The network is served all the same, or answers would never be read.
             self.rest(until, wake_on_arrival);
@@ -226,6 +244,7 @@ impl World for NetWorld {
             }
             self.rest(until, wake_on_arrival);
             self.collect(arrivals);
+            self.clock.read(self.time(Instant::now()));
             let wake = self.wake();
             if wake != Wake::Ready || (wake_on_arrival && arrivals.len() == before) {
                 // There is a reason to stop, a node has room again, or it is time to check. The engine decides what

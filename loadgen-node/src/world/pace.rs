@@ -99,7 +99,7 @@ impl Pace {
     pub(crate) fn for_this_thread(spin: Duration) -> Pace {
         qdl::shorten_slice();
         if let Err(error) = prctl::set_timerslack(1) {
-            tracing::debug!("timer slack stays as it is: {error}");
+            tracing::debug!(%error, "timer slack stays as it is");
         }
         Pace { spin }
     }

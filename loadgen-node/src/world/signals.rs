@@ -1,5 +1,5 @@
 //! SIGINT and SIGTERM: before a run they end the program; during a run they end the run, which still writes its
-//! results.
+//! results. SIGXFSZ (a limit on the size of files) is left to whoever writes.
 
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level::pipe};
 
 use crate::exit::Exit;
@@ -35,6 +35,8 @@ impl Signals {
             flag::register(signal, Arc::clone(&stop))?;
             pipe::register(signal, tell.try_clone()?)?;
         }
+        // A file that may not grow any more is an error of its write, and no end of the program.
+        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         Ok(Signals { at_once, stop, told })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lon_net::tls::ClientTls;
+use lon_net::token::Token;
 use qdl::{Config, NodeAddress, PeerKind, Peers, Qdl, Transport};
 
 use super::security;
@@ -18,6 +19,8 @@ pub struct Target {
     pub inputs: Vec<String>,
     /// How nodes are verified. `None`: plain text, or an unverified certificate over QUIC.
     pub tls: Option<ClientTls>,
+    /// What nodes that want a token are shown.
+    pub token: Option<Token>,
     /// Whether nodes on other hosts may be reached without TLS. If not, they are refused before anything is sent.
     pub allows_plain_text: bool,
     /// How long to wait for nodes that are not there yet, or are busy. Zero: try once.
@@ -33,7 +36,7 @@ impl Target {
         let written = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let peers = Peers::sut_nodes(nodes, transport);
         let (inputs, wait_ready) = (Vec::new(), Duration::ZERO);
-        Target { peers, inputs, tls: None, allows_plain_text: true, wait_ready, written }
+        Target { peers, inputs, tls: None, token: None, allows_plain_text: true, wait_ready, written }
     }
 
     /// What nodes of this kind can do.
@@ -43,6 +46,11 @@ impl Target {
 
     /// Reaches every node.
     pub(crate) fn connect(&self) -> Outcome<Qdl> {
+        Qdl::connect(self.config()?).or_exit(Exit::Network)
+    }
+
+    /// How the nodes are reached. Says so in the log when they are to be waited for.
+    pub(crate) fn config(&self) -> Outcome<Config> {
         if self.tls.is_none() && !self.allows_plain_text {
             let (transport, nodes) = (self.peers.transport(), self.peers.addresses());
             security::check_plain_text(transport, nodes).or_exit(Exit::Usage)?;
@@ -52,10 +60,11 @@ impl Target {
         config.client = format!("{host} (pid {})", std::process::id());
         config.wait_ready = self.wait_ready;
         config.tls = self.tls.clone();
+        config.token = self.token.clone();
         if !self.wait_ready.is_zero() {
-            tracing::info!("waiting for SUT nodes at {}, {:?} at most", self.written, self.wait_ready);
+            tracing::info!(nodes = self.written, at_most = ?self.wait_ready, "waiting for SUT nodes");
         }
-        Qdl::connect(config).or_exit(Exit::Network)
+        Ok(config)
     }
 }
 

@@ -30,6 +30,19 @@ impl Preprocess {
         Tensor::new(dtype, &dims, Bytes::from(data)).map_err(told)
     }
 
+    /// The most bytes of memory that [`Preprocess::apply`] takes for an image of this size, beside the image itself:
+    /// those of the resized image, of the one between its two passes, and of the tensor.
+    pub fn working_bytes(&self, width: u32, height: u32) -> u64 {
+        let (dtype, dims) = self.output();
+        let tensor = dims.iter().fold(dtype.size() as u64, |bytes, &dim| bytes.saturating_mul(u64::from(dim)));
+        let Some(resize) = self.resize else { return tensor };
+        let (wide, high) = resize.of(width, height);
+        let pixels = wide.saturating_mul(high).saturating_add(wide.saturating_mul(u64::from(height)));
+        // The weights of each new row and column.
+        let weights = (wide + high + u64::from(width) + u64::from(height)).saturating_mul(32);
+        tensor.saturating_add(pixels.saturating_mul(3)).saturating_add(weights)
+    }
+
     /// The resized image; none when the image has the size already.
     fn resized(&self, image: &Pixels) -> Result<Option<Pixels>, ImageError> {
         let Some(resize) = self.resize else { return Ok(None) };

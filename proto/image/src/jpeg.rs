@@ -1,11 +1,13 @@
 //! Decodes JPEG files to RGB pixels.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
 
 use crate::pixels::{ImageError, Pixels, within_limit};
 
@@ -19,22 +21,97 @@ use crate::pixels::{ImageError, Pixels, within_limit};
 /// # Errors
 /// See [`ImageError`]. Any bytes may be given.
 pub fn decode_jpeg(file: &[u8]) -> Result<Pixels, ImageError> {
+    decode_jpeg_within(file, u64::MAX)
+}
+
+/// The same, with `max_bytes` of memory at most, the pixels among them.
+///
+/// # Errors
+/// See [`ImageError`]; [`ImageError::Memory`] when the size in the file's header asks for more, before any of it is
+/// taken.
+pub fn decode_jpeg_within(file: &[u8], max_bytes: u64) -> Result<Pixels, ImageError> {
     looks_like_jpeg(file)?;
-    let mut decoder = decoder(file);
+    let headers = contained(|| {
+        let mut decoder = decoder(file);
+        decoder.decode_headers()?;
+        Ok(decoder.info().map(|info| (info.width, info.height)).unwrap_or_default())
+    });
     // A file that is cut off inside its headers is reported as truncated.
-    decoder.decode_headers().map_err(|error| is_whole(file).err().unwrap_or_else(|| told(&error)))?;
-    let (width, height) = decoder.info().map(|info| (info.width, info.height)).unwrap_or_default();
+    let (width, height) = headers.map_err(|error| is_whole(file).err().unwrap_or(error))?;
     // The size is checked before memory is taken for the pixels.
     within_limit(u64::from(width), u64::from(height))?;
+    let needed = decoding_bytes(file.len(), u64::from(width), u64::from(height));
+    if needed > max_bytes {
+        return Err(ImageError::Memory { width: width.into(), height: height.into(), needed, max_bytes });
+    }
     let scans = is_whole(file)?;
     let padded = padded(file, &scans);
-    let decoded = self::decoder(&padded).decode();
+    let decoded = contained(|| decoder(&padded).decode());
     // Decoding without the padding tells missing data from damaged data.
-    let rgb = decoded.map_err(|error| match self::decoder(file).decode() {
+    let rgb = decoded.map_err(|error| match contained(|| decoder(file).decode()) {
         Ok(_) => ImageError::Missing { width: width.into(), height: height.into() },
-        Err(_) => told(&error),
+        Err(_) => error,
     })?;
     Pixels::new(u32::from(width), u32::from(height), rgb)
+}
+
+/// Whether a file begins and ends as a JPEG file does. It is not decoded: damage in between is not found.
+///
+/// # Errors
+/// [`ImageError::NotJpeg`] or [`ImageError::Truncated`].
+pub fn check_ends(file: &[u8]) -> Result<(), ImageError> {
+    looks_like_jpeg(file)?;
+    is_whole(file).map(|_| ())
+}
+
+/// What the header of a JPEG file says of its size, and what that costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JpegSize {
+    /// Number of pixels in a row.
+    pub width: u32,
+    /// Number of rows.
+    pub height: u32,
+    /// The most bytes of memory that [`decode_jpeg`] takes for the file: its pixels can be a million times as large.
+    pub decoding_bytes: u64,
+}
+
+/// Reads the size in the header of a file, and nothing behind it. None when there is none; then the file is refused
+/// when it is decoded.
+pub fn jpeg_size(file: &[u8]) -> Option<JpegSize> {
+    let mut rest = file.strip_prefix(&[0xff, 0xd8])?;
+    for _ in 0..MAX_SEGMENTS {
+        let after = rest.strip_prefix(&[0xff])?;
+        let (&marker, body) = after.split_first()?;
+        match (marker, body) {
+            // A marker may follow any number of these, and these have no content.
+            (0xff, _) => rest = after,
+            (0x01 | 0xd0..=0xd8, _) => rest = body,
+            (0xc0..=0xc2, [_, _, _, h1, h0, w1, w0, ..]) => {
+                let (width, height) = (u16::from_be_bytes([*w1, *w0]), u16::from_be_bytes([*h1, *h0]));
+                let decoding_bytes = decoding_bytes(file.len(), width.into(), height.into());
+                return Some(JpegSize { width: width.into(), height: height.into(), decoding_bytes });
+            }
+            (_, [l1, l0, ..]) => rest = body.get(usize::from(u16::from_be_bytes([*l1, *l0])).max(2)..)?,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The most segments of a header that are looked at; files have about ten.
+const MAX_SEGMENTS: usize = 1_000;
+
+/// The decoder works on blocks that reach beyond the image, up to this many pixels wide and high.
+const BLOCK_PIXELS: u64 = 32;
+
+/// Bytes of a pixel's coefficients: two for each colour, of which CMYK has four.
+const COEFFICIENT_BYTES: u64 = 8;
+
+/// Bytes that decoding takes at most: a copy of the file, the pixels, all coefficients (a file of several scans has
+/// them in memory at one time), and some rows of blocks.
+fn decoding_bytes(file: usize, width: u64, height: u64) -> u64 {
+    let (wide, high) = (width.next_multiple_of(BLOCK_PIXELS), height.next_multiple_of(BLOCK_PIXELS));
+    file as u64 + 3 * width * height + COEFFICIENT_BYTES * wide * (high + 4 * BLOCK_PIXELS)
 }
 
 fn decoder(file: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
@@ -46,8 +123,13 @@ fn decoder(file: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
     JpegDecoder::new_with_options(ZCursor::new(file), options)
 }
 
-fn told(error: &zune_jpeg::errors::DecodeErrors) -> ImageError {
-    ImageError::Decode(one_line(&format!("{error:?}")))
+/// What the decoder says. zune-jpeg answers some damaged files with a panic (found by fuzzing); nothing that it leaves
+/// half done is used again.
+fn contained<T>(decode: impl FnOnce() -> Result<T, DecodeErrors>) -> Result<T, ImageError> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| ImageError::Decode(one_line(&format!("{error:?}")))),
+        Err(_) => Err(ImageError::Decode("the decoder cannot cope with this file".to_owned())),
+    }
 }
 
 /// Number of padding bytes behind the data: more than the decoder reads ahead, and more than the longest code and its

@@ -18,6 +18,6 @@ mod pixels;
 mod preprocess;
 mod spec;
 
-pub use jpeg::decode_jpeg;
+pub use jpeg::{JpegSize, check_ends, decode_jpeg, decode_jpeg_within, jpeg_size};
 pub use pixels::{ImageError, MAX_PIXELS, Pixels};
 pub use preprocess::{Filter, Layout, PRESETS, Preprocess, Resize, SpecError};

@@ -70,6 +70,18 @@ pub enum ImageError {
     /// The decoder refuses the file; the text is the decoder's.
     #[error("the JPEG cannot be decoded: {0}")]
     Decode(String),
+    /// Decoding the image would take more memory than it may.
+    #[error("{width}x{height} pixels take up to {needed} bytes while they are decoded; {max_bytes} are allowed")]
+    Memory {
+        /// Number of pixels in a row.
+        width: u64,
+        /// Number of rows.
+        height: u64,
+        /// Bytes of memory that decoding takes at most.
+        needed: u64,
+        /// Bytes that it may take.
+        max_bytes: u64,
+    },
     /// The image has more than [`MAX_PIXELS`] pixels, before or after it is resized.
     #[error("{width}x{height} pixels; {MAX_PIXELS} in all are allowed")]
     Large {

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use crate::io::{Counted, NetStream};
+use crate::socket::Socket;
 use crate::tcp::MAGIC;
 use crate::tls::ServerTls;
 
 /// How long a client may take to send the bytes that say which protocol it speaks.
-pub const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first bytes of HTTP/2 with prior knowledge.
 const HTTP2: [u8; 8] = *b"PRI * HT";
@@ -105,28 +105,28 @@ impl fmt::Display for Greeting {
 ///
 /// # Errors
 /// See [`AcceptError`]. A client that has not said which protocol it speaks after [`GREETING_TIMEOUT`] is an error.
-pub async fn accept(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
-    accept_within(tcp, tls, GREETING_TIMEOUT).await
+pub async fn accept(socket: impl Into<Socket>, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
+    accept_within(socket.into(), tls, GREETING_TIMEOUT).await
 }
 
-async fn accept_within(tcp: TcpStream, tls: Option<&ServerTls>, limit: Duration) -> Result<Accepted, AcceptError> {
-    tokio::time::timeout(limit, greet(tcp, tls)).await.unwrap_or(Err(AcceptError::Silent(limit)))
+async fn accept_within(socket: Socket, tls: Option<&ServerTls>, limit: Duration) -> Result<Accepted, AcceptError> {
+    tokio::time::timeout(limit, greet(socket, tls)).await.unwrap_or(Err(AcceptError::Silent(limit)))
 }
 
-async fn greet(tcp: TcpStream, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
-    tcp.set_nodelay(true)?;
+async fn greet(socket: Socket, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
+    socket.set_nodelay()?;
     let mut stream = match tls {
-        None => NetStream::plain(Counted::new(tcp, Arc::default())),
+        None => NetStream::plain(Counted::new(socket, Arc::default())),
         Some(tls) => {
             // The bytes are looked at before the handshake, whose own error would not say what came.
             let mut seen = Greeting { bytes: [0; 8], len: 0 };
-            seen.len = tcp.peek(&mut seen.bytes).await?;
+            seen.len = socket.peek(&mut seen.bytes).await?;
             match seen.bytes().first() {
                 None => return Err(AcceptError::HungUp),
                 Some(&TLS_HANDSHAKE) => {}
                 Some(_) => return Err(AcceptError::PlainOnTls(seen)),
             }
-            let socket = Counted::new(tcp, Arc::default());
+            let socket = Counted::new(socket, Arc::default());
             NetStream::tls(TlsAcceptor::from(tls.stream()).accept(socket).await.map_err(AcceptError::Handshake)?)
         }
     };
@@ -159,7 +159,7 @@ async fn first_bytes(stream: &mut (impl AsyncRead + Unpin)) -> Result<Greeting, 
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncWriteExt as _;
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::dial::dial;
@@ -217,7 +217,7 @@ mod tests {
             let (accepted, near) = meet(server, async |a| dialled(&a, client, Protocol::Tcp).await).await;
             let (Ok(Accepted::Tcp(mut far)), Ok(mut near)) = (accepted, near) else { panic!() };
             both_ways(&mut near, &mut far).await;
-            assert!(near.tcp().nodelay().unwrap() && far.tcp().nodelay().unwrap());
+            assert!([&near, &far].iter().all(|end| end.socket().tcp().unwrap().nodelay().unwrap()));
             assert_eq!((near.is_tls(), far.is_tls()), (client.is_some(), client.is_some()));
             assert_eq!(near.counters().written(), far.counters().read());
 
@@ -334,8 +334,11 @@ mod tests {
         let made = Throwaway::new(&["127.0.0.1"]).unwrap();
         let stranger = Throwaway::new(&["127.0.0.1"]).unwrap();
         let server = ServerTls::from_pem(&made.cert, &made.key, Some(&made.ca)).unwrap();
-        let pair = |from: &Throwaway| (from.cert.clone(), from.key.clone());
-        for (pair, welcome) in [(None, false), (Some(pair(&stranger)), false), (Some(pair(&made)), true)] {
+        let pair = |from: &Throwaway| (from.client_cert.clone(), from.client_key.clone());
+        let own = (made.cert.clone(), made.key.clone());
+        for (pair, welcome) in
+            [(None, false), (Some(pair(&stranger)), false), (Some(own), false), (Some(pair(&made)), true)]
+        {
             let pair = pair.as_ref().map(|(cert, key)| (cert.as_str(), key.as_str()));
             let client = ClientTls::from_pem(&made.ca, pair).unwrap();
             let (accepted, dialled) =
@@ -358,7 +361,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             near.write_all(said).await.unwrap();
-            let far = listener.accept().await.unwrap().0;
+            let far = Socket::Tcp(listener.accept().await.unwrap().0);
             let accepted = accept_within(far, tls, Duration::from_millis(30)).await;
             assert!(matches!(accepted, Err(AcceptError::Silent(_))), "{accepted:?}");
             // Closed: with a reset when something was left unread.

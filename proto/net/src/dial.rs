@@ -1,5 +1,6 @@
 //! The client's side of a connection over TCP, up to where messages begin.
 
+use std::future::Future;
 use std::io;
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
-use crate::io::{Counted, NetStream, SocketCounters};
+use crate::io::{Counted, NetStream, SocketCounters, own_shortage};
+use crate::socket::Socket;
 use crate::tcp::MAGIC;
 use crate::tls::{ClientTls, Protocol, advice, host_of, server_name};
 
@@ -26,9 +28,23 @@ pub async fn dial(
     protocol: Protocol,
     counters: Arc<SocketCounters>,
 ) -> io::Result<NetStream> {
+    begin(host_and_port, async { connect(host_and_port).await.map(Socket::Tcp) }, tls, protocol, counters).await
+}
+
+/// The same over a connection that `connect` makes.
+///
+/// # Errors
+/// Those of [`dial`].
+pub async fn begin(
+    host_and_port: &str,
+    connect: impl Future<Output = io::Result<Socket>>,
+    tls: Option<&ClientTls>,
+    protocol: Protocol,
+    counters: Arc<SocketCounters>,
+) -> io::Result<NetStream> {
     let host = host_of(host_and_port)?;
     let tls = tls.map(|tls| Ok::<_, io::Error>((tls.config(protocol), server_name(host)?))).transpose()?;
-    let socket = Counted::new(connect(host_and_port).await?, counters);
+    let socket = Counted::new(connect.await?, counters);
     let mut stream = match tls {
         None => NetStream::plain(socket),
         Some((config, name)) => {
@@ -44,7 +60,10 @@ pub async fn dial(
 }
 
 async fn connect(host_and_port: &str) -> io::Result<TcpStream> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot connect to {host_and_port}: {error}"));
+    let named = |error: io::Error| {
+        let shortage = own_shortage(&error).unwrap_or_default();
+        io::Error::new(error.kind(), format!("cannot connect to {host_and_port}: {error}{shortage}"))
+    };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in lookup_host(host_and_port).await.map_err(named)? {
         match TcpStream::connect(address).await {

@@ -26,6 +26,12 @@ pub trait Fill: Send + Unpin + 'static {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled>;
 }
 
+impl Fill for Box<dyn Fill> {
+    fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
+        (**self).poll_fill(cx, out)
+    }
+}
+
 /// Takes reports of how far a stream was given to the kernel.
 pub trait Departures: Send + Sync + 'static {
     /// The first `total` bytes that were ever put into this stream's [`Outbound`] have left. The call that gave the
@@ -36,6 +42,10 @@ pub trait Departures: Send + Sync + 'static {
     /// The last byte of one of a connection's streams has left, in the same sense. It is called on HTTP/2 connections
     /// where each call has a stream of its own; connections with a single stream ignore it.
     fn stream_departed(&self, _stream: u32, _at: Instant) {}
+
+    /// Some bytes of an HTTP/2 connection's DATA came in. Their frame may be incomplete still: it can be as large as
+    /// 1 MiB, and is given on only when it is whole.
+    fn data_arrived(&self) {}
 }
 
 /// Reads the bytes of a stream.

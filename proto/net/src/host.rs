@@ -2,22 +2,31 @@
 //!
 //! What cannot be read is empty or 0.
 
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
+use lon_proto::limits::HOST_NONCE_BYTES;
 use lon_proto::text::printable;
 use lon_proto::v1;
+use ring::hmac;
 
+use crate::accelerator::{self, Accelerator};
 use crate::nic::{self, Interface};
+use crate::processor::{self, Processors};
+use crate::storage::{self, Storage};
 
-/// A machine that takes part in a run.
+/// The key of a machine's ids, random and the same for all nodes of one caller. See [`Machine::told`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostNonce(pub [u8; HOST_NONCE_BYTES]);
+
+/// A machine that takes part in a run, as it is told to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// The name of the host.
     pub hostname: String,
-    /// The id of the installed operating system; it does not change at a boot.
+    /// Equal at two ends of a run: one installed operating system. Empty when it is not known.
     pub machine_id: String,
-    /// The id of the running kernel: it changes at every boot, and two ends on one host have the same.
+    /// Equal at two ends of a run: one running kernel. Empty when it is not known.
     pub boot_id: String,
     /// The operating system, as it calls itself.
     pub os: String,
@@ -31,35 +40,102 @@ pub struct Host {
     pub memory_bytes: u64,
     /// The network interfaces, sorted by name.
     pub nics: Vec<Interface>,
+    /// Devices that may compute beside the CPU.
+    pub accelerators: Vec<Accelerator>,
+    /// Number of NUMA nodes; 0 when the system does not say.
+    pub numa_nodes: u32,
+    /// Its processors: how many, and of which kind.
+    pub processors: Processors,
+    /// Its disks: how large, and of which kinds.
+    pub storage: Storage,
 }
 
-impl Host {
-    /// This machine, read anew at each call.
-    pub fn here() -> Host {
-        let uname = nix::sys::utsname::uname().ok();
-        let part = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
-            uname.as_ref().map(|u| get(u).to_string_lossy().into_owned()).unwrap_or_default()
+/// This machine, with ids that never leave it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// What else it is; its ids are empty.
+    host: Host,
+    /// The id of the installed operating system; it does not change at a boot.
+    machine_id: String,
+    /// The id of the running kernel: it changes at every boot.
+    boot_id: String,
+}
+
+impl Machine {
+    /// Read anew at each call.
+    pub fn here() -> Machine {
+        Machine { host: facts(), machine_id: line("/etc/machine-id"), boot_id: line("/proc/sys/kernel/random/boot_id") }
+    }
+
+    /// The machine as it is told to whoever chose the nonce: for its ids there are HMAC-SHA256 keyed with the nonce, in
+    /// hexadecimal. Whoever compares machines under one nonce sees which are the same, and nothing else: no id can be
+    /// had back, nor found again under another nonce.
+    pub fn told(&self, nonce: &HostNonce) -> Host {
+        let keyed = |what: &str, id: &str| match id.trim() {
+            // What systemd writes into images that are yet to become machines says nothing of one.
+            "" | "uninitialized" => String::new(),
+            id => {
+                let key = hmac::Key::new(hmac::HMAC_SHA256, &nonce.0);
+                hex::encode(hmac::sign(&key, format!("{what} {id}").as_bytes()))
+            }
         };
-        Host {
-            hostname: part(|u| u.nodename()),
-            machine_id: line("/etc/machine-id"),
-            boot_id: line("/proc/sys/kernel/random/boot_id"),
-            os: os_name(),
-            kernel: part(|u| u.release()),
-            cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
-            cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-            memory_bytes: memory_bytes(),
-            nics: nic::all(),
-        }
+        let (machine_id, boot_id) = (keyed("machine", &self.machine_id), keyed("boot", &self.boot_id));
+        Host { machine_id, boot_id, ..self.host.clone() }
+    }
+
+    /// The machine as it is told where nobody compares it: without ids.
+    pub fn without_ids(&self) -> Host {
+        self.host.clone()
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// What this machine is, without its ids.
+fn facts() -> Host {
+    let uname = nix::sys::utsname::uname().ok();
+    let part = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
+        uname.as_ref().map(|u| get(u).to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    Host {
+        hostname: part(|u| u.nodename()),
+        machine_id: String::new(),
+        boot_id: String::new(),
+        os: os_name(),
+        kernel: part(|u| u.release()),
+        cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
+        cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        memory_bytes: memory_bytes(),
+        nics: nic::all(),
+        accelerators: accelerator::all(),
+        numa_nodes: numa_nodes(),
+        processors: processor::here(),
+        storage: storage::here(),
     }
 }
 
 /// The message in which a node describes its machine.
 impl From<Host> for v1::Host {
     fn from(host: Host) -> v1::Host {
-        let Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics } = host;
-        let nics = nics.into_iter().map(v1::Nic::from).collect();
-        v1::Host { hostname, machine_id, boot_id, os, kernel, cpu, cores, memory_bytes, nics }
+        v1::Host {
+            hostname: host.hostname,
+            machine_id: host.machine_id,
+            boot_id: host.boot_id,
+            os: host.os,
+            kernel: host.kernel,
+            cpu: host.cpu,
+            cores: host.cores,
+            memory_bytes: host.memory_bytes,
+            nics: host.nics.into_iter().map(v1::Nic::from).collect(),
+            accelerators: host.accelerators.into_iter().map(v1::Accelerator::from).collect(),
+            numa_nodes: host.numa_nodes,
+            processors: Some(host.processors.into()),
+            storage: Some(host.storage.into()),
+        }
     }
 }
 
@@ -76,6 +152,10 @@ impl From<v1::Host> for Host {
             cores: told.cores,
             memory_bytes: told.memory_bytes,
             nics: told.nics.into_iter().map(Interface::from).collect(),
+            accelerators: told.accelerators.into_iter().map(Accelerator::from).collect(),
+            numa_nodes: told.numa_nodes,
+            processors: told.processors.map(Processors::from).unwrap_or_default(),
+            storage: told.storage.map(Storage::from).unwrap_or_default(),
         }
     }
 }
@@ -100,6 +180,12 @@ fn os_name() -> String {
     pretty.map(|name| name.trim_matches('"').to_owned()).unwrap_or_default()
 }
 
+fn numa_nodes() -> u32 {
+    let entries = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+    let is_node = |name: &str| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
+    entries.filter(|entry| is_node(&entry.file_name().to_string_lossy())).count() as u32
+}
+
 fn memory_bytes() -> u64 {
     let kib = field("/proc/meminfo", "MemTotal").and_then(|text| text.strip_suffix(" kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
@@ -111,9 +197,30 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_kernel_cores_and_memory() {
-        let host = Host::here();
+        let nonce = HostNonce([1; HOST_NONCE_BYTES]);
+        let host = Machine::here().told(&nonce);
         assert!(!host.kernel.is_empty() && host.cores > 0 && host.memory_bytes > 1 << 20, "{host:?}");
-        assert_eq!(host, Host::here());
+        assert_eq!(host, Machine::here().told(&nonce));
         assert_eq!(Host::from(v1::Host::from(host.clone())), host);
+    }
+
+    #[test]
+    fn ids_can_be_compared_under_one_nonce_and_not_beyond() {
+        let machine = |machine_id: &str, boot_id: &str| {
+            let (machine_id, boot_id) = (machine_id.to_owned(), boot_id.to_owned());
+            Machine { host: Host::default(), machine_id, boot_id }
+        };
+        let [one, other] = [HostNonce([1; HOST_NONCE_BYTES]), HostNonce([2; HOST_NONCE_BYTES])];
+        let a = machine("m1", "b1\n");
+        assert_eq!(a.told(&one), machine("m1", "b1").told(&one));
+        assert_ne!(a.told(&one).machine_id, machine("m2", "b1").told(&one).machine_id);
+        assert_ne!(a.told(&one).boot_id, machine("m1", "b2").told(&one).boot_id);
+        assert_ne!(a.told(&one).machine_id, a.told(&other).machine_id);
+        // An id of one kind says nothing of the other kind.
+        assert_ne!(machine("x", "x").told(&one).machine_id, machine("x", "x").told(&one).boot_id);
+        let told = format!("{:?} {a:?}", a.told(&one));
+        assert!(!told.contains("m1") && !told.contains("b1\\n"), "{told}");
+        let unknown = machine("uninitialized", "").told(&one);
+        assert_eq!((unknown.machine_id, unknown.boot_id), (String::new(), String::new()));
     }
 }

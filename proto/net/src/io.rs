@@ -4,7 +4,6 @@
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 use tonic::transport::server::Connected;
 
-use crate::tcp_info;
+use crate::clock;
+use crate::socket::Socket;
 
 /// How often a connection in use asks the kernel how many segments were sent again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -67,7 +66,7 @@ impl SocketCounters {
 /// number that was closed may already belong to another file.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    tcp: TcpStream,
+    socket: Socket,
     counters: Arc<SocketCounters>,
     /// The kernel's number of segments sent again when it was last asked.
     retransmits: u32,
@@ -76,8 +75,8 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn new(tcp: TcpStream, counters: Arc<SocketCounters>) -> Counted {
-        Counted { tcp, counters, retransmits: 0, looked_at: Instant::now() }
+    pub(crate) fn new(socket: Socket, counters: Arc<SocketCounters>) -> Counted {
+        Counted { socket, counters, retransmits: 0, looked_at: clock::now() }
     }
 
     fn took(&mut self, count: usize) {
@@ -92,7 +91,7 @@ impl Counted {
     }
 
     fn look_sometimes(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         if now.duration_since(self.looked_at) >= LOOK_INTERVAL {
             self.looked_at = now;
             self.look();
@@ -101,7 +100,7 @@ impl Counted {
 
     /// Adds the segments that the kernel has sent again since it was last asked.
     fn look(&mut self) {
-        let Some(total) = tcp_info::retransmits(self.tcp.as_fd()) else {
+        let Some(total) = self.socket.retransmits() else {
             return self.counters.mute.store(true, Relaxed);
         };
         let new = total.wrapping_sub(std::mem::replace(&mut self.retransmits, total));
@@ -120,7 +119,7 @@ impl Drop for Counted {
 impl AsyncRead for Counted {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
         self.took(buf.filled().len() - before);
         Poll::Ready(Ok(()))
     }
@@ -128,7 +127,7 @@ impl AsyncRead for Counted {
 
 impl AsyncWrite for Counted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.tcp).poll_write(cx, buf))?;
+        let count = ready!(Pin::new(&mut self.socket).poll_write(cx, buf))?;
         Poll::Ready(Ok(self.wrote(count)))
     }
 
@@ -137,20 +136,20 @@ impl AsyncWrite for Counted {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.tcp).poll_write_vectored(cx, slices))?;
+        let count = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices))?;
         Poll::Ready(Ok(self.wrote(count)))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.socket.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(cx)
+        Pin::new(&mut self.socket).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_shutdown(cx)
+        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }
 
@@ -183,7 +182,7 @@ impl NetStream {
         self.put_back = bytes;
     }
 
-    fn socket(&self) -> &Counted {
+    fn counted(&self) -> &Counted {
         match &self.layer {
             Layer::Plain(socket) => socket,
             Layer::Tls(stream) => stream.get_ref().0,
@@ -191,13 +190,13 @@ impl NetStream {
     }
 
     /// The socket, for its options and the kernel's facts about it. It must not be read from or written to.
-    pub fn tcp(&self) -> &TcpStream {
-        &self.socket().tcp
+    pub fn socket(&self) -> &Socket {
+        &self.counted().socket
     }
 
     /// The counters of the socket.
     pub fn counters(&self) -> &Arc<SocketCounters> {
-        &self.socket().counters
+        &self.counted().counters
     }
 
     /// Whether the connection has TLS.
@@ -279,15 +278,27 @@ impl Connected for NetStream {
     type ConnectInfo = Peer;
 
     fn connect_info(&self) -> Peer {
-        let (address, local) = (self.tcp().peer_addr().ok(), self.tcp().local_addr().ok());
+        let (address, local) = (self.socket().peer_addr(), self.socket().local_addr());
         Peer { address, local, counters: Arc::clone(self.counters()), tls: self.is_tls() }
+    }
+}
+
+/// What to do about an error that is no fault of the network or of the other end, but a shortage of this one; as the
+/// end of a sentence.
+pub fn own_shortage(error: &io::Error) -> Option<&'static str> {
+    match error.raw_os_error()? {
+        libc::EMFILE => Some("; that is this program's own limit of open files: raise it (ulimit -n)"),
+        libc::ENFILE => Some("; this machine has no open file left: raise fs.file-max, or end what holds them"),
+        libc::ENOBUFS | libc::ENOMEM => Some("; this machine has no memory left for sockets"),
+        libc::EADDRNOTAVAIL => Some("; this machine has no port or address left for it (net.ipv4.ip_local_port_range)"),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
     use tokio_rustls::{TlsAcceptor, TlsConnector};
 
     use super::*;
@@ -298,7 +309,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (near, far) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let counted = |tcp| Counted::new(tcp, Arc::default());
+        let counted = |tcp| Counted::new(Socket::Tcp(tcp), Arc::default());
         (counted(near.unwrap()), counted(far.unwrap().0))
     }
 
@@ -390,8 +401,16 @@ mod tests {
     async fn a_server_knows_its_peer() {
         let (near, far) = plain().await;
         let peer = far.connect_info();
-        assert_eq!(peer.address, near.tcp().local_addr().ok());
-        assert_eq!(peer.local, near.tcp().peer_addr().ok());
+        assert_eq!(peer.address, near.socket().local_addr());
+        assert_eq!(peer.local, near.socket().peer_addr());
         assert!(Arc::ptr_eq(&peer.counters, far.counters()) && !peer.tls);
+    }
+
+    #[test]
+    fn a_shortage_of_our_own_is_not_the_networks() {
+        let told = |code| own_shortage(&io::Error::from_raw_os_error(code));
+        assert!(told(libc::EMFILE).unwrap().contains("ulimit -n"));
+        assert!([libc::ENFILE, libc::ENOBUFS, libc::EADDRNOTAVAIL].into_iter().all(|code| told(code).is_some()));
+        assert_eq!(told(libc::ECONNREFUSED), None);
     }
 }

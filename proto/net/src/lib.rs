@@ -12,25 +12,39 @@
 //! - `framing`: messages as bytes; `flow`: what a transport sends from and reads from;
 //! - `grpc`, `tcp`, `quic`: the three transports;
 //! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server;
-//! - `io`: a connection over TCP with its counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: how
+//! - `socket`: what is below a connection, the kernel's TCP or a network that is brought; `io`: a connection with its
+//!   counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: how
 //!   much was sent again;
 //! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
-//! - `address`: host and port of a node; `host`, `nic`: what a machine and its network interfaces are;
-//! - `slice`: asks the scheduler for short time slices, for threads that others wait for.
+//! - `token`: what clients of a node must know; `key_file`: reads files with secrets;
+//! - `address`: host and port of a node; `host`: what a machine is, with its `nic`s, `processor`s, `storage` and
+//!   `accelerator`s;
+//! - `clock`: the time that both ends read; `random`: random bytes;
+//! - `slice`: asks the scheduler for short time slices, for threads that others wait for; `descriptors`: asks the
+//!   system for more open files and sockets.
 
+pub mod accelerator;
 pub mod accept;
 pub mod address;
+pub mod clock;
+pub mod descriptors;
 pub mod dial;
 pub mod flow;
 pub mod framing;
 pub mod grpc;
 pub mod host;
 pub mod io;
+pub mod key_file;
 pub mod meter;
 pub mod nic;
+pub mod processor;
 pub mod quic;
+pub mod random;
 pub mod slice;
+pub mod socket;
+pub mod storage;
 pub mod tcp;
 mod tcp_info;
 pub mod throwaway;
 pub mod tls;
+pub mod token;

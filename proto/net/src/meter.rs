@@ -3,7 +3,8 @@
 //! HTTP/2 accepts a message long before it writes it when the connection is full. This wrapper reads the frame headers
 //! that pass through it (nine bytes each; payloads are skipped) and so knows which byte of the stream's DATA a write
 //! has reached. The count is for connections with a single stream, as a lane has. On connections where each call has a
-//! stream of its own, it reports which streams have ended.
+//! stream of its own, it reports which streams have ended. In what is read it sees DATA that HTTP/2 does not show yet,
+//! because its frame is not complete.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::clock;
 use crate::flow::Departures;
 
 /// The first bytes of an HTTP/2 client.
@@ -40,9 +42,10 @@ struct FrameMeter {
 }
 
 impl FrameMeter {
-    fn new() -> FrameMeter {
+    /// For bytes that begin with this many before the first frame.
+    fn new(preface_bytes: usize) -> FrameMeter {
         let (header, ending, ended) = ([0; HEADER_BYTES], None, Vec::new());
-        FrameMeter { skip: PREFACE_BYTES, in_data: false, header, header_len: 0, data_bytes: 0, ending, ended }
+        FrameMeter { skip: preface_bytes, in_data: false, header, header_len: 0, data_bytes: 0, ending, ended }
     }
 
     /// Notes a stream as ended once nothing of its last DATA is left to skip.
@@ -79,30 +82,31 @@ impl FrameMeter {
 #[derive(Debug)]
 pub struct MeteredIo<T, D> {
     io: T,
-    meter: FrameMeter,
+    written: FrameMeter,
+    read: FrameMeter,
     departures: Arc<D>,
 }
 
 impl<T, D: Departures> MeteredIo<T, D> {
     /// Wraps a connection on which nothing was written yet.
     pub fn new(io: T, departures: Arc<D>) -> MeteredIo<T, D> {
-        MeteredIo { io, meter: FrameMeter::new(), departures }
+        MeteredIo { io, written: FrameMeter::new(PREFACE_BYTES), read: FrameMeter::new(0), departures }
     }
 
     fn wrote(&mut self, slices: &[IoSlice<'_>], mut count: usize, at: Instant) {
-        let before = self.meter.data_bytes;
+        let before = self.written.data_bytes;
         for slice in slices {
             let passed = count.min(slice.len());
-            self.meter.pass(&slice[..passed]);
+            self.written.pass(&slice[..passed]);
             count -= passed;
             if count == 0 {
                 break;
             }
         }
-        if self.meter.data_bytes > before {
-            self.departures.departed(self.meter.data_bytes, at);
+        if self.written.data_bytes > before {
+            self.departures.departed(self.written.data_bytes, at);
         }
-        for stream in self.meter.ended.drain(..) {
+        for stream in self.written.ended.drain(..) {
             self.departures.stream_departed(stream, at);
         }
     }
@@ -110,7 +114,7 @@ impl<T, D: Departures> MeteredIo<T, D> {
 
 impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let at = Instant::now();
+        let at = clock::now();
         let count = ready!(Pin::new(&mut self.io).poll_write(cx, buf))?;
         self.wrote(&[IoSlice::new(buf)], count, at);
         Poll::Ready(Ok(count))
@@ -121,7 +125,7 @@ impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let at = Instant::now();
+        let at = clock::now();
         let count = ready!(Pin::new(&mut self.io).poll_write_vectored(cx, slices))?;
         self.wrote(slices, count, at);
         Poll::Ready(Ok(count))
@@ -140,14 +144,25 @@ impl<T: AsyncWrite + Unpin, D: Departures> AsyncWrite for MeteredIo<T, D> {
     }
 }
 
-impl<T: AsyncRead + Unpin, D: Unpin> AsyncRead for MeteredIo<T, D> {
+impl<T: AsyncRead + Unpin, D: Departures> AsyncRead for MeteredIo<T, D> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buf)
+        let (filled, data_bytes) = (buf.filled().len(), self.read.data_bytes);
+        let read = Pin::new(&mut self.io).poll_read(cx, buf);
+        self.read.pass(&buf.filled()[filled..]);
+        self.read.ended.clear();
+        if self.read.data_bytes > data_bytes {
+            self.departures.data_arrived();
+        }
+        read
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     fn frame(kind: u8, len: usize) -> Vec<u8> {
@@ -164,14 +179,36 @@ mod tests {
             bytes.extend(frame(kind, len));
         }
         for cut in [1, 2, 9, 10, 64, bytes.len()] {
-            let mut meter = FrameMeter::new();
+            let mut meter = FrameMeter::new(PREFACE_BYTES);
             bytes.chunks(cut).for_each(|chunk| meter.pass(chunk));
             assert_eq!(meter.data_bytes, 307, "in pieces of {cut}");
         }
-        let mut meter = FrameMeter::new();
+        let mut meter = FrameMeter::new(PREFACE_BYTES);
         meter.pass(&bytes[..bytes.len() - 3]);
         assert_eq!(meter.data_bytes, 304);
     }
+
+    /// Half a frame of DATA is seen, and what is no DATA is not.
+    #[tokio::test]
+    async fn data_is_seen_before_its_frame_is_whole() {
+        #[derive(Default)]
+        struct Seen(AtomicU64);
+        impl Departures for Seen {
+            fn departed(&self, _: u64, _: Instant) {}
+            fn data_arrived(&self) {
+                self.0.fetch_add(1, Relaxed);
+            }
+        }
+        let seen = Arc::new(Seen::default());
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let mut near = MeteredIo::new(near, Arc::clone(&seen));
+        for (bytes, expected) in [(frame(4, 12), 0), (frame(DATA, 300)[..40].to_vec(), 1), (vec![0xEE; 9], 2)] {
+            far.write_all(&bytes).await.unwrap();
+            near.read_exact(&mut vec![0; bytes.len()]).await.unwrap();
+            assert_eq!(seen.0.load(Relaxed), expected);
+        }
+    }
+
     /// A stream has left when its last DATA has, empty or not, whatever else lies between.
     #[test]
     fn streams_end_with_their_last_byte() {
@@ -185,11 +222,11 @@ mod tests {
             bytes.extend(frame);
         }
         for cut in [1, 7, 9, 40, bytes.len()] {
-            let mut meter = FrameMeter::new();
+            let mut meter = FrameMeter::new(PREFACE_BYTES);
             bytes.chunks(cut).for_each(|chunk| meter.pass(chunk));
             assert_eq!(meter.ended, [3, 1, 5], "in pieces of {cut}");
         }
-        let mut meter = FrameMeter::new();
+        let mut meter = FrameMeter::new(PREFACE_BYTES);
         meter.pass(&bytes[..bytes.len() - 1]);
         assert_eq!(meter.ended, [3, 1]);
     }

@@ -25,11 +25,13 @@ pub struct Interface {
     pub speed_mbit_s: Option<u64>,
     /// The size of the largest packet, in bytes.
     pub mtu_bytes: u32,
-    /// The kind of network in the words of the rules: `Ethernet`, `InfiniBand`; else empty.
+    /// The kind of network in the words of the rules: `Ethernet`, `InfiniBand`, `IEEE 802.11`, `3GPP`; else empty.
     pub link: String,
     /// Bus and ids (vendor, device) of its device, by which its maker and model can be looked up: `pci 15b3:101d`;
     /// empty for interfaces without one.
     pub device: String,
+    /// The version of its firmware, where the system shows it (adapters that know RDMA); else empty.
+    pub firmware: String,
 }
 
 /// The bytes that an interface has carried since it came up, frames of the link layer included.
@@ -54,8 +56,8 @@ impl Traffic {
 /// The message in which a node describes an interface; a speed of 0 stands for one that is not known.
 impl From<Interface> for v1::Nic {
     fn from(interface: Interface) -> v1::Nic {
-        let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device } = interface;
-        v1::Nic { name, driver, speed_mbit_s: speed_mbit_s.unwrap_or(0), mtu_bytes, link, device }
+        let Interface { name, driver, speed_mbit_s, mtu_bytes, link, device, firmware } = interface;
+        v1::Nic { name, driver, speed_mbit_s: speed_mbit_s.unwrap_or(0), mtu_bytes, link, device, firmware }
     }
 }
 
@@ -69,6 +71,7 @@ impl From<v1::Nic> for Interface {
             mtu_bytes: told.mtu_bytes,
             link: printable(&told.link),
             device: printable(&told.device),
+            firmware: printable(&told.firmware),
         }
     }
 }
@@ -121,11 +124,19 @@ fn interface(path: &Path) -> Option<Interface> {
         mtu_bytes,
         link: link(path).to_owned(),
         device: device(&path.join("device")).unwrap_or_default(),
+        firmware: firmware(&path.join("device/infiniband")).unwrap_or_default(),
     })
 }
 
-/// The kernel's number of the link layer (`ARPHRD_...`) in words.
+/// The kernel's number of the link layer (`ARPHRD_...`) in words. Radio looks like Ethernet or like no link layer at
+/// all; what the kernel calls the device tells it.
 fn link(path: &Path) -> &'static str {
+    let uevent = fs::read_to_string(path.join("uevent")).unwrap_or_default();
+    match uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {
+        Some("wlan") => return "IEEE 802.11",
+        Some("wwan") => return "3GPP",
+        _ => {}
+    }
     match number::<u32>(&path.join("type")) {
         Some(1) => "Ethernet",
         Some(32) => "InfiniBand",
@@ -140,6 +151,13 @@ fn device(path: &Path) -> Option<String> {
     };
     let bus = fs::read_link(path.join("subsystem")).ok()?;
     Some(format!("{} {}:{}", bus.file_name()?.to_string_lossy(), id("vendor")?, id("device")?))
+}
+
+/// The firmware of the first RDMA device of an adapter, which is the adapter's.
+fn firmware(path: &Path) -> Option<String> {
+    let mut devices = fs::read_dir(path).ok()?.flatten();
+    let version = fs::read_to_string(devices.next()?.path().join("fw_ver")).ok()?;
+    Some(version.trim().to_owned())
 }
 
 fn traffic_under(root: &Path, name: &str) -> Option<Traffic> {
@@ -175,10 +193,16 @@ mod tests {
         put(root, "eth1/device/vendor", "0x15b3\n");
         put(root, "eth1/device/device", "0x101d\n");
         put(root, "eth1/type", "32\n");
+        put(root, "eth1/device/infiniband/mlx5_0/fw_ver", "28.39.1002\n");
         put(root, "br0/mtu", "1500\n");
         put(root, "br0/speed", "-1\n");
         put(root, "bonding_masters", "\n");
         put(root, "br0/type", "1\n");
+        for (name, kind, uevent) in [("wl0", 1, "DEVTYPE=wlan\nINTERFACE=wl0\n"), ("ww0", 65534, "DEVTYPE=wwan\n")] {
+            put(root, &format!("{name}/mtu"), "1500\n");
+            put(root, &format!("{name}/type"), &format!("{kind}\n"));
+            put(root, &format!("{name}/uevent"), uevent);
+        }
         let [br0, eth1] = ["br0", "eth1"].map(str::to_owned);
         let br0 = Interface { name: br0, mtu_bytes: 1500, link: "Ethernet".to_owned(), ..Interface::default() };
         let eth1 = Interface {
@@ -188,8 +212,13 @@ mod tests {
             mtu_bytes: 9000,
             link: "InfiniBand".to_owned(),
             device: "pci 15b3:101d".to_owned(),
+            firmware: "28.39.1002".to_owned(),
         };
-        assert_eq!(all_under(root), [br0, eth1]);
+        let radio = |name: &str, link: &str| {
+            let (name, link) = (name.to_owned(), link.to_owned());
+            Interface { name, mtu_bytes: 1500, link, ..Interface::default() }
+        };
+        assert_eq!(all_under(root), [br0, eth1, radio("wl0", "IEEE 802.11"), radio("ww0", "3GPP")]);
         assert_eq!(all_under(&root.join("missing")), []);
     }
 

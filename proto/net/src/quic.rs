@@ -27,6 +27,7 @@ use quinn::{
 };
 use tokio::net::lookup_host;
 
+use crate::io::own_shortage;
 use crate::tls::{ClientTls, Protocol, ServerTls, Unverified, host_of, server_name};
 pub use socket::{UdpBuffers, enlarge_buffers};
 pub use stream::{QuicSource, write};
@@ -52,7 +53,15 @@ const IDLE_TIMEOUT_MILLIS: u32 = 30_000;
 /// How long the end of a connection may take to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The transport settings, the same at both ends.
+/// What a node lets a client send that has not said which run it belongs to: so many streams, and so many bytes.
+const STRANGERS_STREAMS: u32 = 4;
+const STRANGERS_WINDOW_BYTES: u32 = 16 << 10;
+
+/// The most clients whose first packets a node keeps until it has looked at them, and the bytes of all their packets.
+const MAX_WAITING: usize = 256;
+const MAX_WAITING_BYTES: u64 = 1 << 20;
+
+/// The transport settings of a client, and those of a node towards a client that it knows.
 pub fn transport_config() -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
@@ -91,15 +100,29 @@ pub fn client_config(trust: Trust<'_>) -> io::Result<ClientConfig> {
     Ok(config)
 }
 
-/// The configuration of a node.
+/// The configuration of a node. A client may send little until it is [welcome](welcome()).
 ///
 /// # Errors
 /// There are none with the ciphers that `tls` sets up.
 pub fn server_config(tls: &ServerTls) -> io::Result<ServerConfig> {
     let crypto = QuicServerConfig::try_from(tls.quic()).map_err(no_cipher)?;
+    let mut transport = transport_config();
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(STRANGERS_STREAMS))
+        .receive_window(VarInt::from_u32(STRANGERS_WINDOW_BYTES));
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport_config()));
+    config
+        .transport_config(Arc::new(transport))
+        .max_incoming(MAX_WAITING)
+        .incoming_buffer_size(MAX_WAITING_BYTES)
+        .incoming_buffer_size_total(MAX_WAITING_BYTES);
     Ok(config)
+}
+
+/// Lets the client of a run open streams and send as far as the transport goes. A node lets others do very little.
+pub fn welcome(connection: &Connection) {
+    connection.set_max_concurrent_bi_streams(VarInt::from_u32(MAX_STREAMS));
+    connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
 }
 
 fn no_cipher(error: NoInitialCipherSuite) -> io::Error {
@@ -167,7 +190,10 @@ pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<L
 pub async fn connect_within(host_and_port: &str, config: &ClientConfig, patience: Duration) -> io::Result<Link> {
     let host = host_of(host_and_port)?;
     let name = server_name(host)?.to_str().into_owned();
-    let named = |why: io::Error| io::Error::new(why.kind(), format!("cannot connect to {host_and_port} (QUIC): {why}"));
+    let named = |why: io::Error| {
+        let shortage = own_shortage(&why).unwrap_or_default();
+        io::Error::new(why.kind(), format!("cannot connect to {host_and_port} (QUIC): {why}{shortage}"))
+    };
     let addresses = lookup_host(host_and_port).await.map_err(named)?;
     connect_to_any(addresses, &name, config, patience).await.map_err(named)
 }

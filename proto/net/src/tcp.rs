@@ -6,12 +6,12 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::io::poll_read_buf;
 use tonic::Status;
 
+use crate::clock;
 use crate::flow::{Departures, FILL_BYTES, Fill, Filled, Source};
 use crate::framing::{Inbound, Outbound};
 
@@ -68,7 +68,7 @@ impl Writer {
             }
             let mut slices = [IoSlice::new(&[]); MAX_SLICES];
             let count = self.out.slices(&mut slices);
-            let at = Instant::now();
+            let at = clock::now();
             let written = ready!(Pin::new(&mut *io).poll_write_vectored(cx, &slices[..count]))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));

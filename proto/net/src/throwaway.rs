@@ -11,16 +11,23 @@ use rcgen::{
 
 use crate::tls::{ClientTls, ServerTls, TlsError, TlsFiles};
 
-/// A new CA, and the one certificate that it signed before its key was dropped.
+/// A new CA, and the two certificates that it signed before its key was dropped: a node's, and a client's.
 #[derive(Clone)]
 pub struct Throwaway {
     /// The CA's certificate (PEM).
     pub ca: String,
-    /// The certificate (PEM), good for servers and for clients.
+    /// The node's certificate (PEM), good for servers and for nothing else.
     pub cert: String,
     /// Its private key (PEM).
     pub key: String,
+    /// The client's certificate (PEM), good for clients and for nothing else; its name is [`CLIENT_NAME`].
+    pub client_cert: String,
+    /// Its private key (PEM).
+    pub client_key: String,
 }
+
+/// The name in the certificate of a throw-away client.
+pub const CLIENT_NAME: &str = "loadgen.test";
 
 /// Shows no key, so that none gets into a log.
 impl std::fmt::Debug for Throwaway {
@@ -62,20 +69,33 @@ impl Throwaway {
         ServerTls::from_pem(&self.cert, &self.key, None)
     }
 
-    /// Writes `ca.pem`, `cert.pem` and `key.pem` into `folder`; the key for this user's eyes only.
+    /// Writes `ca.pem`, `cert.pem` and `key.pem` into `folder`: the node's, its key for this user's eyes only.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<TlsFiles> {
-        let [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| folder.join(name));
+        self.write_pair(folder, ["cert.pem", "key.pem"], &self.cert, &self.key)
+    }
+
+    /// The same for the client: `ca.pem`, `client.pem` and `client.key`.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write_client(&self, folder: &Path) -> std::io::Result<TlsFiles> {
+        self.write_pair(folder, ["client.pem", "client.key"], &self.client_cert, &self.client_key)
+    }
+
+    fn write_pair(&self, folder: &Path, names: [&str; 2], cert: &str, key: &str) -> std::io::Result<TlsFiles> {
+        let (ca, files) = (folder.join("ca.pem"), names.map(|name| folder.join(name)));
         std::fs::write(&ca, &self.ca)?;
-        std::fs::write(&cert, &self.cert)?;
+        std::fs::write(&files[0], cert)?;
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&key)?.write_all(self.key.as_bytes())?;
-        Ok(TlsFiles { ca: Some(ca), cert: Some(cert), key: Some(key) })
+        options.open(&files[1])?.write_all(key.as_bytes())?;
+        let [cert, key] = files.map(Some);
+        Ok(TlsFiles { ca: Some(ca), cert, key, allows_open_key: false })
     }
 }
 
@@ -89,15 +109,20 @@ fn make(names: &[&str]) -> Result<Throwaway, rcgen::Error> {
     ca.distinguished_name.push(DnType::CommonName, format!("lon throw-away CA {mark}"));
     let ca_pem = ca.self_signed(&ca_key)?.pem();
 
-    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let mut node = CertificateParams::new(names)?;
-    node.distinguished_name.push(DnType::CommonName, "lon throw-away node");
-    node.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    node.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-    node.use_authority_key_identifier_extension = true;
-    let key = KeyPair::generate()?;
-    let cert = node.signed_by(&key, &Issuer::new(ca, ca_key))?.pem();
-    Ok(Throwaway { ca: ca_pem, cert, key: key.serialize_pem() })
+    let issuer = Issuer::new(ca, ca_key);
+    let signed = |names: &[&str], of: &str, usage: ExtendedKeyUsagePurpose| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut certificate = CertificateParams::new(names)?;
+        certificate.distinguished_name.push(DnType::CommonName, format!("lon throw-away {of}"));
+        certificate.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        certificate.extended_key_usages = vec![usage];
+        certificate.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        Ok::<_, rcgen::Error>((certificate.signed_by(&key, &issuer)?.pem(), key.serialize_pem()))
+    };
+    let (cert, key) = signed(names, "node", ExtendedKeyUsagePurpose::ServerAuth)?;
+    let (client_cert, client_key) = signed(&[CLIENT_NAME], "client", ExtendedKeyUsagePurpose::ClientAuth)?;
+    Ok(Throwaway { ca: ca_pem, cert, key, client_cert, client_key })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Here are the configurations; handshakes are made where connections are (`dial`, `accept`, `quic`). Whether plain
 //! text is allowed is the caller's to decide.
 
+mod clients;
 mod error;
 mod files;
 mod unverified;
@@ -12,10 +13,12 @@ use std::sync::Arc;
 use rustls::client::{ClientConfig, WantsClientCert};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
-use rustls::server::{ServerConfig, WebPkiClientVerifier};
+use rustls::server::ServerConfig;
 use rustls::version::TLS13;
 use rustls::{CertificateError, ConfigBuilder, WantsVerifier};
 
+use clients::Clients;
+pub use clients::{ClientName, ClientNameError};
 pub use error::TlsError;
 pub use files::TlsFiles;
 use files::{Ca, Pair, Pem};
@@ -125,13 +128,27 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Shows the certificate in `files`; with a CA in them, clients must show a certificate of that CA.
+    /// Shows the certificate in `files`; with a CA in them, clients must show a certificate of that CA that no node can
+    /// have.
     ///
     /// # Errors
     /// No certificate or key, or files that cannot be used: see [`TlsError`].
     pub fn new(files: &TlsFiles) -> Result<ServerTls, TlsError> {
+        ServerTls::for_clients(files, &[])
+    }
+
+    /// The same; where `allowed` names clients, these and no others are served, whatever else their certificates are
+    /// good for. None but this node's own.
+    ///
+    /// # Errors
+    /// As [`ServerTls::new`], and names without a CA.
+    pub fn for_clients(files: &TlsFiles, allowed: &[ClientName]) -> Result<ServerTls, TlsError> {
         let pair = Pair::read(files)?.ok_or(TlsError::NoCertificate)?;
-        ServerTls::build(&pair, Ca::read(files)?.as_ref())
+        let ca = Ca::read(files)?;
+        if ca.is_none() && !allowed.is_empty() {
+            return Err(TlsError::NoClientCa);
+        }
+        ServerTls::build(&pair, ca.as_ref(), allowed)
     }
 
     /// The same with texts in PEM.
@@ -139,17 +156,17 @@ impl ServerTls {
     /// # Errors
     /// As [`ServerTls::new`].
     pub fn from_pem(cert: &str, key: &str, ca: Option<&str>) -> Result<ServerTls, TlsError> {
-        ServerTls::build(&given((cert, key)), ca.map(|ca| Ca(Pem::given("ca", ca))).as_ref())
+        ServerTls::build(&given((cert, key)), ca.map(|ca| Ca(Pem::given("ca", ca))).as_ref(), &[])
     }
 
-    fn build(pair: &Pair, ca: Option<&Ca>) -> Result<ServerTls, TlsError> {
+    fn build(pair: &Pair, ca: Option<&Ca>, allowed: &[ClientName]) -> Result<ServerTls, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider());
         let builder = builder.with_protocol_versions(&[&TLS13]).map_err(|error| no_tls13(&error))?;
         let builder = match ca {
             None => builder.with_no_client_auth(),
             Some(ca) => {
-                let verifier = WebPkiClientVerifier::builder_with_provider(ca.roots()?, provider());
-                builder.with_client_cert_verifier(verifier.build().map_err(|error| ca.0.unusable(error))?)
+                let clients = Clients::new(ca.roots()?, provider(), pair.public_key()?, allowed);
+                builder.with_client_cert_verifier(Arc::new(clients.map_err(|error| ca.0.unusable(error))?))
             }
         };
         let mut stream = pair.build(|chain, key| builder.with_single_cert(chain, key))?;
@@ -267,7 +284,8 @@ mod tests {
     fn mistakes_are_named() {
         let here = folder();
         let other = folder();
-        let good = here.files.clone();
+        // The texts below are written as any file is.
+        let good = TlsFiles { allows_open_key: true, ..here.files.clone() };
         let text = here.file("text.pem", "no PEM at all\n");
         let cut = here.file("cut.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n");
         let odd = here.file("odd.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");

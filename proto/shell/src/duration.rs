@@ -4,14 +4,14 @@ use std::time::Duration;
 
 /// The error for a text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a duration: give a number and ns, us, ms, s or m (for example 500us, 2ms, 1.5s, 2m)")]
+#[error("'{0}' is not a duration: give a number and ns, us, ms, s, m or h (for example 500us, 2ms, 1.5s, 2m)")]
 pub struct DurationError(String);
 
 /// The longest duration that is read: a year. Longer ones are slips, and moments that far away cannot be computed with.
 pub const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Parses a duration: a decimal number, blanks if any, and one of the units `ns`, `us`, `ms`, `s`, `m` and `min` (both
-/// minutes).
+/// Parses a duration: a decimal number, blanks if any, and one of the units `ns`, `us` (or `µs`), `ms`, `s`, `m` and
+/// `min` (both minutes) and `h`.
 ///
 /// # Errors
 /// Everything else: a number without a unit, a sign, an exponent, more than a year.
@@ -20,15 +20,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 }
 
 fn read(text: &str) -> Option<Duration> {
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let unit_at = text.find(|c: char| c.is_alphabetic())?;
     let (number, unit) = text.split_at(unit_at);
     let number = number.trim();
     let seconds_per_unit = match unit {
         "ns" => 1e-9,
-        "us" => 1e-6,
+        // Both letters that are written for micro.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
         "m" | "min" => 60.0,
+        "h" => 3600.0,
         _ => return None,
     };
     // Rust's own parser also takes signs, exponents and "inf".
@@ -45,8 +47,10 @@ mod tests {
     fn what_people_write() {
         for (text, ns) in [
             ("0ms", 0),
+            ("1h", 3_600_000_000_000),
             ("1ns", 1),
             ("500us", 500_000),
+            ("500µs", 500_000),
             ("2ms", 2_000_000),
             ("2 ms", 2_000_000),
             ("1.5s", 1_500_000_000),
@@ -66,8 +70,8 @@ mod tests {
             "-2ms",
             "-1s",
             "+2ms",
-            "1h",
-            "2h",
+            "1d",
+            "2d",
             "1e3s",
             ".s",
             "infs",

@@ -1,18 +1,26 @@
 //! What the command lines of the two programs, `loadgen-node` and `sut-node`, share.
 //!
+//! - [`bugs`]: what is said of panics, and who learns of them;
 //! - [`documents`]: JSON documents that one program writes and the other reads;
 //! - [`duration`]: durations as people type them;
 //! - [`failure`]: an error with its exit code, and the one line that is printed of it;
 //! - [`figures`]: bytes and durations as people read them;
 //! - [`log`]: the log on standard error;
+//! - [`packaging`]: completions and manual pages;
+//! - [`short_help`]: `-h`, which fits on a screen;
+//! - [`version`]: what a program knows of its own build;
 //! - [`tls`]: what `--tls-ca`, `--tls-cert`, `--tls-key` and `--insecure` mean.
 //!
 //! What is not here: the flags themselves, whose help differs between the commands, and the exit codes, which are each
 //! program's own.
 
+pub mod bugs;
 pub mod documents;
 pub mod duration;
 pub mod failure;
 pub mod figures;
 pub mod log;
+pub mod packaging;
+pub mod short_help;
 pub mod tls;
+pub mod version;

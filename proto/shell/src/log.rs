@@ -43,8 +43,13 @@ pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
     // A log that cannot be written is no reason to stop, and must not become a panic.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     match format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Text => log.with_ansi(has_colours()).init(),
         LogFormat::Json => log.json().init(),
     }
     Ok(())
+}
+
+/// A terminal, where nobody has asked for no colours (<https://no-color.org>).
+fn has_colours() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty())
 }

@@ -5,11 +5,11 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use lon_net::tls::{ClientTls, ServerTls, TlsError, TlsFiles};
+use lon_net::tls::{ClientName, ClientTls, ServerTls, TlsError, TlsFiles};
 
-/// The files that the three flags name; each may be absent.
-pub fn files(ca: Option<&PathBuf>, cert: Option<&PathBuf>, key: Option<&PathBuf>) -> TlsFiles {
-    TlsFiles { ca: ca.cloned(), cert: cert.cloned(), key: key.cloned() }
+/// The files that the three flags name; each may be absent. `allows_open_key`: a key that others can read is used.
+pub fn files(ca: Option<&PathBuf>, cert: Option<&PathBuf>, key: Option<&PathBuf>, allows_open_key: bool) -> TlsFiles {
+    TlsFiles { ca: ca.cloned(), cert: cert.cloned(), key: key.cloned(), allows_open_key }
 }
 
 /// What a client verifies nodes with; none when no file was given.
@@ -20,12 +20,17 @@ pub fn client(files: &TlsFiles) -> Result<Option<ClientTls>, TlsError> {
     (!files.is_empty()).then(|| ClientTls::new(files)).transpose()
 }
 
-/// What a node shows its clients; none when no file was given.
+/// What a node shows its clients, and which of them it serves: those that `allowed` names, if it names any. None when
+/// no file was given.
 ///
 /// # Errors
-/// Files that cannot be used.
-pub fn server(files: &TlsFiles) -> Result<Option<ServerTls>, TlsError> {
-    (!files.is_empty()).then(|| ServerTls::new(files)).transpose()
+/// Files that cannot be used, or names without a CA.
+pub fn server(files: &TlsFiles, allowed: &[ClientName]) -> Result<Option<ServerTls>, TlsError> {
+    match (files.is_empty(), allowed) {
+        (true, []) => Ok(None),
+        (true, _) => Err(TlsError::NoClientCa),
+        (false, _) => ServerTls::for_clients(files, allowed).map(Some),
+    }
 }
 
 /// Whether what is sent to this address stays on this host, so that plain text is allowed: loopback addresses, also
@@ -50,11 +55,13 @@ mod tests {
 
     #[test]
     fn no_file_means_no_tls_and_half_a_pair_is_an_error() {
-        let none = files(None, None, None);
-        assert!(client(&none).unwrap().is_none() && server(&none).unwrap().is_none());
-        let half = files(None, Some(&"c.pem".into()), None);
+        let none = files(None, None, None, false);
+        assert!(client(&none).unwrap().is_none() && server(&none, &[]).unwrap().is_none());
+        let half = files(None, Some(&"c.pem".into()), None, false);
         assert!(client(&half).unwrap_err().to_string().contains("--tls-key"));
-        let missing = files(Some(&"/no/such.pem".into()), None, None);
+        let named = ["loadgen.lab".parse().unwrap()];
+        assert!(server(&none, &named).unwrap_err().to_string().contains("--tls-ca"));
+        let missing = files(Some(&"/no/such.pem".into()), None, None, false);
         assert!(format!("{:#}", client(&missing).unwrap_err()).contains("/no/such.pem"));
     }
 }

@@ -12,6 +12,8 @@ use super::kind::Codec;
 const LZ4_SMALL_BYTES: usize = u16::MAX as usize;
 /// Each byte of an LZ4 block inflates to at most this many bytes.
 const LZ4_MAX_RATIO: u64 = 255;
+/// The most memory of a compressor that is kept. Level 1 takes less, whatever the content.
+const KEPT_COMPRESSOR_BYTES: usize = 4 << 20;
 /// The most content bytes that one block of a zstd frame can hold.
 const ZSTD_BLOCK_BYTES: u64 = 128 << 10;
 /// The fewest bytes that one block of a zstd frame takes: its header, and one byte that is repeated.
@@ -49,6 +51,13 @@ impl Packer {
         match codec.level() {
             Some(level) => self.zstd(level, content, body),
             None => self.lz4(content, body),
+        }
+    }
+
+    /// Gives back a compressor with much memory, which a high level takes for large content.
+    pub(super) fn let_go(&mut self) {
+        if self.zstd.as_mut().is_some_and(|zstd| zstd.context_mut().sizeof() > KEPT_COMPRESSOR_BYTES) {
+            self.zstd = None;
         }
     }
 

@@ -27,6 +27,17 @@ pub struct InflateError {
     pub reason: String,
 }
 
+/// The most bytes of a buffer that is kept for the next sample. Larger ones are given back at once, so that one large
+/// sample does not make a thread hold its memory for ever.
+pub(super) const KEPT_BYTES: usize = 1 << 20;
+
+/// Gives the memory of a buffer back if it is a large one. Its content is gone either way.
+fn let_go(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEPT_BYTES {
+        *buffer = Vec::new();
+    }
+}
+
 /// Encodes samples or answers, one after the other, with buffers of its own that are used again.
 ///
 /// The same bytes always give the same encoded bytes, independent of what was encoded before.
@@ -54,7 +65,11 @@ impl Encoder {
         if self.codec.has_no_frame() {
             return Ok(raw.clone());
         }
-        self.frame(raw, layout).map_err(|reason| EncodeError { codec: self.codec, reason })
+        let framed = self.frame(raw, layout).map_err(|reason| EncodeError { codec: self.codec, reason });
+        let_go(&mut self.filtered);
+        let_go(&mut self.frame);
+        self.packer.let_go();
+        framed
     }
 
     fn frame(&mut self, raw: &[u8], layout: Layout) -> Result<Bytes, String> {
@@ -94,7 +109,8 @@ impl Inflater {
     }
 
     /// The bytes that were encoded; `encoded` itself, not copied, with [`Codec::None`]. The declared size is checked
-    /// before any memory is taken for it: against the limit, and against what so many bytes can inflate to at most.
+    /// before any memory is taken for it: against the limit, and against what so many bytes can inflate to at most. No
+    /// more memory is taken than [`Codec::inflating_bytes`] says.
     ///
     /// # Errors
     /// See [`InflateError`].
@@ -103,6 +119,7 @@ impl Inflater {
             Codec::None | Codec::Original => self.within_limit(encoded.len() as u64).map(|_| encoded),
             _ => self.raw(&encoded).map(Bytes::from),
         };
+        let_go(&mut self.filtered);
         inflated.map_err(|reason| InflateError { codec: self.codec, reason })
     }
 

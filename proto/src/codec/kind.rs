@@ -126,6 +126,16 @@ impl Codec {
         }
     }
 
+    /// The most bytes of memory that are taken while these encoded bytes are inflated, beside themselves: what they
+    /// declare to inflate to, and once more where a filter needs a second buffer.
+    pub fn inflating_bytes(self, encoded: &[u8]) -> u64 {
+        match self {
+            Codec::None | Codec::Original => 0,
+            Codec::Zstd(_) | Codec::Lz4 | Codec::DeltaZstd(_) => self.declared_bytes(encoded),
+            Codec::ShuffleZstd(_) => self.declared_bytes(encoded).saturating_mul(2),
+        }
+    }
+
     /// Whether the bytes stay as they are and can be used without decoding.
     pub fn is_none(self) -> bool {
         self == Codec::None

@@ -11,11 +11,14 @@ pub struct GetNameResponse {
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DescribeRequest {
     /// The wire version the caller speaks; a node that speaks another refuses with FAILED_PRECONDITION.
     #[prost(uint32, tag = "1")]
     pub wire_version: u32,
+    /// 16 random bytes, the same for all nodes of one caller: the key of machine_id and boot_id.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub nonce: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DescribeResponse {
@@ -31,15 +34,49 @@ pub struct DescribeResponse {
     pub backend: ::core::option::Option<Backend>,
     #[prost(string, repeated, tag = "6")]
     pub codecs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How the node answers samples, as it was told to: its own options and those of its backend. Empty: it does not tell.
+    #[prost(message, repeated, tag = "7")]
+    pub settings: ::prost::alloc::vec::Vec<Setting>,
+    /// Absent: the node does not tell.
+    #[prost(message, optional, tag = "8")]
+    pub build: ::core::option::Option<Build>,
+}
+/// One option of a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Setting {
+    /// For example "max_batch", "execution_provider".
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+    /// Another value may give other answers: the nodes of one SUT have the same one.
+    #[prost(bool, tag = "3")]
+    pub shapes_answers: bool,
+}
+/// What a node's program was built from.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Build {
+    #[prost(string, tag = "1")]
+    pub version: ::prost::alloc::string::String,
+    /// The revision of its source; empty when it was not told.
+    #[prost(string, tag = "2")]
+    pub revision: ::prost::alloc::string::String,
+    /// The digest of the container image that it runs in; empty when it was not told.
+    #[prost(string, tag = "3")]
+    pub image_digest: ::prost::alloc::string::String,
+    /// What was built in beside the rest.
+    #[prost(string, repeated, tag = "4")]
+    pub features: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Host {
     #[prost(string, tag = "1")]
     pub hostname: ::prost::alloc::string::String,
-    /// Stable for an installation of the operating system.
+    /// Equal at two nodes: one installation of the operating system. Hexadecimal: HMAC-SHA256 of the system's own id,
+    /// keyed with the nonce of the request; the id itself never crosses. Empty when the system has none.
     #[prost(string, tag = "2")]
     pub machine_id: ::prost::alloc::string::String,
-    /// Changes at every boot; equal at two nodes means one running kernel.
+    /// Equal at two nodes: one running kernel. Made as machine_id is, of the id that changes at every boot.
     #[prost(string, tag = "3")]
     pub boot_id: ::prost::alloc::string::String,
     #[prost(string, tag = "4")]
@@ -54,6 +91,54 @@ pub struct Host {
     pub memory_bytes: u64,
     #[prost(message, repeated, tag = "9")]
     pub nics: ::prost::alloc::vec::Vec<Nic>,
+    #[prost(message, repeated, tag = "10")]
+    pub accelerators: ::prost::alloc::vec::Vec<Accelerator>,
+    /// 0 when the system does not say.
+    #[prost(uint32, tag = "11")]
+    pub numa_nodes: u32,
+    #[prost(message, optional, tag = "12")]
+    pub processors: ::core::option::Option<Processors>,
+    #[prost(message, optional, tag = "13")]
+    pub storage: ::core::option::Option<Storage>,
+}
+/// What the system does not say is 0 or empty.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Processors {
+    /// Sockets that are in use.
+    #[prost(uint32, tag = "1")]
+    pub sockets: u32,
+    /// Cores of the processor in one socket.
+    #[prost(uint32, tag = "2")]
+    pub cores_each: u32,
+    /// The highest clock rate.
+    #[prost(uint32, tag = "3")]
+    pub max_mhz: u32,
+    /// Those that one core reaches: "L1d 48 KiB, L1i 64 KiB, L2 2048 KiB".
+    #[prost(string, tag = "4")]
+    pub caches: ::prost::alloc::string::String,
+}
+/// The disks of a machine together, without those that can be taken out.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Storage {
+    /// 0 when the system shows none.
+    #[prost(uint64, tag = "1")]
+    pub bytes: u64,
+    /// Each once: "NVMe SSD", "SSD", "HDD", "virtual disk".
+    #[prost(string, tag = "2")]
+    pub kinds: ::prost::alloc::string::String,
+}
+/// A device that may compute beside the CPU.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Accelerator {
+    /// Bus and ids of the device: "pci 10de:2330".
+    #[prost(string, tag = "1")]
+    pub device: ::prost::alloc::string::String,
+    /// The driver; empty when it has none.
+    #[prost(string, tag = "2")]
+    pub driver: ::prost::alloc::string::String,
+    /// Empty when the driver does not say.
+    #[prost(string, tag = "3")]
+    pub driver_version: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Nic {
@@ -66,12 +151,15 @@ pub struct Nic {
     pub speed_mbit_s: u64,
     #[prost(uint32, tag = "4")]
     pub mtu_bytes: u32,
-    /// What its links carry: "Ethernet", "InfiniBand"; empty when the system says something else.
+    /// What its links carry: "Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"; empty when the system says something else.
     #[prost(string, tag = "5")]
     pub link: ::prost::alloc::string::String,
     /// Bus and ids of its device: "pci 15b3:101d"; empty when it has none.
     #[prost(string, tag = "6")]
     pub device: ::prost::alloc::string::String,
+    /// Empty when the system does not show it.
+    #[prost(string, tag = "7")]
+    pub firmware: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Backend {
@@ -86,8 +174,12 @@ pub struct Backend {
     /// Empty: the backend takes any sample.
     #[prost(message, repeated, tag = "4")]
     pub inputs: ::prost::alloc::vec::Vec<TensorSpec>,
+    /// Empty: answers of any size are taken, and results are marked.
     #[prost(message, repeated, tag = "5")]
     pub outputs: ::prost::alloc::vec::Vec<TensorSpec>,
+    /// Bytes of the model file; 0 when there is none.
+    #[prost(uint64, tag = "6")]
+    pub model_bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TensorSpec {
@@ -95,7 +187,8 @@ pub struct TensorSpec {
     pub name: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub dtype: ::prost::alloc::string::String,
-    /// -1: any size.
+    /// -1: any size. A leading -1 or 1 is the batch, which is 1 in a sample and in an answer: an answer has as many bytes
+    /// as its outputs say, one after the other.
     #[prost(sint64, repeated, tag = "3")]
     pub dims: ::prost::alloc::vec::Vec<i64>,
     /// Types that are taken as well.
@@ -107,7 +200,7 @@ pub struct TensorSpec {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StartRunRequest {
-    /// 16 random bytes.
+    /// 16 random bytes: the run's public name. Others are shown a hash of it.
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
     #[prost(uint32, tag = "2")]
@@ -124,7 +217,7 @@ pub struct StartRunRequest {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbeRequest {
-    /// 16 random bytes.
+    /// 16 random bytes, as in StartRunRequest.
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
     #[prost(uint32, tag = "2")]
@@ -133,7 +226,8 @@ pub struct ProbeRequest {
     #[prost(string, tag = "3")]
     pub client: ::prost::alloc::string::String,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct StartRunResponse {
     /// What the node takes in before it stops reading.
     #[prost(uint64, tag = "1")]
@@ -145,6 +239,10 @@ pub struct StartRunResponse {
     /// Samples that keep the backend busy: a sender that hands out work piece by piece keeps this many there.
     #[prost(uint64, tag = "4")]
     pub busy_samples: u64,
+    /// 32 random bytes of the node's, for this run alone: Open, Flush and EndRun must show them. A wrong secret is
+    /// answered as an unknown run is, with NOT_FOUND.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub secret: ::prost::bytes::Bytes,
 }
 /// A part of one sample. Samples of one or of several queries never share a message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -161,14 +259,21 @@ pub struct DispatchRequest {
     pub total_len: u64,
     #[prost(bytes = "bytes", tag = "5")]
     pub data: ::prost::bytes::Bytes,
+    /// A message with this carries nothing else, and is no part of a sample.
+    #[prost(message, optional, tag = "14")]
+    pub heartbeat: ::core::option::Option<Heartbeat>,
     /// The first message of a stream carries this and nothing else.
     #[prost(message, optional, tag = "15")]
     pub open: ::core::option::Option<Open>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct Open {
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
+    /// From StartRunResponse.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub secret: ::prost::bytes::Bytes,
 }
 /// A part of the answer to one sample, or a heartbeat.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -236,7 +341,8 @@ pub mod dispatch_response {
         }
     }
 }
-/// Sent on every stream that had nothing else to say for a while.
+/// Sent in both directions, on every stream that had nothing else to say for half a second. A claim ends when nothing
+/// came from its client on any stream for ten seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Heartbeat {}
 /// Where the time went at the SUT, as durations, so that no clocks need to agree.
@@ -269,19 +375,27 @@ pub struct End {
     pub message: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct FlushRequest {
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
     /// Samples sent to this node since StartRun.
     #[prost(uint64, tag = "2")]
     pub samples_sent: u64,
+    /// From StartRunResponse.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub secret: ::prost::bytes::Bytes,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FlushResponse {}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct EndRunRequest {
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
+    /// From StartRunResponse.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub secret: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EndRunResponse {
@@ -301,6 +415,7 @@ pub struct EndRunResponse {
     pub payload_bytes_in: u64,
     #[prost(uint64, tag = "7")]
     pub payload_bytes_out: u64,
+    /// Heartbeats that the node sent.
     #[prost(uint64, tag = "8")]
     pub heartbeats: u64,
     /// The samples and answers themselves, before any codec.
@@ -309,11 +424,11 @@ pub struct EndRunResponse {
     #[prost(uint64, tag = "10")]
     pub tensor_bytes_out: u64,
     /// What crossed the sockets of the connections that carried the run's streams, from their first byte on, below TLS;
-    /// over QUIC the payload of UDP.
-    #[prost(uint64, tag = "11")]
-    pub socket_bytes_in: u64,
-    #[prost(uint64, tag = "12")]
-    pub socket_bytes_out: u64,
+    /// over QUIC the payload of UDP. Absent when the node cannot count them; 0 says that nothing crossed them.
+    #[prost(uint64, optional, tag = "11")]
+    pub socket_bytes_in: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "12")]
+    pub socket_bytes_out: ::core::option::Option<u64>,
     /// Segments (over QUIC: packets) that this end sent again; absent when the system does not say.
     #[prost(uint64, optional, tag = "13")]
     pub retransmits: ::core::option::Option<u64>,
@@ -323,6 +438,9 @@ pub struct EndRunResponse {
     /// Answers whose model outputs held a NaN.
     #[prost(uint64, tag = "15")]
     pub samples_nan: u64,
+    /// Heartbeats that came from the client.
+    #[prost(uint64, tag = "16")]
+    pub client_heartbeats: u64,
 }
 /// What an interface carried from StartRun to EndRun, whoever it was for.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

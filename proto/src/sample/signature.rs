@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::{DType, Tensor, UnknownDType, write_dims};
+use super::{DATA_ALIGNMENT, DType, Tensor, UnknownDType, write_dims};
 use crate::v1;
 
 /// One input or output of a model.
@@ -97,6 +97,23 @@ impl Signature {
         }
         let got: Vec<String> = tensors.iter().map(Tensor::to_string).collect();
         Err(Mismatch { expected: self.to_string(), got: got.join(", ") })
+    }
+
+    /// The most bytes that a sample of these tensors has; `None` when there are none, or a size other than the batch is
+    /// free, so that samples of any length fit.
+    pub fn max_sample_bytes(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        let tensor = |spec: &TensorSpec| {
+            let elements =
+                spec.own_dims().iter().try_fold(1u64, |elements, dim| elements.checked_mul((*dim)?.into()))?;
+            let widest = spec.dtypes().max_by_key(|dtype| dtype.bits())?;
+            let header = 2 + 4 * spec.dims.len();
+            widest.bytes_of(elements)?.checked_add((header + DATA_ALIGNMENT) as u64)
+        };
+        let header = (1 + DATA_ALIGNMENT) as u64;
+        self.iter().try_fold(header, |bytes, spec| bytes.checked_add(tensor(spec)?))
     }
 }
 

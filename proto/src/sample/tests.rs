@@ -2,7 +2,7 @@ use super::*;
 use crate::v1;
 
 fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
-    let len = dims.iter().product::<u32>() as usize * dtype.size();
+    let len = dtype.bytes_of(dims.iter().product::<u32>().into()).unwrap() as usize;
     let data: Vec<u8> = (0..len).map(|i| (i % 255) as u8 + 1).collect();
     Tensor::new(dtype, dims, data.into()).unwrap()
 }
@@ -122,6 +122,19 @@ fn rubbish_never_panics() {
 }
 
 #[test]
+fn elements_of_four_bits_share_bytes() {
+    let bytes = |dtype: DType| [0, 1, 2, 7].map(|elements| dtype.bytes_of(elements).unwrap());
+    assert_eq!(bytes(DType::I4), [0, 1, 1, 4]);
+    assert_eq!(bytes(DType::Bf16), [0, 2, 4, 14]);
+    assert_eq!(bytes(DType::F8E4M3), [0, 1, 2, 7]);
+    assert_eq!(DType::U4.bytes_of(u64::MAX), Some(1 << 63));
+    assert_eq!(DType::F64.bytes_of(u64::MAX), None);
+    assert!(Tensor::new(DType::U4, &[3], vec![0; 2].into()).is_ok());
+    let error = Tensor::new(DType::U4, &[4], vec![0; 4].into()).unwrap_err().to_string();
+    assert!(error.contains("u4[4]") && error.contains("2 bytes"), "{error}");
+}
+
+#[test]
 fn types_have_names_and_codes() {
     for &dtype in DType::ALL {
         assert_eq!(dtype.to_string().parse(), Ok(dtype));
@@ -130,7 +143,8 @@ fn types_have_names_and_codes() {
     let error = "float32".parse::<DType>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "'float32' is not an element type (known: f32, u8, i8, u16, i16, i32, i64, bool, f16, f64, u32, u64)"
+        "'float32' is not an element type (known: f32, u8, i8, u16, i16, i32, i64, bool, f16, f64, u32, u64, \
+         bf16, f8e4m3, f8e5m2, u4, i4)"
     );
 }
 

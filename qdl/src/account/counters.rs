@@ -17,6 +17,9 @@ pub(crate) struct LaneCounters {
     tensor_bytes_out: AtomicU64,
     other_bytes_out: AtomicU64,
     other_bytes_in: AtomicU64,
+    heartbeats_out: AtomicU64,
+    heartbeats_in: AtomicU64,
+    refused: AtomicU64,
     duplicate: AtomicU64,
     late: AtomicU64,
     foreign: AtomicU64,
@@ -29,6 +32,7 @@ pub(crate) struct Burst {
     message_bytes: u64,
     payload_bytes: u64,
     other_bytes: u64,
+    heartbeats: u64,
     /// Samples whose last part was among the messages.
     samples: u64,
     /// Bytes of those samples before their codec.
@@ -45,6 +49,12 @@ impl Burst {
     /// Adds a message that is no part of a sample or an answer.
     pub(crate) fn other(&mut self, message_bytes: u64) {
         self.other_bytes += message_bytes;
+    }
+
+    /// Adds a heartbeat.
+    pub(crate) fn heartbeat(&mut self, message_bytes: u64) {
+        self.other(message_bytes);
+        self.heartbeats += 1;
     }
 
     /// Adds a sample whose last part was among the messages.
@@ -71,10 +81,16 @@ pub struct NodeCounts {
     pub tensor_bytes_out: u64,
     /// Bytes of the answers received, after their codec.
     pub tensor_bytes_in: u64,
-    /// Messages sent that carry no sample: each stream's Open.
+    /// Messages sent that carry no sample: each stream's Open, and heartbeats.
     pub other_bytes_out: u64,
     /// Messages received that carry no answer: heartbeats.
     pub other_bytes_in: u64,
+    /// Heartbeats that were sent to the node.
+    pub heartbeats_out: u64,
+    /// Heartbeats that came from the node.
+    pub heartbeats_in: u64,
+    /// Samples that the node answered with an error.
+    pub refused: u64,
     /// Answers to samples that had been answered.
     pub duplicate: u64,
     /// Answers to samples that had been given up.
@@ -99,6 +115,7 @@ impl LaneCounters {
         add(&self.payload_bytes_out, burst.payload_bytes);
         add(&self.tensor_bytes_out, burst.tensor_bytes);
         add(&self.other_bytes_out, burst.other_bytes);
+        add(&self.heartbeats_out, burst.heartbeats);
         add(&self.samples_sent, burst.samples);
     }
 
@@ -107,6 +124,12 @@ impl LaneCounters {
         add(&self.message_bytes_in, burst.message_bytes);
         add(&self.payload_bytes_in, burst.payload_bytes);
         add(&self.other_bytes_in, burst.other_bytes);
+        add(&self.heartbeats_in, burst.heartbeats);
+    }
+
+    /// One more sample was answered with an error.
+    pub(crate) fn refused(&self) {
+        add(&self.refused, 1);
     }
 
     /// One more answer to a sample that had been answered.
@@ -149,6 +172,9 @@ impl LaneCounters {
             tensor_bytes_in: get(&self.payload_bytes_in),
             other_bytes_out: get(&self.other_bytes_out),
             other_bytes_in: get(&self.other_bytes_in),
+            heartbeats_out: get(&self.heartbeats_out),
+            heartbeats_in: get(&self.heartbeats_in),
+            refused: get(&self.refused),
             duplicate: get(&self.duplicate),
             late,
             foreign: get(&self.foreign),
@@ -171,6 +197,9 @@ impl Sum for NodeCounts {
             tensor_bytes_in: a.tensor_bytes_in + b.tensor_bytes_in,
             other_bytes_out: a.other_bytes_out + b.other_bytes_out,
             other_bytes_in: a.other_bytes_in + b.other_bytes_in,
+            heartbeats_out: a.heartbeats_out + b.heartbeats_out,
+            heartbeats_in: a.heartbeats_in + b.heartbeats_in,
+            refused: a.refused + b.refused,
             duplicate: a.duplicate + b.duplicate,
             late: a.late + b.late,
             foreign: a.foreign + b.foreign,

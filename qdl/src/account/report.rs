@@ -3,13 +3,12 @@
 use std::net::IpAddr;
 
 use lon_net::nic::Interface;
-use lon_proto::text::printable;
 use lon_proto::v1::{self, EndRunResponse};
 
 use super::counters::NodeCounts;
 use super::traffic::NodeTraffic;
 use crate::peer_kind::PeerKind;
-use crate::types::NodeFailure;
+use crate::types::{NodeFailure, Stall};
 
 /// A run's report about one node.
 #[derive(Clone, Debug)]
@@ -24,6 +23,8 @@ pub struct NodeReport {
     pub sut: Result<SutCounts, String>,
     /// Why the node was lost; `None` when it was not.
     pub lost: Option<NodeFailure>,
+    /// When it stood still.
+    pub stalls: Vec<Stall>,
     /// What nodes of its kind can do.
     pub peer_kind: PeerKind,
     /// Socket bytes include what was sent again: see [`crate::Carry::counts_resends`].
@@ -54,14 +55,17 @@ pub struct SutCounts {
     pub samples_nan: u64,
     /// Heartbeats that the node sent.
     pub heartbeats: u64,
+    /// Heartbeats that came to the node.
+    pub client_heartbeats: u64,
     /// Bytes of the samples after their codec was undone.
     pub tensor_bytes_in: u64,
     /// Bytes of the answers before their codec.
     pub tensor_bytes_out: u64,
-    /// Taken from the sockets that carried the run's streams, below TLS; over QUIC the payload of UDP.
-    pub socket_bytes_in: u64,
-    /// Handed to those sockets, below TLS; over QUIC the payload of UDP.
-    pub socket_bytes_out: u64,
+    /// Taken from the sockets that carried the run's streams, below TLS; over QUIC the payload of UDP. `None` when the
+    /// node cannot count them.
+    pub socket_bytes_in: Option<u64>,
+    /// Handed to those sockets, below TLS; over QUIC the payload of UDP. `None` when the node cannot count them.
+    pub socket_bytes_out: Option<u64>,
     /// Segments (over QUIC: packets) that the node sent again; `None` when its system does not say.
     pub retransmits: Option<u64>,
     /// The interface at the node that the run came through; `None` on loopback.
@@ -91,6 +95,7 @@ impl From<EndRunResponse> for SutCounts {
             payload_bytes_out: response.payload_bytes_out,
             samples_nan: response.samples_nan,
             heartbeats: response.heartbeats,
+            client_heartbeats: response.client_heartbeats,
             tensor_bytes_in: response.tensor_bytes_in,
             tensor_bytes_out: response.tensor_bytes_out,
             socket_bytes_in: response.socket_bytes_in,
@@ -104,19 +109,7 @@ impl From<EndRunResponse> for SutCounts {
 impl From<v1::NicTraffic> for NicTraffic {
     fn from(traffic: v1::NicTraffic) -> NicTraffic {
         let v1::NicTraffic { nic, bytes_in, bytes_out } = traffic;
-        NicTraffic { interface: interface(&nic.unwrap_or_default()), bytes_in, bytes_out }
-    }
-}
-
-/// An interface as a node describes it.
-pub(crate) fn interface(nic: &v1::Nic) -> Interface {
-    Interface {
-        name: printable(&nic.name),
-        driver: printable(&nic.driver),
-        speed_mbit_s: Some(nic.speed_mbit_s).filter(|&speed| speed > 0),
-        mtu_bytes: nic.mtu_bytes,
-        link: printable(&nic.link),
-        device: printable(&nic.device),
+        NicTraffic { interface: Interface::from(nic.unwrap_or_default()), bytes_in, bytes_out }
     }
 }
 
@@ -126,8 +119,8 @@ mod tests {
 
     #[test]
     fn what_a_node_does_not_know_is_none() {
-        let counts = SutCounts::from(EndRunResponse { socket_bytes_in: 7, ..EndRunResponse::default() });
-        assert_eq!((counts.socket_bytes_in, counts.retransmits, counts.nic), (7, None, None));
+        let counts = SutCounts::from(EndRunResponse { socket_bytes_in: Some(7), ..EndRunResponse::default() });
+        assert_eq!((counts.socket_bytes_in, counts.retransmits, counts.nic), (Some(7), None, None));
         let nic = v1::Nic { name: "eth\n0".to_owned(), mtu_bytes: 1500, ..v1::Nic::default() };
         let traffic = v1::NicTraffic { nic: Some(nic), bytes_in: 1, bytes_out: 2 };
         let nic = NicTraffic::from(traffic).interface;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
+use lon_net::clock;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use tokio::io::unix::AsyncFd;
@@ -42,7 +43,7 @@ impl Alarm {
     /// Resolves at `at`, or at once when it has passed. One at a time: a second call replaces the first.
     pub(crate) async fn until(&self, at: Instant) {
         loop {
-            let ahead = at.saturating_duration_since(Instant::now());
+            let ahead = at.saturating_duration_since(clock::now());
             if ahead.is_zero() {
                 return;
             }
@@ -56,7 +57,7 @@ impl Alarm {
                 }
             };
             if set.is_err() || tokio::time::timeout(ahead + COARSE, readable).await.is_err() {
-                tokio::time::sleep(at.saturating_duration_since(Instant::now())).await;
+                tokio::time::sleep(at.saturating_duration_since(clock::now())).await;
             }
         }
     }

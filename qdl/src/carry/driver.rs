@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
+use lon_net::clock;
+use lon_proto::run_pass::RunPass;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
@@ -61,7 +62,7 @@ pub(crate) struct Connection {
     pub(crate) lanes: Vec<Arc<Lane>>,
     pub(crate) transport: Transport,
     pub(crate) endpoint: Endpoint,
-    pub(crate) run_id: Bytes,
+    pub(crate) pass: RunPass,
     /// How long opening each stream may take.
     pub(crate) timeout: Duration,
     /// What the node's answers must look like, where it has said so.
@@ -74,7 +75,14 @@ pub(crate) type Opened = (NodeIndex, oneshot::Receiver<Result<(), NodeFailure>>)
 /// The network's side of one run: every lane with a thread that carries it.
 pub(crate) enum IoDriver {
     Threads(Vec<IoThread>),
-    Inline { runtime: Runtime, tasks: JoinSet<()>, alarm: Alarm, linger: Linger },
+    Inline { runtime: Arc<Runtime>, tasks: LaneTasks, alarm: Option<Alarm>, linger: Linger },
+}
+
+/// What carries lanes, and what watches over them. All of it ends when this is dropped.
+#[derive(Default)]
+pub(crate) struct LaneTasks {
+    lanes: JoinSet<()>,
+    watch: JoinSet<()>,
 }
 
 /// One thread with a single-threaded runtime and some of the lanes.
@@ -84,19 +92,21 @@ pub(crate) struct IoThread {
 }
 
 impl IoDriver {
-    /// Begins to open every connection, on the threads that `driver` says.
+    /// Begins to open every connection, on the threads that `driver` says. `runtime` is the one that the caller has
+    /// brought for [`Driver::Inline`], if it has.
     ///
     /// # Errors
     /// The operating system refuses a thread, a runtime or a timer.
     pub(crate) fn start(
         driver: Driver,
+        runtime: Option<&Arc<Runtime>>,
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
         patience: Patience,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         match driver {
             Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, patience),
-            Driver::Inline => IoDriver::inline(dispatcher, connections, patience),
+            Driver::Inline => IoDriver::inline(runtime, dispatcher, connections, patience),
         }
     }
 
@@ -122,20 +132,20 @@ impl IoDriver {
 
     /// Leaves the connections to the thread that calls [`IoDriver::pump`].
     fn inline(
+        brought: Option<&Arc<Runtime>>,
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
         patience: Patience,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
-        let runtime = build_runtime()?;
+        let runtime = brought.map_or_else(|| build_runtime().map(Arc::new), |runtime| Ok(Arc::clone(runtime)))?;
         let mut opened = Vec::new();
-        let mut tasks = JoinSet::new();
-        let alarm = {
-            let _inside = runtime.enter();
-            spawn_lanes(&mut tasks, dispatcher, connections, patience, &mut opened)?;
-            Alarm::new()
-        };
+        let _inside = runtime.enter();
+        let tasks = spawn_lanes(dispatcher, connections, patience, &mut opened)?;
         let os = |error: std::io::Error| ConnectError::Os { what: "cannot make a timer", reason: error.to_string() };
-        Ok((IoDriver::Inline { runtime, tasks, alarm: alarm.map_err(os)?, linger: Linger::default() }, opened))
+        // The clock of a runtime that was brought may not be the system's, and a timer of the system's would be wrong.
+        let alarm = if brought.is_some() { None } else { Some(Alarm::new().map_err(os)?) };
+        drop(_inside);
+        Ok((IoDriver::Inline { runtime, tasks, alarm, linger: Linger::default() }, opened))
     }
 
     /// Waits until every lane is open or has failed; the node and the outcome of each.
@@ -171,15 +181,16 @@ impl IoDriver {
                 if arrived() {
                     return;
                 }
-                let ahead = wait.until.map(|until| until.saturating_duration_since(Instant::now()));
+                let ahead = wait.until.map(|until| until.saturating_duration_since(clock::now()));
                 match ahead {
                     // Late already; the network gets its turn all the same.
                     Some(Duration::ZERO) => return tokio::task::yield_now().await,
                     Some(ahead) if ahead <= wait.spin => tokio::task::yield_now().await,
                     None if wait.spin == Duration::MAX => tokio::task::yield_now().await,
                     ahead => tokio::select! {
+                        biased;
                         () = delivered.notified(), if wait.on_delivery => return,
-                        () = nap(ahead, wait, alarm) => {}
+                        () = nap(ahead, wait, alarm.as_ref()) => {}
                     },
                 }
             }
@@ -189,7 +200,7 @@ impl IoDriver {
     /// Gives the streams a moment to end, while what still comes is read, then drops them.
     pub(crate) fn finish(self) {
         match self {
-            IoDriver::Inline { runtime, mut tasks, .. } => runtime.block_on(close(&mut tasks)),
+            IoDriver::Inline { runtime, mut tasks, .. } => runtime.block_on(close(&mut tasks.lanes)),
             IoDriver::Threads(mut threads) => {
                 // All are told before the first is waited for.
                 threads.iter_mut().for_each(|thread| drop(thread.stop.take()));
@@ -208,17 +219,16 @@ impl IoThread {
     ) -> Result<IoThread, ConnectError> {
         let runtime = build_runtime()?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let mut tasks = JoinSet::new();
-        {
+        let mut tasks = {
             let _inside = runtime.enter();
-            spawn_lanes(&mut tasks, dispatcher, connections, patience, opened)?;
-        }
+            spawn_lanes(dispatcher, connections, patience, opened)?
+        };
         let body = move || {
             shorten_slice();
             runtime.block_on(async {
                 // Ends with an error when the sender is dropped, which is how it is told.
                 let _ = stopped.await;
-                close(&mut tasks).await;
+                close(&mut tasks.lanes).await;
             });
         };
         let thread = std::thread::Builder::new().name(format!("qdl-io-{number}")).spawn(body);
@@ -240,47 +250,48 @@ impl Drop for IoThread {
 /// For threads that issue samples. Does nothing where the system has no such call.
 pub fn shorten_slice() {
     if let Err(error) = lon_net::slice::shorten() {
-        tracing::debug!("the time slice stays as it is: {error}");
+        tracing::debug!(%error, "the time slice stays as it is");
     }
 }
 
 /// Sleeps through most of what is ahead; the caller spends the rest as `wait` says.
-async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: &Alarm) {
+async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: Option<&Alarm>) {
     let Some(ahead) = ahead else { return std::future::pending().await };
+    let Some(alarm) = alarm else { return tokio::time::sleep(ahead).await };
     if wait.on_delivery {
         // What is waited for is the delivery; the time is a ceiling, and the runtime's clock costs no system call.
         tokio::time::sleep(ahead).await;
     } else if ahead > 2 * COARSE_NAP {
         tokio::time::sleep(ahead - COARSE_NAP).await;
     } else if wait.spin.is_zero() {
-        alarm.until(Instant::now() + ahead.max(SHORTEST_NAP)).await;
+        alarm.until(clock::now() + ahead.max(SHORTEST_NAP)).await;
     } else {
-        alarm.until(Instant::now() + (ahead - wait.spin)).await;
+        alarm.until(clock::now() + (ahead - wait.spin)).await;
     }
 }
 
 /// Spawns, on the runtime that is entered, what carries these connections' lanes and what watches over them.
 fn spawn_lanes(
-    tasks: &mut JoinSet<()>,
     dispatcher: &Arc<Dispatcher>,
     connections: Vec<Connection>,
     patience: Patience,
     opened: &mut Vec<Opened>,
-) -> Result<(), ConnectError> {
+) -> Result<LaneTasks, ConnectError> {
+    let mut tasks = LaneTasks::default();
     let mut watched = Vec::new();
     for connection in connections {
-        let Connection { lanes, transport, endpoint, run_id, timeout, promise } = connection;
+        let Connection { lanes, transport, endpoint, pass, timeout, promise } = connection;
         watched.extend(lanes.iter().map(Arc::clone));
         let task = |lane: Arc<Lane>| {
             let (sender, receiver) = oneshot::channel();
             opened.push((lane.node, receiver));
-            let (dispatcher, run_id, promise) = (Arc::clone(dispatcher), run_id.clone(), Arc::clone(&promise));
-            LaneTask { dispatcher, lane, run_id, timeout, promise, opened: OpenReport(sender) }
+            let (dispatcher, pass, promise) = (Arc::clone(dispatcher), pass.clone(), Arc::clone(&promise));
+            LaneTask { dispatcher, lane, pass, timeout, promise, opened: OpenReport(sender) }
         };
-        transport.carry(endpoint, lanes.into_iter().map(task).collect(), tasks)?;
+        transport.carry(endpoint, lanes.into_iter().map(task).collect(), &mut tasks.lanes)?;
     }
-    tokio::spawn(watch(Arc::clone(dispatcher), watched, patience));
-    Ok(())
+    tasks.watch.spawn(watch(Arc::clone(dispatcher), watched, patience));
+    Ok(tasks)
 }
 
 /// Waits until the streams have ended, not longer than they may take.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use lon_net::address::NodeAddress;
-use lon_net::dial::dial;
+use lon_net::dial::{begin, dial};
 use lon_net::io::NetStream;
+use lon_net::socket::Network;
 use lon_net::tls::{ClientTls, Protocol};
 use lon_proto::limits;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +24,8 @@ use crate::account::traffic::Sockets;
 pub struct Endpoint {
     pub(crate) address: NodeAddress,
     pub(crate) tls: Option<ClientTls>,
+    /// The network that is used instead of the kernel's TCP, if one was brought.
+    pub(crate) network: Option<Arc<dyn Network>>,
     /// Counts what crosses the sockets to the node.
     pub(crate) sockets: Arc<Sockets>,
 }
@@ -38,14 +41,21 @@ impl Endpoint {
         self.tls.as_ref()
     }
 
-    /// Connects over TCP, with TLS if it is configured. What crosses the socket is counted. Waits as long as the
-    /// operating system does.
+    /// Connects over TCP, or over the network that was brought, with TLS if it is configured. What crosses the socket
+    /// is counted. Waits as long as the operating system does.
     ///
     /// # Errors
     /// No connection, or a TLS handshake that failed.
     pub async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
-        let stream = dial(&self.address.to_string(), self.tls.as_ref(), protocol, self.sockets.counters()).await?;
-        self.sockets.connected_from(stream.tcp().local_addr()?.ip());
+        let Endpoint { address, tls, network, sockets } = self;
+        let (address, tls, counters) = (address.to_string(), tls.as_ref(), sockets.counters());
+        let stream = match network {
+            None => dial(&address, tls, protocol, counters).await?,
+            Some(network) => begin(&address, network.connect(&address), tls, protocol, counters).await?,
+        };
+        if let Some(local) = stream.socket().local_addr() {
+            sockets.connected_from(local.ip());
+        }
         Ok(stream)
     }
 

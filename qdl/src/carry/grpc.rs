@@ -4,18 +4,19 @@ use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lon_net::flow::{Fill, Source};
 use lon_net::framing::Inbound;
 use lon_net::grpc::{self, BodySource};
 use lon_net::meter::MeteredIo;
-use lon_proto::v1::Open;
 use tokio::task::JoinSet;
 use tonic::Status;
 use tonic::codegen::Service as _;
+use tonic::transport::Error;
 
 use super::endpoint::Endpoint;
 use super::lane_task::LaneTask;
 use super::stream::{Outgoing, exchange};
-use super::transport::Carry;
+use super::transport::{BareStream, Carry};
 use crate::error::{ConnectError, explain, failure_of};
 use crate::types::NodeFailure;
 
@@ -37,11 +38,24 @@ impl Carry for Grpc {
         }
         Ok(())
     }
+
+    fn bare_stream(&self, endpoint: Endpoint, fill: Box<dyn Fill>) -> BareStream {
+        Box::pin(async move {
+            let broken = |error: Error| Status::unknown(explain(&error));
+            let mut channel = endpoint.channel(CONNECT_TIMEOUT, |io| io).await.map_err(broken)?;
+            poll_fn(|cx| channel.poll_ready(cx)).await.map_err(broken)?;
+            let response = channel.call(grpc::request(fill)).await.map_err(|error| Status::from_error(error.into()))?;
+            Ok((Box::new(grpc::accepted(response)?) as Box<dyn Source>, Inbound::default()))
+        })
+    }
 }
 
+/// How long a connection for a bare stream may take; who opens it has a limit for the whole.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+
 async fn carry_lane(endpoint: Endpoint, task: LaneTask) {
-    let LaneTask { dispatcher, lane, run_id, timeout, opened, .. } = task;
-    let outgoing = Outgoing::new(&dispatcher, &lane, Some(Open { run_id }));
+    let LaneTask { dispatcher, lane, pass, timeout, opened, .. } = task;
+    let outgoing = Outgoing::new(&dispatcher, &lane, Some(pass.open()));
     if let Some(source) = opened.wait(timeout, open(&endpoint, outgoing, timeout)).await {
         exchange(&dispatcher, &lane, source, Inbound::default(), pending()).await;
     }

@@ -34,11 +34,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lon_net::address::NodeAddress;
 use lon_proto::kserve::INFER_PATH;
+use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
 use tokio::task::JoinSet;
 use tonic::codegen::http::{HeaderValue, Method, Request, Uri, Version, header};
 
 use super::endpoint::Endpoint;
 use super::lane_task::LaneTask;
+use super::promise::Promise;
 use super::transport::Carry;
 use crate::error::ConnectError;
 use crate::peer_kind::PeerKind;
@@ -100,4 +102,13 @@ fn request_head(address: &NodeAddress, tls: bool) -> Result<Request<()>, NodeFai
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("lon-qdl/", env!("CARGO_PKG_VERSION"))));
     Ok(head)
+}
+
+/// Reads the message that answers a call, of a server that said nothing of its model, and of one that said something.
+/// For the fuzz targets.
+pub(crate) fn fuzz_answer(message: &Bytes) {
+    let said = TensorMetadata { name: "y".to_owned(), datatype: "FP32".to_owned(), shape: vec![-1, 2] };
+    for promise in [Promise::default(), Promise::new(&[said])] {
+        session::outcome(message.clone(), 1, &promise);
+    }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use lon_proto::run_pass::RunPass;
 use tokio::sync::oneshot;
 
 use super::promise::Promise;
@@ -16,8 +16,8 @@ use crate::types::NodeFailure;
 pub struct LaneTask {
     pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) lane: Arc<Lane>,
-    /// The run that the stream joins; it is in the stream's first message.
-    pub(super) run_id: Bytes,
+    /// The run that the stream joins; its id and secret are in the stream's first message.
+    pub(super) pass: RunPass,
     /// How long opening the stream may take.
     pub(super) timeout: Duration,
     /// What answers must look like, where the node has said so.

@@ -5,7 +5,9 @@
 //! that nothing is taken from programs that have work to do.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use lon_net::clock;
 
 /// Giving up the core and getting it back takes longer than this only when another program took it.
 const UNDISTURBED: Duration = Duration::from_micros(20);
@@ -29,17 +31,17 @@ impl Linger {
         if patience.is_zero() || !self.is_welcome() {
             return false;
         }
-        let start = Instant::now();
+        let start = clock::now();
         loop {
             tokio::task::yield_now().await;
             if arrived() {
                 self.misses.store(0, Relaxed);
                 return true;
             }
-            let before = Instant::now();
+            let before = clock::now();
             // It never fails on Linux.
             let _ = nix::sched::sched_yield();
-            let after = Instant::now();
+            let after = clock::now();
             let disturbed = after - before > UNDISTURBED;
             if disturbed || after - start > patience {
                 self.missed(disturbed);

@@ -1,7 +1,8 @@
 //! How bytes get to nodes and back: the threads that drive lanes, and one file for each transport.
 //!
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
-//!   thread waits, `watch` finds nodes that say nothing and samples that are overdue;
+//!   thread waits, `watch` finds nodes that say nothing and samples that are overdue, `silence` when a node stood
+//!   still;
 //! - `endpoint`: where a node is and how it is connected to;
 //! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what
 //!   a node has said of its answers;
@@ -16,11 +17,12 @@ mod alarm;
 mod driver;
 mod endpoint;
 mod grpc;
-mod kserve;
+pub(crate) mod kserve;
 mod lane_task;
 mod linger;
 mod promise;
 mod quic;
+mod silence;
 mod stream;
 mod tcp;
 mod transport;
@@ -31,7 +33,7 @@ pub use driver::{Driver, Wait, shorten_slice};
 pub use endpoint::Endpoint;
 pub use lane_task::LaneTask;
 pub(crate) use promise::Promise;
-pub use transport::{Carry, Transport};
+pub use transport::{BareStream, Carry, Transport};
 pub(crate) use watch::Patience;
 
 impl Transport {

@@ -1,8 +1,8 @@
 //! What a server of KServe's protocol has said of its model's outputs, and whether an answer keeps to it. Pure.
 //!
 //! A server that answers one number where its model has a thousand would be the fastest of all, and its answer would
-//! agree with itself. So every answer is held against the metadata that the server gave before the run. The answers of
-//! SUT nodes are held against the dataset, by the caller.
+//! agree with itself. So every answer is held against the metadata that the server gave before the run. What the
+//! answers of SUT nodes are held against is in `dispatch/rule.rs`.
 
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
@@ -18,6 +18,11 @@ impl Promise {
     pub(crate) fn new(outputs: &[TensorMetadata]) -> Promise {
         let is_named = outputs.iter().all(|output| !output.name.is_empty());
         Promise { outputs: if is_named { outputs.to_vec() } else { Vec::new() } }
+    }
+
+    /// Whether the server has said what its outputs are, so that answers are held against that.
+    pub(crate) fn is_made(&self) -> bool {
+        !self.outputs.is_empty()
     }
 
     /// All outputs are there, by name and in any order, each of the type and shape that was said, and no others.

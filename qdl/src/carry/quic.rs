@@ -4,17 +4,19 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lon_net::flow::{Fill, Source};
 use lon_net::framing::Inbound;
 use lon_net::quic::{self, Link, QuicSource, Trust};
 use lon_net::tls::{TlsFiles, Unverified};
 use quinn::{ClientConfig, Connection, SendStream};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
+use tonic::Status;
 
 use super::endpoint::Endpoint;
 use super::lane_task::LaneTask;
-use super::stream::{Outgoing, accepted, broken, exchange, framed_open};
-use super::transport::Carry;
+use super::stream::{Outgoing, accepted, bare_accepted, broken, exchange, framed_open};
+use super::transport::{BareStream, Carry};
 use crate::dispatch::Lane;
 use crate::error::ConnectError;
 use crate::types::NodeFailure;
@@ -52,11 +54,32 @@ impl Carry for Quic {
         }
         Ok(())
     }
+
+    fn bare_stream(&self, endpoint: Endpoint, fill: Box<dyn Fill>) -> BareStream {
+        Box::pin(async move {
+            let unknown = |error: io::Error| Status::unknown(error.to_string());
+            let config = config(&endpoint).map_err(unknown)?;
+            let link = quic::connect_within(&endpoint.address.to_string(), &config, CONNECT_TIMEOUT).await;
+            let link = link.map_err(unknown)?;
+            let (mut sending, reading) = link.connection.open_bi().await.map_err(|error| unknown(error.into()))?;
+            // The connection lives as long as somebody writes; what fails here is seen by who reads.
+            tokio::spawn(async move {
+                let _ = quic::write(&mut sending, fill, None).await;
+                link.close().await;
+            });
+            let mut source: Box<dyn Source> = Box::new(QuicSource::new(reading));
+            let inbound = bare_accepted(&mut source).await?;
+            Ok((source, inbound))
+        })
+    }
 }
 
+/// How long each address of a node may take to answer a bare stream; who opens it has a limit for the whole.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 async fn carry_lane(shared: SharedConnection, task: LaneTask) {
-    let LaneTask { dispatcher, lane, run_id, timeout, opened, .. } = task;
-    let open_message = framed_open(run_id, &lane);
+    let LaneTask { dispatcher, lane, pass, timeout, opened, .. } = task;
+    let open_message = framed_open(&pass, &lane);
     // Connecting has bounds of its own, one for each address of the node; the timeout is for what follows.
     let stream = match shared.connect().await {
         Ok(connection) => opened.wait(timeout, open(connection, &open_message, &lane)).await,
@@ -83,19 +106,23 @@ struct Shared {
     link: OnceCell<Result<Link, NodeFailure>>,
 }
 
+/// For a node with a certificate that `endpoint` accepts. Without TLS any node that answers is accepted.
+fn config(endpoint: &Endpoint) -> io::Result<ClientConfig> {
+    match &endpoint.tls {
+        Some(tls) => quic::client_config(Trust::Verified(tls)),
+        None => {
+            let anyone = Unverified::new(&TlsFiles::default()).map_err(io::Error::other)?;
+            quic::client_config(Trust::Anyone(&anyone))
+        }
+    }
+}
+
 /// An open stream, and the bytes that came behind its acceptance.
 type Stream = (QuicSource, Inbound, SendStream);
 
 impl SharedConnection {
-    /// To a node with a certificate that `endpoint` accepts. Without TLS any node that answers is accepted.
     fn new(endpoint: Endpoint, timeout: Duration) -> io::Result<SharedConnection> {
-        let config = match &endpoint.tls {
-            Some(tls) => quic::client_config(Trust::Verified(tls))?,
-            None => {
-                let anyone = Unverified::new(&TlsFiles::default()).map_err(io::Error::other)?;
-                quic::client_config(Trust::Anyone(&anyone))?
-            }
-        };
+        let config = config(&endpoint)?;
         Ok(SharedConnection(Arc::new(Shared { endpoint, config, timeout, link: OnceCell::new() })))
     }
 

@@ -8,12 +8,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::Bytes;
+use lon_net::clock;
 use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::{Inbound, Incoming, Outbound};
 use lon_net::tcp::{self, StreamSource};
+use lon_proto::run_pass::RunPass;
 use lon_proto::text::printable;
 use lon_proto::v1::{DispatchRequest, DispatchResponse, Open};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
@@ -37,8 +38,8 @@ impl LaneTask {
     where
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
-        let LaneTask { dispatcher, lane, run_id, timeout, opened, .. } = self;
-        let open_message = framed_open(run_id, &lane);
+        let LaneTask { dispatcher, lane, pass, timeout, opened, .. } = self;
+        let open_message = framed_open(&pass, &lane);
         let stream = opened.wait(timeout, open(connect, &open_message, &lane)).await;
         if let Some((source, inbound, mut io)) = stream {
             let writing = tcp::write(&mut io, Outgoing::new(&dispatcher, &lane, None), Some(&*lane));
@@ -67,9 +68,9 @@ where
 }
 
 /// The first bytes of a stream without HTTP: its Open message.
-pub(super) fn framed_open(run_id: Bytes, lane: &Lane) -> Vec<u8> {
+pub(super) fn framed_open(pass: &RunPass, lane: &Lane) -> Vec<u8> {
     let mut out = Outbound::default();
-    lane.count_other(out.push_message(&open_message(Open { run_id })), 0);
+    lane.count_other(out.push_message(&open_message(pass.open())));
     std::iter::from_fn(|| out.pop()).flatten().collect()
 }
 
@@ -80,31 +81,36 @@ fn open_message(open: Open) -> DispatchRequest {
 /// Waits until the node has accepted a stream without HTTP, which it says by a heartbeat. Returns the bytes that came
 /// behind it.
 pub(super) async fn accepted(source: &mut impl Source, lane: &Lane) -> Result<Inbound, NodeFailure> {
-    let mut inbound = Inbound::default();
-    loop {
-        match inbound.next_message::<DispatchResponse>().map_err(|status| failure_of(&status))? {
-            Some(Incoming::Message(message, bytes)) if message.heartbeat.is_some() => {
-                lane.count_other(0, bytes);
-                return Ok(inbound);
-            }
-            Some(Incoming::Message(..)) => {
-                return Err(NodeFailure::Protocol("it answered before it was asked".to_owned()));
-            }
-            Some(Incoming::End(how)) => return Err(ended(how)),
-            None => {}
+    match greeting(source).await {
+        Ok((inbound, bytes)) => {
+            lane.count_heartbeat(bytes);
+            Ok(inbound)
         }
-        match poll_fn(|cx| source.poll_read(cx, &mut inbound)).await {
-            Ok(true) => {}
-            Ok(false) => return Err(ended(Ok(()))),
-            Err(status) => return Err(failure_of(&status)),
-        }
+        Err(Some(status)) => Err(failure_of(&status)),
+        Err(None) => Err(without_reason()),
     }
 }
 
-fn ended(how: Result<(), (tonic::Code, String)>) -> NodeFailure {
-    match how {
-        Ok(()) => without_reason(),
-        Err((code, text)) => failure_of(&Status::new(code, text)),
+/// The same on a stream that follows no lane.
+pub(super) async fn bare_accepted(source: &mut impl Source) -> Result<Inbound, Status> {
+    let unsaid = |status: Option<Status>| status.unwrap_or_else(|| Status::unknown("it ended without a reason"));
+    greeting(source).await.map(|(inbound, _)| inbound).map_err(unsaid)
+}
+
+/// The first message of a node, which must be a heartbeat: what came behind it, and its bytes. An error is the status
+/// that the stream ended with, if it had one.
+async fn greeting(source: &mut impl Source) -> Result<(Inbound, u64), Option<Status>> {
+    let mut inbound = Inbound::default();
+    loop {
+        match inbound.next_message::<DispatchResponse>()? {
+            Some(Incoming::Message(message, bytes)) if message.heartbeat.is_some() => return Ok((inbound, bytes)),
+            Some(Incoming::Message(..)) => return Err(Some(Status::internal("it answered before it was asked"))),
+            Some(Incoming::End(how)) => return Err(how.err().map(|(code, text)| Status::new(code, text))),
+            None => {}
+        }
+        if !poll_fn(|cx| source.poll_read(cx, &mut inbound)).await? {
+            return Err(None);
+        }
     }
 }
 
@@ -149,7 +155,7 @@ async fn read(
     mut inbound: Inbound,
 ) -> Result<(), NodeFailure> {
     let mut replies: Vec<Reply> = Vec::new();
-    let mut now = Instant::now();
+    let mut now = clock::now();
     loop {
         let mut accepted = Accepted::More;
         while accepted == Accepted::More {
@@ -162,7 +168,7 @@ async fn read(
             return if lane.is_closing() { Ok(()) } else { how.and(Err(without_reason())) };
         }
         let read = poll_fn(|cx| source.poll_read(cx, &mut inbound)).await;
-        now = Instant::now();
+        now = clock::now();
         match read {
             Ok(true) => {}
             Ok(false) | Err(_) if lane.is_closing() => return Ok(()),
@@ -172,8 +178,8 @@ async fn read(
     }
 }
 
-/// The messages of a stream: Open, unless it was sent already, then the lane's messages, then the end when the lane
-/// closes.
+/// The messages of a stream: Open, unless it was sent already, then the lane's messages, with heartbeats where it has
+/// none for a while, then the end when the lane closes.
 pub(super) struct Outgoing {
     dispatcher: Arc<Dispatcher>,
     pub(super) lane: Arc<Lane>,
@@ -190,7 +196,7 @@ impl Outgoing {
 impl Fill for Outgoing {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
         if let Some(open) = self.open.take() {
-            self.lane.count_other(out.push_message(&open_message(open)), 0);
+            self.lane.count_other(out.push_message(&open_message(open)));
             return Poll::Ready(Filled::Some);
         }
         // Registered before looking, so that a sample pushed in between is not missed.
@@ -209,17 +215,21 @@ impl Fill for Outgoing {
         if self.dispatcher.flushing.load(SeqCst) {
             self.dispatcher.sent.notify_one();
         }
+        if self.lane.fill_heartbeat(out) {
+            return Poll::Ready(Filled::Some);
+        }
         Poll::Pending
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use lon_proto::limits::RUN_ID_BYTES;
+    use bytes::Bytes;
+    use lon_proto::limits::{RUN_ID_BYTES, SECRET_BYTES};
     use lon_proto::v1::Heartbeat;
-    use tonic::Code;
 
     use super::*;
+    use crate::dispatch::{AnswerRule, Expected};
     use crate::types::NodeIndex;
 
     /// Gives what was put into it, then closes.
@@ -232,7 +242,8 @@ mod tests {
     }
 
     fn lane() -> Lane {
-        Lane::new(NodeIndex(0), 1)
+        let rule = Arc::new(AnswerRule::anything("n", 1));
+        Lane::new(NodeIndex(0), Expected::new(&rule, false, 1))
     }
 
     async fn outcome(say: impl FnOnce(&mut Outbound)) -> Result<Inbound, NodeFailure> {
@@ -267,20 +278,22 @@ mod tests {
 
     #[test]
     fn a_stream_begins_with_its_run() {
-        let run_id = Bytes::from(vec![3; RUN_ID_BYTES]);
+        let pass = RunPass::new(Bytes::from(vec![3; RUN_ID_BYTES]), Bytes::from(vec![4; SECRET_BYTES]));
         let mut inbound = Inbound::default();
         let lane = lane();
-        inbound.push(framed_open(run_id.clone(), &lane).into());
+        inbound.push(framed_open(&pass, &lane).into());
         let Ok(Some(Incoming::Message(message, bytes))) = inbound.next_message::<DispatchRequest>() else { panic!() };
-        assert_eq!(message.open.map(|open| open.run_id), Some(run_id));
+        assert_eq!(message.open, Some(pass.open()));
         let counts = lane.counters.read();
         assert_eq!((counts.other_bytes_out, counts.message_bytes_out), (bytes, 0));
     }
 
-    #[test]
-    fn an_end_has_a_reason_or_says_that_it_has_none() {
-        let why = ended(Err((Code::Unavailable, "the node is shutting down".to_owned()))).to_string();
+    #[tokio::test]
+    async fn an_end_has_a_reason_or_says_that_it_has_none() {
+        let refused = || Err(Status::unavailable("the node is shutting down"));
+        let why = outcome(|out| out.push_end(&refused())).await.unwrap_err().to_string();
         assert!(why.contains("the node is shutting down"), "{why}");
-        assert!(ended(Ok(())).to_string().contains("without a reason"));
+        let why = outcome(|out| out.push_end(&Ok(()))).await.unwrap_err().to_string();
+        assert!(why.contains("without a reason"), "{why}");
     }
 }

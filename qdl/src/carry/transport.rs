@@ -2,14 +2,23 @@
 //! [`super`]; anything that implements [`Carry`] can be used like them.
 
 use std::fmt;
+use std::future::{Future, ready};
 use std::hash::{Hash, Hasher};
+use std::pin::Pin;
 
+use lon_net::flow::{Fill, Source};
+use lon_net::framing::Inbound;
 use tokio::task::JoinSet;
+use tonic::Status;
 
 use super::endpoint::Endpoint;
 use super::lane_task::LaneTask;
 use crate::error::ConnectError;
 use crate::peer_kind::PeerKind;
+
+/// A stream that follows no lane, while it is opened: what is read from it, and the bytes that came behind its
+/// acceptance; or the status that it was refused with.
+pub type BareStream = Pin<Box<dyn Future<Output = Result<(Box<dyn Source>, Inbound), Status>> + Send>>;
 
 /// One way to carry samples and answers. Implement it, and name it by a [`Transport`], to add a transport.
 pub trait Carry: fmt::Debug + Send + Sync {
@@ -47,6 +56,13 @@ pub trait Carry: fmt::Debug + Send + Sync {
     /// The operating system refuses what every connection needs. A node that cannot be reached is no such error: the
     /// lane's own task reports it.
     fn carry(&self, endpoint: Endpoint, lanes: Vec<LaneTask>, tasks: &mut JoinSet<()>) -> Result<(), ConnectError>;
+
+    /// Opens a stream on a connection of its own that sends what `fill` says, from its Open message on, for
+    /// [`crate::conformance`]. A transport without it cannot be checked against the wire contract.
+    fn bare_stream(&self, _endpoint: Endpoint, _fill: Box<dyn Fill>) -> BareStream {
+        let reason = format!("transport {} cannot open a stream for a check of conformance", self.name());
+        Box::pin(ready(Err(Status::unimplemented(reason))))
+    }
 }
 
 /// A transport: a handle to its [`Carry`], cheap to copy. Two handles are equal when their names are.
@@ -96,6 +112,10 @@ impl Transport {
         tasks: &mut JoinSet<()>,
     ) -> Result<(), ConnectError> {
         self.0.carry(endpoint, lanes, tasks)
+    }
+
+    pub(crate) fn bare_stream(self, endpoint: Endpoint, fill: Box<dyn Fill>) -> BareStream {
+        self.0.bare_stream(endpoint, fill)
     }
 }
 

@@ -5,15 +5,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use lon_net::clock;
+use lon_proto::limits::HEARTBEAT_INTERVAL;
 use tokio::time::MissedTickBehavior;
 
+use super::silence::OwnGaps;
 use crate::dispatch::{Dispatcher, Lane, NOT_OPEN};
-use crate::types::NodeFailure;
+use crate::types::{NodeFailure, Reply};
 
 /// How often the lanes are looked at.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Ticks without anything to send after which a heartbeat is sent.
+const BEAT_TICKS: u32 = (HEARTBEAT_INTERVAL.as_millis() / TICK.as_millis()) as u32;
 
 /// How long a run waits for nodes.
 #[derive(Clone, Copy, Debug)]
@@ -29,16 +35,28 @@ pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, pa
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let allowed = (patience.silence_timeout.as_millis() / TICK.as_millis()).max(1) as u32;
-    let mut overdue = Vec::new();
+    let mut overdue: Vec<Reply> = Vec::new();
+    let mut own = OwnGaps::new(clock::now());
     loop {
         ticks.tick().await;
-        let now = Instant::now();
+        let now = clock::now();
+        own.tick(now);
         for lane in lanes.iter().filter(|lane| !lane.is_closing()) {
             let is_open = lane.silent_ticks.load(Relaxed) != NOT_OPEN;
+            if is_open {
+                lane.keep_alive(BEAT_TICKS);
+                lane.hear_partly(now);
+                own.look_at(lane, &dispatcher.nodes[lane.node.0], now);
+            }
             if is_open && lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
                 dispatcher.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
             }
-            if lane.expire(now, patience.response_timeout, &mut overdue) {
+            let (before, node) = (overdue.len(), &dispatcher.nodes[lane.node.0]);
+            let is_stalled = lane.expire(now, patience.response_timeout, &mut overdue);
+            // Without heartbeats a server that has said nothing since the sample was sent is taken for one that hangs.
+            let heard_nothing = |reply: &Reply| reply.sent_at.is_some_and(|sent_at| sent_at >= node.heard_at());
+            let hangs = !is_open && overdue[before..].iter().any(heard_nothing);
+            if is_stalled || hangs {
                 dispatcher.lose(lane.node, &NodeFailure::Stalled(patience.response_timeout));
             }
         }

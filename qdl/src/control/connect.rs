@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lon_net::address::NodeAddress;
+use lon_net::clock;
+use lon_net::host::HostNonce;
+use lon_net::socket::Network;
 use lon_net::tls::ClientTls;
+use lon_net::token::Token;
 use tonic::transport::Channel;
 
 use crate::account::traffic::Sockets;
@@ -23,26 +27,41 @@ pub(crate) struct Reach {
     pub(crate) call_timeout: Duration,
     /// How nodes are verified; `None`: plain text.
     pub(crate) tls: Option<ClientTls>,
+    /// What nodes are shown that want a token.
+    pub(crate) token: Option<Token>,
+    /// The key of the ids that nodes tell of their machines.
+    pub(crate) nonce: HostNonce,
+    /// The network that is used instead of the kernel's TCP, if one was brought.
+    pub(crate) network: Option<Arc<dyn Network>>,
 }
 
 /// Connects to `address`; tries again until `deadline` when the node is not there yet. The connection, and the
 /// counters of what crosses it.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     address: &NodeAddress,
     reach: &Reach,
     deadline: Instant,
 ) -> Result<(Channel, Arc<Sockets>), ConnectError> {
-    let endpoint = Endpoint { address: address.clone(), tls: reach.tls.clone(), sockets: Arc::default() };
+    let Reach { tls, network, .. } = reach.clone();
+    let endpoint = Endpoint { address: address.clone(), tls, network, sockets: Arc::default() };
     let unreachable = |reason| ConnectError::Unreachable { address: address.clone(), reason };
     loop {
         let channel = endpoint.channel(reach.call_timeout, |io| io);
         match tokio::time::timeout(reach.call_timeout, channel).await {
             Ok(Ok(channel)) => return Ok((channel, endpoint.sockets)),
-            Ok(Err(error)) if Instant::now() >= deadline => return Err(unreachable(explain(&error))),
-            Err(_) if Instant::now() >= deadline => {
+            Ok(Err(error)) if clock::now() >= deadline => return Err(unreachable(with_advice(explain(&error)))),
+            Err(_) if clock::now() >= deadline => {
                 return Err(unreachable(format!("no connection within {:?}", reach.call_timeout)));
             }
             _ => tokio::time::sleep(RETRY_PAUSE).await,
         }
+    }
+}
+
+/// Nobody listens there: either it is the wrong address, or it is too early.
+fn with_advice(reason: String) -> String {
+    match reason.contains("Connection refused") {
+        true => format!("{reason}; is it started (sut-node serve)? --wait-ready 60s waits for it"),
+        false => reason,
     }
 }

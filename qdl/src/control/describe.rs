@@ -3,10 +3,10 @@
 use lon_net::address::NodeAddress;
 use lon_net::host::Host;
 use lon_proto::sample::{Signature, TensorSpec};
+use lon_proto::setup::{Build, Setting};
 use lon_proto::text::printable;
 use lon_proto::v1;
 
-use crate::account::report::interface;
 use crate::error::ConnectError;
 
 /// One node's description of itself.
@@ -26,12 +26,20 @@ pub struct NodeDescription {
     pub model: String,
     /// SHA-256 of the model file, in hexadecimal; empty when there is no file.
     pub model_sha256: String,
+    /// Bytes of the model file; none when there is no file, or the node does not tell.
+    pub model_bytes: Option<u64>,
     /// What a sample must consist of; empty when anything is accepted.
     pub inputs: Signature,
     /// What an answer consists of.
     pub outputs: Signature,
+    /// Answers are held against what the node has said of its outputs; it has said nothing otherwise.
+    pub answers_checked: bool,
     /// Names of the codecs that the node knows, for samples and for answers, without levels.
     pub codecs: Vec<String>,
+    /// How the node answers samples; empty when it does not tell.
+    pub settings: Vec<Setting>,
+    /// What its program was built from; none when it does not tell.
+    pub build: Option<Build>,
 }
 
 impl NodeDescription {
@@ -46,26 +54,21 @@ impl NodeDescription {
                 reason: format!("its model's signature cannot be read: {error}"),
             })
         };
+        let outputs = specs(&backend.outputs)?;
         Ok(NodeDescription {
             name: printable(&description.name),
             software: printable(&description.software),
             engine: printable(&backend.engine),
             model: printable(&backend.model),
             model_sha256: printable(&backend.model_sha256),
+            model_bytes: Some(backend.model_bytes).filter(|bytes| *bytes > 0),
             inputs: specs(&backend.inputs)?,
-            outputs: specs(&backend.outputs)?,
+            answers_checked: !outputs.is_empty(),
+            outputs,
             codecs: description.codecs.iter().map(|codec| printable(codec)).collect(),
-            host: Host {
-                hostname: printable(&host.hostname),
-                machine_id: printable(&host.machine_id),
-                boot_id: printable(&host.boot_id),
-                os: printable(&host.os),
-                kernel: printable(&host.kernel),
-                cpu: printable(&host.cpu),
-                cores: host.cores,
-                memory_bytes: host.memory_bytes,
-                nics: host.nics.iter().map(interface).collect(),
-            },
+            settings: description.settings.into_iter().map(Setting::from).collect(),
+            build: description.build.map(Build::from),
+            host: host.into(),
             address,
         })
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_net::address::NodeAddress;
-use lon_net::host::Host;
+use lon_net::host::{Host, HostNonce, Machine};
 use lon_proto::kserve;
 use lon_proto::kserve::v2::grpc_inference_service_client::GrpcInferenceServiceClient;
 use lon_proto::kserve::v2::model_metadata_response::TensorMetadata;
@@ -18,6 +18,7 @@ use lon_proto::kserve::v2::{
     ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest, ServerLiveRequest, ServerMetadataRequest,
     ServerMetadataResponse, ServerReadyRequest,
 };
+use lon_proto::run_pass::RunPass;
 use lon_proto::sample::{Signature, TensorSpec};
 use lon_proto::text::printable;
 use tonic::transport::Channel;
@@ -25,7 +26,7 @@ use tonic::{Code, Response, Status};
 
 use super::connect::{Reach, connect};
 use super::describe::NodeDescription;
-use super::peer::{Claim, Described, Peer};
+use super::peer::{Claim, Claimed, Described, Peer};
 use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
 use crate::carry::Promise;
@@ -54,6 +55,7 @@ pub(super) struct Server {
     /// What to do about a model that is not ready.
     advice: &'static str,
     sockets: Arc<Sockets>,
+    nonce: HostNonce,
     /// It has answered a call, so it does speak the protocol.
     has_answered: AtomicBool,
 }
@@ -79,6 +81,7 @@ impl Server {
                 false => "--wait-ready has run out; --model names another",
             },
             sockets,
+            nonce: reach.nonce,
             has_answered: AtomicBool::new(false),
         })
     }
@@ -112,24 +115,30 @@ impl Peer for Server {
             engine: if platform.is_empty() { kind } else { format!("{kind}, {platform}") },
             model: self.model.clone(),
             model_sha256: String::new(),
+            model_bytes: None,
             inputs: self.signature(&inputs)?,
             // Only shown: answers are held against the promise. A signature has no type for texts.
             outputs: self.signature(&outputs).unwrap_or_default(),
+            answers_checked: promise.is_made(),
             codecs: Vec::new(),
+            settings: Vec::new(),
+            build: None,
         };
         Ok(Described { node, promise })
     }
 
-    async fn claim(&self, _: &Claim, _: Instant) -> Result<Bounds, ConnectError> {
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ConnectError> {
         self.check().await?;
-        Ok(Bounds { max_samples: MAX_SAMPLES_IN_FLIGHT, max_bytes: MAX_BYTES_IN_FLIGHT, busy_samples: BUSY_SAMPLES })
+        let bounds =
+            Bounds { max_samples: MAX_SAMPLES_IN_FLIGHT, max_bytes: MAX_BYTES_IN_FLIGHT, busy_samples: BUSY_SAMPLES };
+        Ok(Claimed { bounds, pass: RunPass::new(claim.run_id.clone(), Bytes::new()) })
     }
 
-    async fn flush(&self, _: Bytes, _: u64) -> Result<(), ConnectError> {
+    async fn flush(&self, _: &RunPass, _: u64) -> Result<(), ConnectError> {
         Ok(())
     }
 
-    async fn end_run(&self, _: Bytes) -> Result<SutCounts, String> {
+    async fn end_run(&self, _: &RunPass) -> Result<SutCounts, String> {
         Err(KSERVE_NO_COUNTERS.to_owned())
     }
 
@@ -211,7 +220,7 @@ impl Server {
     /// The server says nothing of its machine. Only whether it is this one can be found out.
     async fn host(&self) -> Host {
         match self.sockets.local() {
-            Some(local) if self.is_here(local).await => Host::here(),
+            Some(local) if self.is_here(local).await => Machine::here().told(&self.nonce),
             _ => Host::default(),
         }
     }
@@ -284,6 +293,7 @@ fn guess(tls: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use lon_proto::limits::HOST_NONCE_BYTES;
     use tonic::transport::Endpoint;
 
     use super::*;
@@ -301,6 +311,7 @@ mod tests {
             tls: false,
             advice: "",
             sockets: Arc::default(),
+            nonce: HostNonce([0; HOST_NONCE_BYTES]),
             has_answered: AtomicBool::new(false),
         };
         let lost = || server.refused("ServerLive", &Status::unavailable("gone")).to_string();

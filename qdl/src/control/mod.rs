@@ -5,8 +5,10 @@
 //!   them are reached;
 //! - `sut_node`: SUT nodes; `kserve`: servers of KServe's protocol;
 //! - `describe`: what a node says of itself; `name`: the SUT's name;
-//! - `connect`: control connections; `thread`: the thread that control calls run on.
+//! - `claiming`: claims all nodes or none;
+//! - `connect`: control connections; `thread`: where control calls run.
 
+mod claiming;
 mod connect;
 mod describe;
 mod kserve;
@@ -16,10 +18,12 @@ mod peers;
 mod sut_node;
 mod thread;
 
-pub(crate) use connect::Reach;
+pub(crate) use claiming::claim_all;
+pub(crate) use connect::{Reach, connect};
 pub use describe::NodeDescription;
 pub use name::SutName;
 pub use peer::NameTrip;
-pub(crate) use peer::{Claim, Described, Peer, Purpose};
+pub(crate) use peer::{Claim, Claimed, Described, Peer, Purpose};
 pub use peers::{KserveServer, Peers};
-pub(crate) use thread::ControlThread;
+pub(crate) use sut_node::Shown;
+pub(crate) use thread::Control;

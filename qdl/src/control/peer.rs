@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
+use lon_net::clock;
+use lon_proto::run_pass::RunPass;
 
 use super::describe::NodeDescription;
 use crate::account::report::SutCounts;
@@ -26,23 +28,23 @@ pub(crate) trait Peer: fmt::Debug + Send + Sync {
     /// Asks what the node is and what its model takes.
     async fn describe(&self) -> Result<Described, ConnectError>;
 
-    /// Claims the node for one run; a busy node is asked again until `deadline`.
-    async fn claim(&self, claim: &Claim, deadline: Instant) -> Result<Bounds, ConnectError>;
+    /// Claims the node for one run; [`ConnectError::Busy`] when another run has it.
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ConnectError>;
 
     /// Tells the node that no more samples come for now; returns when it has answered `samples_sent` samples.
-    async fn flush(&self, run_id: Bytes, samples_sent: u64) -> Result<(), ConnectError>;
+    async fn flush(&self, pass: &RunPass, samples_sent: u64) -> Result<(), ConnectError>;
 
     /// Ends the run there; the node's counters, or why there are none.
-    async fn end_run(&self, run_id: Bytes) -> Result<SutCounts, String>;
+    async fn end_run(&self, pass: &RunPass) -> Result<SutCounts, String>;
 
     /// Bytes that have crossed the control connection until now, in and out.
     fn traffic(&self) -> (u64, u64);
 
     /// One timed round trip for the name. A failure is its outcome, not an error.
     async fn name_trip(&self) -> NameTrip {
-        let started = Instant::now();
+        let started = clock::now();
         let answer = self.ask_name().await;
-        let rtt = started.elapsed();
+        let rtt = clock::since(started);
         NameTrip { name: answer.map_err(|error| error.to_string()), rtt }
     }
 }
@@ -51,7 +53,7 @@ pub(crate) trait Peer: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct Described {
     pub(crate) node: NodeDescription,
-    /// Empty for SUT nodes: their answers are held against the dataset by the caller.
+    /// Empty for SUT nodes: their answers are held against the outputs in `node`.
     pub(crate) promise: Arc<Promise>,
 }
 
@@ -71,6 +73,15 @@ pub(crate) enum Purpose {
     Run { codec: String, response_codec: String },
     /// To measure the fabric.
     Probe,
+}
+
+/// A node that has been claimed.
+#[derive(Clone, Debug)]
+pub(crate) struct Claimed {
+    /// What the node takes at one time.
+    pub(crate) bounds: Bounds,
+    /// What this node wants to be shown from now on.
+    pub(crate) pass: RunPass,
 }
 
 /// One round trip for a node's name.

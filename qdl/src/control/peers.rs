@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use futures_util::future::try_join_all;
 use lon_net::address::NodeAddress;
+use lon_net::clock;
 
 use super::connect::{RETRY_PAUSE, Reach};
 use super::kserve::Server;
@@ -90,14 +91,14 @@ impl Peers {
     /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A
     /// port that accepts and says nothing is a node that still loads, or something in front of one.
     async fn reach(&self, index: usize, reach: &Reach) -> Result<(Arc<dyn Peer>, String), ConnectError> {
-        let deadline = Instant::now() + reach.wait_ready;
+        let deadline = clock::now() + reach.wait_ready;
         let mut peer = self.connect(index, reach, deadline).await?;
         loop {
             match peer.first_name().await {
                 Ok(name) => return Ok((peer, name)),
-                Err(error) if !error.may_pass() || Instant::now() >= deadline => return Err(error),
+                Err(error) if !error.may_pass() || clock::now() >= deadline => return Err(error),
                 Err(error) => {
-                    tracing::debug!("not there yet: {error}");
+                    tracing::debug!(%error, "not there yet");
                     tokio::time::sleep(RETRY_PAUSE).await;
                     // A connection on which nothing was answered is not used again.
                     if !matches!(error, ConnectError::NotReady { .. }) {

@@ -6,18 +6,22 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_net::address::NodeAddress;
+use lon_net::host::HostNonce;
+use lon_net::random;
+use lon_net::token::Token;
+use lon_proto::run_pass::RunPass;
 use lon_proto::text::printable;
 use lon_proto::v1::sut_node_client::SutNodeClient;
-use lon_proto::v1::{
-    self, DescribeRequest, EndRunRequest, FlushRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse,
-};
+use lon_proto::v1::{self, DescribeRequest, GetNameRequest, ProbeRequest, StartRunRequest, StartRunResponse};
 use lon_proto::{WIRE_VERSION, limits};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
-use super::connect::{RETRY_PAUSE, Reach, connect};
+use super::connect::{Reach, connect};
 use super::describe::NodeDescription;
-use super::peer::{Claim, Described, Peer, Purpose};
+use super::peer::{Claim, Claimed, Described, Peer, Purpose};
 use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
 use crate::dispatch::Bounds;
@@ -27,10 +31,24 @@ use crate::error::{ConnectError, explain_status};
 #[derive(Debug)]
 pub(super) struct SutNode {
     address: NodeAddress,
-    client: SutNodeClient<Channel>,
+    client: SutNodeClient<InterceptedService<Channel, Shown>>,
     timeout: Duration,
     tls: bool,
     sockets: Arc<Sockets>,
+    nonce: HostNonce,
+}
+
+/// Shows the token with every call, if there is one.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown(pub(crate) Option<Token>);
+
+impl Interceptor for Shown {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(token) = &self.0 {
+            token.show(request.metadata_mut());
+        }
+        Ok(request)
+    }
 }
 
 impl SutNode {
@@ -40,9 +58,10 @@ impl SutNode {
         deadline: Instant,
     ) -> Result<SutNode, ConnectError> {
         let (channel, sockets) = connect(address, reach, deadline).await?;
-        let client = SutNodeClient::new(channel).max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
+        let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
+        let client = client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
         let (timeout, tls) = (reach.call_timeout, reach.tls.is_some());
-        Ok(SutNode { address: address.clone(), client, timeout, tls, sockets })
+        Ok(SutNode { address: address.clone(), client, timeout, tls, sockets, nonce: reach.nonce })
     }
 }
 
@@ -52,9 +71,14 @@ impl Peer for SutNode {
     async fn first_name(&self) -> Result<String, ConnectError> {
         let perhaps = match self.tls {
             true => "it asks clients for a certificate (--tls-cert and --tls-key), or does not accept this one",
-            false => "it speaks TLS (--tls-ca)",
+            false => "it speaks TLS (--tls-ca), or is no SUT node",
         };
         self.ask_name().await.map_err(|error| match error {
+            // What HTTP/2 says of a first answer in another protocol.
+            ConnectError::Unreachable { address, reason } if reason.contains("frame with invalid size") => {
+                let reason = format!("what answers there does not speak HTTP/2, so it is no SUT node ({reason})");
+                ConnectError::Unreachable { address, reason }
+            }
             ConnectError::Unreachable { address, reason } => {
                 ConnectError::Unreachable { address, reason: format!("it hung up ({reason}); perhaps {perhaps}") }
             }
@@ -64,7 +88,7 @@ impl Peer for SutNode {
 
     /// With a fresh nonce, so that the answer cannot be an old one.
     async fn ask_name(&self) -> Result<String, ConnectError> {
-        let nonce = getrandom::u64()
+        let nonce = random::u64()
             .map_err(|error| ConnectError::Os { what: "no random bytes for a nonce", reason: error.to_string() })?;
         let mut client = self.client.clone();
         let answer = self.call("GetName", client.get_name(GetNameRequest { nonce })).await?;
@@ -76,7 +100,7 @@ impl Peer for SutNode {
 
     async fn describe(&self) -> Result<Described, ConnectError> {
         let mut client = self.client.clone();
-        let request = DescribeRequest { wire_version: WIRE_VERSION };
+        let request = DescribeRequest { wire_version: WIRE_VERSION, nonce: Bytes::copy_from_slice(&self.nonce.0) };
         let description = self.call("Describe", client.describe(request)).await?;
         if description.wire_version != WIRE_VERSION {
             let reason = format!("it speaks version {}", description.wire_version);
@@ -86,34 +110,25 @@ impl Peer for SutNode {
         Ok(Described { node, promise: Arc::default() })
     }
 
-    async fn claim(&self, claim: &Claim, deadline: Instant) -> Result<Bounds, ConnectError> {
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ConnectError> {
         let call = match claim.purpose {
             Purpose::Run { .. } => "StartRun",
             Purpose::Probe => "Probe",
         };
-        loop {
-            match tokio::time::timeout(self.timeout, self.claim_once(claim.clone())).await {
-                Ok(Ok(response)) => return Ok(bounds(&response.into_inner())),
-                Ok(Err(status)) if status.code() == Code::ResourceExhausted && Instant::now() < deadline => {
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                }
-                Ok(Err(status)) => return Err(self.refused(call, &status)),
-                Err(_) => return Err(self.timed_out(call)),
-            }
-        }
+        let response = self.call(call, self.ask_for(claim.clone())).await?;
+        self.claimed(claim, response, call)
     }
 
     /// Without a timeout: the node answers when its last sample is done.
-    async fn flush(&self, run_id: Bytes, samples_sent: u64) -> Result<(), ConnectError> {
+    async fn flush(&self, pass: &RunPass, samples_sent: u64) -> Result<(), ConnectError> {
         let mut client = self.client.clone();
-        let answer = client.flush(FlushRequest { run_id, samples_sent }).await;
+        let answer = client.flush(pass.flush(samples_sent)).await;
         answer.map(|_| ()).map_err(|status| self.refused("Flush", &status))
     }
 
-    async fn end_run(&self, run_id: Bytes) -> Result<SutCounts, String> {
+    async fn end_run(&self, pass: &RunPass) -> Result<SutCounts, String> {
         let mut client = self.client.clone();
-        let answer: Result<v1::EndRunResponse, _> =
-            self.call("EndRun", client.end_run(Request::new(EndRunRequest { run_id }))).await;
+        let answer: Result<v1::EndRunResponse, _> = self.call("EndRun", client.end_run(pass.end_run())).await;
         answer.map(SutCounts::from).map_err(|error| error.to_string())
     }
 
@@ -123,7 +138,7 @@ impl Peer for SutNode {
 }
 
 impl SutNode {
-    async fn claim_once(&self, claim: Claim) -> Result<Response<StartRunResponse>, Status> {
+    async fn ask_for(&self, claim: Claim) -> Result<Response<StartRunResponse>, Status> {
         let Claim { run_id, client, purpose } = claim;
         let (mut calls, wire_version) = (self.client.clone(), WIRE_VERSION);
         match purpose {
@@ -146,6 +161,20 @@ impl SutNode {
         }
     }
 
+    /// What the node said to a claim.
+    fn claimed(&self, claim: &Claim, response: StartRunResponse, call: &'static str) -> Result<Claimed, ConnectError> {
+        let bounds = Bounds {
+            max_samples: response.max_samples_in_flight,
+            max_bytes: response.max_bytes_in_flight,
+            busy_samples: response.busy_samples,
+        };
+        if response.secret.len() != limits::SECRET_BYTES {
+            let reason = format!("its secret has {} bytes, not {}", response.secret.len(), limits::SECRET_BYTES);
+            return Err(ConnectError::Refused { address: self.address.clone(), call, reason });
+        }
+        Ok(Claimed { bounds, pass: RunPass::new(claim.run_id.clone(), response.secret) })
+    }
+
     fn timed_out(&self, call: &'static str) -> ConnectError {
         ConnectError::Timeout { address: self.address.clone(), call, timeout: self.timeout }
     }
@@ -160,7 +189,12 @@ impl SutNode {
             Code::Unimplemented if call == "StartRun" => {
                 ConnectError::Refused { address, call, reason: printable(status.message()) }
             }
-            // Another version answers a call that it does not know; another program answers with what is no gRPC.
+            Code::ResourceExhausted => ConnectError::Busy { address, call, reason: printable(status.message()) },
+            // The first call of all.
+            Code::Unimplemented if call == "GetName" => {
+                ConnectError::NotASutNode { address, call, reason: printable(status.message()) }
+            }
+            // Another version answers a call that it does not know.
             Code::Unimplemented => {
                 let reason = format!("it does not know {call} ({})", printable(status.message()));
                 ConnectError::WireVersion { address, ours: WIRE_VERSION, reason }
@@ -173,13 +207,5 @@ impl SutNode {
             }
             _ => ConnectError::Refused { address, call, reason: printable(status.message()) },
         }
-    }
-}
-
-fn bounds(response: &StartRunResponse) -> Bounds {
-    Bounds {
-        max_samples: response.max_samples_in_flight,
-        max_bytes: response.max_bytes_in_flight,
-        busy_samples: response.busy_samples,
     }
 }

@@ -1,12 +1,48 @@
-//! The thread that control calls run on, so that they do not depend on the caller's thread.
+//! Where control calls run: on a thread of their own, so that they do not depend on the caller's thread; or on a
+//! runtime that the caller brings.
 
 use std::future::Future;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::error::ConnectError;
+
+/// Where control calls run.
+pub(crate) enum Control {
+    Thread(ControlThread),
+    /// The caller's thread, while it waits.
+    Brought(Arc<Runtime>),
+}
+
+impl Control {
+    /// # Errors
+    /// There is no `runtime`, and the operating system refuses the thread or a runtime for it.
+    pub(crate) fn start(runtime: Option<&Arc<Runtime>>) -> Result<Control, ConnectError> {
+        match runtime {
+            Some(runtime) => Ok(Control::Brought(Arc::clone(runtime))),
+            None => ControlThread::start().map(Control::Thread),
+        }
+    }
+
+    /// Runs a future and waits for its value here; `None` when it panicked on the thread.
+    pub(crate) fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        match self {
+            Control::Thread(thread) => thread.wait(future),
+            Control::Brought(runtime) => Some(runtime.block_on(future)),
+        }
+    }
+
+    /// Has a future run.
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        match self {
+            Control::Thread(thread) => thread.spawn(future),
+            Control::Brought(runtime) => drop(runtime.spawn(future)),
+        }
+    }
+}
 
 /// A thread with a runtime of its own. Dropping it ends the thread and every call under way.
 pub(crate) struct ControlThread {
@@ -18,7 +54,7 @@ pub(crate) struct ControlThread {
 impl ControlThread {
     /// # Errors
     /// The operating system refuses the thread or its runtime.
-    pub(crate) fn start() -> Result<ControlThread, ConnectError> {
+    fn start() -> Result<ControlThread, ConnectError> {
         let os = |what| move |error: std::io::Error| ConnectError::Os { what, reason: error.to_string() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(os("cannot build a runtime"))?;
@@ -33,7 +69,7 @@ impl ControlThread {
     }
 
     /// Runs a future on the thread and waits for its value here; `None` when the future panicked.
-    pub(crate) fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.spawn(async move {
             let _ = sender.send(future.await);
@@ -42,7 +78,7 @@ impl ControlThread {
     }
 
     /// Runs a future on the thread.
-    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(future);
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+
+use lon_net::clock;
 
 use super::lane::Lane;
 use crate::types::Sample;
@@ -56,7 +57,7 @@ impl Backlog {
         let mut samples = self.samples();
         let before = samples.len();
         let count = count.min(before as u64);
-        let now = Instant::now();
+        let now = clock::now();
         for _ in 0..count {
             let Some(sample) = samples.pop_front() else { break };
             if let Err(back) = lane.push(sample, now) {

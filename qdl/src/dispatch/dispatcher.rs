@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
+use lon_net::clock;
 use tokio::sync::Notify;
 
 use super::backlog::Backlog;
@@ -145,7 +146,7 @@ impl Dispatcher {
         self.sink.replies(replies);
         replies.clear();
         if self.policy == Policy::Pull {
-            self.nodes[lane.node.0].answered(answers, Instant::now());
+            self.nodes[lane.node.0].answered(answers, clock::now());
             lane.wake();
         }
     }
@@ -169,10 +170,10 @@ impl Dispatcher {
         if node.lost.set(failure.clone()).is_err() {
             return;
         }
-        tracing::error!("node {} is lost: {failure}", node.name);
+        tracing::error!(node = node.name, %failure, "node is lost");
         self.sink.node_lost(index, failure);
         let mut replies = Vec::new();
-        let now = Instant::now();
+        let now = clock::now();
         for lane in &node.lanes {
             lane.fail_all(now, &Failure::NodeLost, &mut replies);
         }
@@ -187,7 +188,7 @@ impl Dispatcher {
     /// Fails every sample that is left, because the run is over.
     pub(crate) fn give_up(&self) {
         let mut replies = self.refuse_backlog(&Failure::RunEnded);
-        let now = Instant::now();
+        let now = clock::now();
         for lane in self.lanes() {
             lane.fail_all(now, &Failure::RunEnded, &mut replies);
         }
@@ -247,7 +248,7 @@ impl Dispatcher {
 
 /// A sample that fails before any node has it.
 fn refuse(sample: &Sample, failure: Failure) -> Reply {
-    Reply { id: sample.id, node: None, sent_at: None, at: Instant::now(), outcome: Outcome::Failed(failure) }
+    Reply { id: sample.id, node: None, sent_at: None, at: clock::now(), outcome: Outcome::Failed(failure) }
 }
 
 #[cfg(test)]
@@ -256,7 +257,9 @@ mod tests {
 
     use bytes::Bytes;
 
+    use super::super::expected::Expected;
     use super::super::node::Bounds;
+    use super::super::rule::AnswerRule;
     use super::*;
     use crate::types::SampleId;
 
@@ -272,7 +275,8 @@ mod tests {
 
     fn node(index: usize, max_samples: u64, floor: u64) -> Node {
         let bounds = Bounds { max_samples, max_bytes: 1 << 20, busy_samples: floor };
-        Node::new(NodeIndex(index), format!("N{index}"), 1, bounds, 1 << 20, None)
+        let rule = Arc::new(AnswerRule::anything("N", 1 << 20));
+        Node::new(NodeIndex(index), format!("N{index}"), 1, bounds, &Expected::new(&rule, false, 1 << 20), None)
     }
 
     fn dispatcher(policy: Policy) -> (Dispatcher, Arc<Kept>) {
@@ -287,9 +291,9 @@ mod tests {
     #[test]
     fn samples_go_where_least_is_outstanding_and_fail_when_all_is_full() {
         let (dispatcher, kept) = dispatcher(Policy::LeastOutstanding);
-        dispatcher.issue(samples(4), Instant::now());
+        dispatcher.issue(samples(4), clock::now());
         assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [2, 2]);
-        dispatcher.issue(samples(3), Instant::now());
+        dispatcher.issue(samples(3), clock::now());
         let failed = kept.0.lock().unwrap();
         assert_eq!(failed.len(), 1);
         assert!(matches!(failed[0].outcome, Outcome::Failed(Failure::Overload)));
@@ -299,13 +303,13 @@ mod tests {
     fn what_is_sent_to_one_lane_goes_there_however_full_it_is() {
         let (dispatcher, kept) = dispatcher(Policy::LeastOutstanding);
         for sample in samples(9) {
-            dispatcher.issue_to(NodeIndex(1), 4, sample, Instant::now());
+            dispatcher.issue_to(NodeIndex(1), 4, sample, clock::now());
         }
         assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 9]);
         dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
         kept.0.lock().unwrap().clear();
-        samples(1).for_each(|sample| dispatcher.issue_to(NodeIndex(1), 0, sample, Instant::now()));
-        samples(1).for_each(|sample| dispatcher.issue_to(NodeIndex(2), 0, sample, Instant::now()));
+        samples(1).for_each(|sample| dispatcher.issue_to(NodeIndex(1), 0, sample, clock::now()));
+        samples(1).for_each(|sample| dispatcher.issue_to(NodeIndex(2), 0, sample, clock::now()));
         let replies = kept.0.lock().unwrap();
         let failure = |reply: &Reply| match &reply.outcome {
             Outcome::Failed(failure) => failure.clone(),
@@ -317,13 +321,13 @@ mod tests {
     #[test]
     fn a_lost_node_gets_nothing_and_its_samples_fail() {
         let (dispatcher, kept) = dispatcher(Policy::LeastOutstanding);
-        dispatcher.issue(samples(2), Instant::now());
+        dispatcher.issue(samples(2), clock::now());
         dispatcher.lose(NodeIndex(0), &NodeFailure::Ended("test".into()));
         assert_eq!(kept.0.lock().unwrap().len(), 1);
-        dispatcher.issue(samples(1), Instant::now());
+        dispatcher.issue(samples(1), clock::now());
         assert_eq!(dispatcher.lanes().map(Lane::outstanding).collect::<Vec<_>>(), [0, 2]);
         dispatcher.lose(NodeIndex(1), &NodeFailure::Ended("test".into()));
-        dispatcher.issue(samples(1), Instant::now());
+        dispatcher.issue(samples(1), clock::now());
         let replies = kept.0.lock().unwrap();
         assert!(matches!(replies.last().unwrap().outcome, Outcome::Failed(Failure::NoNode)));
     }
@@ -331,7 +335,7 @@ mod tests {
     #[test]
     fn nodes_pull_as_far_as_their_window_and_the_rest_waits() {
         let (dispatcher, kept) = dispatcher(Policy::Pull);
-        dispatcher.issue(samples(5), Instant::now());
+        dispatcher.issue(samples(5), clock::now());
         let lane = &dispatcher.nodes[0].lanes[0];
         assert!(dispatcher.refill(lane));
         assert!(!dispatcher.refill(lane), "the window is full");

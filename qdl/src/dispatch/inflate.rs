@@ -10,15 +10,16 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use bytes::Bytes;
+use lon_net::clock;
 use lon_proto::codec::{Codec, Inflater};
 use lon_proto::limits;
 use lon_proto::stages::duration_ns;
 use lon_proto::text::printable;
 
 use super::dispatcher::Dispatcher;
+use super::rule::AnswerRule;
 use crate::account::inflated::Inflated;
 use crate::error::ConnectError;
 use crate::types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sink};
@@ -37,6 +38,8 @@ pub(crate) struct Inflating {
     codec: Codec,
     /// Counters by [`NodeIndex`].
     nodes: Vec<Arc<Inflated>>,
+    /// What answers are held against, by [`NodeIndex`].
+    rules: Vec<Arc<AnswerRule>>,
     queue: Mutex<Queue>,
     filled: Condvar,
 }
@@ -51,9 +54,14 @@ struct Queue {
 }
 
 impl Inflating {
-    /// `nodes`: the counters of each node, in the nodes' order.
-    pub(crate) fn new(sink: Arc<dyn Sink>, codec: Codec, nodes: Vec<Arc<Inflated>>) -> Inflating {
-        Inflating { sink, codec, nodes, queue: Mutex::default(), filled: Condvar::new() }
+    /// `nodes` and `rules`: the counters of each node and what its answers are held against, in the nodes' order.
+    pub(crate) fn new(
+        sink: Arc<dyn Sink>,
+        codec: Codec,
+        nodes: Vec<Arc<Inflated>>,
+        rules: Vec<Arc<AnswerRule>>,
+    ) -> Inflating {
+        Inflating { sink, codec, nodes, rules, queue: Mutex::default(), filled: Condvar::new() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -92,18 +100,25 @@ impl Inflating {
     fn inflate(&self, inflate: &mut impl FnMut(Bytes) -> Result<Bytes, String>, reply: &mut Reply) {
         let Outcome::Done(answer) = &mut reply.outcome else { return };
         let data = std::mem::take(&mut answer.data);
-        // A codec that panics on a node's bytes must not end the thread, on which all other answers depend.
-        let inflated = catch_unwind(AssertUnwindSafe(|| inflate(data)));
-        let inflated = inflated.unwrap_or_else(|_| Err("inflating panicked".to_owned()));
-        let arrived = std::mem::replace(&mut reply.at, Instant::now());
+        let rule = reply.node.and_then(|node| self.rules.get(node.0));
+        let declared = self.codec.declared_bytes(&data);
+        let inflated = match rule {
+            Some(rule) if declared > rule.max_bytes() => Err(rule.wrong_size(declared)),
+            // A codec that panics on a node's bytes must not end the thread, on which all other answers depend.
+            _ => catch_unwind(AssertUnwindSafe(|| inflate(data)))
+                .unwrap_or_else(|_| Err("inflating panicked".to_owned())),
+        };
+        let arrived = std::mem::replace(&mut reply.at, clock::now());
         let took = reply.at.saturating_duration_since(arrived);
         match inflated {
             Ok(data) => {
-                let Answer { n_tokens, stages, .. } = *answer;
+                let Answer { n_tokens, mut stages, .. } = *answer;
                 let len = data.len();
-                let mut answer = Answer { data, n_tokens, stages };
-                answer.stages.inflate_ns = duration_ns(took);
-                reply.outcome = Outcome::Done(answer);
+                stages.inflate_ns = duration_ns(took);
+                reply.outcome = match rule.map_or(Ok(()), |rule| rule.check(len as u64, n_tokens)) {
+                    Ok(()) => Outcome::Done(Answer { data, n_tokens, stages }),
+                    Err(reason) => Outcome::Failed(Failure::Unusable(reason)),
+                };
                 self.node(reply).inspect(|node| node.add_tensor_bytes(len));
             }
             Err(error) => {
@@ -134,7 +149,7 @@ impl Inflating {
         let mut left: Vec<Reply> = queue.replies.drain(..).collect();
         drop(queue);
         self.filled.notify_all();
-        let now = Instant::now();
+        let now = clock::now();
         for reply in &mut left {
             reply.at = now;
             reply.outcome = Outcome::Failed(Failure::RunEnded);
@@ -287,7 +302,7 @@ mod tests {
     }
 
     fn reply(id: u64, outcome: Outcome) -> Reply {
-        Reply { id: SampleId(id), node: Some(NodeIndex(0)), sent_at: None, at: Instant::now(), outcome }
+        Reply { id: SampleId(id), node: Some(NodeIndex(0)), sent_at: None, at: clock::now(), outcome }
     }
 
     fn answer(id: u64) -> Reply {
@@ -297,7 +312,8 @@ mod tests {
 
     fn inflating() -> (Arc<Inflating>, Arc<Kept>, Arc<Inflated>) {
         let (kept, node) = (Arc::new(Kept::default()), Arc::<Inflated>::default());
-        (Arc::new(Inflating::new(Arc::clone(&kept) as _, Codec::None, vec![Arc::clone(&node)])), kept, node)
+        let rules = vec![Arc::new(AnswerRule::anything("n", 100))];
+        (Arc::new(Inflating::new(Arc::clone(&kept) as _, Codec::None, vec![Arc::clone(&node)], rules)), kept, node)
     }
 
     /// Twice the bytes; those of sample 7 cannot be inflated.
@@ -309,7 +325,7 @@ mod tests {
     fn answers_are_inflated_elsewhere_and_stamped_then_and_one_that_cannot_be_fails_alone() {
         let (inflating, kept, node) = inflating();
         let inflaters = Inflaters::spawn(&inflating, 2, &Weak::new(), || twice).unwrap();
-        let arrived = Instant::now();
+        let arrived = clock::now();
         let mut replies: Vec<Reply> = (0..100).map(answer).collect();
         inflating.replies(&mut replies);
         assert!(replies.is_empty(), "all of them were taken");
@@ -332,6 +348,21 @@ mod tests {
             assert!(answer.stages.inflate_ns > 0 && answer.n_tokens == 3);
         }
         assert_eq!((node.tensor_bytes(), node.missed()), (99 * 16, 1));
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_said_fails_when_it_has_been_inflated() {
+        let (inflating, kept, node) = inflating();
+        let inflaters =
+            Inflaters::spawn(&inflating, 1, &Weak::new(), || |_: Bytes| Ok::<_, String>(Bytes::from(vec![0; 101])));
+        inflating.replies(&mut vec![answer(1)]);
+        while kept.0.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        drop(inflaters);
+        let Some(Err(Failure::Unusable(reason))) = kept.ends().remove(&1) else { panic!("{:?}", kept.ends()) };
+        assert!(reason.contains("101 bytes, 100 are allowed"), "{reason}");
+        assert_eq!((node.tensor_bytes(), node.missed()), (101, 0), "the books agree all the same");
     }
 
     #[test]

@@ -18,9 +18,12 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
+use lon_net::clock;
 use lon_net::flow::{Departures, FILL_BYTES};
 use lon_net::framing::Outbound;
+use lon_proto::v1::{DispatchRequest, Heartbeat};
 
+use super::expected::Expected;
 use super::slots::Ended;
 use crate::account::counters::{Burst, LaneCounters};
 use crate::types::{Failure, NodeIndex, Outcome, Reply, Sample};
@@ -37,7 +40,7 @@ pub(crate) const NOT_OPEN: u32 = u32::MAX;
 /// One lane: what one Dispatch stream, or one connection of calls, carries.
 pub(crate) struct Lane {
     pub(crate) node: NodeIndex,
-    max_answer_bytes: u64,
+    expected: Expected,
     inlet: Mutex<Inlet>,
     state: Mutex<State>,
     /// Written under the lock of `state`.
@@ -49,6 +52,10 @@ pub(crate) struct Lane {
     outstanding_bytes: AtomicU64,
     /// Ticks of the watch since the node was heard of on this lane, or [`NOT_OPEN`].
     pub(crate) silent_ticks: AtomicU32,
+    /// Bytes came since messages were taken last: those of a frame that is not whole yet, when it stays so.
+    data_came: AtomicBool,
+    /// The writer is to send a heartbeat when it has nothing else to say.
+    heartbeat_due: AtomicBool,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
     /// The writer is to be woken when the thread that drives the lane next does its network work.
@@ -56,13 +63,12 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane to `node` without samples, whose stream is not open yet. An answer larger than `max_answer_bytes` breaks
-    /// the protocol.
-    pub(crate) fn new(node: NodeIndex, max_answer_bytes: u64) -> Lane {
-        let now = Instant::now();
+    /// A lane to `node` without samples, whose stream is not open yet.
+    pub(crate) fn new(node: NodeIndex, expected: Expected) -> Lane {
+        let now = clock::now();
         Lane {
             node,
-            max_answer_bytes,
+            expected,
             inlet: Mutex::new(Inlet::new(now)),
             state: Mutex::new(State::new(now)),
             counters: LaneCounters::default(),
@@ -70,6 +76,8 @@ impl Lane {
             outstanding: AtomicU64::new(0),
             outstanding_bytes: AtomicU64::new(0),
             silent_ticks: AtomicU32::new(NOT_OPEN),
+            data_came: AtomicBool::new(false),
+            heartbeat_due: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             filled: AtomicBool::new(false),
         }
@@ -78,6 +86,11 @@ impl Lane {
     /// Samples assigned to this lane that have not ended.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding.load(Relaxed)
+    }
+
+    /// What is expected of answers.
+    pub(crate) fn expected(&self) -> &Expected {
+        &self.expected
     }
 
     /// Bytes of those samples' payloads.
@@ -114,6 +127,7 @@ impl Lane {
 
     /// The stream is open. From now on silence on it counts.
     pub(crate) fn opened(&self) {
+        self.state().heard_at = clock::now();
         self.silent_ticks.store(0, Relaxed);
     }
 
@@ -147,23 +161,76 @@ impl Lane {
         if state.unsent.is_empty() {
             std::mem::swap(&mut state.unsent, &mut self.inlet().samples);
         }
-        let now = Instant::now();
+        let now = clock::now();
         let mut burst = Burst::default();
         while out.len() < FILL_BYTES && state.send_part(out, now, &mut burst) {}
         // Still under the lock: a thread that finds nothing left to send must find all of it counted.
         self.counters.sent(&burst);
-        out.total() > before
+        let some = out.total() > before;
+        state.quiet_ticks = if some { 0 } else { state.quiet_ticks };
+        some
     }
 
-    /// Counts a message that is no part of a sample or an answer, such as Open or a heartbeat.
-    pub(crate) fn count_other(&self, bytes_out: u64, bytes_in: u64) {
-        let mut bursts = [Burst::default(), Burst::default()];
-        bursts[0].other(bytes_out);
-        bursts[1].other(bytes_in);
+    /// Adds a heartbeat to `out` when one is due; false when none is.
+    pub(crate) fn fill_heartbeat(&self, out: &mut Outbound) -> bool {
+        let is_due = self.heartbeat_due.load(Relaxed) && self.heartbeat_due.swap(false, Relaxed);
+        if is_due {
+            let mut burst = Burst::default();
+            burst.heartbeat(out.push_message(&heartbeat()));
+            let _writing = self.state();
+            self.counters.sent(&burst);
+        }
+        is_due
+    }
+
+    /// A tick of the watch over an open stream: a stream on which nothing was sent for `after` ticks says that it is
+    /// there.
+    pub(crate) fn keep_alive(&self, after: u32) {
+        let mut state = self.state();
+        state.quiet_ticks += 1;
+        if state.quiet_ticks >= after {
+            state.quiet_ticks = 0;
+            drop(state);
+            self.heartbeat_due.store(true, Relaxed);
+            self.wake();
+        }
+    }
+
+    /// A tick of the watch: bytes that came count, although their frame is not whole yet. On a slow link that can take
+    /// longer than a node may be silent.
+    pub(crate) fn hear_partly(&self, now: Instant) {
+        if self.data_came.swap(false, Relaxed) {
+            self.silent_ticks.store(0, Relaxed);
+            self.state().heard(now);
+        }
+    }
+
+    /// When something came last.
+    pub(crate) fn heard_at(&self) -> Instant {
+        self.state().heard_at
+    }
+
+    /// When something came last, and the gaps longer than heartbeats allow since this was asked before.
+    pub(crate) fn take_gaps(&self) -> (Instant, Vec<(Instant, Instant)>) {
+        let mut state = self.state();
+        (state.heard_at, std::mem::take(&mut state.gaps))
+    }
+
+    /// Counts a message sent that is no part of a sample, such as Open.
+    pub(crate) fn count_other(&self, bytes_out: u64) {
+        let mut burst = Burst::default();
+        burst.other(bytes_out);
         // The lock makes this the only thread that writes the counters.
         let _writing = self.state();
-        self.counters.sent(&bursts[0]);
-        self.counters.received(&bursts[1]);
+        self.counters.sent(&burst);
+    }
+
+    /// Counts a heartbeat that was received.
+    pub(crate) fn count_heartbeat(&self, bytes_in: u64) {
+        let mut burst = Burst::default();
+        burst.heartbeat(bytes_in);
+        let _writing = self.state();
+        self.counters.received(&burst);
     }
 
     /// Ends a sample that was sent, at least in part; `None` when it has ended before.
@@ -243,6 +310,10 @@ impl Lane {
     }
 }
 
+fn heartbeat() -> DispatchRequest {
+    DispatchRequest { heartbeat: Some(Heartbeat {}), ..DispatchRequest::default() }
+}
+
 impl Departures for Lane {
     fn departed(&self, total: u64, at: Instant) {
         let mut state = self.state();
@@ -254,6 +325,10 @@ impl Departures for Lane {
                 in_flight.sent_at = Some(at);
             }
         }
+    }
+
+    fn data_arrived(&self) {
+        self.data_came.store(true, Relaxed);
     }
 }
 

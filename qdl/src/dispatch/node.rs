@@ -1,14 +1,20 @@
 //! One node of a run: its lanes, its bounds and its counters.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use lon_net::clock;
+
+use super::expected::Expected;
 use super::lane::Lane;
 use super::window::PullWindow;
 use crate::account::counters::NodeCounts;
 use crate::account::inflated::Inflated;
 use crate::account::traffic::{NodeTraffic, Sockets};
-use crate::types::{NodeFailure, NodeIndex};
+use crate::types::{NodeFailure, NodeIndex, Stall};
+
+/// Samples that one node is given at most before it has answered, whatever it says: each takes memory here, too.
+const MAX_SAMPLES_IN_FLIGHT: u64 = 1 << 20;
 
 /// How much a node takes, as it said when it was claimed.
 #[derive(Clone, Copy, Debug)]
@@ -31,27 +37,29 @@ pub(crate) struct Node {
     pub(crate) inflated: Option<Arc<Inflated>>,
     /// Why the node was lost; empty as long as it is used.
     pub(crate) lost: OnceLock<NodeFailure>,
+    stalls: Mutex<Vec<Stall>>,
     bounds: Bounds,
     window: Mutex<PullWindow>,
 }
 
 impl Node {
-    /// A node that nothing has been sent to. `max_answer_bytes` bounds each of its answers.
+    /// A node that nothing has been sent to.
     pub(crate) fn new(
         index: NodeIndex,
         name: String,
         lanes: usize,
         bounds: Bounds,
-        max_answer_bytes: u64,
+        expected: &Expected,
         inflated: Option<Arc<Inflated>>,
     ) -> Node {
-        let bounds = Bounds { max_samples: bounds.max_samples.max(1), ..bounds };
+        let bounds = Bounds { max_samples: bounds.max_samples.clamp(1, MAX_SAMPLES_IN_FLIGHT), ..bounds };
         Node {
             name,
-            lanes: (0..lanes).map(|_| Arc::new(Lane::new(index, max_answer_bytes))).collect(),
+            lanes: (0..lanes).map(|_| Arc::new(Lane::new(index, expected.clone()))).collect(),
             sockets: Arc::default(),
             inflated,
             lost: OnceLock::new(),
+            stalls: Mutex::default(),
             bounds,
             window: Mutex::new(PullWindow::new(bounds.busy_samples, bounds.max_samples)),
         }
@@ -91,6 +99,30 @@ impl Node {
     /// Tells the window that this many answers came at `now`.
     pub(super) fn answered(&self, answers: u64, now: Instant) {
         self.window.lock().unwrap_or_else(PoisonError::into_inner).answered(answers, now);
+    }
+
+    /// When something came from the node last, on any lane.
+    pub(crate) fn heard_at(&self) -> Instant {
+        self.lanes.iter().map(|lane| lane.heard_at()).max().unwrap_or_else(clock::now)
+    }
+
+    /// Notes that the node stood still for so long, as one of its lanes shows. What several lanes show, or what goes
+    /// on, is one stall.
+    pub(crate) fn stalled(&self, since: Instant, length: Duration) {
+        let mut stalls = self.stalls.lock().unwrap_or_else(PoisonError::into_inner);
+        match stalls.iter_mut().find(|known| since <= known.since + known.length && known.since <= since + length) {
+            Some(known) => {
+                let end = (known.since + known.length).max(since + length);
+                known.since = known.since.min(since);
+                known.length = end - known.since;
+            }
+            None => stalls.push(Stall { since, length }),
+        }
+    }
+
+    /// When the node stood still, so far.
+    pub(crate) fn stalls(&self) -> Vec<Stall> {
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Samples sent in full so far.

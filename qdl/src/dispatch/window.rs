@@ -56,11 +56,13 @@ impl PullWindow {
 
 #[cfg(test)]
 mod tests {
+    use lon_net::clock;
+
     use super::*;
 
     #[test]
     fn a_quick_node_gets_more_and_a_slow_one_falls_back_to_its_need() {
-        let start = Instant::now();
+        let start = clock::now();
         let mut window = PullWindow::new(16, 1000);
         assert_eq!(window.room(0, 0), 16);
         for round in 1..=10 {
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn large_samples_hold_the_window_at_the_need() {
-        let start = Instant::now();
+        let start = clock::now();
         let mut window = PullWindow::new(4, 1000);
         window.answered(4, start);
         window.answered(8, start);

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lon_net::tls::ServerTls;
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tonic::service::Routes;
 
-use super::listener::{self, ByProtocol, Handshake, MAX_HANDSHAKES, NewConnection};
+use super::guests::Guests;
+use super::listener::{self, ByProtocol, Handshake, Listener, MAX_ON_THE_WAY, NewConnection};
 use super::registry;
 use super::transport::{Streams, Transport};
 use crate::error::{ServeError, os};
@@ -30,6 +30,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct IoThread {
     /// What transports give their streams to.
     pub(crate) streams: Streams,
+    /// The connections of all threads.
+    pub(crate) guests: Guests,
     /// The node and its health, as HTTP sees them.
     pub(crate) routes: Routes,
     /// TLS for connections of the TCP port; none: plain text.
@@ -47,12 +49,13 @@ impl IoThread {
     /// A transport failed as a whole, here or on another thread.
     pub(crate) async fn serve_first(
         self,
-        listener: TcpListener,
+        listener: Listener,
         transports: Vec<Box<dyn Transport>>,
         others: &mut IoThreads,
     ) -> Result<(), ServeError> {
         let (handshake, of_tcp_port) = self.tcp_port();
-        let listening = listener::listen(listener, handshake, others.take_senders(), self.stop.clone().told());
+        let (guests, stop) = (self.guests.clone(), self.stop.clone());
+        let listening = listener::listen(listener, guests, handshake, others.take_senders(), stop.told());
         let here = self.serve(of_tcp_port.into_iter().chain(transports));
         let ((), here, elsewhere) = tokio::join!(listening, here, others.outcome());
         here?;
@@ -144,7 +147,7 @@ impl Drop for IoThreads {
 impl Started {
     fn new(number: usize, io: IoThread, end: Stop) -> Result<Started, ServeError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(os("cannot start a runtime"))?;
-        let (sender, connections) = mpsc::channel(MAX_HANDSHAKES);
+        let (sender, connections) = mpsc::channel(MAX_ON_THE_WAY);
         let (tell, outcome) = oneshot::channel();
         let work = move || run(&runtime, io, connections, end, tell);
         let thread = std::thread::Builder::new().name(format!("io-{number}")).spawn(work);
@@ -166,6 +169,7 @@ fn run(
         let receiving = listener::receive(connections, handshake, io.stop.clone().told());
         let serving = io.serve(transports.into_iter());
         tokio::select! {
+            biased;
             ((), outcome) = async { tokio::join!(receiving, serving) } => drop(tell.send(outcome)),
             () = end.told() => {}
         }

@@ -1,47 +1,97 @@
 //! The TCP port of a node: takes connections in, spreads them over the I/O threads, makes the handshake, finds out what
 //! is spoken on each connection, and hands it to that transport.
 //!
-//! What is then spoken is not known here. Nothing that a single connection does ends the loop.
+//! What is then spoken is not known here. Nothing that a single connection does ends the loop, and nobody has to wait:
+//! when there are too many clients, others leave for the one that comes.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lon_net::accept::{Accepted, accept};
+use lon_net::clock;
 use lon_net::io::NetStream;
+use lon_net::socket::Socket;
 use lon_net::tls::ServerTls;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How many connections may make their handshake at one time. Further ones wait in the kernel's backlog.
-pub(crate) const MAX_HANDSHAKES: usize = 256;
+use super::guest::Guest;
+use super::guests::Guests;
+use super::sockets::{Brought, Port};
+
+/// How long accepting pauses while those who have just come would have to leave for the next one.
+const CROWDED_PAUSE: Duration = Duration::from_millis(2);
 
 /// How long accepting pauses when the operating system has no descriptors left: until one is closed, it fails at once.
-const OUT_OF_DESCRIPTORS_PAUSE: Duration = Duration::from_millis(100);
+const OUT_OF_DESCRIPTORS_PAUSE: Duration = Duration::from_millis(20);
+
+/// How many connections may be on their way to one I/O thread.
+pub(crate) const MAX_ON_THE_WAY: usize = 512;
 
 /// The log says so once in this time at most.
 const WARNING_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A connection that a transport is to serve, and its guest.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) stream: NetStream,
+    pub(crate) guest: Guest,
+}
+
+/// The port that connections come from, in use.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Brought(Brought),
+}
+
+impl Listener {
+    /// Must be called on the runtime that will accept.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub(crate) fn new(port: Port) -> io::Result<Listener> {
+        Ok(match port {
+            Port::Tcp(tcp) => {
+                tcp.set_nonblocking(true)?;
+                Listener::Tcp(TcpListener::from_std(tcp)?)
+            }
+            Port::Brought(connections) => Listener::Brought(connections),
+        })
+    }
+
+    /// The next connection. On a network that was brought and is gone, none comes any more.
+    async fn accept(&mut self) -> io::Result<(Socket, SocketAddr)> {
+        match self {
+            Listener::Tcp(tcp) => tcp.accept().await.map(|(tcp, client)| (Socket::Tcp(tcp), client)),
+            Listener::Brought(connections) => match connections.recv().await {
+                Some(connection) => Ok(connection),
+                None => std::future::pending().await,
+            },
+        }
+    }
+}
 
 /// Where the connections of one I/O thread go, by what is spoken on them. When a receiver is dropped, its connections
 /// are closed.
 #[derive(Clone, Debug)]
 pub(crate) struct ByProtocol {
     /// Connections that begin as HTTP/2 does. The first bytes are still to be read.
-    pub(crate) grpc: mpsc::Sender<NetStream>,
+    pub(crate) grpc: mpsc::Sender<Visit>,
     /// Connections that begin with our magic, which has been read.
-    pub(crate) tcp: mpsc::Sender<NetStream>,
+    pub(crate) tcp: mpsc::Sender<Visit>,
 }
 
 impl ByProtocol {
-    async fn hand_over(&self, accepted: Accepted) {
+    async fn hand_over(&self, accepted: Accepted, guest: Guest) {
+        let (transport, stream) = match accepted {
+            Accepted::Grpc(stream) => (&self.grpc, stream),
+            Accepted::Tcp(stream) => (&self.tcp, stream),
+        };
         // A receiver that is gone belongs to a node that shuts down.
-        match accepted {
-            Accepted::Grpc(stream) => drop(self.grpc.send(stream).await),
-            Accepted::Tcp(stream) => drop(self.tcp.send(stream).await),
-        }
+        drop(transport.send(Visit { stream, guest }).await);
     }
 }
 
@@ -55,13 +105,17 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// Finds out what is spoken on a connection and hands it over. One that speaks nothing we know is closed.
-    async fn make(self, tcp: TcpStream, client: SocketAddr, permit: OwnedSemaphorePermit) {
-        match accept(tcp, self.tls.as_ref()).await {
-            Ok(accepted) => self.then.hand_over(accepted).await,
-            Err(error) if error.is_tls() => tracing::info!("connection from {client} refused: {error}"),
-            Err(error) => tracing::debug!("connection from {client} refused: {error}"),
+    async fn make(self, socket: Socket, client: SocketAddr, guest: Guest) {
+        let made = guest.serve(async {
+            match accept(socket, self.tls.as_ref()).await {
+                Ok(accepted) => self.then.hand_over(accepted, guest.clone()).await,
+                Err(error) if error.is_tls() => tracing::info!(%client, %error, "connection refused"),
+                Err(error) => tracing::debug!(%client, %error, "connection refused"),
+            }
+        });
+        if let Err(why) = made.await {
+            tracing::debug!(%client, %why, "connection closed");
         }
-        drop(permit);
     }
 }
 
@@ -70,46 +124,55 @@ impl Handshake {
 pub(crate) struct NewConnection {
     tcp: std::net::TcpStream,
     client: SocketAddr,
-    /// Counts it among those that make their handshake.
-    permit: OwnedSemaphorePermit,
+    guest: Guest,
 }
 
 /// Accepts until `shutdown` resolves, then closes the port; connections that are still making their handshake are
-/// closed with it. Connections make `handshake` here, each in a task of its own, and on the threads behind `elsewhere`,
-/// in turn.
+/// closed with it. Connections are taken in among `guests` and make `handshake` here, each in a task of its own, and on
+/// the threads behind `elsewhere`, in turn.
 pub(crate) async fn listen(
-    listener: TcpListener,
+    mut listener: Listener,
+    guests: Guests,
     handshake: Handshake,
     elsewhere: Vec<mpsc::Sender<NewConnection>>,
     shutdown: impl Future<Output = ()>,
 ) {
     // Aborts its tasks when it is dropped.
     let mut handshakes = JoinSet::new();
-    let permits = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     let mut warnings = WarningLimit::default();
     let mut turns = std::iter::once(None).chain(elsewhere.iter().map(Some)).cycle();
     let accepting = async {
         loop {
-            // The permit comes first: a connection that has none stays in the backlog.
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             while handshakes.try_join_next().is_some() {}
             match listener.accept().await {
-                Ok((tcp, client)) => match turns.next().flatten() {
-                    Some(thread) => send_elsewhere(thread, tcp, client, permit),
-                    None => drop(handshakes.spawn(handshake.clone().make(tcp, client, permit))),
-                },
+                Ok((socket, client)) => {
+                    while guests.is_crowded(client.ip()) {
+                        tokio::time::sleep(CROWDED_PAUSE).await;
+                    }
+                    match (guests.enter(client.ip()), turns.next().flatten(), socket) {
+                        (Some(guest), Some(thread), Socket::Tcp(tcp)) => send_elsewhere(thread, tcp, client, guest),
+                        (Some(guest), _, socket) => {
+                            handshakes.spawn(handshake.clone().make(socket, client, guest));
+                        }
+                        (None, ..) => tracing::debug!(%client, "connection closed: the run has all there may be"),
+                    }
+                    // Whoever was taken in gets a turn before the next one is.
+                    tokio::task::yield_now().await;
+                }
                 Err(error) if is_out_of_descriptors(&error) => {
-                    if warnings.is_due(Instant::now()) {
-                        tracing::warn!("connections wait: {error}; raise the limit on open files (ulimit -n)");
+                    guests.make_room();
+                    if warnings.is_due(clock::now()) {
+                        tracing::warn!(%error, "connections wait: raise the limit on open files (ulimit -n)");
                     }
                     tokio::time::sleep(OUT_OF_DESCRIPTORS_PAUSE).await;
                 }
                 // The connection went away while it waited, or the like. The next one is another client's.
-                Err(error) => tracing::debug!("a connection could not be accepted: {error}"),
+                Err(error) => tracing::debug!(%error, "a connection could not be accepted"),
             }
         }
     };
     tokio::select! {
+        biased;
         () = accepting => {}
         () = shutdown => {}
     }
@@ -123,34 +186,50 @@ pub(crate) async fn receive(
 ) {
     let mut handshakes = JoinSet::new();
     let receiving = async {
-        while let Some(NewConnection { tcp, client, permit }) = connections.recv().await {
+        while let Some(NewConnection { tcp, client, guest }) = connections.recv().await {
             while handshakes.try_join_next().is_some() {}
             match TcpStream::from_std(tcp) {
-                Ok(tcp) => drop(handshakes.spawn(handshake.clone().make(tcp, client, permit))),
-                Err(error) => tracing::warn!("connection from {client} cannot be served: {error}"),
+                Ok(tcp) => drop(handshakes.spawn(handshake.clone().make(Socket::Tcp(tcp), client, guest))),
+                Err(error) => tracing::warn!(%client, %error, "connection cannot be served"),
             }
         }
         // The listener is gone, but connections that it took in may still become streams.
         while handshakes.join_next().await.is_some() {}
     };
     tokio::select! {
+        biased;
         () = receiving => {}
         () = shutdown => {}
     }
 }
 
+/// Serves every connection that comes in, each in a task of its own, until no more can come and all have ended.
+pub(crate) async fn serve_each<F>(mut incoming: mpsc::Receiver<Visit>, serve: impl Fn(Visit) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = connections.join_next() => {}
+            visit = incoming.recv() => match visit {
+                Some(visit) => drop(connections.spawn(serve(visit))),
+                // The listener is gone: the node shuts down.
+                None => break,
+            },
+        }
+    }
+    while connections.join_next().await.is_some() {}
+}
+
 /// Moves a connection from this thread's reactor to another thread.
-fn send_elsewhere(
-    thread: &mpsc::Sender<NewConnection>,
-    tcp: TcpStream,
-    client: SocketAddr,
-    permit: OwnedSemaphorePermit,
-) {
+fn send_elsewhere(thread: &mpsc::Sender<NewConnection>, tcp: TcpStream, client: SocketAddr, guest: Guest) {
     match tcp.into_std() {
-        // There is room for every connection that has a permit. A thread that is gone belongs to a node that shuts
+        // Without room: a flood that the thread is behind with. A thread that is gone belongs to a node that shuts
         // down.
-        Ok(tcp) => drop(thread.try_send(NewConnection { tcp, client, permit })),
-        Err(error) => tracing::warn!("connection from {client} cannot be served: {error}"),
+        Ok(tcp) => drop(thread.try_send(NewConnection { tcp, client, guest })),
+        Err(error) => tracing::warn!(%client, %error, "connection cannot be served"),
     }
 }
 
@@ -179,6 +258,8 @@ impl WarningLimit {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use lon_net::dial::dial;
     use lon_net::throwaway::Throwaway;
     use lon_net::tls::{ClientTls, Protocol};
@@ -190,8 +271,8 @@ mod tests {
 
     struct Node {
         address: String,
-        grpc: mpsc::Receiver<NetStream>,
-        tcp: mpsc::Receiver<NetStream>,
+        grpc: mpsc::Receiver<Visit>,
+        tcp: mpsc::Receiver<Visit>,
         stop: oneshot::Sender<()>,
         listening: JoinHandle<()>,
     }
@@ -206,18 +287,18 @@ mod tests {
         let shutdown = async {
             let _ = stopped.await;
         };
-        let listening = tokio::spawn(listen(listener, handshake, Vec::new(), shutdown));
+        let listening = tokio::spawn(listen(Listener::Tcp(listener), Guests::new(), handshake, Vec::new(), shutdown));
         Node { address, grpc, tcp, stop, listening }
     }
 
     async fn both_arrive(node: &mut Node, tls: Option<&ClientTls>) {
         let _ours = dial(&node.address, tls, Protocol::Tcp, Arc::default()).await.unwrap();
-        assert_eq!(node.tcp.recv().await.unwrap().is_tls(), tls.is_some());
+        assert_eq!(node.tcp.recv().await.unwrap().stream.is_tls(), tls.is_some());
         let mut http = dial(&node.address, tls, Protocol::Grpc, Arc::default()).await.unwrap();
         http.write_all(b"PRI * HTTP/2.0").await.unwrap();
         http.flush().await.unwrap();
         let mut preface = [0; 14];
-        node.grpc.recv().await.unwrap().read_exact(&mut preface).await.unwrap();
+        node.grpc.recv().await.unwrap().stream.read_exact(&mut preface).await.unwrap();
         assert_eq!(&preface, b"PRI * HTTP/2.0");
     }
 
@@ -246,14 +327,14 @@ mod tests {
             (Handshake { tls: None, then: ByProtocol { grpc, tcp } }, incoming)
         };
         let (here, mut incoming_here) = thread();
-        let (senders, receivers): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(MAX_HANDSHAKES)).unzip();
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(MAX_ON_THE_WAY)).unzip();
         let mut incoming_elsewhere = Vec::new();
         for connections in receivers {
             let (elsewhere, incoming) = thread();
             tokio::spawn(receive(connections, elsewhere, std::future::pending()));
             incoming_elsewhere.push(incoming);
         }
-        tokio::spawn(listen(listener, here, senders, std::future::pending()));
+        tokio::spawn(listen(Listener::Tcp(listener), Guests::new(), here, senders, std::future::pending()));
         let mut kept = Vec::new();
         for _ in 0..2 {
             // One after the other, so that it is known whose turn it is.
@@ -276,21 +357,19 @@ mod tests {
         assert!(TcpStream::connect(&node.address).await.is_err());
     }
 
-    /// More silent clients than may make their handshake at once: the next is served when one of them leaves.
+    /// Far more silent clients than there may be: whoever speaks is served, and the first silent ones are closed.
     #[tokio::test]
-    async fn handshakes_are_bounded() {
+    async fn the_silent_are_in_nobodys_way() {
         let mut node = node(None).await;
         let mut silent = Vec::new();
-        for _ in 0..MAX_HANDSHAKES {
+        for _ in 0..500 {
             silent.push(TcpStream::connect(&node.address).await.unwrap());
         }
         let _ours = dial(&node.address, None, Protocol::Tcp, Arc::default()).await.unwrap();
-        for _ in 0..1000 {
-            tokio::task::yield_now().await;
-        }
-        assert!(node.tcp.try_recv().is_err());
-        silent.pop();
         assert!(node.tcp.recv().await.is_some());
+        assert!(silent[0].read_u8().await.is_err(), "it is closed");
+        let last = silent.last_mut().unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(20), last.read_u8()).await.is_err(), "it is not");
     }
 
     #[test]
@@ -299,7 +378,7 @@ mod tests {
         assert!([EMFILE, ENFILE].map(io::Error::from_raw_os_error).iter().all(is_out_of_descriptors));
         assert!(!is_out_of_descriptors(&io::Error::from_raw_os_error(ECONNABORTED)));
         let mut warnings = WarningLimit::default();
-        let start = Instant::now();
+        let start = clock::now();
         let due = [0, 999, 1000, 1500, 2001].map(|ms| warnings.is_due(start + Duration::from_millis(ms)));
         assert_eq!(due, [true, false, true, false, true]);
     }

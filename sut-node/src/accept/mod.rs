@@ -4,14 +4,19 @@
 //! - [`transport`]: what a transport is, and what it gives its streams to;
 //! - [`grpc`], [`tcp`], [`quic`]: the transports, one file each;
 //! - [`registry`]: the list of them;
+//! - [`guests`]: who is connected, and who leaves when there are too many; [`guest`]: one connection, a stranger's or
+//!   of the run; [`rationed`]: reads no more of it than its guest may send;
 //! - [`listener`]: takes connections of the TCP port in, spreads them over the I/O threads, and finds out what is
 //!   spoken on each;
 //! - [`io_threads`]: serves all transports, on the caller's thread and on others.
 
 pub(crate) mod grpc;
+pub(crate) mod guest;
+pub(crate) mod guests;
 pub(crate) mod io_threads;
 pub(crate) mod listener;
 pub(crate) mod quic;
+pub(crate) mod rationed;
 pub(crate) mod registry;
 pub(crate) mod sockets;
 pub(crate) mod tcp;

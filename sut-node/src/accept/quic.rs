@@ -13,14 +13,18 @@ use lon_net::quic::{self, QuicSource};
 use lon_net::throwaway::Throwaway;
 use lon_net::tls::ServerTls;
 use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use super::guest::Guest;
+use super::guests::Guests;
 use super::transport::{Closing, Serving, Streams, Transport};
 use crate::error::{ServeError, os};
 use crate::run::connections::{Connection, SocketTraffic};
 
-/// The most QUIC connections at one time. A LoadGen node makes as many as it was told to, which is 256 at most.
-const MAX_CONNECTIONS: usize = 512;
+/// The most handshakes at one time with clients that have not shown that they can receive at the address they send
+/// from. Further ones are told to show it first, which costs them a round trip and the node nothing to remember.
+const MAX_UNPROVEN: usize = 32;
 
 /// How long connections get for the last packets when the node ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -28,21 +32,22 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The QUIC endpoint of a node.
 pub(crate) struct Quic {
     endpoint: Endpoint,
+    guests: Guests,
 }
 
 impl Quic {
     /// An endpoint on this socket. Must be made on a runtime, which drives it from here on. Without `tls` it shows a
-    /// certificate that nobody can verify, since QUIC knows no plain text.
+    /// certificate that nobody can verify, since QUIC knows no plain text. Its connections are among `guests`.
     ///
     /// # Errors
     /// The socket or the certificate cannot be used.
-    pub(crate) fn open(socket: UdpSocket, tls: Option<&ServerTls>) -> Result<Quic, ServeError> {
+    pub(crate) fn open(socket: UdpSocket, tls: Option<&ServerTls>, guests: Guests) -> Result<Quic, ServeError> {
         let tls = match tls {
             Some(tls) => tls.clone(),
             None => Throwaway::new(&["localhost"])?.server()?,
         };
         let endpoint = quic::server_endpoint(socket, &tls).map_err(os("cannot serve QUIC"))?;
-        Ok(Quic { endpoint })
+        Ok(Quic { endpoint, guests })
     }
 }
 
@@ -51,16 +56,20 @@ impl Transport for Quic {
         Box::pin(async move {
             let mut connections = JoinSet::new();
             let mut stopping = pin!(streams.stopped());
+            let unproven = Arc::new(Semaphore::new(MAX_UNPROVEN));
             loop {
                 tokio::select! {
+                    biased;
+                    () = &mut stopping => break,
+                    Some(_) = connections.join_next() => {}
                     incoming = self.endpoint.accept() => match incoming {
-                        // Refused without a handshake, which would cost the node more than the client.
-                        Some(incoming) if connections.len() >= MAX_CONNECTIONS => incoming.refuse(),
-                        Some(incoming) => drop(connections.spawn(connect(streams.clone(), incoming))),
+                        Some(incoming) => {
+                            if let Some((incoming, guest, unproven)) = self.admit(incoming, &unproven) {
+                                connections.spawn(connect(streams.clone(), incoming, guest, unproven));
+                            }
+                        }
                         None => break,
                     },
-                    Some(_) = connections.join_next() => {}
-                    () = &mut stopping => break,
                 }
             }
             self.endpoint.set_server_config(None);
@@ -79,41 +88,84 @@ impl Transport for Quic {
     }
 }
 
-/// Makes the handshake with one client and serves its connection.
-async fn connect(streams: Streams, incoming: Incoming) {
-    let client = incoming.remote_address();
-    match tokio::time::timeout(GREETING_TIMEOUT, incoming).await {
-        Ok(Ok(connection)) => serve_connection(streams, connection).await,
-        Ok(Err(error)) => tracing::info!("QUIC connection from {client} refused: {error}"),
-        Err(_) => tracing::debug!("QUIC connection from {client}: no handshake within {GREETING_TIMEOUT:?}"),
+/// A client's place among those that have not shown that they can receive; `None` for those that have.
+type Unproven = Option<OwnedSemaphorePermit>;
+
+impl Quic {
+    /// Takes a client in, or answers it so that nothing of it has to be remembered.
+    fn admit(&self, incoming: Incoming, unproven: &Arc<Semaphore>) -> Option<(Incoming, Guest, Unproven)> {
+        let mut place = None;
+        if incoming.may_retry() {
+            place = Arc::clone(unproven).try_acquire_owned().ok();
+            if place.is_none() {
+                // It cannot fail where it was asked for.
+                let _ = incoming.retry();
+                return None;
+            }
+        }
+        match self.guests.enter(incoming.remote_address().ip()) {
+            Some(guest) => Some((incoming, guest, place)),
+            None => {
+                incoming.refuse();
+                None
+            }
+        }
     }
 }
 
-async fn serve_connection(streams: Streams, connection: quinn::Connection) {
+/// Makes the handshake with one client and serves its connection, until it ends or has to leave.
+async fn connect(streams: Streams, incoming: Incoming, guest: Guest, unproven: Unproven) {
+    let client = incoming.remote_address();
+    let served = guest.serve(async {
+        match tokio::time::timeout(GREETING_TIMEOUT, incoming).await {
+            Ok(Ok(connection)) => {
+                drop(unproven);
+                serve_connection(streams, connection, &guest).await;
+            }
+            Ok(Err(error)) => tracing::info!(%client, %error, "QUIC connection refused"),
+            Err(_) => tracing::debug!(%client, limit = ?GREETING_TIMEOUT, "QUIC connection without a handshake"),
+        }
+    });
+    if let Err(why) = served.await {
+        tracing::debug!(%client, %why, "QUIC connection closed");
+    }
+}
+
+async fn serve_connection(streams: Streams, connection: quinn::Connection, guest: &Guest) {
     let counted: Arc<dyn Connection> = Arc::new(Counted(connection.clone()));
     let mut carried = JoinSet::new();
     let mut stopping = pin!(streams.stopped());
     loop {
         tokio::select! {
+            biased;
+            () = &mut stopping => break,
+            Some(_) = carried.join_next() => {}
             opened = connection.accept_bi() => match opened {
                 Ok((sending, reading)) => {
-                    carried.spawn(carry(streams.clone(), Arc::clone(&counted), sending, reading));
+                    let of = (connection.clone(), guest.clone(), Arc::clone(&counted));
+                    carried.spawn(carry(streams.clone(), of, sending, reading));
                 }
                 // Closed by the client, or lost: its streams notice that, too.
                 Err(_) => break,
             },
-            Some(_) = carried.join_next() => {}
-            () = &mut stopping => break,
         }
     }
     while carried.join_next().await.is_some() {}
 }
 
+/// What a stream is carried by.
+type Carrier = (quinn::Connection, Guest, Arc<dyn Connection>);
+
 /// Carries one stream to its end.
-async fn carry(streams: Streams, counted: Arc<dyn Connection>, mut sending: SendStream, reading: RecvStream) {
-    let answers = streams.open(QuicSource::new(reading), counted).await;
+async fn carry(streams: Streams, of: Carrier, mut sending: SendStream, reading: RecvStream) {
+    let (connection, guest, counted) = of;
+    let answers = streams.open_for(&guest, QuicSource::new(reading), counted).await;
+    if !guest.is_stranger() {
+        quic::welcome(&connection);
+    }
+    drop((connection, guest));
     if let Err(error) = quic::write(&mut sending, answers, None).await {
-        tracing::debug!("a QUIC stream ended early: {error}");
+        tracing::debug!(%error, "a QUIC stream ended early");
     }
 }
 

@@ -1,6 +1,5 @@
 //! The transports that every node has. A new one is a file beside this and a line here. One that shares the TCP port
-//! also
-//! has to be told apart there: by `lon_net::accept::Accepted` and [`ByProtocol`].
+//! also has to be told apart there: by `lon_net::accept::Accepted` and [`ByProtocol`].
 
 use std::net::UdpSocket;
 
@@ -9,6 +8,7 @@ use tokio::sync::mpsc;
 use tonic::service::Routes;
 
 use super::grpc::Grpc;
+use super::guests::Guests;
 use super::listener::ByProtocol;
 use super::quic::Quic;
 use super::tcp::Tcp;
@@ -19,11 +19,17 @@ use crate::error::ServeError;
 const MAX_WAITING: usize = 64;
 
 /// The transports that have a port of their own. They serve on the first I/O thread. Must be called on its runtime.
+/// Their connections are among `guests`.
 ///
 /// # Errors
 /// A transport cannot use its socket.
-pub(crate) fn of_own_ports(udp: UdpSocket, tls: Option<&ServerTls>) -> Result<Vec<Box<dyn Transport>>, ServeError> {
-    Ok(vec![Box::new(Quic::open(udp, tls)?)])
+pub(crate) fn of_own_ports(
+    udp: Option<UdpSocket>,
+    tls: Option<&ServerTls>,
+    guests: &Guests,
+) -> Result<Vec<Box<dyn Transport>>, ServeError> {
+    let Some(udp) = udp else { return Ok(Vec::new()) };
+    Ok(vec![Box::new(Quic::open(udp, tls, guests.clone())?)])
 }
 
 /// The transports that share the TCP port, for one I/O thread, and where its connections go.

@@ -4,6 +4,9 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
+use lon_net::socket::Socket;
+use tokio::sync::mpsc;
+
 use super::transport::Transport;
 
 /// How many free TCP ports are tried until one is free for UDP as well.
@@ -11,11 +14,22 @@ const ATTEMPTS: usize = 16;
 
 /// What a node that is about to serve listens on. Clients can connect from here on.
 pub struct Sockets {
-    pub(crate) tcp: TcpListener,
-    pub(crate) udp: UdpSocket,
+    pub(crate) tcp: Port,
+    /// Where QUIC is served; none on a network that was brought.
+    pub(crate) udp: Option<UdpSocket>,
     pub(crate) more: Vec<Box<dyn Transport>>,
     address: SocketAddr,
 }
+
+/// Where connections come from.
+pub(crate) enum Port {
+    Tcp(TcpListener),
+    /// Connections of a network that was brought, each with the address of its client.
+    Brought(Brought),
+}
+
+/// Connections of a network that is not the kernel's, each with the address of its client.
+pub type Brought = mpsc::Receiver<(Socket, SocketAddr)>;
 
 impl fmt::Debug for Sockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,7 +42,7 @@ impl fmt::Debug for Sockets {
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// The TCP port cannot be had.
-    #[error("cannot listen on {listen} (--listen): {source}")]
+    #[error("cannot listen on {listen} (--listen): {source}{}", form(.listen))]
     Tcp {
         /// The host and port that were given.
         listen: String,
@@ -50,6 +64,18 @@ pub enum ListenError {
     },
 }
 
+/// What is missing of `HOST:PORT`.
+fn form(listen: &str) -> String {
+    match listen.rsplit_once(':') {
+        Some((host, _)) if !host.is_empty() => String::new(),
+        Some((_, port)) => format!("; write HOST:PORT, for example 0.0.0.0:{port}"),
+        None if listen.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("; write HOST:PORT, for example 0.0.0.0:{listen}")
+        }
+        None => format!("; write HOST:PORT, for example {listen}:8000"),
+    }
+}
+
 impl Sockets {
     /// Listens on `HOST:PORT`; with port 0 on a port that is free for TCP and for UDP.
     ///
@@ -64,13 +90,20 @@ impl Sockets {
             let tcp = TcpListener::bind(listen).map_err(of_tcp)?;
             let address = tcp.local_addr().map_err(of_tcp)?;
             match UdpSocket::bind(address) {
-                Ok(udp) => return Ok(Sockets { tcp, udp, more: Vec::new(), address }),
+                Ok(udp) => {
+                    return Ok(Sockets { tcp: Port::Tcp(tcp), udp: Some(udp), more: Vec::new(), address });
+                }
                 Err(_) if half_taken.len() + 1 < attempts => half_taken.push(tcp),
                 Err(source) => {
                     return Err(ListenError::Udp { listen: listen.to_owned(), port: address.port(), source });
                 }
             }
         }
+    }
+
+    /// Serves the connections of a network that is brought, at `address` there. QUIC is not served.
+    pub fn brought(connections: Brought, address: SocketAddr) -> Sockets {
+        Sockets { tcp: Port::Brought(connections), udp: None, more: Vec::new(), address }
     }
 
     /// Adds a transport to those that every node has. It brings a listener of its own and serves on the first I/O
@@ -94,8 +127,9 @@ mod tests {
     #[test]
     fn both_sockets_have_one_number() {
         let sockets = Sockets::bind("127.0.0.1:0").unwrap();
-        assert_eq!(sockets.tcp.local_addr().unwrap(), sockets.udp.local_addr().unwrap());
-        assert_eq!(sockets.address(), sockets.tcp.local_addr().unwrap());
+        let (Port::Tcp(tcp), Some(udp)) = (&sockets.tcp, &sockets.udp) else { panic!() };
+        assert_eq!(tcp.local_addr().unwrap(), udp.local_addr().unwrap());
+        assert_eq!(sockets.address(), tcp.local_addr().unwrap());
     }
 
     #[test]
@@ -104,8 +138,8 @@ mod tests {
         let listen = udp.local_addr().unwrap().to_string();
         let error = Sockets::bind(&listen).unwrap_err().to_string();
         assert!(error.contains(&listen) && error.contains("UDP") && error.contains("--listen"), "{error}");
-        let taken = Sockets::bind("127.0.0.1:0").unwrap().tcp;
-        let listen = taken.local_addr().unwrap().to_string();
+        let taken = Sockets::bind("127.0.0.1:0").unwrap();
+        let listen = taken.address().to_string();
         let error = Sockets::bind(&listen).unwrap_err().to_string();
         assert!(error.contains(&listen) && !error.contains("UDP"), "{error}");
     }

@@ -16,9 +16,11 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::ReadHalf;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
 use tonic::Status;
 
+use super::guest::Guest;
+use super::listener::{Visit, serve_each};
+use super::rationed::Rationed;
 use super::transport::{Serving, Streams, Transport};
 use crate::run::connections::Connection;
 
@@ -31,50 +33,48 @@ const KEEPALIVE_PROBES: u32 = 3;
 /// The plain TCP connections of one I/O thread.
 pub(crate) struct Tcp {
     /// Connections that begin with our magic; it has been read.
-    incoming: mpsc::Receiver<NetStream>,
+    incoming: mpsc::Receiver<Visit>,
 }
 
 impl Tcp {
     /// Serves what comes in through `incoming`.
-    pub(crate) fn new(incoming: mpsc::Receiver<NetStream>) -> Tcp {
+    pub(crate) fn new(incoming: mpsc::Receiver<Visit>) -> Tcp {
         Tcp { incoming }
     }
 }
 
 impl Transport for Tcp {
-    fn serve(mut self: Box<Self>, streams: Streams) -> Serving {
+    fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
-            let mut connections = JoinSet::new();
-            loop {
-                tokio::select! {
-                    stream = self.incoming.recv() => match stream {
-                        Some(stream) => drop(connections.spawn(carry(streams.clone(), stream))),
-                        // The listener is gone: the node shuts down.
-                        None => break,
-                    },
-                    Some(_) = connections.join_next() => {}
-                }
-            }
-            while connections.join_next().await.is_some() {}
+            serve_each(self.incoming, |visit| serve(streams.clone(), visit)).await;
             Ok(())
         })
     }
 }
 
+/// Serves one connection to its end.
+async fn serve(streams: Streams, Visit { stream, guest }: Visit) {
+    if let Err(why) = guest.serve(carry(streams, stream, &guest)).await {
+        tracing::debug!(%why, "a TCP connection was closed");
+    }
+}
+
 /// Carries the one stream of a connection to its end.
-async fn carry(streams: Streams, stream: NetStream) {
-    if let Err(error) = notice_death(stream.tcp()) {
-        tracing::warn!("a client's death on a plain TCP connection would not be noticed: {error}");
+async fn carry(streams: Streams, stream: NetStream, guest: &Guest) {
+    if let Some(tcp) = stream.socket().tcp()
+        && let Err(error) = notice_death(tcp)
+    {
+        tracing::warn!(%error, "a client's death on a plain TCP connection would not be noticed");
     }
     let connection = Arc::clone(stream.counters()) as Arc<dyn Connection>;
-    let (reading, mut writing) = tokio::io::split(stream);
+    let (reading, mut writing) = tokio::io::split(Rationed::new(stream, guest.clone()));
     let (give_back, given_back) = oneshot::channel();
     let source = Lent { source: Some(StreamSource::new(reading)), give_back: Some(give_back) };
-    let answers = streams.open(source, connection).await;
+    let answers = streams.open_for(guest, source, connection).await;
     match tcp::write(&mut writing, answers, None).await {
         // Closing a socket with unread bytes resets it, and a reset overtakes the last messages.
         Ok(()) => drop(tokio::time::timeout(LINGER, read_away(given_back)).await),
-        Err(error) => tracing::debug!("a TCP connection ended early: {error}"),
+        Err(error) => tracing::debug!(%error, "a TCP connection ended early"),
     }
 }
 
@@ -95,7 +95,7 @@ fn notice_death(tcp: &TcpStream) -> io::Result<()> {
 }
 
 /// Reads and forgets until the client closes.
-async fn read_away(given_back: oneshot::Receiver<StreamSource<ReadHalf<NetStream>>>) {
+async fn read_away(given_back: oneshot::Receiver<StreamSource<ReadHalf<Rationed>>>) {
     let Ok(mut source) = given_back.await else { return };
     let mut inbound = Inbound::default();
     while let Ok(true) = std::future::poll_fn(|cx| source.poll_read(cx, &mut inbound)).await {
@@ -105,8 +105,8 @@ async fn read_away(given_back: oneshot::Receiver<StreamSource<ReadHalf<NetStream
 
 /// The reading half of a connection, which comes back when its reader has done with it.
 struct Lent {
-    source: Option<StreamSource<ReadHalf<NetStream>>>,
-    give_back: Option<oneshot::Sender<StreamSource<ReadHalf<NetStream>>>>,
+    source: Option<StreamSource<ReadHalf<Rationed>>>,
+    give_back: Option<oneshot::Sender<StreamSource<ReadHalf<Rationed>>>>,
 }
 
 impl Source for Lent {

@@ -12,6 +12,7 @@ use lon_net::flow::{Fill, Filled, Source};
 use lon_net::framing::Outbound;
 use tonic::Status;
 
+use super::guest::Guest;
 use crate::error::ServeError;
 use crate::run::connections::Connection;
 use crate::service::calls::Service;
@@ -34,7 +35,7 @@ pub trait Transport: Send + 'static {
 
 /// A transport at work. It ends with an error when the transport failed as a whole; the failure of one connection only
 /// ends that connection.
-pub type Serving = Pin<Box<dyn Future<Output = Result<(), ServeError>>>>;
+pub type Serving = Pin<Box<dyn Future<Output = Result<(), ServeError>> + Send>>;
 
 /// What a transport does last. It must not take longer than a moment.
 pub type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -56,9 +57,34 @@ impl Streams {
     /// a heartbeat, a refused one has an End frame alone, with the reason. The run counts the bytes of `connection`,
     /// which carries the stream; streams on one connection share one `Arc`.
     pub async fn open<S: Source>(&self, source: S, connection: Arc<dyn Connection>) -> impl Fill + use<S> {
+        self.answers(source, connection).await
+    }
+
+    async fn answers(&self, source: impl Source, connection: Arc<dyn Connection>) -> Answers {
         match self.service.open_stream(source, Some(connection)).await {
             Ok(output) => Answers::Accepted(Box::new(output.with_heartbeat_first())),
             Err(status) => Answers::Refused(status),
+        }
+    }
+
+    /// Opens a stream on the connection of `guest`, which belongs to the stream's run from then on.
+    pub(crate) async fn open_for<S: Source>(
+        &self,
+        guest: &Guest,
+        source: S,
+        connection: Arc<dyn Connection>,
+    ) -> impl Fill + use<S> {
+        let answers = self.answers(source, connection).await;
+        if let Answers::Accepted(_) = answers {
+            self.welcome(guest);
+        }
+        answers
+    }
+
+    /// The connection of `guest` belongs to the run that has the node.
+    pub(crate) fn welcome(&self, guest: &Guest) {
+        if let Some(run) = self.service.claim().current() {
+            guest.belongs_to(&run);
         }
     }
 

@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::error::{BackendError, InferError};
 use super::sample::Sample;
 use super::stream::Streamer;
-use crate::tensor::Signature;
+use crate::setting::Setting;
+use crate::tensor::{DType, Signature, TensorSpec};
+use bytes::Bytes;
 
 /// One model, or what stands in for one, shared by all workers of a node.
 ///
@@ -32,6 +32,13 @@ pub trait Backend: Send + Sync + 'static {
     /// How many samples one [`Streamer`] of this backend holds at one time; `None` for a backend that answers batches.
     fn slots(&self) -> Option<NonZeroUsize> {
         None
+    }
+
+    /// Whether its workers only pretend to work, for simulations. They take the time that [`Worker::pretended`] says,
+    /// and need no threads: they are tasks on the first I/O thread. Only for batches where [`Backend::execution`] is
+    /// [`Execution::Workers`].
+    fn pretends(&self) -> bool {
+        false
     }
 
     /// A usual value for a size that its samples leave free; `None` when there is none.
@@ -83,6 +90,11 @@ pub trait Worker: Send {
     /// no such batch was warmed up.
     fn infer(&mut self, batch: &[Sample]) -> Vec<Result<Bytes, InferError>>;
 
+    /// How long the last [`Worker::infer`] would have taken, where the backend only [pretends](Backend::pretends).
+    fn pretended(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What the last [`Worker::infer`] found out besides its answers.
     fn aside(&self) -> &Aside {
         static NOTHING: Aside = Aside { postprocess: Duration::ZERO, nan: Vec::new() };
@@ -126,16 +138,30 @@ pub struct BackendInfo {
     pub model: String,
     /// SHA-256 of the model file, in hexadecimal; `None` when there is no file.
     pub model_sha256: Option<String>,
+    /// Bytes of the model file; `None` when there is no file.
+    pub model_bytes: Option<u64>,
+    /// The options of the backend that matter to it, with their values.
+    pub settings: Vec<Setting>,
     /// What a sample must hold. Empty: anything.
     pub inputs: Signature,
-    /// What an answer holds. Empty: not the tensors of a model.
+    /// What an answer holds. Empty: nobody knows, and answers cannot be held against it.
     pub outputs: Signature,
 }
 
 impl BackendInfo {
-    /// The info of a backend that runs no model and takes any sample.
-    pub(super) fn without_model(engine: String) -> BackendInfo {
-        let (inputs, outputs) = (Signature::default(), Signature::default());
-        BackendInfo { engine, model: String::new(), model_sha256: None, inputs, outputs }
+    /// The info of a backend that runs no model and takes any sample. Its answers are one tensor of this name and type,
+    /// with these dimensions behind the batch.
+    pub(super) fn without_model(engine: String, name: &str, dtype: DType, dims: &[Option<u32>]) -> BackendInfo {
+        let answer = TensorSpec::new(name, dtype, [&[None], dims].concat());
+        let (inputs, outputs) = (Signature::default(), Signature::new(vec![answer]));
+        BackendInfo {
+            engine,
+            model: String::new(),
+            model_sha256: None,
+            model_bytes: None,
+            settings: Vec::new(),
+            inputs,
+            outputs,
+        }
     }
 }

@@ -38,6 +38,19 @@ pub enum InferError {
     /// The sample's tensors are not what the model takes.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The sample is so large that the model would take more memory than it may.
+    #[error(
+        "the sample is {shapes}: the model takes about {needed} bytes of memory for it, {max_bytes} are set aside for \
+         one inference (sut-node --memory)"
+    )]
+    Memory {
+        /// The tensors of the sample.
+        shapes: String,
+        /// About how many bytes of memory the model takes.
+        needed: u64,
+        /// The bytes that it may take.
+        max_bytes: u64,
+    },
     /// The sample is not a prompt.
     #[error(transparent)]
     Prompt(#[from] PromptError),

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 
 use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
+use crate::tensor::DType;
+
 /// The answer to every sample.
 const ANSWER: Bytes = Bytes::from_static(&[0; 8]);
 
@@ -15,7 +17,7 @@ pub struct Null {
 impl Null {
     /// The backend. It has no options.
     pub fn new() -> Null {
-        Null { info: BackendInfo::without_model("null".to_owned()) }
+        Null { info: BackendInfo::without_model("null".to_owned(), "zero", DType::I64, &[]) }
     }
 }
 

@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 
 use super::openai::options::OpenAiOptions;
 use super::provider::Provider;
+use crate::memory::Memory;
 use crate::pipeline::post::Postprocess;
+use crate::setting::Setting;
 
 /// How a backend is to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +26,8 @@ pub struct BackendOptions {
     pub postprocess: Postprocess,
     /// The model's inputs by name, in the order in which samples have them. Empty: in the model's own order.
     pub inputs: Vec<String>,
+    /// The most bytes of memory that one run of a model with free sizes may take: a sample that needs more fails.
+    pub max_run_bytes: u64,
     /// How answers are streamed, by backends that answer token by token.
     pub tokens: TokenOptions,
 }
@@ -52,6 +56,7 @@ impl Default for BackendOptions {
             postprocess: Postprocess::None,
             inputs: Vec::new(),
             openai: OpenAiOptions::default(),
+            max_run_bytes: Memory::of_host().inference_bytes(NonZeroUsize::MIN),
             tokens: TokenOptions::default(),
         }
     }
@@ -61,6 +66,19 @@ impl Default for TokenOptions {
     fn default() -> TokenOptions {
         let number = |n: usize| NonZeroUsize::MIN.saturating_add(n - 1);
         TokenOptions { slots: number(8), max_tokens: number(128), eos: None, max_context: number(2048) }
+    }
+}
+
+impl TokenOptions {
+    /// The options as a node tells them.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        let TokenOptions { slots, max_tokens, eos, max_context } = self;
+        vec![
+            Setting::of_speed("slots", slots),
+            Setting::of_answers("max_tokens", max_tokens),
+            Setting::of_answers("eos", eos.map_or_else(|| "none".to_owned(), |eos| eos.to_string())),
+            Setting::of_answers("max_context", max_context),
+        ]
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
+use lon_proto::run_pass::RunPass;
 use lon_proto::v1::StartRunRequest;
 
 use super::samples::Samples;
@@ -108,7 +109,8 @@ impl<'a> Client<'a> {
         let request = StartRunRequest { codec: codec.to_owned(), ..StartRunRequest::default() };
         let codecs = Codecs::agreed(&request, &config.node, &backend.info().outputs, true);
         let codecs = codecs.map_err(|status| ServeError::Bench(status.message().to_owned()))?;
-        let run = Run::new(Bytes::new(), "this process".to_owned(), config.limits, Purpose::Run(codecs), None);
+        let pass = RunPass::new(Bytes::new(), Bytes::new());
+        let run = Run::new(pass, "this process".to_owned(), config.limits, Purpose::Run(codecs), None);
         let target = match backend.execution() {
             _ if config.preprocess.is_some() => Target::Decode,
             Execution::Workers => Target::Queue,

@@ -34,7 +34,7 @@ impl Report<'_> {
         self.measured.saturation.samples as f64 / self.measured.saturation.duration.as_secs_f64()
     }
 
-    /// The document that `--json` writes.
+    /// The document that `--json` prints and `--out` writes.
     pub(crate) fn document(&self) -> BenchReport {
         let Report { info, config, samples, measured, .. } = self;
         let saturation = &measured.saturation;
@@ -45,7 +45,7 @@ impl Report<'_> {
                 engine: info.engine.clone(),
                 model: info.model.clone(),
                 model_sha256: info.model_sha256.clone().unwrap_or_default(),
-                inputs: texts(&inputs(info, config.preprocess.is_some())),
+                inputs: texts(&inputs(info, config.preprocess.as_ref())),
                 outputs: texts(&info.outputs),
             },
             options: BenchOptions {

@@ -137,12 +137,14 @@ fn random_tensor(random: &mut Mt64, dtype: DType, dims: &[u32]) -> Result<Tensor
     let elements = dims.iter().fold(1u64, |product, &dim| product.saturating_mul(u64::from(dim)));
     // A tensor that no sample can hold is refused below, and its content is not made.
     let elements = elements.min(MOST_BYTES as u64) as usize;
-    let mut data = Vec::with_capacity(elements * dtype.size());
-    for _ in 0..elements {
+    let bytes = dtype.bytes_of(elements as u64).unwrap_or_default() as usize;
+    let mut data = Vec::with_capacity(bytes);
+    while data.len() < bytes {
         let bits = random.next_u64() >> 40;
         let share = bits as f32 / (1 << 24) as f32;
         match dtype {
             DType::F16 => data.extend(half::f16::from_f32(share).to_le_bytes()),
+            DType::Bf16 => data.extend(half::bf16::from_f32(share).to_le_bytes()),
             DType::F32 => data.extend(share.to_le_bytes()),
             DType::F64 => data.extend(f64::from(share).to_le_bytes()),
             DType::U8 => data.push(b' ' + (bits % 95) as u8),

@@ -3,28 +3,34 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use lon_image::Preprocess;
-use lon_net::tls::ServerTls;
+use lon_net::tls::{ClientName, ServerTls};
+use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
 
 use crate::backend::Provider;
 use crate::config::ServeConfig;
+use crate::memory::Memory;
+use crate::pipeline::Preprocessing;
 use crate::pipeline::post::Postprocess;
+
+// Under which headings help lists the flags.
+const ANSWERS: &str = "What answers";
+const NETWORK: &str = "Network";
+const SPEED: &str = "Speed and memory";
 
 #[derive(Args, Debug)]
 pub(super) struct BackendArgs {
     /// What answers: onnx:MODEL.onnx, openai:http://HOST:PORT/MODEL, null, or synthetic:SPEC (constant=2ms; the whole
     /// grammar is below).
-    #[arg(long, env = "LON_BACKEND")]
+    #[arg(long, env = "LON_BACKEND", help_heading = ANSWERS)]
     pub(super) backend: String,
     /// Threads inside one inference.
-    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS")]
+    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS", help_heading = SPEED)]
     pub(super) threads: NonZeroUsize,
     #[command(flatten)]
     pub(super) tokens: TokenArgs,
@@ -32,6 +38,20 @@ pub(super) struct BackendArgs {
     pub(super) openai: OpenAiArgs,
     #[command(flatten)]
     pub(super) pipeline: PipelineArgs,
+    #[command(flatten)]
+    pub(super) trust: TrustArgs,
+}
+
+/// What is not refused though it is not safe everywhere.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct TrustArgs {
+    /// Plain text to and from other hosts: serve without TLS on an address that is not loopback, ask a server of
+    /// openai:http:// that is elsewhere. For networks that you trust.
+    #[arg(long, env = "LON_INSECURE", help_heading = NETWORK)]
+    pub(super) insecure: bool,
+    /// Read --tls-key, --token-file and --api-key-file though others can read them, too.
+    #[arg(long, env = "LON_ALLOW_OPEN_KEY_FILES", help_heading = NETWORK, hide_short_help = true)]
+    pub(super) allow_open_key_files: bool,
 }
 
 /// What models run on, and what is done around them.
@@ -40,17 +60,21 @@ pub(super) struct BackendArgs {
 pub(super) struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU
     /// unless given.
-    #[arg(long, value_name = "NAME", env = "LON_EP")]
+    #[arg(long, value_name = "NAME", env = "LON_EP", help_heading = ANSWERS)]
     pub(super) ep: Option<Provider>,
     /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
-    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS")]
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
+          help_heading = ANSWERS, hide_short_help = true)]
     pub(super) inputs: Vec<String>,
     /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a
     /// preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
-    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS")]
-    pub(super) preprocess: Option<Preprocess>,
+    /// Or token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and
+    /// positions are made of them; SEPARATOR is the id that ends a text, 102 for BERT.
+    #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) preprocess: Option<Preprocessing>,
     /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5.
-    #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS")]
+    #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS",
+          help_heading = ANSWERS, hide_short_help = true)]
     pub(super) postprocess: Postprocess,
 }
 
@@ -58,16 +82,19 @@ pub(super) struct PipelineArgs {
 #[derive(Args, Debug)]
 pub(super) struct TokenArgs {
     /// Samples that a worker answers at one time, token by token.
-    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS")]
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_SLOTS",
+          help_heading = SPEED, hide_short_help = true)]
     pub(super) slots: NonZeroUsize,
     /// Tokens of an answer at most; a sample may ask for fewer.
-    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS")]
+    #[arg(long, default_value = "128", value_parser = up_to::<1048576>, env = "LON_MAX_TOKENS",
+          help_heading = ANSWERS, hide_short_help = true)]
     pub(super) max_tokens: NonZeroUsize,
     /// The token that ends an answer; without it every answer has --max-tokens of them.
-    #[arg(long, value_name = "ID", env = "LON_EOS")]
+    #[arg(long, value_name = "ID", env = "LON_EOS", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) eos: Option<i64>,
     /// Tokens of a sample and its answer together at most: what each slot has memory for.
-    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT")]
+    #[arg(long, default_value = "2048", value_parser = up_to::<1048576>, env = "LON_MAX_CONTEXT",
+          help_heading = ANSWERS, hide_short_help = true)]
     pub(super) max_context: NonZeroUsize,
 }
 
@@ -75,20 +102,21 @@ pub(super) struct TokenArgs {
 #[derive(Args, Clone, Debug)]
 pub(super) struct OpenAiArgs {
     /// openai: a sample fails when the server sends nothing for this long while its answer is awaited.
-    #[arg(long, default_value = "60s", value_parser = some_time, env = "LON_SERVER_TIMEOUT")]
+    #[arg(long, default_value = "60s", value_parser = some_time, env = "LON_SERVER_TIMEOUT",
+          help_heading = ANSWERS, hide_short_help = true)]
     pub(super) server_timeout: Duration,
     /// openai: the file with the server's API key; without it OPENAI_API_KEY, if set. Never logged.
-    #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE")]
+    #[arg(long, value_name = "FILE", env = "LON_API_KEY_FILE", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) api_key_file: Option<PathBuf>,
     /// openai: the CA certificate (PEM) that verifies the server of an https:// URL; needed there.
-    #[arg(long, value_name = "FILE", env = "LON_SERVER_CA")]
+    #[arg(long, value_name = "FILE", env = "LON_SERVER_CA", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) server_ca: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct ServeArgs {
     /// Address and port to listen on: gRPC and plain TCP, and QUIC on the UDP port of the same number.
-    #[arg(long, default_value = "0.0.0.0:8000", env = "LON_LISTEN")]
+    #[arg(long, default_value = "0.0.0.0:8000", env = "LON_LISTEN", help_heading = NETWORK)]
     pub(super) listen: String,
     /// This node's name, unique in the cluster; the host name unless given.
     #[arg(long, env = "LON_NODE")]
@@ -100,11 +128,12 @@ pub(super) struct ServeArgs {
     #[command(flatten)]
     pub(super) compute: ComputeArgs,
     /// Threads that serve gRPC and plain TCP, each its share of the connections. QUIC stays on the first.
-    #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS")]
+    #[arg(long, default_value = "1", value_parser = up_to::<256>, env = "LON_IO_THREADS",
+          help_heading = SPEED, hide_short_help = true)]
     pub(super) io_threads: NonZeroUsize,
     /// Never sleep while a run has the node: lowest latency, one core burnt for each I/O thread. The LoadGen node has
     /// the same flag.
-    #[arg(long, env = "LON_BUSY_POLL")]
+    #[arg(long, env = "LON_BUSY_POLL", help_heading = SPEED, hide_short_help = true)]
     pub(super) busy_poll: bool,
 }
 
@@ -112,20 +141,29 @@ pub(super) struct ServeArgs {
 #[derive(Args, Debug)]
 pub(super) struct ComputeArgs {
     /// Samples in one inference at most.
-    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_MAX_BATCH")]
+    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_MAX_BATCH", help_heading = SPEED)]
     pub(super) max_batch: NonZeroUsize,
     /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
-    #[arg(long, default_value = "0ms", value_parser = parse_duration, env = "LON_MAX_DELAY")]
+    #[arg(long, default_value = "0ms", value_parser = parse_duration, env = "LON_MAX_DELAY", help_heading = SPEED)]
     pub(super) max_delay: Duration,
     /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
-    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS")]
+    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS", help_heading = SPEED)]
     pub(super) workers: NonZeroUsize,
+    /// Memory that samples may take, as they come, decoded, and while a model of free sizes computes (for example
+    /// 8GiB); half of the control group's limit, else of the machine, unless given. Samples that need more are refused.
+    #[arg(long, value_name = "SIZE", env = "LON_MEMORY", help_heading = SPEED, hide_short_help = true)]
+    pub(super) memory: Option<Memory>,
     /// Threads that inflate and decode the samples of runs with a codec; all cores but one unless given.
-    #[arg(long, value_parser = up_to::<1024>, env = "LON_DECODE_THREADS")]
+    #[arg(long, value_parser = up_to::<1024>, env = "LON_DECODE_THREADS", help_heading = SPEED, hide_short_help = true)]
     pub(super) decode_threads: Option<NonZeroUsize>,
 }
 
 impl ComputeArgs {
+    /// The memory that samples may take.
+    pub(super) fn memory(&self) -> Memory {
+        self.memory.unwrap_or_else(Memory::of_host)
+    }
+
     /// How a node of this name serves, with `pipeline` around inference; the rest as usual.
     pub(super) fn config(&self, node: NodeName, pipeline: &PipelineArgs) -> ServeConfig {
         let mut config = ServeConfig::new(node);
@@ -133,26 +171,33 @@ impl ComputeArgs {
         config.max_delay = self.max_delay;
         config.workers = self.workers;
         config.decode_threads = self.decode_threads.unwrap_or(config.decode_threads);
-        config.preprocess = pipeline.preprocess.clone().map(Arc::new);
+        config.preprocess = pipeline.preprocess.clone();
+        config.set_memory(self.memory());
         config
     }
 }
 
-/// TLS of the node, and whether plain text may leave the host.
+/// TLS of the node, and who may claim it.
 #[derive(Args, Debug)]
 pub(super) struct SecurityArgs {
     /// TLS for every transport: this node's certificate (PEM), the node's own first in a chain.
-    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT")]
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CERT", help_heading = NETWORK)]
     pub(super) tls_cert: Option<PathBuf>,
     /// The certificate's private key (PEM).
-    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY")]
+    #[arg(long, value_name = "FILE", env = "LON_TLS_KEY", help_heading = NETWORK)]
     pub(super) tls_key: Option<PathBuf>,
     /// Serve only clients that show a certificate of this CA (PEM).
-    #[arg(long, value_name = "FILE", env = "LON_TLS_CA")]
+    #[arg(long, value_name = "FILE", env = "LON_TLS_CA", help_heading = NETWORK, hide_short_help = true)]
     pub(super) tls_ca: Option<PathBuf>,
-    /// Serve without TLS on an address that is not loopback: for networks that you trust.
-    #[arg(long, env = "LON_INSECURE")]
-    pub(super) insecure: bool,
+    /// With --tls-ca: serve only clients with this DNS name in their certificate; may be given several times. Without
+    /// it a certificate must be good for clients and not for nodes.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', env = "LON_ALLOW_CLIENT",
+          help_heading = NETWORK, hide_short_help = true)]
+    pub(super) allow_client: Vec<ClientName>,
+    /// The file with the token that whoever claims this node has to show: one line of 16 characters at least. The
+    /// LoadGen node has the same flag.
+    #[arg(long, value_name = "FILE", env = "LON_TOKEN_FILE", help_heading = NETWORK, hide_short_help = true)]
+    pub(super) token_file: Option<PathBuf>,
 }
 
 impl SecurityArgs {
@@ -160,16 +205,28 @@ impl SecurityArgs {
     ///
     /// # Errors
     /// The files cannot be used, or plain text is not allowed on this address.
-    pub(super) fn tls(&self, address: SocketAddr) -> anyhow::Result<Option<ServerTls>> {
-        let files = tls::files(self.tls_ca.as_ref(), self.tls_cert.as_ref(), self.tls_key.as_ref());
-        let tls = tls::server(&files)?;
-        if tls.is_some() || self.insecure || tls::stays_on_host(address.ip()) {
+    pub(super) fn tls(&self, address: SocketAddr, trust: TrustArgs) -> anyhow::Result<Option<ServerTls>> {
+        let (ca, cert, key) = (self.tls_ca.as_ref(), self.tls_cert.as_ref(), self.tls_key.as_ref());
+        let tls = tls::server(&tls::files(ca, cert, key, trust.allow_open_key_files), &self.allow_client)?;
+        let stays_on_host = tls::stays_on_host(address.ip());
+        if tls.is_none() && trust.insecure && !stays_on_host && self.token_file.is_some() {
+            tracing::warn!("--insecure: the token of --token-file crosses the network in plain text");
+        }
+        if tls.is_some() || trust.insecure || stays_on_host {
             return Ok(tls);
         }
         anyhow::bail!(
             "{address} (--listen) can be reached from other hosts, and there is no TLS: give --tls-cert and --tls-key, \
              or --insecure for plain text on a network that you trust"
         )
+    }
+
+    /// What clients have to show; none: nothing.
+    ///
+    /// # Errors
+    /// The file cannot be read or holds no token.
+    pub(super) fn token(&self, trust: TrustArgs) -> Result<Option<Token>, TokenError> {
+        self.token_file.as_ref().map(|file| Token::read(file, trust.allow_open_key_files)).transpose()
     }
 }
 
@@ -200,8 +257,11 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "SIZE", env = "LON_FREE_SIZE")]
     pub(super) free_size: Option<u32>,
     /// Also write the result to this file, for `loadgen-node run --baseline`.
-    #[arg(long, value_name = "FILE", env = "LON_JSON")]
-    pub(super) json: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", env = "LON_BENCH_OUT")]
+    pub(super) out: Option<PathBuf>,
+    /// Print JSON, as `--out` writes it.
+    #[arg(long, env = "LON_JSON")]
+    pub(super) json: bool,
 }
 
 /// A number from 1 to `MAX`.
@@ -233,7 +293,7 @@ mod tests {
         for (text, ms) in [("1", 1000), ("10", 10_000), ("2s", 2000), ("500ms", 500), ("1min", 60_000)] {
             assert_eq!(seconds(text), Ok(Duration::from_millis(ms)), "{text}");
         }
-        for bad in ["", "0", "0s", "-1", "1.5", "86401", "1441min", "2h", "99999999999999999999"] {
+        for bad in ["", "0", "0s", "-1", "1.5", "86401", "1441min", "25h", "99999999999999999999"] {
             assert!(seconds(bad).unwrap_err().starts_with(&format!("'{bad}'")), "{bad}");
         }
     }

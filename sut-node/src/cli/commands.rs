@@ -3,17 +3,18 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::node_name::NodeName;
-use lon_shell::documents::BenchReport;
 use lon_shell::failure::OrExit as _;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{BackendArgs, BenchArgs, DescribeArgs, OpenAiArgs, PipelineArgs, ServeArgs, TokenArgs};
+use super::args::{
+    BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, ServeArgs, TokenArgs, TrustArgs,
+};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
 use crate::accept::sockets::Sockets;
@@ -24,24 +25,28 @@ use crate::bench::report::Report;
 use crate::bench::samples::Samples;
 use crate::config::ServeConfig;
 use crate::error::ServeError;
-use crate::pipeline::images;
+use crate::memory::Memory;
+use crate::pipeline::Preprocessing;
 use crate::pipeline::post::Postprocess;
 use crate::serve::serve;
-use crate::service::describe::Description;
+use crate::service::describe::{self, Description};
 
 /// `sut-node serve`: serves until SIGTERM or SIGINT.
 pub(super) fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
+    lon_net::descriptors::raise_limit().or_exit(Exit::Usage)?;
     let mut config = args.compute.config(node.clone(), &args.backend.pipeline);
     config.io_threads = args.io_threads;
     config.busy_poll = args.busy_poll;
     let sockets = Sockets::bind(&args.listen).or_exit(Exit::Usage)?;
     let address = sockets.address();
-    config.tls = args.security.tls(address).or_exit(Exit::Usage)?;
-    let backend = load(&args.backend, args.compute.max_batch)?;
+    let trust = args.backend.trust;
+    config.tls = args.security.tls(address, trust).or_exit(Exit::Usage)?;
+    config.token = args.security.token(trust).or_exit(Exit::Usage)?;
+    let backend = load(&args.backend, Some(&args.compute))?;
     let engine = backend.info().engine.clone();
     if let Err(error) = lon_net::slice::shorten() {
-        tracing::debug!("the time slice stays as it is: {error}");
+        tracing::debug!(%error, "the time slice stays as it is");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Bug)?;
     runtime.block_on(async {
@@ -65,8 +70,8 @@ pub(super) fn run_serve(args: ServeArgs) -> Result<(), Failure> {
 /// `sut-node describe`: prints what a node would say of itself.
 pub(super) fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
-    let backend = load(&args.backend, NonZeroUsize::MIN)?;
-    let description = Description::new(&node, backend.as_ref(), args.backend.pipeline.preprocess.is_some());
+    let backend = load(&args.backend, None)?;
+    let description = Description::new(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
     let text = serde_json::to_string_pretty(&description).or_exit(Exit::Bug)?;
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)
 }
@@ -75,14 +80,15 @@ pub(super) fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
 pub(super) fn run_bench(args: &BenchArgs) -> Result<(), Failure> {
     let node = NodeName::from_str("bench").or_exit(Exit::Bug)?;
     let config = args.compute.config(node, &args.backend.pipeline);
-    if args.samples.is_some() && config.preprocess.is_none() {
+    let takes_files = config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
+    if args.samples.is_some() && !takes_files {
         let why = anyhow!("--samples are JPEGs, of which --preprocess has to make what the model takes");
         return Err(Failure::new(Exit::Usage, why));
     }
-    if let Some(file) = &args.json {
+    if let Some(file) = &args.out {
         check_writable(file).with_context(|| cannot_write(file)).or_exit(Exit::Usage)?;
     }
-    let backend = load(&args.backend, args.compute.max_batch)?;
+    let backend = load(&args.backend, Some(&args.compute))?;
     let samples = bench_samples(args, &config, backend.as_ref())?;
     let measured = measure::run(&config, backend.as_ref(), &samples, args.seconds).map_err(|error| match error {
         ServeError::Os { .. } => Failure::new(Exit::Bug, error),
@@ -100,27 +106,28 @@ pub(super) fn run_bench(args: &BenchArgs) -> Result<(), Failure> {
         phase: args.seconds,
         measured: &measured,
     };
-    write!(std::io::stdout(), "{}", report.text()).or_exit(Exit::Bug)?;
-    args.json.as_ref().map_or(Ok(()), |file| write_report(file, &report.document()))
+    let document = serde_json::to_string_pretty(&report.document()).or_exit(Exit::Bug)? + "\n";
+    let shown = if args.json { document.clone() } else { report.text() };
+    write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)?;
+    let write =
+        |file: &PathBuf| std::fs::write(file, &document).with_context(|| cannot_write(file)).or_exit(Exit::Usage);
+    args.out.as_ref().map_or(Ok(()), write)
 }
 
 /// What the backend is asked: images where they are pre-processed, else samples that are made for the model.
 fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
     let samples = match &args.samples {
         Some(folder) => Samples::jpegs(folder),
-        None if config.preprocess.is_some() => Samples::synthetic(&images::inputs(), args.free_size),
+        None if config.preprocess.is_some() => {
+            Samples::synthetic(&describe::inputs(backend.info(), config.preprocess.as_ref()), args.free_size)
+        }
         None => Samples::for_backend(backend, args.free_size),
     };
     samples.or_exit(Exit::Usage)
 }
 
-fn write_report(file: &Path, report: &BenchReport) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(report).or_exit(Exit::Bug)?;
-    std::fs::write(file, text + "\n").with_context(|| cannot_write(file)).or_exit(Exit::Usage)
-}
-
 fn cannot_write(file: &Path) -> String {
-    format!("cannot write {} (--json)", file.display())
+    format!("cannot write {} (--out)", file.display())
 }
 
 /// Checks, before anything is measured, that the file can be written. Leaves no trace.
@@ -142,11 +149,14 @@ pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 /// Opens the backend that the flags name. Flags that are for another kind of backend are refused.
-fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>, Failure> {
+fn load(args: &BackendArgs, compute: Option<&ComputeArgs>) -> Result<Arc<dyn Backend>, Failure> {
+    let (max_batch, workers) = compute.map_or((NonZeroUsize::MIN, NonZeroUsize::MIN), |it| (it.max_batch, it.workers));
+    let memory = compute.map_or_else(Memory::of_host, ComputeArgs::memory);
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
     let tokens = TokenOptions { slots, max_tokens, eos, max_context };
     let OpenAiArgs { server_timeout, api_key_file, server_ca } = args.openai.clone();
-    let openai = OpenAiOptions { server_timeout, api_key_file, server_ca };
+    let TrustArgs { insecure: allows_plain_text, allow_open_key_files: allows_open_key } = args.trust;
+    let openai = OpenAiOptions { server_timeout, api_key_file, server_ca, allows_plain_text, allows_open_key };
     let PipelineArgs { ep, postprocess, ref inputs, .. } = args.pipeline;
     let is_onnx = args.backend.starts_with("onnx:");
     for (flag, given) in
@@ -165,6 +175,7 @@ fn load(args: &BackendArgs, max_batch: NonZeroUsize) -> Result<Arc<dyn Backend>,
         inputs: inputs.clone(),
         tokens,
         openai,
+        max_run_bytes: memory.inference_bytes(workers),
         ..BackendOptions::default()
     };
     backend::open(&args.backend, &options).or_exit(Exit::Usage)

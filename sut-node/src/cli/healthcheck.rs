@@ -38,6 +38,9 @@ pub(crate) struct HealthcheckArgs {
     /// The certificate's private key (PEM).
     #[arg(long, value_name = "FILE", env = "LON_HEALTHCHECK_TLS_KEY")]
     tls_key: Option<PathBuf>,
+    /// Read --tls-key though others can read it, too.
+    #[arg(long, env = "LON_HEALTHCHECK_ALLOW_OPEN_KEY_FILES")]
+    allow_open_key_files: bool,
 }
 
 /// The error for a node that is not healthy, or could not be asked.
@@ -63,8 +66,9 @@ pub(crate) enum HealthError {
 /// # Errors
 /// Everything but "serving", each naming the node.
 pub(crate) fn healthcheck(args: HealthcheckArgs) -> Result<(), HealthError> {
-    let HealthcheckArgs { address, timeout, tls_ca, tls_cert, tls_key } = args;
-    let tls = tls::client(&tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref()))?;
+    let HealthcheckArgs { address, timeout, tls_ca, tls_cert, tls_key, allow_open_key_files } = args;
+    let files = tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), allow_open_key_files);
+    let tls = tls::client(&files)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let status = runtime.block_on(async { tokio::time::timeout(timeout, ask(&address, tls)).await });
     match status {
@@ -118,9 +122,10 @@ mod tests {
     use crate::serve::serve;
 
     fn asked(address: &str, tls: TlsFiles) -> Result<(), HealthError> {
-        let TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key } = tls;
+        let TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key, allows_open_key: allow_open_key_files } = tls;
         let timeout = Duration::from_secs(3);
-        healthcheck(HealthcheckArgs { address: address.to_owned(), timeout, tls_ca, tls_cert, tls_key })
+        let address = address.to_owned();
+        healthcheck(HealthcheckArgs { address, timeout, tls_ca, tls_cert, tls_key, allow_open_key_files })
     }
 
     struct Node {
@@ -179,8 +184,9 @@ mod tests {
     fn silence_is_not_health() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = silent.local_addr().unwrap().to_string();
-        let (tls_ca, tls_cert, tls_key) = (None, None, None);
-        let args = HealthcheckArgs { address, timeout: Duration::from_millis(50), tls_ca, tls_cert, tls_key };
+        let (tls_ca, tls_cert, tls_key, allow_open_key_files) = (None, None, None, false);
+        let timeout = Duration::from_millis(50);
+        let args = HealthcheckArgs { address, timeout, tls_ca, tls_cert, tls_key, allow_open_key_files };
         assert!(matches!(healthcheck(args), Err(HealthError::Silent { .. })));
     }
 

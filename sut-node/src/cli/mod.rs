@@ -5,17 +5,24 @@
 //! - `healthcheck`: the command that asks another node;
 //! - `exit`: the exit codes.
 
+use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::Context as _;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use lon_shell::failure::OrExit as _;
 use lon_shell::log::{self, LogFormat};
+use lon_shell::packaging::{self, Shell};
+use lon_shell::version::described;
+use lon_shell::{bugs, short_help};
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};
 use self::commands::{run_bench, run_describe, run_healthcheck, run_serve};
 use self::exit::Exit;
 use self::healthcheck::HealthcheckArgs;
+use crate::service::describe::FEATURES;
 
 mod args;
 mod commands;
@@ -30,7 +37,7 @@ const USUAL_LOG: &str = "info,tract=warn,ort=warn";
 /// Exit codes: 0 served until SIGTERM or SIGINT (what had been taken in was answered); 1 a bug or the operating
 /// system; 2 usage, configuration, or a model that cannot be used. `healthcheck`: 0 when the node serves, else 1.
 #[derive(Parser, Debug)]
-#[command(name = "sut-node", version)]
+#[command(name = "sut-node", version = described(env!("CARGO_PKG_VERSION"), &FEATURES))]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -42,29 +49,47 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Serve samples until SIGTERM.
-    #[command(after_help = "Examples:
-  sut-node serve --node N1 --backend onnx:digits.onnx --tls-cert n1.pem --tls-key n1.key
-  sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 --insecure
-  sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
-  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 --max-delay 1ms
-  sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 --slots 16
-  sut-node serve --node N5 --backend onnx:decoder.onnx --slots 8 --max-tokens 64 --eos 2
-  sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL --workers 8 --listen 127.0.0.1:8002
+    #[command(
+        after_help = "Examples:
+  sut-node serve --backend onnx:digits.onnx --listen 0.0.0.0:8000 --insecure
+  sut-node serve --backend null --listen 127.0.0.1:8001
 
-A model with a cache (input_ids and past_key_values.*, as Hugging Face Optimum exports decoders) is
-decoded token by token; a sample is token ids and, if it likes, how many tokens to answer at most.
+--help has all flags and backends, and more examples.",
+        after_long_help = "Examples:
+  sut-node serve --node N1 --backend onnx:digits.onnx \\
+      --tls-cert n1.pem --tls-key n1.key
+  sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 \\
+      --insecure
+  sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
+  sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 \\
+      --max-delay 1ms --listen 127.0.0.1:8001
+  sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 \\
+      --slots 16 --listen 127.0.0.1:8001
+  sut-node serve --node N5 --backend onnx:decoder.onnx --slots 8 \\
+      --max-tokens 64 --eos 2 --listen 127.0.0.1:8001
+  sut-node serve --node N6 --backend openai:http://127.0.0.1:8080/MODEL \\
+      --workers 8 --listen 127.0.0.1:8002
+
+A model with a cache (input_ids and past_key_values.*, as Hugging Face Optimum exports decoders) is decoded token by \
+token; a sample is token ids and, if it likes, how many tokens to answer at most.
 
 SPEC of synthetic is KEY=VALUE[,KEY=VALUE...], with one shape of service time:
-  constant=DURATION                          a batch takes so long, whatever its size
-  lognormal=MEDIAN,SIGMA                     a batch takes a log-normal time
-  base=DURATION,per_sample=DURATION          a batch takes the base and so much for each sample
-  ttft=DURATION,tpot=DURATION,tokens=COUNT   token streams: so long to the first token, so long
-                                             for each further one (tokens=MEDIAN,SIGMA: log-normal)
+  constant=DURATION                  a batch takes so long, whatever its size
+  lognormal=MEDIAN,SIGMA             a batch takes a log-normal time
+  base=DURATION,per_sample=DURATION  a batch takes the base and so much for
+                                     each sample
+  ttft=DURATION,tpot=DURATION,tokens=COUNT
+                                     token streams: so long to the first
+                                     token, so long for each further one
+                                     (tokens=MEDIAN,SIGMA: log-normal)
 and with any of these beside it:
-  stall=DURATION,stall_share=SHARE           that share of batches (of samples, before their first
-                                             token) takes so much longer
-  seed=NUMBER                                other draws, and answers of noise instead of zeros
-  output=BYTES                               size of an answer (8; not with token streams)")]
+  stall=DURATION,stall_share=SHARE   that share of batches (of samples, before
+                                     their first token) takes so much longer
+  seed=NUMBER                        other draws, and answers of noise instead
+                                     of zeros
+  output=BYTES                       size of an answer (8; not with token
+                                     streams)"
+    )]
     Serve(ServeArgs),
     /// Print what a node would say of itself, as JSON, without serving.
     #[command(after_help = "Example:
@@ -72,13 +97,28 @@ and with any of these beside it:
     Describe(DescribeArgs),
     /// Measure the backend behind its queue and workers, in this process, without a network.
     #[command(after_help = "Example:
-  sut-node bench --backend onnx:resnet50.onnx --max-batch 8 --json bench.json
-  loadgen-node run --baseline bench.json ...")]
+  sut-node bench --backend onnx:digits.onnx --max-batch 8 --out bench.json
+  loadgen-node run --baseline bench.json --sut 10.0.0.2:8000 --insecure \\
+      --benchmark digits --scenario Offline")]
     Bench(BenchArgs),
     /// Ask a node whether it serves; exit code 0 means that it does. For whoever starts nodes and waits for them.
     #[command(after_help = "Example:
   sut-node healthcheck --address 127.0.0.1:8000")]
     Healthcheck(HealthcheckArgs),
+    /// Print the script with which a shell completes this command line.
+    #[command(after_help = "Example:
+  sut-node completions bash > /etc/bash_completion.d/sut-node")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder.
+    #[command(after_help = "Example:
+  sut-node manual /usr/local/share/man/man1")]
+    Manual {
+        /// The folder.
+        folder: PathBuf,
+    },
 }
 
 /// Runs the command line and returns how it ended. A panic on this thread is a bug, and the exit code says so.
@@ -88,13 +128,22 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Exit {
-    let cli = Cli::parse();
+    if let Err(error) = bugs::watch("sut-node", Exit::Bug as u8) {
+        let _ = writeln!(std::io::stderr(), "sut-node: panics are not told in the usual way: {error}");
+    }
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let matches = short_help::fitted(Cli::command(), &args).get_matches_from(&args);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let started = log::start(cli.log_format, USUAL_LOG).or_exit(Exit::Usage);
     let outcome = started.and_then(|()| match cli.command {
         Command::Serve(args) => run_serve(args),
         Command::Describe(args) => run_describe(args),
         Command::Bench(args) => run_bench(&args),
         Command::Healthcheck(args) => run_healthcheck(args),
+        Command::Completions { shell } => packaging::completions(Cli::command(), shell).or_exit(Exit::Bug),
+        Command::Manual { folder } => packaging::manual(Cli::command(), &folder)
+            .with_context(|| folder.display().to_string())
+            .or_exit(Exit::Usage),
     });
     match outcome {
         Ok(()) => Exit::Done,

@@ -5,39 +5,31 @@
 //! `u8[HEIGHT,WIDTH,3]`. The model's own input is what the node makes of them, and no longer what is sent.
 
 use bytes::Bytes;
-use lon_image::{Pixels, Preprocess, decode_jpeg};
+use lon_image::{MAX_PIXELS, Pixels, Preprocess, decode_jpeg_within, jpeg_size};
 
 use crate::tensor::{DType, SampleError, Signature, Tensor, TensorSpec};
+
+/// The most bytes of a sample that is an image: its pixels and a header.
+pub(crate) const MAX_SAMPLE_BYTES: u64 = 3 * MAX_PIXELS + (1 << 10);
 
 /// The codec whose samples are files.
 pub(crate) const ORIGINAL: &str = "original";
 
-/// The error for a pre-processing whose result the model does not take.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("--preprocess {spec} gives {gives}, the model takes {takes}")]
-pub struct PreprocessError {
-    spec: String,
-    gives: String,
-    takes: String,
-}
-
-/// Checks that a model of these inputs takes what pre-processing makes. Empty inputs take anything.
-///
-/// # Errors
-/// It does not; the error shows both.
-pub(crate) fn check(preprocess: &Preprocess, inputs: &Signature) -> Result<(), PreprocessError> {
+/// Whether a model of these inputs takes what pre-processing makes. Empty inputs take anything.
+pub(super) fn makes(preprocess: &Preprocess, inputs: &Signature) -> bool {
     let (dtype, dims) = preprocess.output();
     let fits = |spec: &TensorSpec| {
         let own = spec.own_dims();
         let same = |(given, wanted): (&u32, &Option<u32>)| wanted.is_none_or(|wanted| wanted == *given);
         spec.dtype == dtype && own.len() == dims.len() && dims.iter().zip(own).all(same)
     };
-    if inputs.is_empty() || (inputs.len() == 1 && inputs.iter().all(fits)) {
-        return Ok(());
-    }
-    let [a, b, c] = dims;
-    let gives = format!("{dtype}[{a},{b},{c}]");
-    Err(PreprocessError { spec: preprocess.to_string(), gives, takes: inputs.to_string() })
+    inputs.is_empty() || (inputs.len() == 1 && inputs.iter().all(fits))
+}
+
+/// What pre-processing makes, for messages.
+pub(super) fn made(preprocess: &Preprocess) -> String {
+    let (dtype, [a, b, c]) = preprocess.output();
+    format!("{dtype}[{a},{b},{c}]")
 }
 
 /// What has to be sent to a node that pre-processes, in any codec but `original`.
@@ -46,11 +38,50 @@ pub(crate) fn inputs() -> Signature {
     Signature::new(vec![TensorSpec::new("image", DType::U8, dims)])
 }
 
-/// The pixels of a sample: those that it holds, or those of the file that it is.
+/// The form in which images come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Files as they lie in the dataset.
+    Files,
+    /// Pixels, which can be looked at as they come.
+    Plain,
+    /// Pixels in a codec, which are said to be so many bytes.
+    Coded(u64),
+}
+
+/// How much longer than high, or higher than long, an image may be of which nothing is known but its bytes: resizing
+/// its shorter side makes it as many times larger than what the model takes.
+const ELONGATED: u64 = 16;
+
+/// The most bytes of memory that an image takes while the model's input is made of it, beside `sample`, the bytes that
+/// came. An image that would take more all the same is refused by [`tensor`].
+pub(crate) fn working_bytes(spec: &Preprocess, sample: &Bytes, form: Form) -> u64 {
+    let tensors = || crate::tensor::decode(sample.clone()).unwrap_or_default();
+    let dims = |dim: u64| u32::try_from(dim).unwrap_or(u32::MAX);
+    match form {
+        Form::Files => match tensors().first().and_then(|tensor| jpeg_size(tensor.data())) {
+            Some(size) => size.decoding_bytes.saturating_add(spec.working_bytes(size.width, size.height)),
+            None => output_bytes(spec),
+        },
+        Form::Plain => match tensors().first().map(|tensor| *tensor.dims()).as_deref() {
+            Some(&([height, width, 3] | [1, height, width, 3])) => {
+                (sample.len() as u64).saturating_add(spec.working_bytes(width, height))
+            }
+            _ => output_bytes(spec),
+        },
+        Form::Coded(bytes) => {
+            let side = (bytes / 3 / ELONGATED).isqrt() + 1;
+            bytes.saturating_add(spec.working_bytes(dims(ELONGATED * side), dims(side)))
+        }
+    }
+}
+
+/// The pixels of a sample: those that it holds, or those of the file that it is. Takes `max_bytes` of memory at most.
 ///
 /// # Errors
-/// It is no image of that form; the text says what it is instead.
-pub(crate) fn pixels(tensors: &[Tensor], is_file: bool) -> Result<Pixels, String> {
+/// It is no image of that form; the text says what it is instead. Or it takes more memory.
+pub(crate) fn pixels(tensors: &[Tensor], form: Form, max_bytes: u64) -> Result<Pixels, String> {
+    let is_file = form == Form::Files;
     let shown = || tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
     let wanted = || {
         let form = if is_file { "an image file in codec original is u8[LENGTH]" } else { FORM };
@@ -61,13 +92,29 @@ pub(crate) fn pixels(tensors: &[Tensor], is_file: bool) -> Result<Pixels, String
         return Err(wanted());
     }
     match (is_file, &**tensor.dims()) {
-        (true, [_]) => decode_jpeg(tensor.data()).map_err(|error| error.to_string()),
+        (true, [_]) => decode_jpeg_within(tensor.data(), max_bytes).map_err(|error| error.to_string()),
         // A batch dimension of 1 may come first.
         (false, &([height, width, 3] | [1, height, width, 3])) => {
             Pixels::new(width, height, tensor.data().to_vec()).map_err(|error| error.to_string())
         }
         _ => Err(wanted()),
     }
+}
+
+/// The model's input that is made of an image. Takes `max_bytes` of memory at most, the image's own among them.
+///
+/// # Errors
+/// The image is too small or too elongated for the steps, or takes more memory.
+pub(crate) fn tensor(spec: &Preprocess, image: &Pixels, max_bytes: u64) -> Result<Tensor, String> {
+    let (width, height) = (image.width(), image.height());
+    let needed = (image.rgb().len() as u64).saturating_add(spec.working_bytes(width, height));
+    if needed > max_bytes {
+        return Err(format!(
+            "{width}x{height} pixels take up to {needed} bytes while they are resized; {max_bytes} are set aside \
+             (sut-node --memory)"
+        ));
+    }
+    spec.apply(image).map_err(|error| error.to_string())
 }
 
 const FORM: &str = "an image to pre-process is u8[HEIGHT,WIDTH,3] (or a JPEG, in codec original)";
@@ -91,7 +138,7 @@ pub(crate) fn file_sample(file: Bytes) -> Result<Bytes, SampleError> {
 mod tests {
     use super::*;
 
-    fn tensor(dims: &[u32], data: Vec<u8>) -> Tensor {
+    fn of(dims: &[u32], data: Vec<u8>) -> Tensor {
         Tensor::new(DType::U8, dims, data.into()).unwrap()
     }
 
@@ -100,13 +147,13 @@ mod tests {
         let spec: Preprocess = "resize=256,crop=224,layout=nchw,dtype=f32".parse().unwrap();
         let model = |dtype, dims: &[Option<u32>]| Signature::new(vec![TensorSpec::new("x", dtype, dims.to_vec())]);
         let (c, s) = (Some(3), Some(224));
-        assert_eq!(check(&spec, &model(DType::F32, &[None, c, s, s])), Ok(()));
-        assert_eq!(check(&spec, &model(DType::F32, &[None, c, None, None])), Ok(()));
-        assert_eq!(check(&spec, &Signature::default()), Ok(()));
+        assert!(makes(&spec, &model(DType::F32, &[None, c, s, s])));
+        assert!(makes(&spec, &model(DType::F32, &[None, c, None, None])));
+        assert!(makes(&spec, &Signature::default()));
         for odd in [model(DType::U8, &[None, c, s, s]), model(DType::F32, &[None, s, s, c])] {
-            let error = check(&spec, &odd).unwrap_err().to_string();
-            assert!(error.contains("gives f32[3,224,224], the model takes x "), "{error}");
+            assert!(!makes(&spec, &odd), "{odd}");
         }
+        assert_eq!(made(&spec), "f32[3,224,224]");
         assert_eq!(output_bytes(&spec), 602_112);
     }
 
@@ -114,15 +161,46 @@ mod tests {
     fn a_sample_that_is_no_image_is_told_what_one_is() {
         let pixels_of = |dims: &[u32]| {
             let len = dims.iter().product::<u32>() as usize;
-            pixels(&[tensor(dims, vec![7; len])], false).map(|pixels| (pixels.width(), pixels.height()))
+            pixels(&[of(dims, vec![7; len])], Form::Plain, u64::MAX).map(|pixels| (pixels.width(), pixels.height()))
         };
         assert_eq!(pixels_of(&[2, 5, 3]), Ok((5, 2)));
         assert_eq!(pixels_of(&[1, 2, 5, 3]), Ok((5, 2)));
         let error = pixels_of(&[3, 2, 5]).unwrap_err();
         assert!(error.contains("the sample is u8[3,2,5], an image to pre-process is u8[HEIGHT,WIDTH,3]"), "{error}");
-        assert!(pixels(&[], true).unwrap_err().contains("u8[LENGTH]"));
+        assert!(pixels(&[], Form::Files, u64::MAX).unwrap_err().contains("u8[LENGTH]"));
         let file = crate::tensor::decode(file_sample(Bytes::from_static(b"GIF8")).unwrap()).unwrap();
-        let error = pixels(&file, true).unwrap_err();
+        let error = pixels(&file, Form::Files, u64::MAX).unwrap_err();
         assert!(error.contains("not a JPEG"), "{error}");
+    }
+    /// What is set aside for an image must be enough for it, and is known from what came alone.
+    #[test]
+    fn an_image_takes_what_is_set_aside_for_it_or_is_refused() {
+        let spec: Preprocess = "resize=64,crop=64,dtype=u8".parse().unwrap();
+        let sample = |dims: &[u32]| {
+            let len = dims.iter().product::<u32>() as usize;
+            crate::tensor::encode(&[of(dims, vec![7; len])]).unwrap()
+        };
+        for (height, width) in [(100, 150), (80, 1280), (1280, 80)] {
+            let plain = sample(&[height, width, 3]);
+            let image = pixels(&crate::tensor::decode(plain.clone()).unwrap(), Form::Plain, u64::MAX).unwrap();
+            for form in [Form::Plain, Form::Coded(plain.len() as u64)] {
+                let bytes = working_bytes(&spec, &plain, form);
+                assert!(tensor(&spec, &image, bytes).is_ok(), "{height}x{width} {form:?}: {bytes}");
+            }
+        }
+        // A line of pixels becomes an image a thousand times as large.
+        let line = sample(&[1, 4_000, 3]);
+        let image = pixels(&crate::tensor::decode(line.clone()).unwrap(), Form::Plain, u64::MAX).unwrap();
+        assert!(working_bytes(&spec, &line, Form::Plain) > 40_000_000);
+        let set_aside = working_bytes(&spec, &line, Form::Coded(line.len() as u64));
+        assert!(set_aside < 2_000_000, "{set_aside}");
+        let told = tensor(&spec, &image, set_aside).unwrap_err();
+        assert!(told.contains("4000x1 pixels take up to") && told.contains("--memory"), "{told}");
+        // A file that says it is large.
+        let mut file = vec![0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0x1f, 0x40, 0x1f, 0x40, 3];
+        file.resize(100, 0);
+        let file = file_sample(file.into()).unwrap();
+        assert!(working_bytes(&spec, &file, Form::Files) > 8_000 * 8_000 * 3);
+        assert_eq!(working_bytes(&spec, &Bytes::from_static(b"no sample"), Form::Files), output_bytes(&spec));
     }
 }

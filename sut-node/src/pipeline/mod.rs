@@ -1,11 +1,17 @@
 //! What is done before and after inference: pre-processing and post-processing. Pure: tensors go in, tensors come out;
 //! no threads, queues or clocks.
 //!
-//! - [`images`]: pixels or JPEG files become what the model takes (`--preprocess`);
+//! - [`preprocessing`]: what `--preprocess` asks for, one of the next two;
+//! - [`images`]: pixels or JPEG files become what the model takes;
+//! - [`token_ids`]: token ids become all inputs of a model that reads two texts;
 //! - [`post`]: what is made of a model's outputs before they leave (`--postprocess`).
 
 pub mod images;
 pub mod post;
+pub mod preprocessing;
+pub mod token_ids;
+
+pub use preprocessing::Preprocessing;
 
 use crate::tensor::Signature;
 

@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use bytes::{Bytes, BytesMut};
-use half::f16;
+use half::{bf16, f16};
 
 use crate::tensor::{DType, Signature, TensorSpec};
 
@@ -219,6 +219,7 @@ fn softmax(row: impl Iterator<Item = f64> + Clone, dtype: DType, made: &mut Vec<
     for share in row.map(|value| (value - largest).exp() / sum) {
         match dtype {
             DType::F16 => made.extend(f16::from_f64(share).to_le_bytes()),
+            DType::Bf16 => made.extend(bf16::from_f64(share).to_le_bytes()),
             DType::F32 => made.extend((share as f32).to_le_bytes()),
             _ => made.extend(share.to_le_bytes()),
         }
@@ -297,6 +298,7 @@ pub(crate) fn mark_nan(output: &Output, nan: &mut [bool]) {
         // Without an early end, which would keep it from being done many values at a time.
         *nan |= match output.dtype {
             DType::F16 => part.as_chunks().0.iter().fold(false, |any, &v| any | f16::from_le_bytes(v).is_nan()),
+            DType::Bf16 => part.as_chunks().0.iter().fold(false, |any, &v| any | bf16::from_le_bytes(v).is_nan()),
             DType::F32 => part.as_chunks().0.iter().fold(false, |any, &v| any | f32::from_le_bytes(v).is_nan()),
             _ => part.as_chunks().0.iter().fold(false, |any, &v| any | f64::from_le_bytes(v).is_nan()),
         };
@@ -310,6 +312,7 @@ fn floats(dtype: DType) -> Option<fn(&[u8]) -> f64> {
     }
     match dtype {
         DType::F16 => Some(|value| f16::from_le_bytes(bytes(value)).to_f64()),
+        DType::Bf16 => Some(|value| bf16::from_le_bytes(bytes(value)).to_f64()),
         DType::F32 => Some(|value| f64::from(f32::from_le_bytes(bytes(value)))),
         DType::F64 => Some(|value| f64::from_le_bytes(bytes(value))),
         _ => None,

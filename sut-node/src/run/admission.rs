@@ -82,6 +82,12 @@ impl Admission {
         self.release(samples, bytes);
     }
 
+    /// Whether no room is taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        (held.samples, held.bytes) == (0, 0)
+    }
+
     /// Has those who wait ask again whether all is over.
     pub(crate) fn ask_again(&self) {
         self.room.notify_waiters();

@@ -23,6 +23,8 @@ pub(crate) struct Counters {
     pub(crate) payload_bytes_out: AtomicU64,
     /// Heartbeats that were sent.
     pub(crate) heartbeats: AtomicU64,
+    /// Heartbeats that came from the client.
+    pub(crate) client_heartbeats: AtomicU64,
     /// Bytes of samples once inflated. Counted only when samples have a codec.
     pub(crate) raw_bytes_in: AtomicU64,
     /// Bytes of answers before they were encoded. Counted only when answers have a codec.

@@ -5,11 +5,13 @@
 //! - [`codecs`]: what its samples and answers are wrapped in, as agreed on in `StartRun`;
 //! - [`counters`]: what the node counts of it;
 //! - [`connections`]: the connections that its streams came over, for the bytes on their sockets;
+//! - [`presence`]: whether its client is still heard of;
 //! - [`report`]: what `EndRun` returns.
 
 pub(crate) mod admission;
 pub(crate) mod codecs;
 pub(crate) mod connections;
 pub(crate) mod counters;
+pub(crate) mod presence;
 pub(crate) mod report;
 pub(crate) mod state;

@@ -2,16 +2,18 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use bytes::Bytes;
 use lon_net::nic::{self, Interface, Traffic};
+use lon_proto::run_pass::RunPass;
 use tokio::sync::Notify;
+use tonic::Status;
 
 use super::admission::Admission;
 use super::codecs::Codecs;
 use super::connections::{Connection, Connections, SocketTraffic};
 use super::counters::Counters;
+use super::presence::Presence;
 use crate::config::Limits;
 
 /// What a client claims the node for.
@@ -25,7 +27,8 @@ pub(crate) enum Purpose {
 
 /// A run from `StartRun` until `EndRun`, or until its last stream is gone.
 pub(crate) struct Run {
-    pub(crate) id: Bytes,
+    /// What its client has to show.
+    pub(crate) pass: RunPass,
     /// Who claimed the node, as others may see it.
     client: String,
     pub(crate) limits: Limits,
@@ -34,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) counters: Counters,
     /// What the node holds of the run just now.
     pub(crate) admission: Admission,
+    /// Whether its client is heard of.
+    pub(crate) presence: Presence,
     connections: Mutex<Connections>,
     /// The interface that the run was claimed through, and what it had carried before.
     nic: Option<(Interface, Traffic)>,
@@ -45,25 +50,28 @@ pub(crate) struct Run {
     flushes: AtomicUsize,
     flush_progress: Notify,
     has_ended: AtomicBool,
+    /// Why the node has ended the run by itself; empty when its client has ended it.
+    taken_back: OnceLock<Status>,
     /// Told once, when the run ends.
     end: Notify,
 }
 
 impl Run {
     /// A run that begins now. `local` is the address of this host that it was claimed at, if that is known.
-    pub(crate) fn new(id: Bytes, client: String, limits: Limits, purpose: Purpose, local: Option<IpAddr>) -> Run {
+    pub(crate) fn new(pass: RunPass, client: String, limits: Limits, purpose: Purpose, local: Option<IpAddr>) -> Run {
         let (codecs, is_probe) = match purpose {
             Purpose::Run(codecs) => (codecs, false),
             Purpose::Probe => (Codecs::NONE, true),
         };
         Run {
-            id,
+            pass,
             client,
             limits,
             codecs,
             is_probe,
             counters: Counters::default(),
             admission: Admission::new(&limits),
+            presence: Presence::default(),
             connections: Mutex::default(),
             nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
             streams_changed: Notify::new(),
@@ -72,16 +80,15 @@ impl Run {
             flushes: AtomicUsize::new(0),
             flush_progress: Notify::new(),
             has_ended: AtomicBool::new(false),
+            taken_back: OnceLock::new(),
             end: Notify::new(),
         }
     }
 
-    /// What has the node, for people: `run ID from CLIENT`.
+    /// What has the node, for people: `run NAME from CLIENT`, with the short name that the client logs, too.
     pub(crate) fn title(&self) -> String {
-        if self.is_probe {
-            return format!("a probe from {}", self.client);
-        }
-        format!("run {} from {}", hex::encode(&self.id), self.client)
+        let what = if self.is_probe { "probe" } else { "run" };
+        format!("{what} {} from {}", self.pass.name(), self.client)
     }
 
     /// Notes that a stream of the run came over this connection. False when the run has too many connections.
@@ -141,7 +148,7 @@ impl Run {
     /// Counts an answer with a NaN in it. The first one is logged at once.
     pub(crate) fn count_nan(&self) {
         if self.counters.nan.fetch_add(1, Relaxed) == 0 {
-            tracing::warn!("{}: the model gave a NaN; the results say how often", self.title());
+            tracing::warn!(run = self.title(), "the model gave a NaN: the results say how often");
         }
     }
 
@@ -170,6 +177,16 @@ impl Run {
         if self.flushes.load(SeqCst) > 0 {
             self.flush_progress.notify_waiters();
         }
+    }
+
+    /// Says, before the run is ended, that the node ends it by itself, and why. Its streams end with that.
+    pub(crate) fn take_back(&self, why: Status) {
+        let _ = self.taken_back.set(why);
+    }
+
+    /// How the streams of a run that is over end.
+    pub(crate) fn how_ended(&self) -> Result<(), Status> {
+        self.taken_back.get().map_or(Ok(()), |why| Err(why.clone()))
     }
 
     /// Ends the run: nothing of it is read, computed or answered any more.

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lon_net::flow::Source;
 use lon_net::framing::Inbound;
+use lon_net::host::HostNonce;
 use lon_net::io::Peer;
+use lon_net::random;
+use lon_proto::run_pass::RunPass;
 use lon_proto::text::printable_within;
 use lon_proto::v1::sut_node_server::SutNode;
 use lon_proto::v1::{
@@ -16,12 +19,15 @@ use lon_proto::v1::{
 };
 use lon_proto::{WIRE_VERSION, limits};
 use tonic::codegen::http;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::claim::Claim;
 use super::describe::describe;
 use crate::backend::{Backend, Execution};
 use crate::config::{Limits, ServeConfig};
+use crate::host::Machine;
+use crate::pipeline::Preprocessing;
 use crate::run::codecs::Codecs;
 use crate::run::connections::Connection;
 use crate::run::report;
@@ -42,6 +48,7 @@ pub(crate) struct Service {
     backend: Arc<dyn Backend>,
     queues: Queues,
     claim: Claim,
+    machine: Machine,
     stop: Stop,
 }
 
@@ -57,7 +64,7 @@ struct Claimant {
 impl Service {
     /// A node that nobody has claimed yet.
     pub(crate) fn new(config: ServeConfig, backend: Arc<dyn Backend>, queues: Queues, stop: Stop) -> Service {
-        Service { config, backend, queues, claim: Claim::default(), stop }
+        Service { config, backend, queues, claim: Claim::default(), machine: Machine::default(), stop }
     }
 
     /// Which run has the node.
@@ -65,9 +72,23 @@ impl Service {
         &self.claim
     }
 
-    /// The run with this id, which must have the node.
-    fn run(&self, id: &Bytes) -> Result<Arc<Run>, Status> {
-        let run = self.claim.current().filter(|run| run.id == *id);
+    /// Refuses a caller that does not show the token, if the node wants one. Asked where a caller learns what the node
+    /// is, or claims it; from there on the run's secret counts. The name and the health check are for everybody.
+    fn authorize(&self, metadata: &MetadataMap) -> Result<(), Status> {
+        match &self.config.token {
+            Some(token) if !token.is_shown(metadata) => Err(Status::unauthenticated(format!(
+                "node {} wants a token, and was shown none or another: give the LoadGen node --token-file with the \
+                 token of the node's own --token-file",
+                self.config.node
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The run that has the node, for a caller who shows its id and its secret. A wrong secret is told what an unknown
+    /// run is told.
+    fn run(&self, id: &[u8], secret: &[u8]) -> Result<Arc<Run>, Status> {
+        let run = self.claim.current().filter(|run| run.pass.admits(id, secret));
         run.ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
     }
 
@@ -88,15 +109,17 @@ impl Service {
             return Err(busy(other));
         }
         let client = printable_within(&claimant.client, MAX_CLIENT_CHARS);
-        let run = Arc::new(Run::new(claimant.run_id, client, limits, purpose, claimant.local));
+        let pass = RunPass::new(claimant.run_id, new_secret()?);
+        let run = Arc::new(Run::new(pass, client, limits, purpose, claimant.local));
         self.claim.take(&run).map_err(busy)?;
         tokio::spawn(self.claim.clone().watch(Arc::clone(&run), self.queues.clone()));
-        tracing::info!("{} started", run.title());
+        tracing::info!(run = run.title(), "started");
         Ok(StartRunResponse {
             max_samples_in_flight: limits.max_samples_in_flight,
             max_bytes_in_flight: limits.max_bytes_in_flight,
             max_sample_bytes: limits.max_sample_bytes,
             busy_samples: if run.is_probe { INLINE_BUSY_SAMPLES } else { busy_samples(&self.config, &*self.backend) },
+            secret: run.pass.secret().clone(),
         })
     }
 
@@ -111,7 +134,8 @@ impl Service {
         connection: Option<Arc<dyn Connection>>,
     ) -> Result<LaneOutput, Status> {
         let mut inbound = Inbound::default();
-        let run = self.run(&reader::open(&mut source, &mut inbound).await?)?;
+        let open = reader::open(&mut source, &mut inbound).await?;
+        let run = self.run(&open.run_id, &open.secret)?;
         let target = self.target(&run)?;
         if connection.is_some_and(|connection| !run.came_over(connection)) {
             return Err(Status::resource_exhausted("the run has had too many connections"));
@@ -150,16 +174,22 @@ impl SutNode for Service {
     }
 
     async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
-        check_version(request.into_inner().wire_version)?;
-        Ok(Response::new(describe(&self.config.node, self.backend.as_ref(), self.config.preprocess.is_some())))
+        self.authorize(request.metadata())?;
+        let request = request.into_inner();
+        check_version(request.wire_version)?;
+        let nonce = request.nonce.as_ref().try_into();
+        let nonce = nonce.map_err(|_| Status::invalid_argument("the nonce of Describe has 16 bytes"))?;
+        let host = self.machine.now().told(&HostNonce(nonce));
+        Ok(Response::new(describe(&self.config, host, self.backend.as_ref())))
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
+        self.authorize(request.metadata())?;
         let local = local(request.extensions());
         let request = request.into_inner();
         // Before anything else is said about a request whose words may mean something else.
         check_version(request.wire_version)?;
-        let takes_files = self.config.preprocess.is_some();
+        let takes_files = self.config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
         let codecs = Codecs::agreed(&request, &self.config.node, &self.backend.info().outputs, takes_files)?;
         let StartRunRequest { run_id, wire_version, client, .. } = request;
         let claimant = Claimant { run_id, wire_version, client, local };
@@ -167,6 +197,7 @@ impl SutNode for Service {
     }
 
     async fn probe(&self, request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
+        self.authorize(request.metadata())?;
         let local = local(request.extensions());
         let ProbeRequest { run_id, wire_version, client } = request.into_inner();
         let claimant = Claimant { run_id, wire_version, client, local };
@@ -187,7 +218,7 @@ impl SutNode for Service {
 
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
         let request = request.into_inner();
-        let run = self.run(&request.run_id)?;
+        let run = self.run(&request.run_id, &request.secret)?;
         if run.flushed(request.samples_sent, || self.queues.workers.flush()).await {
             return Ok(Response::new(FlushResponse {}));
         }
@@ -195,12 +226,13 @@ impl SutNode for Service {
     }
 
     async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
-        let run = self.run(&request.into_inner().run_id)?;
+        let request = request.into_inner();
+        let run = self.run(&request.run_id, &request.secret)?;
         let report = report::report(&run);
         // Another call may have ended it since; then this changes nothing.
         self.claim.release(&run);
         self.queues.end(&run);
-        tracing::info!("{} ended: {}", run.title(), report::in_words(&report));
+        report::log(&run, &report);
         Ok(Response::new(report))
     }
 }
@@ -211,6 +243,13 @@ fn check_version(theirs: u32) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::failed_precondition(format!("this node speaks wire version {WIRE_VERSION}, the caller {theirs}")))
+}
+
+/// What a client has to show from now on, which nobody can guess.
+fn new_secret() -> Result<Bytes, Status> {
+    let mut secret = vec![0; limits::SECRET_BYTES];
+    random::fill(&mut secret).map_err(|error| Status::internal(format!("no random bytes for a secret: {error}")))?;
+    Ok(secret.into())
 }
 
 /// The address of this host that a call came to, if the transport says so.

@@ -3,13 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lon_proto::limits::CLIENT_SILENCE;
+use tonic::Status;
+
+use crate::run::presence::LOOK_INTERVAL;
 use crate::run::state::Run;
 use crate::work::threads::Queues;
 
 /// A claim lapses when no stream was opened for this long,
 const WITHOUT_STREAM: Duration = Duration::from_secs(10);
-/// or when the last stream has been gone for this long without `EndRun`.
+/// or when the last stream has been gone for this long without `EndRun`,
 const AFTER_STREAMS: Duration = Duration::from_secs(1);
+// or when nothing came on any stream for a while: see `run::presence`.
 
 /// The run that has the node, if one has. Clones share it.
 #[derive(Clone, Default)]
@@ -47,12 +52,24 @@ impl Claim {
     /// Frees the node when the client that claimed it has gone. Returns when `run` does not have the node any more.
     pub(crate) async fn watch(self, run: Arc<Run>, queues: Queues) {
         while self.is_held_by(&run) {
-            let patience = if run.had_stream() { AFTER_STREAMS } else { WITHOUT_STREAM };
-            let changed = tokio::time::timeout(patience, run.streams_changed.notified()).await;
-            let is_gone = changed.is_err() && run.streams() == 0;
-            if is_gone && self.release(&run) {
+            let has_streams = run.streams() > 0;
+            let patience = match run.had_stream() {
+                _ if has_streams => LOOK_INTERVAL,
+                true => AFTER_STREAMS,
+                false => WITHOUT_STREAM,
+            };
+            let why = match tokio::time::timeout(patience, run.streams_changed.notified()).await {
+                Ok(()) => continue,
+                Err(_) if run.streams() == 0 => "its streams are gone".to_owned(),
+                Err(_) if has_streams && run.presence.is_silent() => {
+                    format!("nothing came from its client for {CLIENT_SILENCE:?}, not even a heartbeat")
+                }
+                Err(_) => continue,
+            };
+            if self.release(&run) {
+                tracing::warn!(run = run.title(), why, "lapsed");
+                run.take_back(Status::aborted(format!("the claim lapsed: {why}")));
                 queues.end(&run);
-                tracing::warn!("{} lapsed: its streams are gone", run.title());
             }
         }
     }

@@ -1,24 +1,29 @@
 //! Who and what a node is: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
 
-use lon_net::host::Host;
+use std::collections::BTreeMap;
+
+use lon_net::host::{Host, Machine};
 use lon_proto::WIRE_VERSION;
 use lon_proto::node_name::NodeName;
+use lon_proto::setup::{Build, Setting};
 use lon_proto::v1::{self, DescribeResponse};
 use lon_shell::documents::HostDocument;
+use lon_shell::version::REVISION;
 use serde::Serialize;
 
 use crate::backend::{Backend, BackendInfo};
+use crate::config::ServeConfig;
 use crate::host;
-use crate::pipeline::images;
+use crate::pipeline::Preprocessing;
 use crate::run::codecs;
 use crate::tensor::{Signature, TensorSpec};
 
 /// The program and its version.
 pub(crate) const SOFTWARE: &str = concat!("sut-node ", env!("CARGO_PKG_VERSION"));
 
-/// What has to be sent to a node of this backend. One that pre-processes takes images, not what the model takes.
-pub(crate) fn inputs(info: &BackendInfo, preprocesses: bool) -> Signature {
-    if preprocesses { images::inputs() } else { info.inputs.clone() }
+/// What has to be sent to a node of this backend. One that pre-processes does not take what the model takes.
+pub(crate) fn inputs(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> Signature {
+    preprocess.map_or_else(|| info.inputs.clone(), |preprocess| preprocess.sent(&info.inputs))
 }
 
 /// One text for each tensor of a signature: `name dtype[dims]`.
@@ -26,22 +31,57 @@ pub(crate) fn texts(specs: &[TensorSpec]) -> Vec<String> {
     specs.iter().map(ToString::to_string).collect()
 }
 
-/// The answer to `Describe`.
-pub(crate) fn describe(node: &NodeName, backend: &dyn Backend, preprocesses: bool) -> DescribeResponse {
-    let info = backend.info();
+fn known_codecs(preprocess: Option<&Preprocessing>) -> impl Iterator<Item = &'static str> {
+    codecs::known(preprocess.is_some_and(Preprocessing::takes_files))
+}
+
+/// What this build of the program has.
+pub(crate) const FEATURES: [&str; 1] = [if cfg!(feature = "onnx") { "onnx" } else { "no onnx" }];
+
+/// What this program was built from. The digest of the image is known where whoever started the container told it.
+fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: REVISION.unwrap_or_default().to_owned(),
+        image_digest: std::env::var("LON_IMAGE_DIGEST").unwrap_or_default(),
+        features: FEATURES.map(str::to_owned).to_vec(),
+    }
+}
+
+/// How a node of this configuration answers samples: its own options, then those of its backend.
+fn settings(config: &ServeConfig, info: &BackendInfo) -> Vec<Setting> {
+    let preprocess = config.preprocess.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let own = [
+        Setting::of_speed("max_batch", config.max_batch),
+        Setting::of_speed("max_delay", format!("{:?}", config.max_delay)),
+        Setting::of_speed("workers", config.workers),
+        Setting::of_speed("decode_threads", config.decode_threads),
+        Setting::of_speed("io_threads", config.io_threads),
+        Setting::of_speed("busy_poll", config.busy_poll),
+        Setting::of_answers("preprocess", preprocess),
+    ];
+    own.into_iter().chain(info.settings.iter().cloned()).collect()
+}
+
+/// The answer to `Describe` of a node of this configuration on the machine `host`.
+pub(crate) fn describe(config: &ServeConfig, host: Host, backend: &dyn Backend) -> DescribeResponse {
+    let (info, preprocess) = (backend.info(), config.preprocess.as_ref());
     DescribeResponse {
         wire_version: WIRE_VERSION,
-        name: node.to_string(),
+        name: config.node.to_string(),
         software: SOFTWARE.to_owned(),
-        host: Some(host::message(Host::here())),
+        host: Some(host::message(host)),
         backend: Some(v1::Backend {
             engine: info.engine.clone(),
             model: info.model.clone(),
             model_sha256: info.model_sha256.clone().unwrap_or_default(),
-            inputs: inputs(info, preprocesses).iter().map(Into::into).collect(),
+            inputs: inputs(info, preprocess).iter().map(Into::into).collect(),
             outputs: info.outputs.iter().map(Into::into).collect(),
+            model_bytes: info.model_bytes.unwrap_or(0),
         }),
-        codecs: codecs::known(preprocesses).map(str::to_owned).collect(),
+        codecs: known_codecs(preprocess).map(str::to_owned).collect(),
+        settings: settings(config, info).into_iter().map(Into::into).collect(),
+        build: Some(build().into()),
     }
 }
 
@@ -74,6 +114,10 @@ struct BackendDescription {
     model: String,
     /// SHA-256 of the model file, hexadecimal; null when there is none.
     model_sha256: Option<String>,
+    /// Bytes of the model file; null when there is none.
+    model_bytes: Option<u64>,
+    /// The backend's options by name.
+    settings: BTreeMap<String, String>,
     /// What a sample must have, one tensor each.
     inputs: Vec<String>,
     /// What an answer has, one tensor each.
@@ -82,9 +126,9 @@ struct BackendDescription {
 
 impl Description {
     /// Describes a node that does not serve.
-    pub(crate) fn new(node: &NodeName, backend: &dyn Backend, preprocesses: bool) -> Description {
+    pub(crate) fn new(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> Description {
         let info = backend.info();
-        let mut host = HostDocument::from(&Host::here());
+        let mut host = HostDocument::from(&Machine::here().without_ids());
         // A speed that the driver does not claim is 0 here, as it is in `Describe`.
         host.nics.iter_mut().for_each(|nic| nic.speed_mbit_s = nic.speed_mbit_s.or(Some(0)));
         Description {
@@ -96,10 +140,12 @@ impl Description {
                 engine: info.engine.clone(),
                 model: info.model.clone(),
                 model_sha256: info.model_sha256.clone(),
-                inputs: texts(&inputs(info, preprocesses)),
+                model_bytes: info.model_bytes,
+                settings: info.settings.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+                inputs: texts(&inputs(info, preprocess)),
                 outputs: texts(&info.outputs),
             },
-            codecs: codecs::known(preprocesses).collect(),
+            codecs: known_codecs(preprocess).collect(),
             host,
         }
     }

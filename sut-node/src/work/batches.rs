@@ -4,6 +4,8 @@
 
 use std::time::Instant;
 
+use bytes::Bytes;
+use lon_net::clock;
 use lon_proto::stages::duration_ns;
 
 use super::coder::Coder;
@@ -16,22 +18,22 @@ use crate::backend::{Sample, Worker};
 pub(crate) fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
     let (mut batch, mut samples) = (Vec::new(), Vec::new());
     let mut coder = Coder::default();
-    let mut free_since = Instant::now();
+    let mut free_since = clock::now();
     while queue.next_batch(&mut batch) {
-        let taken = Instant::now();
+        let taken = clock::now();
         // A client that is gone is not worth the work, but its samples must leave the counts.
         batch.extract_if(.., |job| job.lane.is_over()).for_each(Job::give_up);
         if !batch.is_empty() {
             batch.iter_mut().for_each(|job| note_waiting(job, taken, free_since));
             run_batch(worker.as_mut(), &mut coder, &mut batch, &mut samples);
         }
-        free_since = Instant::now();
+        free_since = clock::now();
     }
 }
 
 /// Splits the time in which a job waited. Before the worker was free the job waited for it (`queue`); after that it
 /// waited for its batch to fill (`batch`).
-fn note_waiting(job: &mut Job, taken: Instant, free_since: Instant) {
+pub(super) fn note_waiting(job: &mut Job, taken: Instant, free_since: Instant) {
     let ready = job.queued_at.max(free_since).min(taken);
     job.waited_until(ready);
     job.ticket.stages.batch_ns = duration_ns(taken - ready);
@@ -39,13 +41,34 @@ fn note_waiting(job: &mut Job, taken: Instant, free_since: Instant) {
 
 /// Runs one batch, which is not empty, and answers its samples. `samples` is empty before and after.
 fn run_batch(worker: &mut dyn Worker, coder: &mut Coder, batch: &mut Vec<Job>, samples: &mut Vec<Sample>) {
+    let start = clock::now();
+    let results = infer_batch(worker, batch, samples);
+    answer_batch(worker, coder, batch, results, start);
+}
+
+/// Runs the backend on the samples of a batch: one result for each.
+pub(super) fn infer_batch(
+    worker: &mut dyn Worker,
+    batch: &mut [Job],
+    samples: &mut Vec<Sample>,
+) -> Vec<Result<Bytes, String>> {
     // The backend takes a slice of samples; their jobs wait for the answers without them.
     samples.extend(batch.iter_mut().map(|job| std::mem::take(&mut job.sample)));
-    let start = Instant::now();
     let results = infer(worker, samples);
-    let done = Instant::now();
     // Memory of the samples is free before their places are given back, and before answers are encoded.
     samples.clear();
+    results
+}
+
+/// Answers the samples of a batch, on which the backend began to work at `start` and has just ended.
+pub(super) fn answer_batch(
+    worker: &dyn Worker,
+    coder: &mut Coder,
+    batch: &mut Vec<Job>,
+    results: Vec<Result<Bytes, String>>,
+    start: Instant,
+) {
+    let done = clock::now();
     let aside = worker.aside();
     let inference_ns = duration_ns((done - start).saturating_sub(aside.postprocess));
     let postprocess_ns = duration_ns(aside.postprocess);

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use bytes::Bytes;
+use lon_net::clock;
 use lon_proto::codec::{Codec, Encoder, Inflater};
 use lon_proto::stages::{Stages, duration_ns};
 
@@ -55,7 +56,7 @@ impl Coder {
         let raw = result?;
         let wrapped = self.wrap(&run.codecs, &raw)?;
         run.counters.raw_bytes_out.fetch_add(raw.len() as u64, Relaxed);
-        stages.encode_ns = duration_ns(since.elapsed());
+        stages.encode_ns = duration_ns(clock::since(since));
         Ok(wrapped)
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn infer(worker: &mut dyn Worker, samples: &[Sample]) -> Vec<Result<B
 pub(crate) fn panicked(who: &str, panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-    tracing::error!("{who} panicked: {text}");
+    tracing::error!(who, text, "panicked");
     format!("{who} panicked: {text}")
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lon_proto::stages::duration_ns;
 
 use super::coder::Coder;
-use super::decode::pool::{Inflatable, Place};
+use super::decode::pool::{Decodable, Place};
 use super::lane::{Answer, Lane};
 use super::ticket::Ticket;
 use crate::backend::Sample;
@@ -22,7 +22,7 @@ pub(crate) struct Job {
     pub(crate) sample: Sample,
     /// When it began to wait for the thread that it waits for now.
     pub(crate) queued_at: Instant,
-    /// Its place among the inflated samples, if it is one of them.
+    /// Its place among the decoded samples, if it is one of them.
     pub(crate) place: Option<Place<Job>>,
 }
 
@@ -59,19 +59,20 @@ impl Job {
         self.lane.answer(std::iter::once(Answer::of_a_run_that_is_over(self.ticket)));
     }
 
+    /// The bytes that its content has now, beside those that came.
+    pub(crate) fn decoded_bytes(&self) -> u64 {
+        // Of tensors that share the sample's bytes none is longer than these.
+        let tensors = self.sample.tensors.iter().map(|tensor| tensor.data().len() as u64).sum();
+        (self.sample.bytes.len() as u64).max(tensors)
+    }
+
     /// Adds to the stage `queue` the time from when the job began to wait until `until`.
     pub(crate) fn waited_until(&mut self, until: Instant) {
         self.ticket.stages.queue_ns += duration_ns(until.saturating_duration_since(self.queued_at));
     }
 }
 
-impl Inflatable for Job {
-    /// What the sample declares, or the most that the run allows: a sample beyond that is refused and takes nothing.
-    fn inflated_bytes(&self) -> u64 {
-        let run = &self.lane.run;
-        run.codecs.samples.declared_bytes(&self.sample.bytes).min(run.limits.max_sample_bytes)
-    }
-
+impl Decodable for Job {
     fn goes_with(&self, other: &Job) -> bool {
         Arc::ptr_eq(&self.lane, &other.lane)
     }

@@ -8,6 +8,7 @@
 //! - [`decode`]: threads that inflate and decode the samples of runs with a codec;
 //! - [`queue`]: where samples wait for a worker, and the batches that leave it;
 //! - [`batches`]: a worker thread whose backend answers batches;
+//! - [`tasks`]: a worker that only pretends, and is a task;
 //! - [`token_streams`]: a worker thread whose backend answers token by token;
 //! - [`infer`]: calling a backend so that its failures stay those of its samples;
 //! - [`coder`]: one thread's inflater and encoder;
@@ -28,6 +29,7 @@ pub(crate) mod parts;
 pub(crate) mod probe;
 pub(crate) mod queue;
 pub(crate) mod reader;
+pub(crate) mod tasks;
 pub(crate) mod threads;
 pub(crate) mod ticket;
 pub(crate) mod token_streams;

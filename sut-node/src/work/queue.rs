@@ -11,6 +11,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lon_net::clock;
+use tokio::sync::Notify;
+
 use self::buckets::Buckets;
 use super::job::Job;
 use crate::backend::Sample;
@@ -21,6 +24,8 @@ mod buckets;
 pub(crate) struct JobQueue {
     state: Mutex<State>,
     changed: Condvar,
+    /// The same for workers that are tasks; none where they are threads.
+    told: Option<Notify>,
     max_batch: usize,
     max_delay: Duration,
     by_shape: bool,
@@ -35,12 +40,27 @@ struct State {
     idle: usize,
 }
 
+/// When a worker gets a batch.
+enum Due {
+    Now,
+    /// After this time at the latest, if nothing else comes; `None`: when something comes.
+    After(Option<Duration>),
+    /// The queue is closed and empty.
+    Never,
+}
+
 impl JobQueue {
+    /// The queue for workers that are tasks instead of threads.
+    pub(crate) fn of_tasks(mut self) -> JobQueue {
+        self.told = Some(Notify::new());
+        self
+    }
+
     /// An empty queue for batches of at most `max_batch`, whose first sample waits `max_delay` at most. `by_shape` says
     /// that samples differ in shape and that only those of one shape may share a batch.
     pub(crate) fn new(max_batch: usize, max_delay: Duration, by_shape: bool) -> JobQueue {
         let state = State { jobs: Buckets::new(max_batch), flushed: false, closed: false, idle: 0 };
-        JobQueue { state: Mutex::new(state), changed: Condvar::new(), max_batch, max_delay, by_shape }
+        JobQueue { state: Mutex::new(state), changed: Condvar::new(), told: None, max_batch, max_delay, by_shape }
     }
 
     /// Adds jobs, and wakes as many workers as have something to do now.
@@ -60,12 +80,20 @@ impl JobQueue {
         for _ in 0..wanted.min(after) {
             self.changed.notify_one();
         }
+        self.tell_tasks();
+    }
+
+    fn tell_tasks(&self) {
+        if let Some(told) = &self.told {
+            told.notify_waiters();
+        }
     }
 
     /// Has what is there handed out without waiting for more, until the next push.
     pub(crate) fn flush(&self) {
         self.lock().flushed = true;
         self.changed.notify_all();
+        self.tell_tasks();
     }
 
     /// Takes out the jobs of runs that are over.
@@ -78,6 +106,7 @@ impl JobQueue {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
+        self.tell_tasks();
     }
 
     /// Blocks until a batch is due and moves it into `batch`. False when the queue is closed and empty.
@@ -87,26 +116,54 @@ impl JobQueue {
     pub(crate) fn next_batch(&self, batch: &mut Vec<Job>) -> bool {
         let mut state = self.lock();
         loop {
-            let Some(first) = state.jobs.oldest() else {
-                if state.closed {
-                    return false;
+            state = match self.take_due(&mut state, batch) {
+                Due::Now => {
+                    let more = state.jobs.len() > 0;
+                    drop(state);
+                    if more {
+                        self.changed.notify_one();
+                    }
+                    return true;
                 }
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
+                Due::Never => return false,
+                Due::After(None) => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Due::After(Some(rest)) => {
+                    self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0
+                }
             };
-            let waited = first.queued_at.elapsed();
-            let at_once = waited >= self.max_delay || state.flushed || state.closed;
-            if let Some(shape) = if at_once { state.jobs.oldest_shape() } else { state.jobs.full_shape() } {
-                state.jobs.take(shape, self.max_batch, batch);
-                let more = state.jobs.len() > 0;
-                drop(state);
-                if more {
-                    self.changed.notify_one();
-                }
-                return true;
+        }
+    }
+
+    /// The same for a worker that is a task: waits until a batch is due. False also for a queue whose workers are
+    /// threads.
+    pub(crate) async fn next_batch_of_task(&self, batch: &mut Vec<Job>) -> bool {
+        let Some(told) = &self.told else { return false };
+        loop {
+            // Registered before looking, so that a push in between is not missed.
+            let told = told.notified();
+            let due = self.take_due(&mut self.lock(), batch);
+            match due {
+                Due::Now => return true,
+                Due::Never => return false,
+                Due::After(None) => told.await,
+                Due::After(Some(rest)) => drop(tokio::time::timeout(rest, told).await),
             }
-            let rest = self.max_delay - waited;
-            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Moves a batch that is due into `batch`, or says when one will be.
+    fn take_due(&self, state: &mut State, batch: &mut Vec<Job>) -> Due {
+        let Some(first) = state.jobs.oldest() else {
+            return if state.closed { Due::Never } else { Due::After(None) };
+        };
+        let waited = clock::since(first.queued_at);
+        let at_once = waited >= self.max_delay || state.flushed || state.closed;
+        match if at_once { state.jobs.oldest_shape() } else { state.jobs.full_shape() } {
+            Some(shape) => {
+                state.jobs.take(shape, self.max_batch, batch);
+                Due::Now
+            }
+            None => Due::After(Some(self.max_delay - waited)),
         }
     }
 
@@ -116,7 +173,7 @@ impl JobQueue {
     pub(crate) fn take(&self, free: usize, until: Option<Instant>, taken: &mut Vec<Job>) -> bool {
         let mut state = self.lock();
         while state.jobs.len() == 0 {
-            let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let rest = until.map(|until| until.saturating_duration_since(clock::now()));
             if state.closed || rest == Some(Duration::ZERO) {
                 return !state.closed;
             }

@@ -7,15 +7,16 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use bytes::Bytes;
+use lon_net::clock;
 use lon_net::flow::Source;
 use lon_net::framing::{Inbound, Incoming};
 use lon_proto::assembly::{Assembly, AssemblyError, Part};
-use lon_proto::limits;
 use lon_proto::stages::duration_ns;
-use lon_proto::v1::DispatchRequest;
+use lon_proto::v1::{DispatchRequest, Open};
 use tonic::Status;
 
 use super::decode::pool::DecodePool;
@@ -89,7 +90,8 @@ impl Reader {
         // One future for the whole stream: making one for every read would cost more than decoding what it brought.
         let mut over = pin!(async {
             tokio::select! {
-                () = run.until_end() => Ok(()),
+                biased;
+                () = run.until_end() => run.how_ended(),
                 () = stop.clone().told() => shutting_down(),
             }
         });
@@ -101,7 +103,7 @@ impl Reader {
             }
             // Asked each time: a client that never pauses would keep the select below from ever looking.
             if run.has_ended() {
-                break Ok(());
+                break run.how_ended();
             }
             if stop.is_told() {
                 break shutting_down();
@@ -112,7 +114,7 @@ impl Reader {
                 how = &mut over => break how,
             };
             match read {
-                Ok(true) => {}
+                Ok(true) => run.presence.heard(),
                 Ok(false) => break Ok(()),
                 Err(status) => break Err(status),
             }
@@ -140,6 +142,10 @@ impl Reader {
 
     /// Takes one message. False when the client is gone, so that nobody waits for the answer.
     async fn take(&mut self, message: DispatchRequest, message_bytes: u64) -> Result<bool, Status> {
+        if message.heartbeat.is_some() {
+            self.lane.run.counters.client_heartbeats.fetch_add(1, Relaxed);
+            return Ok(true);
+        }
         self.lane.run.counters.add_message_in(message_bytes, message.data.len() as u64);
         if message.open.is_some() {
             return Err(Status::invalid_argument("a second Open on this stream"));
@@ -168,6 +174,7 @@ impl Reader {
         // The room that is missing may be held by samples of this burst.
         self.hand_over();
         let lane = &self.lane;
+        let _waiting = lane.run.presence.not_reading();
         lane.run.admission.admit(bytes, || lane.is_over()).await
     }
 
@@ -198,9 +205,9 @@ impl Reader {
         let sample = match self.input {
             Input::Opaque => Ok(Sample { bytes, tensors: Vec::new() }),
             Input::Tensors => {
-                let started = Instant::now();
+                let started = clock::now();
                 let decoded = tensor::decode(bytes.clone()).map(|tensors| Sample { bytes, tensors });
-                ticket.stages.decode_ns = duration_ns(started.elapsed());
+                ticket.stages.decode_ns = duration_ns(clock::since(started));
                 decoded
             }
         };
@@ -230,7 +237,7 @@ impl Reader {
         let count = samples.len() as u64;
         lane.run.count_received(count);
         lane.expect_answers(count);
-        let queued_at = Instant::now();
+        let queued_at = clock::now();
         let job = |(sample, ticket)| Job { lane: Arc::clone(lane), ticket, sample, queued_at, place: None };
         match &mut self.target {
             Target::Queue(queue) => {
@@ -248,7 +255,7 @@ impl Reader {
             }
             Target::Inline(worker) => {
                 let results = infer(worker.as_mut(), samples);
-                let inference_ns = duration_ns(queued_at.elapsed());
+                let inference_ns = duration_ns(clock::since(queued_at));
                 samples.clear();
                 lane.answer(tickets.drain(..).zip(results).map(|(mut ticket, result)| {
                     ticket.stages.inference_ns = inference_ns;
@@ -267,11 +274,11 @@ impl Drop for Reader {
     }
 }
 
-/// Reads the Open that every stream starts with, and returns the id of the run. The client has ten seconds for it.
+/// Reads the Open that every stream starts with. The client has ten seconds for it.
 ///
 /// # Errors
-/// The status to refuse the stream with: no Open came, or one that names no run.
-pub(crate) async fn open(source: &mut impl Source, inbound: &mut Inbound) -> Result<Bytes, Status> {
+/// The status to refuse the stream with: no Open came.
+pub(crate) async fn open(source: &mut impl Source, inbound: &mut Inbound) -> Result<Open, Status> {
     let first = async {
         loop {
             match inbound.next_message::<DispatchRequest>()? {
@@ -285,9 +292,5 @@ pub(crate) async fn open(source: &mut impl Source, inbound: &mut Inbound) -> Res
     let open = tokio::time::timeout(OPEN_TIMEOUT, first).await;
     let open =
         open.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no Open came within {OPEN_TIMEOUT:?}"))))?;
-    let open = open.ok_or_else(|| Status::invalid_argument("a Dispatch stream starts with Open"))?;
-    if open.run_id.len() != limits::RUN_ID_BYTES {
-        return Err(Status::invalid_argument("a run id has 16 bytes"));
-    }
-    Ok(open.run_id)
+    open.ok_or_else(|| Status::invalid_argument("a Dispatch stream starts with Open"))
 }

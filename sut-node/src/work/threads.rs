@@ -9,11 +9,13 @@ use super::decode::pool::{DecodePool, Window};
 use super::decode::{self, Decoding, Next};
 use super::job::Job;
 use super::queue::JobQueue;
-use super::{batches, token_streams};
+use super::{batches, tasks, token_streams};
+use tokio::task::JoinSet;
+
 use crate::backend::{Backend, BackendError, Execution, Half, Worker};
 use crate::config::ServeConfig;
 use crate::error::{ServeError, os};
-use crate::pipeline::{images, varies};
+use crate::pipeline::varies;
 use crate::run::state::Run;
 
 /// How many samples keep a connection busy whose samples are answered where they are read: they cost less than the
@@ -67,30 +69,39 @@ impl Queues {
 pub(crate) struct ComputeThreads {
     pub(crate) queues: Queues,
     workers: Vec<JoinHandle<()>>,
+    /// Workers that only pretend to work.
+    tasks: JoinSet<()>,
     decoders: Vec<JoinHandle<()>>,
 }
 
 impl ComputeThreads {
-    /// Brings the backend's workers up, warm, and starts all threads.
+    /// Brings the backend's workers up, warm, and starts all threads. Called on the first I/O thread's runtime.
     ///
     /// # Errors
     /// The backend cannot run, the model does not take what pre-processing makes, or there is no thread to be had.
     pub(crate) fn start(config: &ServeConfig, backend: &dyn Backend) -> Result<ComputeThreads, ServeError> {
         let inputs = &backend.info().inputs;
         if let Some(preprocess) = &config.preprocess {
-            images::check(preprocess, inputs)?;
+            preprocess.check(inputs)?;
         }
         let prepare = preparation(config, backend);
         let (workers, inline) = warm_workers(config, backend, prepare)?;
         let is_by_shape = backend.slots().is_none() && varies(inputs);
-        let queue = Arc::new(JobQueue::new(config.max_batch.get(), config.max_delay, is_by_shape));
-        let queues = Queues { workers: queue, decode: decode_pool(config, backend) };
+        let queue = JobQueue::new(config.max_batch.get(), config.max_delay, is_by_shape);
+        let queue = Arc::new(if backend.pretends() { queue.of_tasks() } else { queue });
+        let decoding = decoding(config, backend);
+        let queues = Queues { workers: queue, decode: decode_pool(config, backend, &decoding) };
         // From here on threads that were started end with what is dropped, if one cannot be.
-        let mut threads = ComputeThreads { queues, workers: Vec::new(), decoders: Vec::new() };
+        let mut threads = ComputeThreads { queues, workers: Vec::new(), tasks: JoinSet::new(), decoders: Vec::new() };
         let Queues { workers: queue, decode: pool } = &threads.queues;
-        threads.workers = start_workers(workers, queue, prepare).map_err(os("cannot start a worker thread"))?;
+        if backend.pretends() {
+            for worker in workers.into_iter().filter_map(Half::batch) {
+                threads.tasks.spawn(tasks::work(worker, Arc::clone(queue)));
+            }
+        } else {
+            threads.workers = start_workers(workers, queue, prepare).map_err(os("cannot start a worker thread"))?;
+        }
         let next = |worker: Option<_>| worker.map_or_else(|| Next::Queue(Arc::clone(queue)), Next::Inline);
-        let decoding = Decoding { preprocess: config.preprocess.clone(), input: backend.input() };
         let decoders = decode::start(pool, inline.into_iter().map(next).collect(), &decoding, prepare);
         threads.decoders = decoders.map_err(os("cannot start a decode thread"))?;
         Ok(threads)
@@ -113,12 +124,23 @@ impl Drop for ComputeThreads {
     }
 }
 
-fn decode_pool(config: &ServeConfig, backend: &dyn Backend) -> Arc<DecodePool<Job>> {
-    let max_bytes = config.limits.max_bytes_in_flight;
+/// What decode threads make of samples.
+fn decoding(config: &ServeConfig, backend: &dyn Backend) -> Decoding {
+    // A codec could else make a large sample of a small one, only for the model to refuse it.
+    let (preprocess, inputs) = (config.preprocess.clone(), backend.info().inputs.clone());
+    let max_raw_bytes = match &preprocess {
+        Some(preprocess) => preprocess.max_sample_bytes(&inputs),
+        None => inputs.max_sample_bytes(),
+    };
+    Decoding { preprocess, inputs, input: backend.input(), max_raw_bytes }
+}
+
+fn decode_pool(config: &ServeConfig, backend: &dyn Backend, decoding: &Decoding) -> Arc<DecodePool<Job>> {
+    let max_bytes = config.memory.decoding_bytes();
     let window = Window::new(busy_samples(config, backend), config.decode_threads, max_bytes);
-    // An image takes the memory of what is made of it, which is more than its own.
-    let least_bytes = config.preprocess.as_deref().map_or(0, images::output_bytes);
-    DecodePool::new(config.decode_threads, window, least_bytes)
+    let decoding = decoding.clone();
+    let measure = Box::new(move |job: &Job| decoding.bytes(&job.lane.run, &job.sample.bytes));
+    DecodePool::new(config.decode_threads, window, measure)
 }
 
 /// Starts one thread for each worker. They end when the queue is closed and empty. Each calls `prepare` first.
@@ -140,7 +162,7 @@ fn join(threads: &mut Vec<JoinHandle<()>>) {
     for thread in threads.drain(..) {
         let name = thread.thread().name().unwrap_or_default().to_owned();
         if thread.join().is_err() {
-            tracing::error!("thread {name} panicked");
+            tracing::error!(thread = name, "panicked");
         }
     }
 }
@@ -188,13 +210,14 @@ fn preparation(config: &ServeConfig, backend: &dyn Backend) -> fn() {
         return || {};
     }
     tracing::info!(
-        "{} inferences of {} threads would take every core: I/O threads go first",
-        config.workers,
-        backend.cores_per_inference()
+        inferences = config.workers,
+        threads_each = backend.cores_per_inference(),
+        cores,
+        "inferences would take every core: I/O threads go first"
     );
     || {
         if let Err(error) = lon_net::slice::yield_to_others() {
-            tracing::debug!("a computing thread keeps its weight: {error}");
+            tracing::debug!(%error, "a computing thread keeps its weight");
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use lon_net::clock;
 use lon_proto::stages::duration_ns;
 
 use super::coder::Coder;
@@ -31,9 +32,8 @@ pub(crate) fn work(streamer: Box<dyn Streamer>, queue: &JobQueue) {
         slots.cancel_unwanted();
         // What was begun a moment ago may be due earlier than what was waited for. With no slot free or nobody to wait
         // for, the streamer waits by itself.
-        let waits = open
-            && slots.taken < slots.held.len()
-            && slots.may_wait_until().is_some_and(|until| until > Instant::now());
+        let waits =
+            open && slots.taken < slots.held.len() && slots.may_wait_until().is_some_and(|until| until > clock::now());
         if slots.taken > 0 && !waits {
             slots.step();
         } else if slots.taken == 0 && !open {
@@ -69,7 +69,7 @@ impl Slots {
 
     /// How long to wait for samples: for ever when there is nothing else to do, not at all when there is.
     fn may_wait_until(&self) -> Option<Instant> {
-        let now = Instant::now();
+        let now = clock::now();
         let idle_until = || self.streamer.idle_until().map_or(now, |until| until.min(now + LOOK_INTERVAL));
         (self.taken > 0).then(idle_until)
     }
@@ -80,7 +80,7 @@ impl Slots {
             return job.give_up();
         }
         let Some(slot) = self.held.iter().position(Option::is_none) else { return job.give_up() };
-        let begun_at = Instant::now();
+        let begun_at = clock::now();
         let begun = catch_unwind(AssertUnwindSafe(|| self.streamer.begin(slot, &job.sample)));
         job.waited_until(begun_at);
         job.sample = Sample::default();
@@ -171,7 +171,7 @@ impl Slots {
 
 impl Held {
     fn end(mut self, coder: &mut Coder, result: Result<Output, String>) {
-        let done_at = Instant::now();
+        let done_at = clock::now();
         self.job.ticket.stages.inference_ns = duration_ns(done_at - self.begun_at);
         let n_tokens = result.as_ref().map_or(0, |output| output.n_tokens);
         self.job.answer(coder, result.map(|output| output.bytes), n_tokens, done_at);

@@ -14,11 +14,11 @@ use lon_net::quic::{self, Link, QuicSource, Trust};
 use lon_net::tcp::StreamSource;
 use lon_net::tls::{Protocol, TlsFiles, Unverified};
 use lon_proto::assembly::{Part, Parts};
+use lon_proto::run_pass::RunPass;
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::sut_node_client::SutNodeClient;
 use lon_proto::v1::{
-    DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest, Open, ProbeRequest, Stages,
-    StartRunRequest, StartRunResponse,
+    DispatchRequest, DispatchResponse, EndRunResponse, ProbeRequest, Stages, StartRunRequest, StartRunResponse,
 };
 use lon_proto::{WIRE_VERSION, limits};
 use sut_node::backend::{self, Backend, BackendOptions};
@@ -87,13 +87,17 @@ fn serving<T>(
 #[derive(Clone)]
 pub(crate) struct Control {
     client: SutNodeClient<Channel>,
-    pub(crate) run_id: Bytes,
+    run_id: Bytes,
+    /// What the node wants to be shown; of no use until it was claimed.
+    pub(crate) pass: RunPass,
 }
 
 impl Control {
     pub(crate) async fn connect(address: &str, run: u8) -> Control {
         let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
-        Control { client: SutNodeClient::new(channel), run_id: Bytes::from(vec![run; limits::RUN_ID_BYTES]) }
+        let run_id = Bytes::from(vec![run; limits::RUN_ID_BYTES]);
+        let pass = RunPass::new(run_id.clone(), Bytes::new());
+        Control { client: SutNodeClient::new(channel), run_id, pass }
     }
 
     pub(crate) async fn start(
@@ -108,27 +112,37 @@ impl Control {
             codec: codec.to_owned(),
             response_codec: response_codec.to_owned(),
         };
-        self.client.start_run(request).await.map(tonic::Response::into_inner).map_err(|status| told(&status))
+        let claimed = self.client.start_run(request).await;
+        self.claimed(claimed)
+    }
+
+    fn claimed(
+        &mut self,
+        claimed: Result<tonic::Response<StartRunResponse>, Status>,
+    ) -> Result<StartRunResponse, (Code, String)> {
+        let response = claimed.map_err(|status| told(&status))?.into_inner();
+        self.pass = RunPass::new(self.run_id.clone(), response.secret.clone());
+        Ok(response)
     }
 
     pub(crate) async fn probe(&mut self) -> Result<StartRunResponse, (Code, String)> {
         let (run_id, client) = (self.run_id.clone(), "there".to_owned());
         let request = ProbeRequest { run_id, wire_version: WIRE_VERSION, client };
-        self.client.probe(request).await.map(tonic::Response::into_inner).map_err(|status| told(&status))
+        let claimed = self.client.probe(request).await;
+        self.claimed(claimed)
     }
 
     pub(crate) async fn flush(&mut self, samples_sent: u64) -> Result<(), (Code, String)> {
-        let request = FlushRequest { run_id: self.run_id.clone(), samples_sent };
-        self.client.flush(request).await.map(drop).map_err(|status| told(&status))
+        self.client.flush(self.pass.flush(samples_sent)).await.map(drop).map_err(|status| told(&status))
     }
 
     pub(crate) async fn end(&mut self) -> EndRunResponse {
-        self.client.end_run(EndRunRequest { run_id: self.run_id.clone() }).await.unwrap().into_inner()
+        self.client.end_run(self.pass.end_run()).await.unwrap().into_inner()
     }
 
     /// A Dispatch stream on this connection: sends samples of these sizes, returns when all are answered.
     pub(crate) async fn dispatch(&mut self, sizes: &[usize]) {
-        let open = Some(Open { run_id: self.run_id.clone() });
+        let open = Some(self.pass.open());
         let mut requests = vec![DispatchRequest { open, ..DispatchRequest::default() }];
         for (id, &len) in sizes.iter().enumerate() {
             requests.extend(Parts::new(Bytes::from(vec![7; len])).map(|part| request(id as u64, part)));
@@ -146,7 +160,7 @@ impl Control {
 }
 
 fn request(id: u64, Part { number, last, total_len, data }: Part) -> DispatchRequest {
-    DispatchRequest { id, part: number, last, total_len, data, open: None }
+    DispatchRequest { id, part: number, last, total_len, data, ..DispatchRequest::default() }
 }
 
 fn told(status: &Status) -> (Code, String) {
@@ -184,24 +198,24 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// On a TCP connection of its own, and what crosses its socket.
-    pub(crate) async fn tcp(address: &str, run_id: &Bytes) -> (Stream, Arc<SocketCounters>) {
+    pub(crate) async fn tcp(address: &str, pass: &RunPass) -> (Stream, Arc<SocketCounters>) {
         let counters = Arc::default();
         let stream = dial(address, None, Protocol::Tcp, Arc::clone(&counters)).await.unwrap();
         let (reading, writing) = tokio::io::split(stream);
-        (Stream::open(Box::new(writing), Box::new(StreamSource::new(reading)), run_id).await, counters)
+        (Stream::open(Box::new(writing), Box::new(StreamSource::new(reading)), pass).await, counters)
     }
 
     /// On a QUIC connection.
-    pub(crate) async fn quic(link: &Link, run_id: &Bytes) -> Stream {
+    pub(crate) async fn quic(link: &Link, pass: &RunPass) -> Stream {
         let (writing, reading) = link.connection.open_bi().await.unwrap();
-        Stream::open(Box::new(writing), Box::new(QuicSource::new(reading)), run_id).await
+        Stream::open(Box::new(writing), Box::new(QuicSource::new(reading)), pass).await
     }
 
     /// Returns when the node has accepted the stream.
-    pub(crate) async fn open(writing: Box<dyn AsyncWrite + Unpin>, source: Box<dyn Source>, run_id: &Bytes) -> Stream {
+    pub(crate) async fn open(writing: Box<dyn AsyncWrite + Unpin>, source: Box<dyn Source>, pass: &RunPass) -> Stream {
         let (inbound, out) = Default::default();
         let mut stream = Stream { writing, source, inbound, out, sent: Counted::default(), got: Counted::default() };
-        let open = Some(Open { run_id: run_id.clone() });
+        let open = Some(pass.open());
         stream.out.push_message(&DispatchRequest { open, ..DispatchRequest::default() });
         stream.write().await;
         let (greeting, _) = stream.message().await;

@@ -38,7 +38,7 @@ fn samples_are_inflated_and_answers_encoded() {
                 for (run, codec) in codecs.iter().enumerate() {
                     let mut control = Control::connect(&address, run as u8).await;
                     control.start(codec, codec).await.unwrap();
-                    let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+                    let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
                     let raw = sample();
                     let wrapped = encoded(codec, &raw);
                     assert!(wrapped.len() < raw.len(), "{codec}");
@@ -79,7 +79,7 @@ fn answers_alone_can_have_a_codec() {
             async |address| {
                 let mut control = Control::connect(&address, 1).await;
                 control.start("", "zstd:3").await.unwrap();
-                let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+                let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
                 stream.send(1, Bytes::from_static(b"anything")).await;
                 let answer = inflated("zstd", stream.answer().await.result.unwrap());
                 assert!(answer.iter().all(|&byte| byte == 0) && [8, 100_000].contains(&answer.len()));
@@ -100,7 +100,7 @@ fn what_cannot_be_inflated_fails_alone() {
         with_node(backend, small, async |address| {
             let mut control = Control::connect(&address, 1).await;
             control.start("zstd", "").await.unwrap();
-            let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+            let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
             let good = encoded("zstd", &sample());
             let mut damaged = good.to_vec();
             let middle = damaged.len() / 2;
@@ -159,7 +159,7 @@ fn a_flush_does_not_wait_for_batches_to_fill() {
     with_node("synthetic:constant=0ms", patient, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("zstd", "").await.unwrap();
-        let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+        let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
         let wrapped = encoded("zstd", &sample());
         for id in 0..3 {
             stream.send(id, wrapped.clone()).await;
@@ -180,7 +180,7 @@ fn inflating_waits_for_the_workers() {
     with_node("synthetic:constant=1ms", narrow, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("lz4", "").await.unwrap();
-        let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+        let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
         let wrapped = encoded("lz4", &sample());
         for id in 0..100 {
             stream.send(id, wrapped.clone()).await;

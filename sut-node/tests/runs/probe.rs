@@ -1,6 +1,7 @@
 //! Probes: the node answers by itself, and is taken meanwhile.
 
 use bytes::Bytes;
+use lon_proto::run_pass::run_name;
 use tonic::Code;
 
 use crate::client::{Control, Stream, quic_link, with_node};
@@ -45,10 +46,10 @@ fn answers_have_the_size_that_was_asked_for() {
             let mut control = Control::connect(&address, 1).await;
             let limits = control.probe().await.unwrap();
             assert!(limits.max_bytes_in_flight >= 256 << 20 && limits.max_samples_in_flight >= 4096);
-            let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+            let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
             sizes_are_answered(&mut stream).await;
             let link = quic_link(&address).await;
-            let mut other = Stream::quic(&link, &control.run_id).await;
+            let mut other = Stream::quic(&link, &control.pass).await;
             sizes_are_answered(&mut other).await;
             control.flush(16).await.unwrap();
             let report = control.end().await;
@@ -72,12 +73,12 @@ fn a_node_is_a_runs_or_a_probes() {
             let mut running = Control::connect(&address, 2).await;
             probing.probe().await.unwrap();
             let busy = Code::ResourceExhausted;
-            let by_probe = (busy, "node n1 is busy with a probe from there".to_owned());
+            let by_probe = (busy, format!("node n1 is busy with probe {} from there", run_name(&[1; 16])));
             assert_eq!(running.start("", "").await.unwrap_err(), by_probe);
             assert_eq!(running.probe().await.unwrap_err(), by_probe);
             probing.end().await;
             running.start("", "").await.unwrap();
-            let by_run = format!("node n1 is busy with run {} from there", "02".repeat(16));
+            let by_run = format!("node n1 is busy with run {} from there", run_name(&[2; 16]));
             assert_eq!(probing.probe().await.unwrap_err(), (busy, by_run));
             running.end().await;
             probing.probe().await.unwrap();

@@ -34,7 +34,15 @@ impl Scripted {
     fn new() -> (Arc<Scripted>, Arc<Seen>) {
         let (inputs, outputs) = (Signature::default(), Signature::default());
         let engine = "scripted".to_owned();
-        let info = BackendInfo { engine, model: String::new(), model_sha256: None, inputs, outputs };
+        let info = BackendInfo {
+            engine,
+            model: String::new(),
+            model_sha256: None,
+            model_bytes: None,
+            settings: Vec::new(),
+            inputs,
+            outputs,
+        };
         let seen = Arc::<Seen>::default();
         (Arc::new(Scripted { info, seen: Arc::clone(&seen) }), seen)
     }
@@ -134,7 +142,7 @@ fn first_tokens_come_before_their_answers_and_every_byte_is_counted() {
             let mut control = Control::connect(&address, 1).await;
             let started = control.start("", codec).await.unwrap();
             assert_eq!(started.busy_samples, 2 * SLOTS as u64);
-            let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+            let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
             for id in 0..20 {
                 stream.send(id, Bytes::from(vec![b't'; 2 + id as usize])).await;
             }
@@ -172,7 +180,7 @@ fn a_sample_that_fails_fails_alone_and_a_panic_fails_what_is_held() {
     with_backend(backend, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("", "").await.unwrap();
-        let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+        let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
         for (id, script) in [&b"E"[..], b"tttt", b"B", b"tF"].into_iter().enumerate() {
             stream.send(id as u64, Bytes::from_static(script)).await;
         }
@@ -210,7 +218,7 @@ fn what_nobody_waits_for_is_cancelled() {
     with_backend(backend, async |address| {
         let mut control = Control::connect(&address, 1).await;
         control.start("", "").await.unwrap();
-        let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+        let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
         for id in 0..10 {
             stream.send(id, Bytes::from_static(b"tW")).await;
         }
@@ -224,7 +232,7 @@ fn what_nobody_waits_for_is_cancelled() {
         while other.start("", "").await.is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        let (mut stream, _) = Stream::tcp(&address, &other.run_id).await;
+        let (mut stream, _) = Stream::tcp(&address, &other.pass).await;
         stream.send(1, Bytes::from_static(b"tWWWWWW")).await;
         stream.send(2, Bytes::from_static(b"tttt")).await;
         assert_eq!(replies(&mut stream, 3).await.iter().filter(|reply| !reply.is_first).count(), 1);

@@ -23,11 +23,13 @@ fn connections_of_every_thread_are_served() {
                 control.start("", "").await.unwrap();
                 let mut streams = Vec::new();
                 for _ in 0..6 {
-                    streams.push(Stream::tcp(&address, &control.run_id).await.0);
+                    streams.push(Stream::tcp(&address, &control.pass).await.0);
                 }
                 // Three more on HTTP, each on a connection of its own.
                 for _ in 0..3 {
-                    Control::connect(&address, run).await.dispatch(&[0, 100, 100_000]).await;
+                    let mut other = Control::connect(&address, run).await;
+                    other.pass = control.pass.clone();
+                    other.dispatch(&[0, 100, 100_000]).await;
                 }
                 for id in 0..50 {
                     for stream in &mut streams {
@@ -64,7 +66,7 @@ fn a_claim_lapses_whichever_threads_its_streams_were_on() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             for _ in 0..3 {
-                Stream::tcp(&address, &control.run_id).await;
+                Stream::tcp(&address, &control.pass).await;
             }
         }
     });
@@ -85,7 +87,7 @@ fn a_node_that_shuts_down_answers_on_every_thread() {
         let good = Encoder::new("zstd".parse().unwrap()).encode(&Bytes::from_static(b"last words"), Layout::Sample);
         let mut streams = Vec::new();
         for _ in 0..6 {
-            let (mut stream, _) = Stream::tcp(&address, &control.run_id).await;
+            let (mut stream, _) = Stream::tcp(&address, &control.pass).await;
             stream.send(1, good.clone().unwrap()).await;
             // Fails without having to wait for a worker; what was sent before it is with the workers by then.
             stream.send(2, Bytes::from_static(b"no frame")).await;

@@ -63,7 +63,7 @@ fn a_transport_from_outside_is_served_like_the_others() {
             control.start("", "").await.unwrap();
             let (reading, writing) = UnixStream::connect(&path).await.unwrap().into_split();
             let source = Box::new(StreamSource::new(reading));
-            let mut stream = Stream::open(Box::new(writing), source, &control.run_id).await;
+            let mut stream = Stream::open(Box::new(writing), source, &control.pass).await;
             for (id, len) in [(1, 0), (2, 100), (3, 3_000_000)] {
                 stream.send(id, Bytes::from(vec![7; len])).await;
                 assert_eq!((stream.answer().await.id, stream.got.payload_bytes), (id, 8 * id));
@@ -72,7 +72,10 @@ fn a_transport_from_outside_is_served_like_the_others() {
             let report = control.end().await;
             assert_eq!((report.samples_received, report.samples_answered), (3, 3));
             assert_eq!(report.message_bytes_in, stream.sent.message_bytes);
-            assert_eq!((report.socket_bytes_in, report.socket_bytes_out, report.retransmits), (1000, 100, None));
+            assert_eq!(
+                (report.socket_bytes_in, report.socket_bytes_out, report.retransmits),
+                (Some(1000), Some(100), None)
+            );
             drop(stop);
         };
         tokio::join!(serving, talking).0.unwrap();

@@ -8,9 +8,8 @@ use loadgen::settings::TestSettings;
 
 fuzz_target!(|text: &str| {
     let table = Table::parse(text);
-    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
-        for owner in [Owner::Official, Owner::User, Owner::Audit] {
-            apply(&table, owner, "bert", scenario, &mut TestSettings::default());
-        }
-    }
+    // By the length, so that a text is always read in the same way, and each only once.
+    let scenario = ["SingleStream", "MultiStream", "Server", "Offline"][text.len() % 4];
+    let owner = [Owner::Official, Owner::User, Owner::Audit][text.len() / 4 % 3];
+    apply(&table, owner, "bert", scenario, &mut TestSettings::default());
 });

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use lon_proto::run_pass::RunPass;
 use lon_proto::sample;
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::sut_node_client::SutNodeClient;
-use lon_proto::v1::{DispatchRequest, DispatchResponse, EndRunRequest};
+use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
 use lon_tests::process::SutNode;
 use lon_tests::run_folder::RunFolder;
@@ -23,16 +23,16 @@ use crate::sut;
 /// A run of one's own on a node: prompts in, messages out.
 pub(super) struct Talk {
     client: SutNodeClient<Channel>,
-    run_id: Bytes,
+    pass: RunPass,
     sender: mpsc::Sender<DispatchRequest>,
     answers: Streaming<DispatchResponse>,
 }
 
 impl Talk {
     async fn start(mut client: SutNodeClient<Channel>) -> Talk {
-        let run_id = sut::start(&mut client, 1).await.unwrap();
-        let (sender, answers) = sut::open(&mut client, &run_id).await.unwrap();
-        Talk { client, run_id, sender, answers }
+        let pass = sut::start(&mut client, 1).await.unwrap();
+        let (sender, answers) = sut::open(&mut client, &pass).await.unwrap();
+        Talk { client, pass, sender, answers }
     }
 
     pub(super) async fn ask(&mut self, id: u64, text: &str) {
@@ -94,7 +94,7 @@ fn the_end_of_a_run_leaves_a_server_that_hangs() {
         talk.ask(2, "two").await;
         assert_eq!(talk.hear().await.kind(), Kind::First);
         assert_eq!(talk.hear().await.kind(), Kind::First);
-        talk.client.end_run(EndRunRequest { run_id: talk.run_id.clone() }).await.unwrap();
+        talk.client.end_run(talk.pass.end_run()).await.unwrap();
         while server.left() < 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

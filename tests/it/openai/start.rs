@@ -1,6 +1,8 @@
 //! Servers that cannot be used are found at the start, with an error that says what to do.
 
+use std::fs::Permissions;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, models, stream, text, usage, whole};
@@ -44,6 +46,8 @@ fn a_wrong_url_is_told() {
     refused("openai:127.0.0.1:8080/tiny", &["does not begin with http://"]);
     refused("openai:https://127.0.0.1/tiny", &["https"]);
     refused("openai:http://127.0.0.1:8080", &["names no model"]);
+    // An address for documentation, which leads nowhere: nothing may be sent there.
+    refused("openai:http://192.0.2.7:8080/tiny", &["http://192.0.2.7:8080", "plain text", "https://", "--insecure"]);
     refused("openai:http://no-such-host.invalid/tiny", &["no-such-host.invalid", "has no address"]);
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     refused(&format!("openai:http://{free}/tiny"), &[&free.to_string(), "refused", "correct the URL"]);
@@ -81,7 +85,7 @@ fn a_server_without_a_list_is_taken_with_a_warning() {
     let output = describe(&server.backend("anything"), &[], None);
     let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("'anything' is not checked"), "{stderr}");
+    assert!(stderr.contains("the model is not checked") && stderr.contains("anything"), "{stderr}");
     assert!(stdout.contains("anything"), "{stdout}");
 }
 
@@ -114,6 +118,11 @@ fn a_key_reaches_the_server_and_no_log() {
     let path = folder.path().join("key");
     std::fs::write(&path, "sk-secret\n").unwrap();
     let file = ["--api-key-file", path.to_str().unwrap()];
+    let mode = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    let stderr = String::from_utf8(describe(&server.backend("tiny"), &file, None).stderr).unwrap();
+    assert!(stderr.contains("mode 644") && stderr.contains("--allow-open-key-files"), "{stderr}");
+    mode(0o600);
     for output in [
         describe(&server.backend("tiny"), &file, Some("sk-other")),
         describe(&server.backend("tiny"), &[], Some("sk-secret")),

@@ -15,6 +15,8 @@ pub(crate) enum Wanted {
     BranchOn(&'static str),
     /// A call of this macro.
     Macro(&'static str),
+    /// An event of the log whose message has values in it: those belong into fields.
+    LogText,
 }
 
 /// Where it is found outside the `allowed` files and folders, test code left out.
@@ -120,6 +122,14 @@ impl<'ast> Visit<'ast> for Reader<'_> {
                 self.found.push((segment.ident.span().start().line, format!("{name}!")));
             }
         }
+        if let Wanted::LogText = self.wanted
+            && invocation.path.segments.first().is_some_and(|first| first.ident == "tracing")
+        {
+            let is_filled =
+                |token: &TokenTree| matches!(token, TokenTree::Literal(text) if text.to_string().contains('{'));
+            let found = invocation.tokens.clone().into_iter().find(is_filled);
+            self.found.extend(found.map(|text| (text.span().start().line, text.to_string())));
+        }
         match invocation.path.is_ident("matches") {
             true => self.deciding(|reader| reader.tokens(invocation.tokens.clone())),
             false => self.tokens(invocation.tokens.clone()),
@@ -178,4 +188,7 @@ fn what_stands_in_the_wrong_place_is_found() {
     );
     assert_eq!(found(Wanted::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
     assert_eq!(found(Wanted::Macro("json")), ["a/src/lib.rs:7: json!"]);
+    let log = "fn f(n: u8) { tracing::info!(n, \"so many\"); tracing::warn!(\"{n} are many\") }";
+    let faults = outside(&House::made_up(&[("a/src/lib.rs", log)]), &Wanted::LogText, &[]);
+    assert_eq!(faults, ["a/src/lib.rs:1: \"{n} are many\""]);
 }

@@ -119,7 +119,7 @@ impl Run {
 pub(crate) fn bench(starter: &Starter, programs: &Programs, folder: &Path, spec: &Spec, seconds: u64) -> Result<f64> {
     let file = folder.join("bench.json");
     let mut command = Command::new(&programs.sut_node);
-    command.args(["bench", "--backend", &spec.backend]).arg("--json").arg(&file);
+    command.args(["bench", "--backend", &spec.backend]).arg("--out").arg(&file);
     command.args([format!("--max-batch={}", spec.max_batch), format!("--workers={}", spec.workers)]);
     command.arg(format!("--seconds={seconds}"));
     starter.start(&mut command, Place::Anywhere)?.wait(PATIENCE)?.expect_code(&[0])?;

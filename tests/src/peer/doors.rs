@@ -98,6 +98,7 @@ async fn serve_quic(peer: Arc<Scripted>, socket: UdpSocket, tls: Option<ServerTl
         let peer = Arc::clone(&peer);
         tokio::spawn(async move {
             let Ok(connection) = incoming.await else { return };
+            quic::welcome(&connection);
             while let Ok((mut sending, reading)) = connection.accept_bi().await {
                 let peer = Arc::clone(&peer);
                 tokio::spawn(async move {

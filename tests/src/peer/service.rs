@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use lon_net::grpc::{self, BodySource};
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
@@ -16,7 +17,7 @@ use tonic::codegen::{BoxFuture, Service as HttpService, http};
 use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Scripted, stream};
+use super::{BETWEEN_LOOKS, SECRET, Scripted, stream};
 
 /// The peer as HTTP sees it.
 #[derive(Clone)]
@@ -77,19 +78,33 @@ impl SutNode for Scripted {
         Ok(Response::new(DescribeResponse {
             wire_version: self.manners.wire_version,
             name: self.manners.name.clone(),
-            backend: Some(Backend { engine: "scripted".to_owned(), ..Backend::default() }),
+            backend: Some(Backend {
+                engine: "scripted".to_owned(),
+                outputs: self.manners.outputs.clone(),
+                ..Backend::default()
+            }),
             codecs: self.manners.codecs.clone(),
             ..DescribeResponse::default()
         }))
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
-        self.heard.lock().starts.push(request.into_inner());
+        let request = request.into_inner();
+        let (run_id, codec) = (request.run_id.clone(), request.codec.clone());
+        self.heard.lock().starts.push(request);
+        let secret = match self.manners.guards {
+            true if !codec.is_empty() && !self.manners.codecs.contains(&codec) => {
+                return Err(Status::unimplemented(format!("no codec '{codec}' here")));
+            }
+            true => self.guard.take(run_id)?,
+            false => Bytes::from_static(&SECRET),
+        };
         Ok(Response::new(StartRunResponse {
             max_samples_in_flight: 1024,
             max_bytes_in_flight: 1 << 30,
             max_sample_bytes: 1 << 30,
             busy_samples: 8,
+            secret,
         }))
     }
 
@@ -108,13 +123,36 @@ impl SutNode for Scripted {
     }
 
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
-        self.heard.lock().flushes.push(request.into_inner());
+        let request = request.into_inner();
+        if self.manners.guards {
+            self.guard.admit(&request.run_id, &request.secret)?;
+            while self.heard.lock().complete < request.samples_sent {
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            }
+        }
+        self.heard.lock().flushes.push(request);
         Ok(Response::new(FlushResponse {}))
     }
 
-    async fn end_run(&self, _request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
+    async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
+        let request = request.into_inner();
+        if self.manners.guards {
+            self.guard.admit(&request.run_id, &request.secret)?;
+            self.guard.free();
+        }
         let mut heard = self.heard.lock();
-        heard.ends += 1;
-        Ok(Response::new(heard.counters()))
+        heard.ends.push(request);
+        let mut counters = heard.counters();
+        if !self.manners.honest_sockets {
+            (counters.socket_bytes_in, counters.socket_bytes_out) = (Some(0), Some(0));
+        }
+        if !self.manners.counts_sockets {
+            (counters.socket_bytes_in, counters.socket_bytes_out) = (None, None);
+        }
+        if self.manners.miscounts {
+            counters.samples_received += 1;
+            counters.message_bytes_in += 100;
+        }
+        Ok(Response::new(counters))
     }
 }

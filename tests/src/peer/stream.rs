@@ -20,12 +20,18 @@ pub(super) struct Answers {
     steps: mpsc::UnboundedReceiver<Step>,
     /// Without HTTP, a first heartbeat says that the stream was accepted.
     greets: bool,
+    is_refused: bool,
     heartbeat: Option<Interval>,
 }
 
 impl Answers {
     pub(super) fn with_greeting(self) -> Answers {
-        Answers { greets: true, ..self }
+        Answers { greets: !self.is_refused, ..self }
+    }
+
+    fn beat(&self, out: &mut Outbound) {
+        out.push_response(DispatchResponse { heartbeat: Some(Heartbeat {}), ..DispatchResponse::default() });
+        self.peer.heard.lock().heartbeats += 1;
     }
 
     fn say(&self, message: DispatchResponse, out: &mut Outbound) {
@@ -39,9 +45,8 @@ impl Answers {
 
 impl Fill for Answers {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
-        let heartbeat = || DispatchResponse { heartbeat: Some(Heartbeat {}), ..DispatchResponse::default() };
         if std::mem::take(&mut self.greets) {
-            out.push_response(heartbeat());
+            self.beat(out);
             return Poll::Ready(Filled::Some);
         }
         match (self.steps.poll_recv(cx), &mut self.heartbeat) {
@@ -50,7 +55,7 @@ impl Fill for Answers {
             (Poll::Ready(None), _) => return Poll::Ready(Filled::End(Ok(()))),
             (Poll::Pending, Some(interval)) => {
                 ready!(interval.poll_tick(cx));
-                out.push_response(heartbeat());
+                self.beat(out);
             }
             (Poll::Pending, None) => return Poll::Pending,
         };
@@ -59,7 +64,12 @@ impl Fill for Answers {
 }
 
 /// Starts to listen to a stream; what it is to be answered.
-pub(super) async fn open(peer: &Arc<Scripted>, source: impl Source) -> Answers {
+pub(super) async fn open(peer: &Arc<Scripted>, mut source: impl Source) -> Answers {
+    let mut inbound = Inbound::default();
+    let refused = match peer.manners.guards {
+        true => admitted(peer, &mut source, &mut inbound).await.err(),
+        false => None,
+    };
     let number = {
         let mut heard = peer.heard.lock();
         heard.streams += 1;
@@ -74,14 +84,37 @@ pub(super) async fn open(peer: &Arc<Scripted>, source: impl Source) -> Answers {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         interval
     });
-    let ear = Ear { peer: Arc::clone(peer), number, steps };
     let peer = Arc::clone(peer);
+    if let Some(status) = refused {
+        // Cannot fail: what receives it is here.
+        let _ = steps.send(Step::Fail(status));
+        return Answers { peer, steps: answers, greets: false, is_refused: true, heartbeat: None };
+    }
+    let ear = Ear { peer: Arc::clone(&peer), number, steps };
     tokio::spawn(async move {
-        if ear.listen(source).await.is_ok() {
+        if ear.listen(source, inbound).await.is_ok() {
             ear.peer.heard.lock().good_ends += 1;
         }
+        ear.peer.guard.leave();
     });
-    Answers { peer, steps: answers, greets: false, heartbeat }
+    Answers { peer, steps: answers, greets: false, is_refused: false, heartbeat }
+}
+
+/// Reads Open, and joins the stream to the run that it names.
+async fn admitted(peer: &Scripted, source: &mut impl Source, inbound: &mut Inbound) -> Result<(), Status> {
+    loop {
+        if let Some(Incoming::Message(message, bytes)) = inbound.next_message::<DispatchRequest>()? {
+            let open = message.open.clone().unwrap_or_default();
+            peer.guard.admit(&open.run_id, &open.secret)?;
+            peer.guard.join();
+            let mut heard = peer.heard.lock();
+            (heard.message_bytes, heard.other_bytes) = (heard.message_bytes + bytes, heard.other_bytes + bytes);
+            return Ok(());
+        }
+        if !poll_fn(|cx| source.poll_read(cx, inbound)).await? {
+            return Err(Status::invalid_argument("it ended before it began"));
+        }
+    }
 }
 
 /// The listening half of a stream.
@@ -94,8 +127,7 @@ struct Ear {
 
 impl Ear {
     /// Reads until the other end has done; an error if it ended otherwise than a LoadGen node should.
-    async fn listen(&self, mut source: impl Source) -> Result<(), Status> {
-        let mut inbound = Inbound::default();
+    async fn listen(&self, mut source: impl Source, mut inbound: Inbound) -> Result<(), Status> {
         loop {
             while let Some(incoming) = inbound.next_message::<DispatchRequest>()? {
                 match incoming {
@@ -112,10 +144,12 @@ impl Ear {
 
     fn hear(&self, message: DispatchRequest, bytes: u64) {
         let mut heard = self.peer.heard.lock();
-        let (id, completes) = (message.id, message.last && message.open.is_none());
+        let is_other = message.open.is_some() || message.heartbeat.is_some();
+        let (id, completes) = (message.id, message.last && !is_other);
         let number = heard.complete;
         heard.complete += u64::from(completes);
-        heard.open_bytes += if message.open.is_some() { bytes } else { 0 };
+        heard.other_bytes += if is_other { bytes } else { 0 };
+        heard.client_heartbeats += u64::from(message.heartbeat.is_some());
         heard.messages.push((self.number, message));
         heard.message_bytes += bytes;
         drop(heard);

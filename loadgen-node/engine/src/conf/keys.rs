@@ -6,7 +6,7 @@ use super::number;
 use super::parse::{Entry, Remark, Table};
 use crate::requested::Mode;
 use crate::scenario::{Scenario, TestSettings};
-use crate::settings::keys::{self, KEYS, Key, Slot, Truth};
+use crate::settings::keys::{self, KEYS, Key, Slot, Truth, Unit};
 
 /// Whose file it is, which decides what it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,7 +105,12 @@ fn convert(key: &Key, text: &str, settings: &mut TestSettings) -> Conversion {
         Slot::Real(field, factor) => {
             let value = number::real(text).unwrap_or_default() * factor;
             *field(settings) = value;
-            (!value.is_finite()).then(|| "not a finite number".to_owned())
+            match value.is_finite() {
+                // A percentile below 50 is meant as a fraction.
+                true => (key.unit == Unit::Percentile && value < 0.5)
+                    .then(|| format!("read as {text} percent: write 99 for the 99th percentile, not 0.99")),
+                false => Some("not a finite number".to_owned()),
+            }
         }
     };
     Conversion::Set { misread }

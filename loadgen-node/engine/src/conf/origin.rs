@@ -4,7 +4,7 @@
 //! the order of official runs: a test reads mlperf.conf and user.conf, its program sets the rest, and LoadGen itself
 //! applies the audit file at the start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use thiserror::Error;
@@ -15,7 +15,7 @@ use super::parse::{Fault, Remark, Table};
 use super::rules::Rules;
 use crate::requested::Mode;
 use crate::scenario::{Scenario, TestSettings};
-use crate::settings::{Assignment, AssignmentError, keys as key_table};
+use crate::settings::{Assignment, AssignmentError, TEST05_SEEDS, keys as key_table};
 
 /// Settings with their origins.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Sourced {
     settings: TestSettings,
     /// The origin of each field; a field that is not here has LoadGen's default.
     origins: BTreeMap<&'static str, Origin>,
+    /// Fields that a look at the SUT is to find.
+    autos: BTreeSet<&'static str>,
     warnings: Vec<String>,
 }
 
@@ -45,6 +47,8 @@ pub enum Origin {
     },
     /// The command line, as typed.
     Flag(String),
+    /// A short look at the SUT, because it was asked to find the value.
+    Found,
 }
 
 /// A config file that the caller has read.
@@ -93,7 +97,8 @@ impl Sourced {
     pub fn new(model: &str, scenario: Scenario) -> Sourced {
         let settings = TestSettings { scenario, ..TestSettings::default() };
         let origins = BTreeMap::from([("scenario", Origin::Flag("--scenario".to_owned()))]);
-        Sourced { model: model.to_owned(), settings, origins, warnings: Vec::new() }
+        let (autos, warnings) = (BTreeSet::new(), Vec::new());
+        Sourced { model: model.to_owned(), settings, origins, autos, warnings }
     }
 
     /// The settings as they are now.
@@ -114,17 +119,15 @@ impl Sourced {
     /// The seeds of a round and nothing else of it.
     pub fn apply_seeds(&mut self, rules: &Rules) {
         self.settings.set_seeds(rules.round.seeds);
-        self.note(["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"], &Origin::Round(rules.round.name));
+        self.settings.set_test05_seeds(TEST05_SEEDS);
+        self.note(SEEDS, &Origin::Round(rules.round.name));
     }
 
     /// All built-in settings of a round.
     pub fn apply_round(&mut self, rules: &Rules) {
         let applied = rules.apply(&self.model, self.settings.scenario.name(), &mut self.settings);
-        // What is borrowed says from where.
-        let others = rules.borrowed_from.unwrap_or(rules.round.name);
-        self.note(applied.fields.into_iter().map(|(field, _)| field), &Origin::Round(others));
+        self.note(applied.fields.into_iter().map(|(field, _)| field), &Origin::Round(rules.round.name));
         self.apply_seeds(rules);
-        self.warnings.extend(rules.gap());
     }
 
     /// Applies a config file.
@@ -155,11 +158,19 @@ impl Sourced {
     /// The key does not exist in this scenario, or the value does not fit it.
     pub fn assign(&mut self, assignment: &Assignment, origin: &Origin) -> Result<bool, AssignmentError> {
         let applies = self.settings.assign(assignment)?;
-        let key = key_table::find(&assignment.key, self.settings.scenario);
-        if let (true, Some(key)) = (applies, key) {
+        let found = key_table::find_typed(&assignment.key, self.settings.scenario);
+        if let (true, Some((key, _))) = (applies, found) {
             self.note([key.field], origin);
+            if assignment.is_auto() {
+                self.autos.insert(key.field);
+            }
         }
         Ok(applies)
+    }
+
+    /// Fields whose values are to be found by a look at the SUT; until then they are what they were before.
+    pub fn to_find(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.autos.iter().copied()
     }
 
     /// Sets the mode that a flag gave.
@@ -169,7 +180,10 @@ impl Sourced {
     }
 
     fn note(&mut self, fields: impl IntoIterator<Item = &'static str>, origin: &Origin) {
-        self.origins.extend(fields.into_iter().map(|field| (field, origin.clone())));
+        for field in fields {
+            self.autos.remove(field);
+            self.origins.insert(field, origin.clone());
+        }
     }
 }
 
@@ -181,6 +195,7 @@ impl fmt::Display for Origin {
             Self::Benchmark(name) => write!(f, "benchmark {name}"),
             Self::Line { file, line } => write!(f, "{file}:{line}"),
             Self::Flag(text) => f.write_str(text),
+            Self::Found => f.write_str("found by a look at the nodes"),
         }
     }
 }
@@ -189,9 +204,30 @@ fn each_line(file: &str, lines: impl Iterator<Item = (usize, String)>) -> String
     lines.map(|(line, text)| format!("{file}:{line}: {text}")).collect::<Vec<_>>().join("\n")
 }
 
+/// The settings with which a round fixes the traffic, that of compliance test 05 included.
+const SEEDS: [&str; 6] = [
+    "qsl_rng_seed",
+    "sample_index_rng_seed",
+    "schedule_rng_seed",
+    "test05_qsl_rng_seed",
+    "test05_sample_index_rng_seed",
+    "test05_schedule_rng_seed",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_benchmark_that_no_round_knows_has_seeds_of_its_own_for_test_05() {
+        let mut sourced = Sourced::new("digits", Scenario::SERVER);
+        sourced.apply_seeds(Rules::newest());
+        let settings = sourced.settings();
+        assert_eq!(settings.qsl_rng_seed, Rules::newest().round.seeds.qsl);
+        assert_eq!(settings.test05_schedule_rng_seed, TEST05_SEEDS.schedule);
+        assert_ne!(settings.test05_qsl_rng_seed, settings.qsl_rng_seed);
+        assert_eq!(*sourced.origin("test05_qsl_rng_seed"), Origin::Round("v6.1"));
+    }
 
     fn file(owner: Owner, text: &str) -> File<'_> {
         File { name: "some.conf", owner, text }
@@ -207,6 +243,7 @@ mod tests {
         sourced.apply_round(Rules::newest());
         assert_eq!(sourced.settings().server_target_latency_ns, 130_000_000);
         assert_eq!(*sourced.origin("server_target_latency_ns"), Origin::Round("v6.1"));
+        assert!(sourced.warnings().is_empty(), "{:?}", sourced.warnings());
         let user = file(Owner::User, "\n*.*.target_latency = 20\n");
         sourced.apply_file(user, Strictness::Refuse).unwrap();
         assert_eq!(sourced.settings().server_target_latency_ns, 20_000_000);
@@ -244,11 +281,11 @@ mod tests {
     }
 
     #[test]
-    fn a_round_of_which_only_the_seeds_are_known_says_so() {
+    fn a_round_is_the_origin_of_its_settings() {
         let mut sourced = settings();
         sourced.apply_round(Rules::find("v5.1").unwrap());
         assert_eq!(*sourced.origin("qsl_rng_seed"), Origin::Round("v5.1"));
-        assert_eq!(*sourced.origin("server_target_latency_ns"), Origin::Round("v6.1"));
-        assert!(sourced.warnings()[0].contains("only the seeds"), "{:?}", sourced.warnings());
+        assert_eq!(*sourced.origin("server_target_latency_ns"), Origin::Round("v5.1"));
+        assert!(sourced.warnings().is_empty(), "{:?}", sourced.warnings());
     }
 }

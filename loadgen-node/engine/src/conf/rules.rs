@@ -1,7 +1,4 @@
 //! What the official rounds prescribe, as data: seeds, settings per benchmark, and how LoadGen drew.
-//!
-//! Settings are known in full for v6.1 only. For earlier rounds the seeds are known; their other settings are taken
-//! from v6.1, and the user is told so.
 
 use super::keys::{self, Applied, Owner};
 use super::parse::Table;
@@ -15,8 +12,6 @@ pub struct Rules {
     pub round: &'static Round,
     /// The release of LoadGen by whose rules traffic is generated.
     pub profile: Profile,
-    /// Where the settings beside the seeds come from, when not from this round.
-    pub borrowed_from: Option<&'static str>,
     /// The releases and logs from which this is known.
     pub source: &'static str,
     conf: &'static str,
@@ -27,34 +22,33 @@ pub static RULES: [Rules; 4] = [
     Rules {
         round: &OFFICIAL_SEEDS[0],
         profile: Profile::BEFORE_6_0_6,
-        borrowed_from: Some("v6.1"),
-        source: "seeds: releases 5.0.10 to 5.0.18; rules: published logs of 5.0.21",
-        conf: V6_1,
+        source: "settings: mlcommons/inference at v5.0.1; rules: published logs of 5.0.21",
+        conf: V5_0,
     },
     Rules {
         round: &OFFICIAL_SEEDS[1],
         profile: Profile::BEFORE_6_0_6,
-        borrowed_from: Some("v6.1"),
-        source: "seeds and rules: releases 5.0.25, 6.0.3",
-        conf: V6_1,
+        source: "settings: mlcommons/inference at v5.1.1; rules: releases 5.0.25, 6.0.3",
+        conf: V5_1,
     },
     Rules {
         round: &OFFICIAL_SEEDS[2],
         profile: Profile::NEWEST,
-        borrowed_from: Some("v6.1"),
-        source: "seeds and rules: release 6.0.10",
-        conf: V6_1,
+        source: "settings: mlcommons/inference at 5a6f0fac; rules: release 6.0.10",
+        conf: V6_0,
     },
     Rules {
         round: &OFFICIAL_SEEDS[3],
         profile: Profile::NEWEST,
-        borrowed_from: None,
-        source: "seeds, settings and rules: release 6.0.17",
+        source: "settings and rules: release 6.0.17",
         conf: V6_1,
     },
 ];
 
-/// The settings built into release 6.0.17.
+/// The settings built into the LoadGen of each round.
+const V5_0: &str = include_str!("data/v5_0.conf");
+const V5_1: &str = include_str!("data/v5_1.conf");
+const V6_0: &str = include_str!("data/v6_0.conf");
 const V6_1: &str = include_str!("data/v6_1.conf");
 
 impl Rules {
@@ -89,13 +83,6 @@ impl Rules {
         models.dedup();
         models
     }
-
-    /// What of this round is not known, in words; nothing for v6.1.
-    pub fn gap(&self) -> Option<String> {
-        let lender = self.borrowed_from?;
-        let name = self.round.name;
-        Some(format!("only the seeds of round {name} are known: all other built-in settings are those of {lender}"))
-    }
 }
 
 #[cfg(test)]
@@ -104,34 +91,38 @@ mod tests {
     use crate::settings::TEST05_SEEDS;
 
     #[test]
-    fn the_built_in_file_is_read_without_faults() {
-        let table = Table::parse(V6_1);
-        assert!(table.faults().is_empty() && table.remarks().is_empty());
-        assert_eq!(table.entries().count(), 148);
-        let mut settings = TestSettings::default();
-        let applied = keys::apply(&table, Owner::Official, "resnet50", "Server", &mut settings);
-        let unread: Vec<&str> = applied.remarks.iter().map(|remark| remark.text.as_str()).collect();
-        assert_eq!(unread.len(), 2, "target_duration and Offline's percentile: {unread:?}");
+    fn the_built_in_files_are_read_without_faults() {
+        for (rules, lines) in RULES.iter().zip([83, 119, 148, 148]) {
+            let table = Table::parse(rules.conf);
+            assert!(table.faults().is_empty() && table.remarks().is_empty(), "{}", rules.round.name);
+            assert_eq!(table.entries().count(), lines, "{}", rules.round.name);
+            let mut settings = TestSettings::default();
+            let applied = keys::apply(&table, Owner::Official, "resnet50", "Server", &mut settings);
+            let unread: Vec<&str> = applied.remarks.iter().map(|remark| remark.text.as_str()).collect();
+            assert_eq!(unread.len(), 2, "target_duration and Offline's percentile: {unread:?}");
+        }
     }
 
     #[test]
-    fn seeds_in_the_file_are_those_of_the_round() {
-        let mut settings = TestSettings::default();
-        keys::apply(&Table::parse(V6_1), Owner::Official, "*", "Server", &mut settings);
-        let newest = Rules::newest().round.seeds;
-        assert_eq!((settings.qsl_rng_seed, settings.schedule_rng_seed), (newest.qsl, newest.schedule));
-        assert_eq!(settings.sample_index_rng_seed, newest.sample_index);
-        assert_eq!(settings.test05_qsl_rng_seed, TEST05_SEEDS.qsl);
+    fn seeds_in_the_files_are_those_of_their_rounds() {
+        for rules in &RULES {
+            let mut settings = TestSettings::default();
+            keys::apply(&Table::parse(rules.conf), Owner::Official, "*", "Server", &mut settings);
+            let seeds = rules.round.seeds;
+            assert_eq!((settings.qsl_rng_seed, settings.schedule_rng_seed), (seeds.qsl, seeds.schedule));
+            assert_eq!(settings.sample_index_rng_seed, seeds.sample_index);
+            assert_eq!(settings.test05_qsl_rng_seed, TEST05_SEEDS.qsl);
+        }
     }
 
     #[test]
-    fn earlier_rounds_have_their_seeds_and_say_what_is_borrowed() {
-        let rules = Rules::find("v5.0").unwrap();
+    fn rounds_have_settings_of_their_own() {
+        let [old, newest] = ["v5.0", "v6.1"].map(|name| Rules::find(name).unwrap());
         let mut settings = TestSettings::default();
-        rules.apply("resnet50", "Server", &mut settings);
+        old.apply("resnet50", "Server", &mut settings);
         assert_eq!(settings.qsl_rng_seed, 6_023_615_788_873_153_749);
         assert_eq!(settings.server_target_latency_ns, 15_000_000);
-        assert!(rules.gap().unwrap().contains("v5.0") && Rules::newest().gap().is_none());
+        assert!(!old.knows("deepseek-r1") && newest.knows("deepseek-r1"));
         assert!(Rules::find("6.1").is_none());
     }
 

@@ -6,7 +6,7 @@ use super::early_stopping::{Judgement, Subject, over_limit};
 use super::measured::Measured;
 use super::rules::Judge;
 use super::summary::{
-    Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, PERCENTILES, Rates, Summary, TokenSummary,
+    Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, Metric, PERCENTILES, Rates, Summary, TokenSummary,
 };
 use super::terms::{Terms, TokenLimits};
 
@@ -36,7 +36,7 @@ impl Judging<'_> {
             target_percentile: self.terms.target_percentile,
             query_latency: (!m.query_latencies_ns.is_empty()).then(|| self.stats(&m.query_latencies_ns)),
             overlatency_count: over_limit(&m.sample_latencies_ns, self.terms.target_latency_ns),
-            metric: self.rules.metric(&rates, early_stopping.estimate_ns()),
+            metric: self.metric(&rates, &early_stopping),
             rates,
             inferred: self.terms.inferred_tokens_per_sample.map(|factor| self.inferred(factor)),
             latency,
@@ -65,9 +65,20 @@ impl Judging<'_> {
         }
     }
 
-    /// One less than the number of samples: gaps between samples, which is what the official rates count.
+    /// Samples that were answered. Rates count no others.
+    fn completed(&self) -> u64 {
+        (self.measured.sample_latencies_ns.len() as u64).saturating_sub(self.measured.unanswered)
+    }
+
+    /// One less than the number of answered samples: gaps between samples, which is what the official rates count.
     fn sample_gaps(&self) -> f64 {
-        self.measured.sample_latencies_ns.len().saturating_sub(1) as f64
+        self.completed().saturating_sub(1) as f64
+    }
+
+    /// Where nothing was answered, formulas may give a number all the same.
+    fn metric(&self, rates: &Rates, early_stopping: &EarlyStopping) -> Metric {
+        let metric = self.rules.metric(rates, early_stopping.estimate_ns());
+        Metric { value: metric.value.filter(|_| self.completed() > 0), ..metric }
     }
 
     fn rates(&self, latency: &LatencyStats) -> Rates {
@@ -75,10 +86,18 @@ impl Judging<'_> {
         Rates {
             scheduled_samples_per_s: self.sample_gaps() / m.final_query_scheduled_s,
             completed_samples_per_s: self.sample_gaps() / m.final_query_done_s,
-            samples_per_s: latency.count as f64 / m.max_latency_s,
+            samples_per_s: self.completed() as f64 / m.max_latency_s,
             qps_with_overhead: self.sample_gaps() / m.final_query_issued_s,
-            qps_without_overhead: 1.0 / (latency.mean_ns as f64 / 1e9),
+            qps_without_overhead: self.share_completed() / (latency.mean_ns as f64 / 1e9),
         }
+    }
+
+    /// Share of the samples that were answered; exactly 1 when all were.
+    fn share_completed(&self) -> f64 {
+        if self.measured.unanswered == 0 {
+            return 1.0;
+        }
+        self.completed() as f64 / self.measured.sample_latencies_ns.len() as f64
     }
 
     fn tokens(&self, latency: &LatencyStats) -> TokenSummary {
@@ -103,7 +122,7 @@ impl Judging<'_> {
         let factor = tokens_per_sample as f64;
         InferredTokens {
             completed_tokens_per_s: factor * self.sample_gaps() / m.final_query_done_s,
-            tokens_per_s: factor * m.sample_latencies_ns.len() as f64 / m.max_latency_s,
+            tokens_per_s: factor * self.completed() as f64 / m.max_latency_s,
         }
     }
 
@@ -143,8 +162,7 @@ impl Judging<'_> {
         let latency_advice = self.rules.has_latency_limit().then(|| self.latency_advice(latency, tokens));
         let duration = self.rules.judged_duration(m);
         let min_duration = duration.seconds >= terms.min_duration_ms as f64 / 1000.0;
-        let samples = m.sample_latencies_ns.len() as u64;
-        let min_queries = m.queries_issued >= terms.min_query_count && samples >= terms.min_sample_count;
+        let min_queries = m.queries_issued >= terms.min_query_count && self.completed() >= terms.min_sample_count;
         let checks = Checks {
             performance_constraints: latency_advice.as_ref().map(Option::is_none),
             min_duration,

@@ -3,8 +3,10 @@
 /// Latencies and times of a performance phase. Latencies need no order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Latency of each sample, ns.
+    /// Latency of each sample, ns; of one without an answer, more than any limit.
     pub sample_latencies_ns: Vec<i64>,
+    /// How many of these samples got no answer.
+    pub unanswered: u64,
     /// Latency of each query, ns; empty unless queries have several samples (MultiStream).
     pub query_latencies_ns: Vec<i64>,
     /// Latency of each first token, ns; empty unless token latencies are used.

@@ -8,10 +8,12 @@
 //! | `headlines` | [`Headlines`], the contract of a scenario: its own lines in the reports |
 //! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
 //! | [`early_stopping`] | how many over-latency queries a run may have |
-//! | `verdict` | [`Verdict`]: the official verdict and every further reason |
+//! | `counts` | [`Counts`]: how many samples were issued, and how they ended |
+//! | `verdict` | [`Verdict`]: whether a run is VALID, and every reason why not |
 //!
 //! What a scenario asks is in [`crate::traffic`]; [`crate::scenario`] puts the two together.
 
+mod counts;
 pub mod early_stopping;
 mod headlines;
 mod judging;
@@ -25,6 +27,7 @@ mod summary;
 mod terms;
 mod verdict;
 
+pub use counts::Counts;
 pub use headlines::Headlines;
 pub use judging::judge;
 pub use measured::Measured;
@@ -37,4 +40,4 @@ pub use summary::{
     Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, Metric, PERCENTILES, Rates, Summary, TokenSummary,
 };
 pub use terms::{Terms, TokenLimits};
-pub use verdict::{Reason, Verdict};
+pub use verdict::{Against, Reason, Verdict};

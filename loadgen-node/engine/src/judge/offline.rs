@@ -3,7 +3,7 @@
 use super::early_stopping::Rule;
 use super::headlines::Headlines;
 use super::measured::Measured;
-use super::rules::{HIGHER_TARGET_QPS, Judge, JudgedDuration};
+use super::rules::{Judge, JudgedDuration};
 use super::summary::{Metric, Rates, Summary, TokenSummary};
 use crate::value::{Entry, Line};
 
@@ -14,10 +14,6 @@ impl Judge for Offline {
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration {
         let advice = "Increase expected QPS so the loadgen pre-generates a larger (coalesced) query.";
         JudgedDuration { seconds: measured.max_latency_s, advice }
-    }
-
-    fn longer_with(&self) -> &'static str {
-        HIGHER_TARGET_QPS
     }
 
     fn early_stopping(&self) -> Rule {

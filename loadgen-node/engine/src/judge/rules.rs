@@ -9,9 +9,6 @@ pub trait Judge: Sync {
     /// The duration that must reach `min_duration`, and what to do when it does not.
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration;
 
-    /// The setting that makes a run longer, and the direction in which to change it; for the user.
-    fn longer_with(&self) -> &'static str;
-
     /// Whether the judged percentile of the latency must stay within a limit.
     fn has_latency_limit(&self) -> bool {
         false
@@ -46,9 +43,3 @@ pub struct JudgedDuration {
 /// The official advice of scenarios that wait for answers, for runs that are too short.
 pub(super) const DECREASE_EXPECTED_LATENCY: &str =
     "Decrease the expected latency so the loadgen pre-generates more queries.";
-
-/// [`Judge::longer_with`] of scenarios that wait for answers.
-pub(super) const LOWER_TARGET_LATENCY: &str = "target_latency (what a query is expected to take) lower";
-
-/// [`Judge::longer_with`] of scenarios with a target rate.
-pub(super) const HIGHER_TARGET_QPS: &str = "target_qps higher";

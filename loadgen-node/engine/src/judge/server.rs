@@ -3,7 +3,7 @@
 use super::early_stopping::Rule;
 use super::headlines::Headlines;
 use super::measured::Measured;
-use super::rules::{HIGHER_TARGET_QPS, Judge, JudgedDuration};
+use super::rules::{Judge, JudgedDuration};
 use super::summary::{Metric, Rates, Summary};
 use crate::value::{Entry, Line, Value};
 
@@ -14,10 +14,6 @@ impl Judge for Server {
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration {
         let advice = "Increase the target QPS so the loadgen pre-generates more queries.";
         JudgedDuration { seconds: measured.final_query_scheduled_s, advice }
-    }
-
-    fn longer_with(&self) -> &'static str {
-        HIGHER_TARGET_QPS
     }
 
     fn has_latency_limit(&self) -> bool {

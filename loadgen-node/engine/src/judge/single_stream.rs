@@ -3,7 +3,7 @@
 use super::early_stopping::Rule;
 use super::headlines::{self, Headlines};
 use super::measured::Measured;
-use super::rules::{DECREASE_EXPECTED_LATENCY, Judge, JudgedDuration, LOWER_TARGET_LATENCY};
+use super::rules::{DECREASE_EXPECTED_LATENCY, Judge, JudgedDuration};
 use super::summary::{Metric, Rates, Summary};
 use crate::value::{Entry, Line, Value};
 
@@ -13,10 +13,6 @@ pub(crate) struct SingleStream;
 impl Judge for SingleStream {
     fn judged_duration(&self, measured: &Measured) -> JudgedDuration {
         JudgedDuration { seconds: measured.final_query_issued_s, advice: DECREASE_EXPECTED_LATENCY }
-    }
-
-    fn longer_with(&self) -> &'static str {
-        LOWER_TARGET_LATENCY
     }
 
     fn early_stopping(&self) -> Rule {

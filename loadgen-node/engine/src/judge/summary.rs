@@ -149,8 +149,9 @@ impl Metric {
 }
 
 impl Summary {
-    /// The official verdict: all four conditions hold. Logged errors do not matter to it.
-    pub fn is_valid(&self) -> bool {
+    /// Whether all four official conditions hold. They do not ask whether every sample was answered: what a run is
+    /// worth is for a [`Verdict`](super::Verdict) to say.
+    pub fn meets_rules(&self) -> bool {
         let checks = self.checks;
         checks.performance_constraints.unwrap_or(true)
             && checks.min_duration

@@ -92,14 +92,20 @@ pub fn predict(plan: &Plan, size: SampleSize) -> Prediction {
     }
 }
 
+/// How long the phases of this plan are issued, in seconds; Offline: answered.
+pub fn duration_s(plan: &Plan) -> f64 {
+    plan.phases().iter().map(|phase| share(plan.effective(), phase).duration_s).sum()
+}
+
 /// Bytes of the timeline of the judged phase.
 fn timeline_bytes(effective: &Effective, samples: u64) -> u64 {
     let per_sample = TIMELINE_SAMPLE_BYTES + if effective.use_token_latencies { TIMELINE_TOKEN_BYTES } else { 0 };
     TIMELINE_FIXED_BYTES + per_sample.saturating_mul(samples)
 }
 
-/// Why a run of this plan cannot become VALID, however good the SUT; nothing when it can.
-pub fn obstacles(plan: &Plan) -> Vec<String> {
+/// Why a run of this plan cannot become VALID, however good the SUT; nothing when it can. A run that is `extended` goes
+/// on until early stopping has the queries that it asks for.
+pub fn obstacles(plan: &Plan, extended: bool) -> Vec<String> {
     let effective = plan.effective();
     let Some(phase) = plan.phases().iter().find(|phase| !phase.is_accuracy()) else {
         return Vec::new();
@@ -107,7 +113,7 @@ pub fn obstacles(plan: &Plan) -> Vec<String> {
     let share = share(effective, phase);
     let mut obstacles = Vec::new();
     let least = effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile);
-    if share.queries < least {
+    if share.queries < least && !extended {
         let percentile = percent(effective.target_latency_percentile);
         obstacles.push(format!(
             "the run cannot become VALID: {} queries are too few for early stopping, which needs at least {least} at \
@@ -182,7 +188,7 @@ mod tests {
         assert_eq!((predicted.queries, predicted.samples), (5_000, 5_000));
         assert_eq!(predicted.duration_s, 10.0);
         assert_eq!(predicted.wire_bytes, 550_000);
-        assert!(obstacles(&plan).is_empty(), "{:?}", obstacles(&plan));
+        assert!(obstacles(&plan, false).is_empty(), "{:?}", obstacles(&plan, false));
     }
 
     #[test]
@@ -191,7 +197,7 @@ mod tests {
         let predicted = predict(&plan, SIZE);
         assert!((900..1_100).contains(&predicted.queries), "{predicted:?}");
         assert!((10.0..10.5).contains(&predicted.duration_s), "{predicted:?}");
-        assert!(obstacles(&plan).is_empty(), "{:?}", obstacles(&plan));
+        assert!(obstacles(&plan, false).is_empty(), "{:?}", obstacles(&plan, false));
     }
 
     #[test]
@@ -232,13 +238,14 @@ mod tests {
             ),
         ];
         for (plan, part) in cases {
-            let told = obstacles(&plan).join("\n");
+            let told = obstacles(&plan, false).join("\n");
             assert!(told.contains(part), "{part}: {told}");
         }
+        assert_eq!(obstacles(&plan(Scenario::SERVER, |_| ()), true), [""; 0]);
     }
 
     #[test]
     fn accuracy_runs_have_no_verdict_to_miss() {
-        assert!(obstacles(&plan(Scenario::SERVER, |s| s.mode = Mode::AccuracyOnly)).is_empty());
+        assert!(obstacles(&plan(Scenario::SERVER, |s| s.mode = Mode::AccuracyOnly), false).is_empty());
     }
 }

@@ -1,5 +1,10 @@
 //! One sample's record in 8 bytes: the scheduled time until it ends, then its latency.
 
+use std::sync::atomic::AtomicU64;
+
+use super::column::Entry;
+use crate::judge::Counts;
+
 /// The time payload: 2^61 ns are 73 years.
 const TIME_BITS: u32 = 61;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
@@ -32,18 +37,28 @@ pub enum SampleEnd {
 }
 
 /// The packed record. All zero bits mean "not issued".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell(u64);
 
-impl Cell {
-    /// A column of unissued cells, each written once: pages that the system had only promised would otherwise be
-    /// fetched while queries are due (a large page takes milliseconds on some virtual machines).
-    pub(crate) fn column(samples: usize) -> Vec<Cell> {
-        let mut column = Vec::with_capacity(samples);
-        column.resize(samples, Cell(0));
-        column
+impl Entry for Cell {
+    type Shared = AtomicU64;
+
+    fn shared(self) -> AtomicU64 {
+        self.0.shared()
     }
 
+    #[inline]
+    fn load(from: &AtomicU64) -> Cell {
+        Cell(u64::load(from))
+    }
+
+    #[inline]
+    fn store(self, into: &AtomicU64) {
+        self.0.store(into);
+    }
+}
+
+impl Cell {
     pub(crate) fn pending(scheduled_ns: u64, logged: bool) -> Self {
         Self::pack(PENDING, scheduled_ns.min(TIME_MASK) | if logged { LOGGED } else { 0 })
     }
@@ -86,13 +101,26 @@ impl Cell {
     }
 }
 
+/// How many samples these cells are of, and how those ended. What has not ended is lost.
+pub(super) fn counts(cells: &[Cell]) -> Counts {
+    let mut counts = Counts { issued: cells.len() as u64, ..Counts::default() };
+    for cell in cells {
+        match cell.state() {
+            SampleEnd::Done { .. } => counts.completed += 1,
+            SampleEnd::Failed { .. } => counts.failed += 1,
+            SampleEnd::Pending { .. } | SampleEnd::Unissued => counts.lost += 1,
+        }
+    }
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn states_and_times_survive_packing() {
-        assert_eq!(Cell::column(1)[0].state(), SampleEnd::Unissued);
+        assert_eq!(Cell::default().state(), SampleEnd::Unissued);
         let pending = Cell::pending(TIME_MASK, true);
         assert_eq!(pending.state(), SampleEnd::Pending { scheduled_ns: TIME_MASK });
         assert!(pending.is_logged() && !Cell::pending(3, false).is_logged());

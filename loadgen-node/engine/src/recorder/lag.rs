@@ -46,6 +46,11 @@ impl Lag {
         }
     }
 
+    #[inline]
+    pub(crate) fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
     pub(crate) fn stats(&self) -> LagStats {
         let Some(histogram) = self.histogram.as_ref().filter(|histogram| !histogram.is_empty()) else {
             return LagStats::default();

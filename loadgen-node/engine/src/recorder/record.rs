@@ -4,49 +4,12 @@
 //! counted and have no other effect. Nothing is judged here; a closed recorder becomes a `Timeline`.
 
 use super::cell::{Cell, SampleEnd};
+use super::column::Column;
+use super::journal::Live;
 use super::lag::{Lag, LagStats};
 use super::tokens::Tokens;
+use crate::judge::Counts;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
-
-/// How many samples were issued, and how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counts {
-    /// Samples handed to the world.
-    pub issued: u64,
-    /// Samples that were answered.
-    pub completed: u64,
-    /// Samples that the world reported as failed.
-    pub failed: u64,
-    /// Samples that had neither been answered nor failed when the phase was closed.
-    pub lost: u64,
-    /// Answers to samples that had been answered.
-    pub duplicate: u64,
-    /// Answers to samples that had been given up.
-    pub late: u64,
-    /// Answers to samples that were never issued.
-    pub unknown: u64,
-    /// Answers without usable token information, in token runs.
-    pub token_faults: u64,
-}
-
-impl Counts {
-    /// Adds the counts of another phase.
-    pub fn add(&mut self, other: &Counts) {
-        self.issued += other.issued;
-        self.completed += other.completed;
-        self.failed += other.failed;
-        self.lost += other.lost;
-        self.duplicate += other.duplicate;
-        self.late += other.late;
-        self.unknown += other.unknown;
-        self.token_faults += other.token_faults;
-    }
-
-    /// Samples that have ended.
-    pub fn ended(&self) -> u64 {
-        self.completed + self.failed + self.lost
-    }
-}
 
 /// Why an end was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +36,7 @@ pub(crate) struct Accepted {
 pub(crate) struct Recorder {
     first: SampleSeq,
     start: TimeNs,
-    cells: Vec<Cell>,
+    cells: Column<Cell>,
     pending: u64,
     max_pending: u64,
     pub(crate) counts: Counts,
@@ -91,7 +54,7 @@ impl Recorder {
         Self {
             first,
             start: TimeNs(0),
-            cells: Cell::column(samples),
+            cells: Column::new(samples),
             pending: 0,
             max_pending: 0,
             counts: Counts::default(),
@@ -111,6 +74,11 @@ impl Recorder {
     /// The issue times noted since [`Recorder::keep_issue_times`], ns from the start of the phase.
     pub(crate) fn take_issue_times(&mut self) -> Option<Vec<u64>> {
         self.issued_ns.take()
+    }
+
+    /// The records, for another thread to look at while the phase runs.
+    pub(crate) fn live(&self) -> Live {
+        Live { cells: self.cells.clone(), tokens: self.tokens.clone() }
     }
 
     pub(crate) fn begin(&mut self, start: TimeNs) {
@@ -133,6 +101,12 @@ impl Recorder {
         self.latest_end
     }
 
+    /// The largest lag so far, ns.
+    #[inline]
+    pub(crate) fn max_lag_ns(&self) -> u64 {
+        self.lag.max_ns()
+    }
+
     pub(crate) fn lag(&self) -> LagStats {
         self.lag.stats()
     }
@@ -144,8 +118,8 @@ impl Recorder {
         if let Some(index) = logged {
             self.logged.push((position as u32, index));
         }
-        if let Some(cell) = self.cells.get_mut(position as usize) {
-            *cell = Cell::pending(scheduled_ns, logged.is_some());
+        if (position as usize) < self.cells.len() {
+            self.cells.set(position as usize, Cell::pending(scheduled_ns, logged.is_some()));
             self.counts.issued += 1;
             self.pending += 1;
             self.max_pending = self.max_pending.max(self.pending);
@@ -160,7 +134,7 @@ impl Recorder {
     pub(crate) fn complete(&mut self, seq: SampleSeq, at: TimeNs) -> Result<Accepted, Refused> {
         let (position, scheduled_ns, logged) = self.take(seq)?;
         let latency_ns = at.since(self.start + scheduled_ns);
-        self.cells[position] = Cell::done(latency_ns);
+        self.cells.set(position, Cell::done(latency_ns));
         self.counts.completed += 1;
         self.latest_end = self.latest_end.max(at);
         Ok(Accepted { latency_ns, logged: if logged { self.logged_index(position) } else { None } })
@@ -169,7 +143,7 @@ impl Recorder {
     /// Notes that there will be no answer.
     pub(crate) fn fail(&mut self, seq: SampleSeq) -> Result<(), Refused> {
         let (position, scheduled_ns, _) = self.take(seq)?;
-        self.cells[position] = Cell::failed(scheduled_ns);
+        self.cells.set(position, Cell::failed(scheduled_ns));
         self.counts.failed += 1;
         Ok(())
     }
@@ -185,7 +159,7 @@ impl Recorder {
     /// Scheduled time of a pending sample, for first tokens.
     pub(crate) fn pending_since(&self, seq: SampleSeq) -> Result<(usize, TimeNs), Refused> {
         let position = self.position(seq)?;
-        match self.cells[position].state() {
+        match self.cell(position).state() {
             SampleEnd::Pending { scheduled_ns } => Ok((position, self.start + scheduled_ns)),
             other => Err(refusal(other)),
         }
@@ -193,7 +167,7 @@ impl Recorder {
 
     /// Whether the answer of a sample is to be logged, before it has ended.
     pub(crate) fn is_logged(&self, seq: SampleSeq) -> bool {
-        self.position(seq).is_ok_and(|position| self.cells[position].is_logged())
+        self.position(seq).is_ok_and(|position| self.cell(position).is_logged())
     }
 
     pub(crate) fn position(&self, seq: SampleSeq) -> Result<usize, Refused> {
@@ -217,8 +191,11 @@ impl Recorder {
     }
 
     /// Ends the phase: what is still pending is lost. Returns the cells, the tokens and the counts.
-    pub(crate) fn close(mut self) -> (Vec<Cell>, Option<Tokens>, Counts) {
+    pub(crate) fn close(mut self) -> (Column<Cell>, Option<Tokens>, Counts) {
         self.cells.truncate(self.counts.issued as usize);
+        if let Some(tokens) = &mut self.tokens {
+            tokens.truncate(self.counts.issued as usize);
+        }
         self.counts.lost = self.pending;
         (self.cells, self.tokens, self.counts)
     }
@@ -227,7 +204,7 @@ impl Recorder {
     #[inline]
     fn take(&mut self, seq: SampleSeq) -> Result<(usize, u64, bool), Refused> {
         let position = self.position(seq)?;
-        let cell = self.cells[position];
+        let cell = self.cell(position);
         match cell.state() {
             SampleEnd::Pending { scheduled_ns } => {
                 self.pending -= 1;
@@ -237,8 +214,14 @@ impl Recorder {
         }
     }
 
+    /// The cell of a sample that was issued.
+    #[inline]
+    fn cell(&self, position: usize) -> Cell {
+        self.cells.get(position).unwrap_or_default()
+    }
+
     fn state(&self, seq: SampleSeq) -> Option<SampleEnd> {
-        self.position(seq).ok().map(|position| self.cells[position].state())
+        self.position(seq).ok().map(|position| self.cell(position).state())
     }
 
     fn logged_index(&self, position: usize) -> Option<SampleIndex> {

@@ -4,9 +4,10 @@
 //! over-latency: [`Timeline::measured`] is the only place where that rule is written down.
 
 use super::cell::{Cell, SampleEnd};
+use super::column::Column;
 use super::tokens::Tokens;
 use crate::effective::Effective;
-use crate::judge::Measured;
+use crate::judge::{Counts, Measured};
 use crate::traffic::Layout;
 
 /// The last query that was issued; times are ns from the start of the phase.
@@ -33,7 +34,9 @@ pub struct Timeline {
     pub end_ns: u64,
     /// The last query, if any was issued.
     pub final_query: Option<FinalQuery>,
-    pub(crate) cells: Vec<Cell>,
+    /// How many samples were issued and how they ended; of those without an answer, `cells` says which.
+    pub counts: Counts,
+    pub(crate) cells: Column<Cell>,
     pub(crate) tokens: Option<Tokens>,
     /// When each sample was issued, ns from the start of the phase; only kept on request, and not stored.
     pub(crate) issued_ns: Option<Vec<u64>>,
@@ -47,7 +50,7 @@ impl Timeline {
 
     /// Whether nothing was issued.
     pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.cells.len() == 0
     }
 
     /// How each sample ended, in issue order. Lost samples are still pending.
@@ -75,6 +78,7 @@ impl Timeline {
         let final_query = self.final_query.unwrap_or_default();
         let mut measured = Measured {
             final_query_done_s: seconds(self.final_done_ns(&sample_latencies_ns)),
+            unanswered: (self.cells.len() - self.answered().count()) as u64,
             sample_latencies_ns,
             query_latencies_ns,
             queries_issued: self.queries,
@@ -84,12 +88,18 @@ impl Timeline {
             ..Measured::default()
         };
         if let Some(tokens) = &self.tokens {
-            measured.tokens = (0..self.cells.len()).map(|i| i64::from(tokens.count(i))).sum();
+            measured.tokens = self.answered().map(|i| i64::from(tokens.count(i))).sum();
             if scenario.judge().has_token_latencies() {
                 self.token_latencies(tokens, effective, &mut measured);
             }
         }
         measured
+    }
+
+    /// Positions of the samples that were answered.
+    fn answered(&self) -> impl Iterator<Item = usize> {
+        let ends = self.samples().enumerate();
+        ends.filter(|(_, end)| matches!(end, SampleEnd::Done { .. })).map(|(position, _)| position)
     }
 
     /// Latencies in issue order. Without an answer: at least the time until the phase was closed, above the target,
@@ -172,7 +182,9 @@ mod tests {
         let queries = cells.len() as u64;
         let final_query =
             Some(FinalQuery { due_ns: 900, issued_ns: 905, scheduled_ns: 900, first_position: queries - 1 });
-        Timeline { queries, samples_per_query: 1, end_ns, final_query, cells, tokens: None, issued_ns: None }
+        let counts = Counts::all_answered(queries);
+        let cells = cells.into();
+        Timeline { queries, samples_per_query: 1, end_ns, final_query, counts, cells, tokens: None, issued_ns: None }
     }
 
     #[test]
@@ -180,6 +192,7 @@ mod tests {
         let cells = vec![Cell::done(70), Cell::failed(100), Cell::pending(900, false)];
         let measured = timeline(cells.clone(), 1_000).measured(&server(5_000));
         assert_eq!(measured.sample_latencies_ns, [70, 5_001, 5_001], "above the target");
+        assert_eq!(measured.unanswered, 2);
         let measured = timeline(cells.clone(), 50_000).measured(&server(5_000));
         assert_eq!(measured.sample_latencies_ns, [70, 49_900, 49_100], "at least until the end");
         let measured = timeline(cells, 80).measured(&server(0));
@@ -199,7 +212,7 @@ mod tests {
                     let odd = Timeline { samples_per_query: b, final_query, ..timeline(cells(a), b) };
                     let summary = plan.effective().judge(odd.measured(plan.effective()));
                     assert_eq!(summary.latency.count, 3);
-                    let empty = Timeline { cells: Vec::new(), ..odd };
+                    let empty = Timeline { cells: Column::new(0), ..odd };
                     plan.effective().judge(empty.measured(plan.effective()));
                 }
             }

@@ -4,13 +4,15 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | header | `u32` length, then that much JSON: [`About`], the times of the phase, the number of samples |
+//! | header | `u32` length, then that much JSON: [`About`], the times of the phase, how many samples ended how |
 //! | records | `u64` a sample: two bits of state (1 lost, 2 done, 3 failed), one bit (answer logged), 61 bits of time |
 //! | first tokens (token runs only) | `u64` a sample: first-token latency plus one, ns (0: none) |
 //! | token counts (token runs only) | `u32` a sample (0: unknown) |
 //!
 //! The time of a record is in ns: the latency of a done sample; else when its latency started, from the start of the
-//! phase. A file that ends early, goes on, or was altered anywhere is an error that says where. The caller opens files.
+//! phase. A file that ends early, goes on, was altered anywhere, or whose header and records do not say the same, is an
+//! error that says where. The sums find damage; they are no signature: whoever makes a file anew can make it say
+//! anything. The caller opens files.
 
 use std::io::{self, Read, Write};
 
@@ -18,16 +20,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::cell::Cell;
+use super::cell::{self, Cell, SampleEnd};
+use super::column::{Column, Entry};
+use super::header;
 use super::timeline::{FinalQuery, Timeline};
 use super::tokens::Tokens;
+use crate::judge::{Counts, Reason};
 use crate::requested::Qsl;
 use crate::scenario::TestSettings;
 use crate::trace::MAX_SAMPLES_PER_PHASE;
 
-const MAGIC: [u8; 8] = *b"LONTIME2";
-/// Length of the longest header that is accepted, bytes.
-const MAX_HEADER: u32 = 1 << 20;
+const MAGIC: [u8; 8] = *b"LONTIME3";
+/// The version before had no counts and no reasons.
+const OLD_MAGIC: [u8; 8] = *b"LONTIME2";
 /// Entries converted at once.
 const BLOCK: usize = 8_192;
 
@@ -45,6 +50,8 @@ pub struct About {
     pub warnings: u64,
     /// Errors that the run logged.
     pub errors: u64,
+    /// What speaks against the run whatever its settings are.
+    pub reasons: Vec<Reason>,
 }
 
 /// A timeline and the test that it is of.
@@ -69,8 +76,14 @@ pub enum TimelineError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// The bytes are a timeline of an earlier version, which does not say what speaks against its run.
+    #[error(
+        "this is a timeline of an earlier version (it begins with LONTIME2), which does not record whether samples \
+         were lost: it cannot be judged again"
+    )]
+    Old,
     /// The bytes are something else.
-    #[error("this is not a timeline file of this version: it does not begin with LONTIME2")]
+    #[error("this is not a timeline file of this version: it does not begin with LONTIME3")]
     Magic,
     /// The bytes end too early.
     #[error("the file is truncated: it ends after byte {at}, within the {part}")]
@@ -110,6 +123,7 @@ struct Header {
     end_ns: u64,
     final_query: Option<FinalQuery>,
     samples: u64,
+    counts: Counts,
     tokens: bool,
 }
 
@@ -119,23 +133,23 @@ impl Timeline {
     /// # Errors
     /// Writing to `out` fails.
     pub fn write_to(&self, about: &About, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        let header = serde_json::to_vec(&Header {
+        let header = header::to_bytes(&Header {
             about: about.clone(),
             queries: self.queries,
             samples_per_query: self.samples_per_query,
             end_ns: self.end_ns,
             final_query: self.final_query,
             samples: self.cells.len() as u64,
+            counts: self.counts,
             tokens: self.tokens.is_some(),
         })?;
         out.write_all(&MAGIC)?;
         let mut part = Part::new(out);
-        part.write(&(header.len() as u32).to_le_bytes())?;
         part.write(&header)?;
         part.end()?;
         write_column(&self.cells, |cell| cell.bits().to_le_bytes(), out)?;
         if let Some(tokens) = &self.tokens {
-            let (first_token, count) = tokens.columns(self.cells.len());
+            let (first_token, count) = tokens.columns();
             write_column(first_token, |ns| ns.to_le_bytes(), out)?;
             write_column(count, |count| count.to_le_bytes(), out)?;
         }
@@ -158,17 +172,35 @@ impl Timeline {
             None
         };
         source.end()?;
+        check_counts(&header.counts, &cells)?;
         let timeline = Timeline {
             queries: header.queries,
             samples_per_query: header.samples_per_query,
             end_ns: header.end_ns,
             final_query: header.final_query,
-            cells,
+            counts: header.counts,
+            cells: cells.into(),
             tokens,
             issued_ns: None,
         };
         Ok(StoredTimeline { about: header.about, timeline })
     }
+}
+
+/// Refuses a header that does not say of the samples what their records say.
+fn check_counts(counts: &Counts, cells: &[Cell]) -> Result<(), TimelineError> {
+    if cells.iter().any(|cell| cell.state() == SampleEnd::Unissued) {
+        return Err(TimelineError::Header("a sample is recorded that was never issued".to_owned()));
+    }
+    let Counts { issued, completed, failed, lost, .. } = cell::counts(cells);
+    let found = Counts { issued, completed, failed, lost, ..*counts };
+    if found == *counts {
+        return Ok(());
+    }
+    let [told, found] = [counts, &found].map(|Counts { issued, completed, failed, lost, .. }| {
+        format!("{issued} samples, {completed} answered, {failed} failed, {lost} lost")
+    });
+    Err(TimelineError::Header(format!("it says {told}; the records say {found}")))
 }
 
 /// A part under construction.
@@ -192,16 +224,16 @@ impl<'a, W: Write + ?Sized> Part<'a, W> {
     }
 }
 
-fn write_column<T, const N: usize>(
-    column: &[T],
-    encode: impl Fn(&T) -> [u8; N],
+fn write_column<T: Entry, const N: usize>(
+    column: &Column<T>,
+    encode: impl Fn(T) -> [u8; N],
     out: &mut (impl Write + ?Sized),
 ) -> io::Result<()> {
     let mut part = Part::new(out);
     let mut bytes = Vec::with_capacity(BLOCK * N);
-    for block in column.chunks(BLOCK) {
+    for from in (0..column.len()).step_by(BLOCK) {
         bytes.clear();
-        bytes.extend(block.iter().flat_map(&encode));
+        bytes.extend(column.part(from, from + BLOCK).flat_map(&encode));
         part.write(&bytes)?;
     }
     part.end()
@@ -221,18 +253,13 @@ impl<R: Read> Source<'_, R> {
     fn header(&mut self) -> Result<Header, TimelineError> {
         let mut magic = [0; MAGIC.len()];
         self.read(&mut magic)?;
-        if magic != MAGIC {
-            return Err(TimelineError::Magic);
+        match magic {
+            MAGIC => {}
+            OLD_MAGIC => return Err(TimelineError::Old),
+            _ => return Err(TimelineError::Magic),
         }
         self.begin("header");
-        let mut length = [0; 4];
-        self.read(&mut length)?;
-        let length = u32::from_le_bytes(length);
-        if length > MAX_HEADER {
-            return Err(TimelineError::Header(format!("it claims to be {length} bytes long")));
-        }
-        let mut text = vec![0; length as usize];
-        self.read(&mut text)?;
+        let text = header::read(|bytes| self.read(bytes), TimelineError::Header)?;
         self.check()?;
         let header: Header = serde_json::from_slice(&text).map_err(|error| TimelineError::Header(error.to_string()))?;
         if header.samples > MAX_SAMPLES_PER_PHASE {
@@ -301,6 +328,7 @@ impl<R: Read> Source<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Verdict;
 
     fn stored(with_tokens: bool) -> StoredTimeline {
         let samples = BLOCK + 3;
@@ -309,21 +337,26 @@ mod tests {
             let mut tokens = Tokens::new(samples + 5);
             tokens.first_token(2, 30).unwrap();
             tokens.answer(2, 9, true).unwrap();
-            Tokens::from_columns(tokens.columns(samples).0.to_vec(), tokens.columns(samples).1.to_vec())
+            tokens.truncate(samples);
+            tokens
         });
+        let failed = (samples as u64).div_ceil(7);
+        let counts = Counts { failed, completed: samples as u64 - failed, ..Counts::all_answered(samples as u64) };
         let final_query = Some(FinalQuery { due_ns: 1, issued_ns: 2, scheduled_ns: 1, first_position: 4 });
         let timeline = Timeline {
             queries: samples as u64,
             samples_per_query: 1,
             end_ns: 77,
             final_query,
+            counts,
             cells,
             tokens,
             issued_ns: None,
         };
         let settings = TestSettings { qsl_rng_seed: u64::MAX, ..TestSettings::default() };
         let qsl = Qsl { total: 5, performance: 3 };
-        let about = About { settings, qsl, sut_name: "a SUT".to_owned(), warnings: 1, errors: 2 };
+        let reasons = Verdict::new(None, &counts).lasting();
+        let about = About { settings, qsl, sut_name: "a SUT".to_owned(), warnings: 1, errors: 2, reasons };
         StoredTimeline { about, timeline }
     }
 
@@ -351,6 +384,26 @@ mod tests {
         }
         let longer = [whole, vec![0]].concat();
         assert!(matches!(Timeline::read_from(&mut longer.as_slice()), Err(TimelineError::Trailing { .. })));
+    }
+
+    #[test]
+    fn records_and_header_must_agree() {
+        let stored = stored(false);
+        let position = stored.timeline.cells.iter().position(|cell| cell == Cell::failed(7)).unwrap();
+        stored.timeline.cells.set(position, Cell::done(7));
+        let error = Timeline::read_from(&mut bytes(&stored).as_slice()).unwrap_err().to_string();
+        assert!(error.contains("the records say"), "{error}");
+        stored.timeline.cells.set(position, Cell::from_bits(0));
+        let error = Timeline::read_from(&mut bytes(&stored).as_slice()).unwrap_err().to_string();
+        assert!(error.contains("never issued"), "{error}");
+    }
+
+    #[test]
+    fn the_version_before_is_refused_by_name() {
+        let mut old = bytes(&stored(false));
+        old[..8].copy_from_slice(b"LONTIME2");
+        let error = Timeline::read_from(&mut old.as_slice()).unwrap_err();
+        assert!(matches!(error, TimelineError::Old), "{error}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Token columns: first-token latency and token count of every sample. Exist in token runs only.
 
+use super::column::Column;
+
 /// A fault in what the SUT says about tokens, with the official message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
@@ -28,32 +30,42 @@ impl TokenFault {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tokens {
     /// Latency of the first token plus one, ns.
-    first_token: Vec<u64>,
+    first_token: Column<u64>,
     /// Number of tokens, where it is at least 2.
-    count: Vec<u32>,
+    count: Column<u32>,
 }
 
 impl Tokens {
     pub(crate) fn new(samples: usize) -> Self {
-        Self { first_token: vec![0; samples], count: vec![0; samples] }
+        Self { first_token: Column::new(samples), count: Column::new(samples) }
     }
 
     /// Columns from storage, in the same meaning.
     pub(crate) fn from_columns(first_token: Vec<u64>, count: Vec<u32>) -> Self {
-        Self { first_token, count }
+        Self { first_token: first_token.into(), count: count.into() }
     }
 
-    /// The columns of the first `samples` samples.
-    pub(crate) fn columns(&self, samples: usize) -> (&[u64], &[u32]) {
-        (&self.first_token[..samples], &self.count[..samples])
+    /// First-token latencies plus one, ns, and token counts; zero is unknown.
+    pub(crate) fn columns(&self) -> (&Column<u64>, &Column<u32>) {
+        (&self.first_token, &self.count)
+    }
+
+    /// Leaves out the samples from `samples` on.
+    pub(crate) fn truncate(&mut self, samples: usize) {
+        self.first_token.truncate(samples);
+        self.count.truncate(samples);
+    }
+
+    /// What the columns have of one sample; zero where it is not known.
+    pub(crate) fn row(&self, position: usize) -> (u64, u32) {
+        (self.first_token.get(position).unwrap_or(0), self.count.get(position).unwrap_or(0))
     }
 
     pub(crate) fn first_token(&mut self, position: usize, latency_ns: u64) -> Result<(), TokenFault> {
-        let slot = &mut self.first_token[position];
-        if *slot != 0 {
+        if self.first_token_ns(position).is_some() {
             return Err(TokenFault::FirstTokenTwice);
         }
-        *slot = latency_ns.saturating_add(1);
+        self.first_token.set(position, latency_ns.saturating_add(1));
         Ok(())
     }
 
@@ -64,7 +76,7 @@ impl Tokens {
         n_tokens: i64,
         first_token_expected: bool,
     ) -> Result<(), TokenFault> {
-        if first_token_expected && self.first_token[position] == 0 {
+        if first_token_expected && self.first_token_ns(position).is_none() {
             return Err(TokenFault::NoFirstToken);
         }
         match n_tokens {
@@ -72,19 +84,19 @@ impl Tokens {
             0 => Err(TokenFault::Missing),
             1 => Err(TokenFault::One),
             n => {
-                self.count[position] = u32::try_from(n).unwrap_or(u32::MAX);
+                self.count.set(position, u32::try_from(n).unwrap_or(u32::MAX));
                 Ok(())
             }
         }
     }
 
     pub(crate) fn first_token_ns(&self, position: usize) -> Option<u64> {
-        self.first_token[position].checked_sub(1)
+        self.row(position).0.checked_sub(1)
     }
 
     /// Tokens of an answer; 0 when unknown.
     pub(crate) fn count(&self, position: usize) -> u32 {
-        self.count[position]
+        self.row(position).1
     }
 }
 

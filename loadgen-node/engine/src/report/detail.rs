@@ -53,6 +53,13 @@ pub fn render(plan: &Plan, outcome: &RunOutcome, context: &DetailContext<'_>) ->
     log.text
 }
 
+/// Lines that the official log does not have: what a caller says of the whole run.
+pub fn marks(outcome: &RunOutcome, context: &DetailContext<'_>, marks: &[String]) -> String {
+    let mut log = Log { text: String::new(), context };
+    marks.iter().for_each(|mark| log.info(outcome.ended, "lon_mark", &mark.as_str().into()));
+    log.text
+}
+
 struct Log<'a> {
     text: String,
     context: &'a DetailContext<'a>,
@@ -96,13 +103,15 @@ impl Log<'_> {
         if let Some(summary) = &outcome.summary {
             let errors = outcome.events.errors() + plan.faults().len() as u64;
             let scenario = plan.effective().scenario;
-            for (key, value) in result_keys(scenario, summary, errors).into_iter().chain(extra_keys(summary)) {
+            for (key, value) in
+                result_keys(scenario, summary, &outcome.verdict, errors).into_iter().chain(extra_keys(summary))
+            {
                 self.info(at, &key, &value);
             }
         }
         let verdict = if outcome.verdict.is_valid() { "VALID" } else { "INVALID" };
         self.info(at, "lon_result", &verdict.into());
-        for reason in &outcome.verdict.reasons {
+        for reason in outcome.verdict.reasons() {
             self.info(at, "lon_reason", &Value::Text(format!("{}: {}", reason.code, reason.text)));
         }
     }

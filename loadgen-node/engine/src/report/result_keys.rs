@@ -1,13 +1,13 @@
 //! The result keys of the detail log, in official order.
 
-use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary};
+use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary, Verdict};
 use crate::scenario::Scenario;
 use crate::value::{Entry, Value};
 
 /// All official result keys of a judged phase, from `result_validity` to `num_errors`.
-pub fn result_keys(scenario: Scenario, summary: &Summary, errors: u64) -> Vec<Entry> {
+pub fn result_keys(scenario: Scenario, summary: &Summary, verdict: &Verdict, errors: u64) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(64);
-    validity(summary, &mut entries);
+    validity(summary, verdict, &mut entries);
     entries.push(("result_query_count".into(), summary.queries.into()));
     if summary.checks.performance_constraints.is_some() {
         entries.push(("result_overlatency_query_count".into(), summary.overlatency_count.into()));
@@ -46,17 +46,18 @@ pub fn extra_keys(summary: &Summary) -> Vec<Entry> {
     entries
 }
 
-fn validity(summary: &Summary, entries: &mut Vec<Entry>) {
-    let checks = summary.checks;
-    entries.push(("result_validity".into(), if summary.is_valid() { "VALID" } else { "INVALID" }.into()));
+fn validity(summary: &Summary, verdict: &Verdict, entries: &mut Vec<Entry>) {
+    let (checks, valid) = (summary.checks, verdict.official() == Some(true));
+    entries.push(("result_validity".into(), if valid { "VALID" } else { "INVALID" }.into()));
     if let Some(met) = checks.performance_constraints {
         entries.push(("result_perf_constraints_met".into(), met.into()));
     }
     entries.push(("result_min_duration_met".into(), checks.min_duration.into()));
     entries.push(("result_min_queries_met".into(), checks.min_queries.into()));
     entries.push(("early_stopping_met".into(), checks.early_stopping.into()));
-    if !summary.is_valid() {
-        let reason: String = summary.advice.iter().map(|advice| advice.detail.as_str()).collect();
+    if !valid {
+        let faults = verdict.faults().map(|fault| format!("{}. ", fault.text));
+        let reason: String = faults.chain(summary.advice.iter().map(|advice| advice.detail.clone())).collect();
         entries.push(("result_invalid_reason".into(), Value::Text(reason)));
     }
     let one_line = |text: &str| Value::Text(text.replace('\n', " "));

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use crate::effective::Effective;
 use crate::judge::early_stopping::Rule;
-use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary};
+use crate::judge::{EarlyStopping, LatencyStats, PERCENTILES, Summary, TokenSummary, Verdict};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::value::{Line, Value};
@@ -19,7 +19,7 @@ pub struct Trailer {
 }
 
 /// The text of the summary file, for a test with a performance phase.
-pub fn summary_text(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Trailer) -> String {
+pub fn summary_text(plan: &Plan, summary: &Summary, verdict: &Verdict, sut_name: &str, trailer: Trailer) -> String {
     let effective = plan.effective();
     let scenario = effective.scenario;
     let mut text = Text(String::with_capacity(4096));
@@ -28,7 +28,7 @@ pub fn summary_text(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Tra
     text.line("Scenario : ", scenario.name());
     text.line("Mode     : ", effective.mode.name());
     headlines(&mut text, scenario, summary);
-    verdict(&mut text, summary);
+    result(&mut text, summary, verdict);
     early_stopping(&mut text, scenario, summary);
     text.line("", "");
     text.title("Additional Stats");
@@ -41,9 +41,14 @@ pub fn summary_text(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Tra
     text.0
 }
 
-/// The text of the summary file, for a test without a performance phase.
-pub fn accuracy_only_text(trailer: Trailer) -> String {
+/// The text of the summary file, for a test without a performance phase. The official one has no verdict then; this
+/// one says INVALID where samples are missing.
+pub fn accuracy_only_text(verdict: &Verdict, trailer: Trailer) -> String {
     let mut text = Text(String::new());
+    if !verdict.is_whole() {
+        text.line("Result is : ", "INVALID");
+        faults(&mut text, verdict);
+    }
     text.line("", "");
     text.trailer(trailer);
     text.0
@@ -94,21 +99,30 @@ fn headlines(text: &mut Text, scenario: Scenario, summary: &Summary) {
     }
 }
 
-fn verdict(text: &mut Text, summary: &Summary) {
+fn result(text: &mut Text, summary: &Summary, verdict: &Verdict) {
     let yes = |met: bool| if met { "Yes" } else { "NO" };
     let checks = summary.checks;
-    text.line("Result is : ", if summary.is_valid() { "VALID" } else { "INVALID" });
+    let valid = verdict.official() == Some(true);
+    text.line("Result is : ", if valid { "VALID" } else { "INVALID" });
     if let Some(met) = checks.performance_constraints {
         text.line("  Performance constraints satisfied : ", yes(met));
     }
     text.line("  Min duration satisfied : ", yes(checks.min_duration));
     text.line("  Min queries satisfied : ", yes(checks.min_queries));
     text.line("  Early stopping satisfied: ", yes(checks.early_stopping));
-    if !summary.is_valid() {
+    faults(text, verdict);
+    if !summary.meets_rules() {
         text.line("Recommendations:", "");
         for advice in &summary.advice {
             text.line(" * ", &advice.summary);
         }
+    }
+}
+
+/// What speaks against the measurement itself: lines that the official file does not have.
+fn faults(text: &mut Text, verdict: &Verdict) {
+    for fault in verdict.faults() {
+        text.line("  Not valid, because: ", &fault.text);
     }
 }
 

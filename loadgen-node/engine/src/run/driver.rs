@@ -33,7 +33,7 @@ pub(super) fn run<W: World, O: Observer>(
     phase.announce(world.now(), events);
     let mut driver = Driver::new(world, observer, events);
     phase.begin(driver.world.now());
-    driver.observer.phase_started(phase.phase, phase.start);
+    driver.observer.phase_started(phase.phase, phase.start, &phase.recorder.live());
     let mut stop = driver.issue_all(&mut phase);
     driver.log_stop(stop);
     driver.world.flush();
@@ -76,7 +76,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
         let mut burst = 0;
         loop {
             let now = self.world.now();
-            if let Some(stop) = phase.hopeless(now) {
+            if let Some(stop) = phase.hopeless(now).or_else(|| phase.finished(now)) {
                 return stop;
             }
             match phase.issuer.decide(now, phase.recorder.pending(), phase.upcoming.as_ref()) {
@@ -172,7 +172,8 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
         let counts = &phase.recorder.counts;
         let (samples_issued, samples_ended) = (counts.issued, counts.ended());
         let queries_issued = phase.issuer.count();
-        self.observer.progress(Progress { queries_issued, samples_issued, samples_ended });
+        let max_lag_ns = phase.recorder.max_lag_ns();
+        self.observer.progress(Progress { queries_issued, samples_issued, samples_ended, max_lag_ns });
     }
 
     fn record(&mut self, phase: &mut PhaseRun<'_>, arrival: Arrival<W::Data>) {

@@ -1,8 +1,9 @@
 //! FindPeakPerformance: performance phases at the rates that `search` asks for, until it is done.
 //!
 //! The set is loaded as the official LoadGen does it: anew for the base rate and for each step of widening, once for
-//! all of the halving. Ids and the choice of logged samples go on over all trials. A trial passes when it meets the
-//! latency target, even if other rules are not met. What is reported is the run at the peak, judged by all rules.
+//! all of the halving. Ids and the choice of logged samples go on over all trials. A trial passes when every sample
+//! was answered once and the latency target is met, even if other rules are not met. What is reported is the run at
+//! the peak, judged by all rules.
 
 use super::issuer::Stop;
 use super::observer::Observer;
@@ -210,7 +211,7 @@ fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
     let effective = plan.effective();
     let summary = phase.timeline.as_ref().map(|timeline| effective.judge(timeline.measured(effective)));
     let verdict = verdict_of(effective, summary.as_ref(), &phase.counts);
-    let mut reasons: Vec<String> = verdict.reasons.into_iter().map(|reason| reason.text).collect();
+    let mut reasons: Vec<String> = verdict.reasons().iter().map(|reason| reason.text.clone()).collect();
     if let Stop::GivenUp { late } = phase.stop {
         reasons.push(format!("given up after {late} late samples"));
     }
@@ -218,8 +219,9 @@ fn trial(plan: &Plan, phase: &PhaseOutcome, qps: f64) -> Trial {
     let p99 = PERCENTILES.iter().position(|fraction| *fraction == 0.99).unwrap_or_default();
     Trial {
         qps,
-        passed: summary.is_some_and(|summary| summary.checks.performance_constraints == Some(true)),
-        official_valid: verdict.official == Some(true),
+        passed: verdict.is_whole()
+            && summary.is_some_and(|summary| summary.checks.performance_constraints == Some(true)),
+        official_valid: verdict.official() == Some(true),
         reason: reasons.join("; "),
         queries: phase.queries_issued,
         p99_ns: latency.percentiles_ns[p99],

@@ -47,7 +47,7 @@ fn the_peak_of_a_queue_is_near_its_service_rate() {
     let peak = search.bracket.low_qps.unwrap();
     assert!((700.0..1_300.0).contains(&peak), "{peak}");
     assert_eq!(search.reported.as_ref().unwrap().effective().target_qps, peak);
-    assert!(outcome.verdict.official.is_some() && outcome.summary.is_some());
+    assert!(outcome.verdict.official().is_some() && outcome.summary.is_some());
     assert_eq!(outcome.phases.len(), search.trials.len());
     assert_eq!(outcome.phases.iter().filter(|phase| phase.timeline.is_some()).count(), 1, "one record is kept");
 }
@@ -57,7 +57,7 @@ fn trials_that_fail_do_not_count_against_the_peak() {
     let outcome = searched(&plan(settings()), sut(), FindPeakOptions::default());
     let failed = search_of(&outcome).trials.iter().filter(|trial| !trial.passed).count();
     assert!(failed > 2);
-    let reasons = &outcome.verdict.reasons;
+    let reasons = outcome.verdict.reasons();
     assert!(reasons.iter().all(|reason| reason.code == "early_stopping"), "{reasons:?}");
 }
 
@@ -68,7 +68,7 @@ fn a_base_rate_beyond_the_sut_is_reported_and_ends_the_search() {
     assert_eq!(search_of(&outcome).end, SearchEnd::BaseFails);
     assert_eq!(outcome.phases.len(), 1);
     assert!(outcome.summary.is_some() && outcome.events.errors() == 1);
-    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "find_peak_base"));
+    assert!(outcome.verdict.reasons().iter().any(|reason| reason.code == "find_peak_base"));
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn a_sut_without_a_peak_ends_at_a_limit_with_a_reason() {
     let limited = FindPeakOptions { max_trials: 5, ..FindPeakOptions::default() };
     let outcome = searched(&plan(settings()), instant(), limited);
     assert_eq!((search_of(&outcome).end.clone(), outcome.phases.len()), (SearchEnd::TooManyTrials, 5));
-    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "find_peak_trials"));
+    assert!(outcome.verdict.reasons().iter().any(|reason| reason.code == "find_peak_trials"));
     assert_eq!(search_of(&outcome).bracket.low_qps, Some(1_600.0));
 
     let outcome = searched(&plan(settings()), instant(), FindPeakOptions::default());
     assert!(matches!(&search_of(&outcome).end, SearchEnd::OutOfReach(why) if why.contains("server_target_qps")));
-    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "find_peak_limit"));
+    assert!(outcome.verdict.reasons().iter().any(|reason| reason.code == "find_peak_limit"));
     assert!(outcome.summary.is_some(), "the highest rate that passed is reported");
 }
 
@@ -142,7 +142,7 @@ fn a_peak_that_fails_when_it_is_measured_again_is_told() {
     let slower = SimOptions { service: Service::Constant { ns: 2_000_000 }, ..sut() };
     let outcome = searched(&plan, slower, FindPeakOptions { prior, ..FindPeakOptions::default() });
     assert_eq!(outcome.phases.len(), 1);
-    assert!(outcome.verdict.reasons.iter().any(|reason| reason.code == "performance_constraints"));
+    assert!(outcome.verdict.reasons().iter().any(|reason| reason.code == "performance_constraints"));
 }
 
 #[test]

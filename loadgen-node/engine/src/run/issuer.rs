@@ -176,6 +176,16 @@ impl Issuer {
         if self.limits.is_some_and(|limits| limits.natural.is_some()) { Stop::RanOut } else { Stop::AllIssued }
     }
 
+    /// Why issuing ends, if it does.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.stop
+    }
+
+    /// Goes on where issuing would have ended.
+    pub(crate) fn go_on(&mut self) {
+        self.stop = None;
+    }
+
     /// Queries issued so far.
     pub(crate) fn count(&self) -> u64 {
         self.issued

@@ -10,6 +10,7 @@
 //! | `phases` | the phases of a test, one after the other |
 //! | `search`, `find_peak` | a search for the peak: which rate comes next; running it |
 //! | `give_up` | ending hopeless trials of a search early |
+//! | `extension` | going on for the queries that early stopping asks for |
 //! | `reasons` | summary and counts -> the strict verdict |
 //!
 //! A run cannot hang by itself: it waits for answers only as long as the world says that it is ready, and for a grace
@@ -17,6 +18,7 @@
 
 mod driver;
 mod events;
+mod extension;
 mod find_peak;
 mod give_up;
 mod issuer;
@@ -38,16 +40,17 @@ pub use search::{
     Bracket, DEFAULT_MAX_TRIALS, FindPeakOptions, Search, SearchEnd, SearchRecord, Step, Trial, TrialStart,
 };
 
-pub use crate::recorder::{Counts, LagStats};
+pub use crate::judge::Counts;
+pub use crate::recorder::LagStats;
 
-use crate::judge::Verdict;
+use crate::judge::{Summary, Verdict};
 use crate::plan::Plan;
 use crate::requested::Mode;
 use crate::trace::Picks;
 use crate::world::World;
 use find_peak::Hunt;
 use phases::Run;
-use reasons::verdict_of;
+pub(crate) use reasons::verdict_of;
 
 /// Runs the test of a plan against a world, and judges it.
 ///
@@ -60,6 +63,13 @@ pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, 
         let now = run.world.now();
         run.events.warning(now, text);
     }
+    let (wanted, total) = (effective.performance_sample_count, plan.qsl().total);
+    if effective.mode.has_performance() && wanted > total {
+        // The official keys have the number that was asked for.
+        let text = format!("Performance samples: {total}, all that the library has, instead of {wanted}.");
+        let now = run.world.now();
+        run.events.info(now, "generic_message", text.as_str());
+    }
     let (end, find_peak) = if effective.mode == Mode::FindPeakPerformance {
         run.announce("Starting FindPeakPerformance mode");
         let (end, search) = Hunt::new(&mut run).hunt();
@@ -69,52 +79,62 @@ pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, 
     };
     let ended = run.world.now();
     let (phases, events) = (run.phases, run.events);
-    let mut outcome = RunOutcome { end, phases, events, summary: None, find_peak, verdict: Verdict::default(), ended };
-    judge(plan, &mut outcome);
-    outcome
+    let (summary, verdict) = judge(plan, &phases, &end, find_peak.as_ref());
+    RunOutcome { end, phases, events, summary, find_peak, verdict, ended }
 }
 
-fn judge(plan: &Plan, outcome: &mut RunOutcome) {
-    let judged = outcome.performance();
+/// The summary of the judged phase, if there is one, and the verdict on the run.
+fn judge(
+    plan: &Plan,
+    phases: &[PhaseOutcome],
+    end: &End,
+    find_peak: Option<&FindPeakOutcome>,
+) -> (Option<Summary>, Verdict) {
+    let judged = outcome::performance(phases);
+    let effective = outcome::judged_plan(find_peak, plan).effective();
     let timeline = judged.and_then(|phase| phase.timeline.as_ref());
-    let effective = outcome.judged_plan(plan).effective();
     let summary = timeline.map(|timeline| effective.judge(timeline.measured(effective)));
     // The trials of a search that fail are no fault of the one that is reported.
-    let counts = match (&outcome.find_peak, judged) {
+    let counts = match (find_peak, judged) {
         (Some(_), Some(phase)) => phase.counts,
-        _ => outcome.counts(),
+        _ => outcome::counts(phases),
     };
-    let mut verdict = Verdict::default();
-    match &outcome.end {
+    let mut verdict = verdict_of(effective, summary.as_ref(), &counts);
+    match end {
         End::Completed => {}
         End::Interrupted => verdict.add("interrupted", "the run was interrupted"),
         End::Broken => verdict.add("broken", "the SUT became unusable during the run"),
         End::LoadFailed(text) => verdict.add("load_failed", format!("samples could not be made ready: {text}")),
     }
-    if let Some(search) = &outcome.find_peak {
+    if let Some(search) = find_peak {
         add_search_reasons(&mut verdict, search);
     }
-    let of_phase = verdict_of(effective, summary.as_ref(), &counts);
-    verdict.official = of_phase.official;
-    verdict.reasons.extend(of_phase.reasons);
-    (outcome.summary, outcome.verdict) = (summary, verdict);
+    (summary, verdict)
 }
 
 fn add_search_reasons(verdict: &mut Verdict, search: &FindPeakOutcome) {
     match &search.end {
         SearchEnd::Found | SearchEnd::Stopped => {}
-        SearchEnd::BaseFails => verdict.add("find_peak_base", "the search for the peak began with a rate that fails"),
+        SearchEnd::BaseFails => {
+            verdict.add_own_rule("find_peak_base", "the search for the peak began with a rate that fails");
+        }
         SearchEnd::TooManyTrials => {
             let ran = search.trials.iter().filter(|trial| !trial.known).count();
-            verdict.add("find_peak_trials", format!("the search for the peak was not finished after {ran} trials"));
+            let text = format!("the search for the peak was not finished after {ran} trials");
+            verdict.add_own_rule("find_peak_trials", text);
         }
         SearchEnd::OutOfReach(why) => {
-            verdict.add("find_peak_limit", format!("the peak is beyond what this tool can generate: {why}"));
+            let text = format!("the peak is beyond what this tool can generate: {why}");
+            verdict.add_own_rule("find_peak_limit", text);
         }
     }
 }
 
 #[cfg(test)]
+mod extension_tests;
+#[cfg(test)]
 mod find_peak_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verdict_tests;

@@ -2,6 +2,7 @@
 
 use super::outcome::PhaseOutcome;
 use super::search::{Trial, TrialStart};
+use crate::recorder::Live;
 use crate::trace::PhasePlan;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
 
@@ -29,6 +30,8 @@ pub struct Progress {
     pub samples_issued: u64,
     /// Samples of this phase that have ended.
     pub samples_ended: u64,
+    /// The largest schedule lag of this phase, ns.
+    pub max_lag_ns: u64,
 }
 
 /// Receives entries and progress, on the engine's thread and within the timed stretch: return quickly.
@@ -36,8 +39,8 @@ pub trait Observer {
     /// An answer for the accuracy log, in order of arrival.
     fn accuracy(&mut self, entry: &AccuracyEntry<'_>);
 
-    /// A phase is about to start; its samples are loaded.
-    fn phase_started(&mut self, _phase: &PhasePlan, _start: TimeNs) {}
+    /// A phase starts now; its samples are loaded. `live` shows how they end, to other threads, too.
+    fn phase_started(&mut self, _phase: &PhasePlan, _start: TimeNs, _live: &Live) {}
 
     /// A phase has ended.
     fn phase_ended(&mut self, _outcome: &PhaseOutcome) {}

@@ -9,12 +9,15 @@ pub struct RunOptions {
     pub drain_grace_ns: u64,
     /// Keeps when each sample was issued (8 bytes a sample more), for the trace log.
     pub keep_issue_times: bool,
+    /// Goes on beyond the planned queries where early stopping asks for more.
+    pub extend: bool,
     /// How a search for the peak is run; for the mode of that name only.
     pub find_peak: FindPeakOptions,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { drain_grace_ns: 10_000_000_000, keep_issue_times: false, find_peak: FindPeakOptions::default() }
+        let find_peak = FindPeakOptions::default();
+        Self { drain_grace_ns: 10_000_000_000, keep_issue_times: false, extend: false, find_peak }
     }
 }

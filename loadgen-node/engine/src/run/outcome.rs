@@ -3,9 +3,9 @@
 use super::events::EventLog;
 use super::issuer::Stop;
 use super::search::{Bracket, SearchEnd, Trial};
-use crate::judge::{Summary, Verdict};
+use crate::judge::{Counts, Summary, Verdict};
 use crate::plan::Plan;
-use crate::recorder::{Counts, LagStats, Timeline};
+use crate::recorder::{LagStats, Timeline};
 use crate::trace::PhaseMode;
 use crate::world::TimeNs;
 
@@ -29,12 +29,16 @@ pub struct PhaseOutcome {
     pub mode: PhaseMode,
     /// Number of queries issued.
     pub queries_issued: u64,
+    /// Those of them beyond the planned end, for early stopping.
+    pub extended_by: u64,
     /// Why issuing ended.
     pub stop: Stop,
     /// When the phase started, after loading and generating.
     pub started: TimeNs,
     /// When the last answer of the phase arrived.
     pub latest_end: TimeNs,
+    /// When the phase was closed: nothing was waited for any more.
+    pub ended: TimeNs,
     /// How many samples the phase had, and how they ended.
     pub counts: Counts,
     /// Schedule lag of the samples.
@@ -58,7 +62,7 @@ pub struct RunOutcome {
     pub summary: Option<Summary>,
     /// The search for the peak, in the mode of that name.
     pub find_peak: Option<FindPeakOutcome>,
-    /// The strict verdict; callers may add reasons.
+    /// The verdict; callers may add reasons.
     pub verdict: Verdict,
     /// When the run ended.
     pub ended: TimeNs,
@@ -67,27 +71,42 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// How many samples the run had in all phases, and how they ended.
     pub fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
-        for phase in &self.phases {
-            sum.add(&phase.counts);
-        }
-        sum
+        counts(&self.phases)
     }
 
     /// The performance phase that is judged, if one was started.
     pub fn performance(&self) -> Option<&PhaseOutcome> {
-        self.phases.iter().find(|phase| phase.timeline.is_some())
+        performance(&self.phases)
     }
 
     /// The plan by which the judged phase was run: that of the peak after a search, else the plan of the test.
     pub fn judged_plan<'a>(&'a self, plan: &'a Plan) -> &'a Plan {
-        self.find_peak.as_ref().and_then(|search| search.reported.as_deref()).unwrap_or(plan)
+        judged_plan(self.find_peak.as_ref(), plan)
     }
 
     /// Schedule lag of the performance phase, or else of the last phase.
     pub fn lag(&self) -> LagStats {
         self.performance().or(self.phases.last()).map(|phase| phase.lag).unwrap_or_default()
     }
+}
+
+/// The sum over these phases: see [`RunOutcome::counts`].
+pub(super) fn counts(phases: &[PhaseOutcome]) -> Counts {
+    let mut sum = Counts::default();
+    for phase in phases {
+        sum.add(&phase.counts);
+    }
+    sum
+}
+
+/// The one of these phases that is judged: see [`RunOutcome::performance`].
+pub(super) fn performance(phases: &[PhaseOutcome]) -> Option<&PhaseOutcome> {
+    phases.iter().find(|phase| phase.timeline.is_some())
+}
+
+/// The plan of the judged phase: see [`RunOutcome::judged_plan`].
+pub(super) fn judged_plan<'a>(find_peak: Option<&'a FindPeakOutcome>, plan: &'a Plan) -> &'a Plan {
+    find_peak.and_then(|search| search.reported.as_deref()).unwrap_or(plan)
 }
 
 /// A search for the peak, run.

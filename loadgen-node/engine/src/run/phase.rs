@@ -1,6 +1,7 @@
 //! The state of one phase, from loading to the closed timeline. The loop that moves it is in `driver`.
 
 use super::events::EventLog;
+use super::extension::Extension;
 use super::give_up::GiveUp;
 use super::issuer::{Issuer, Stop};
 use super::options::RunOptions;
@@ -18,6 +19,7 @@ pub(super) struct PhaseRun<'a> {
     pub(super) phase: &'a PhasePlan,
     pub(super) drain_grace_ns: u64,
     pub(super) give_up: Option<GiveUp>,
+    extension: Option<Extension>,
     picks: &'a mut Picks,
     trace: Trace<'a>,
     pub(super) upcoming: Option<Query>,
@@ -42,18 +44,21 @@ impl<'a> PhaseRun<'a> {
     ) -> Self {
         let (scenario, pacing) = (effective.scenario, effective.scenario.pacing());
         let token_run = effective.use_token_latencies;
-        let samples = usize::try_from(phase.generated.samples()).unwrap_or(usize::MAX);
+        let extension = if options.extend { Extension::new(effective, phase) } else { None };
+        let queries = extension.as_ref().map_or(phase.generated.queries, Extension::most);
+        let samples = usize::try_from(queries.saturating_mul(phase.generated.samples_per_query)).unwrap_or(usize::MAX);
         let gives_up = options.find_peak.give_up_early && effective.mode == Mode::FindPeakPerformance;
         let give_up = if gives_up { GiveUp::new(effective, phase.generated.samples()) } else { None };
         let mut recorder = Recorder::new(phase.first_sample, samples, token_run);
         if options.keep_issue_times {
             recorder.keep_issue_times();
         }
-        let mut trace = Trace::new(phase);
+        let mut trace = Trace::of(phase, queries);
         Self {
             phase,
             drain_grace_ns: options.drain_grace_ns,
             give_up,
+            extension,
             picks,
             upcoming: trace.next(),
             trace,
@@ -82,6 +87,31 @@ impl<'a> PhaseRun<'a> {
         Some(Stop::GivenUp { late })
     }
 
+    /// Why a phase ends that may go on beyond what was planned, when it does.
+    pub(super) fn finished(&mut self, now: TimeNs) -> Option<Stop> {
+        let extension = self.extension.as_mut()?;
+        extension.look(&self.recorder);
+        let (queries, is_scheduled) = (self.issuer.count(), self.pacing == Pacing::Schedule);
+        let stop = if is_scheduled { Stop::AllIssued } else { Stop::Naturally };
+        let is_due = || self.upcoming.as_ref().is_none_or(|next| self.start + next.due_ns <= now);
+        let would_end = match self.issuer.stop() {
+            Some(stop) => !is_scheduled && stop == Stop::Naturally,
+            // The answers that come until the next query is due tell more.
+            None => {
+                let all = is_scheduled && queries >= self.phase.generated.queries;
+                all && (self.recorder.pending() == 0 || is_due())
+            }
+        };
+        if !would_end {
+            return None;
+        }
+        if extension.ends(queries, &self.recorder, now, self.start) {
+            return Some(stop);
+        }
+        self.issuer.go_on();
+        None
+    }
+
     pub(super) fn begin(&mut self, start: TimeNs) {
         self.start = start;
         self.recorder.begin(start);
@@ -90,11 +120,16 @@ impl<'a> PhaseRun<'a> {
 
     pub(super) fn close(mut self, now: TimeNs, stop: Stop, events: &mut EventLog) -> PhaseOutcome {
         let queries = self.issuer.count() + u64::from(self.handed > 0);
+        let extended_by = self.extension.as_ref().map_or(0, |extension| extension.beyond(queries));
+        if extended_by > 0 {
+            let text = format!("Went on beyond the planned queries for early stopping. count: {extended_by}");
+            events.info(now, "generic_message", text.as_str());
+        }
         let (latest_end, lag) = (self.recorder.latest_end(), self.recorder.lag());
         let max_pending = self.recorder.max_pending();
         let issued_ns = self.recorder.take_issue_times();
         let (cells, tokens, counts) = self.recorder.close();
-        self.picks.skip(self.phase.generated.samples() - counts.issued);
+        self.picks.skip(self.phase.generated.samples().saturating_sub(counts.issued));
         log_end(now, self.start, latest_end, events);
         if counts.failed > 0 {
             events.error(now, format!("Samples were given up without an answer. count: {}", counts.failed));
@@ -108,6 +143,7 @@ impl<'a> PhaseRun<'a> {
             samples_per_query: self.phase.generated.samples_per_query,
             end_ns: now.since(self.start),
             final_query: self.final_query,
+            counts,
             cells,
             tokens,
             issued_ns,
@@ -115,9 +151,11 @@ impl<'a> PhaseRun<'a> {
         PhaseOutcome {
             mode: self.phase.mode,
             queries_issued: queries,
+            extended_by,
             stop,
             started: self.start,
             latest_end,
+            ended: now,
             counts,
             lag,
             max_pending,

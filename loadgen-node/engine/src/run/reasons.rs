@@ -3,46 +3,43 @@
 use core::time::Duration;
 
 use crate::effective::Effective;
-use crate::judge::{Summary, TokenSummary, Verdict};
-use crate::recorder::Counts;
+use crate::judge::early_stopping::percent;
+use crate::judge::{Counts, Summary, TokenSummary, Verdict};
 
 /// The strict verdict on one or several phases.
-pub(super) fn verdict_of(effective: &Effective, summary: Option<&Summary>, counts: &Counts) -> Verdict {
-    let mut verdict = Verdict::default();
+pub(crate) fn verdict_of(effective: &Effective, summary: Option<&Summary>, counts: &Counts) -> Verdict {
+    let mut verdict = Verdict::new(summary, counts);
     if let Some(summary) = summary {
         add_official_reasons(&mut verdict, effective, summary);
     }
-    verdict.add_samples("failed_samples", counts.failed, "failed");
-    verdict.add_samples("lost_samples", counts.lost, "got no answer");
-    verdict.add_samples("duplicate_samples", counts.duplicate, "were answered again");
-    verdict.add_samples("late_samples", counts.late, "were answered after they had been given up");
-    verdict.add_samples("unknown_samples", counts.unknown, "were answered that had not been issued");
-    verdict.add_samples("token_faults", counts.token_faults, "had unusable token information");
     verdict
 }
 
 fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &Summary) {
     let checks = summary.checks;
-    verdict.official = Some(summary.is_valid());
     if checks.performance_constraints == Some(false) {
-        verdict.add("performance_constraints", over_limit(effective, summary));
+        verdict.add_rule("performance_constraints", over_limit(effective, summary));
     }
     if !checks.min_duration {
         let wanted = Duration::from_millis(effective.min_duration_ms);
-        let expected = effective.scenario.judge().longer_with();
-        verdict.add("min_duration", format!("the run was shorter than min_duration ({wanted:?}): set {expected}"));
+        verdict.add_rule("min_duration", format!("the run was shorter than min_duration ({wanted:?})"));
     }
     if !checks.min_queries {
-        verdict.add("min_queries", "fewer queries or samples than required were issued");
+        verdict.add_rule("min_queries", "fewer queries or samples than required were issued");
     }
     if !checks.early_stopping {
-        let percent = effective.target_latency_percentile * 100.0;
-        verdict.add(
+        let fraction = effective.target_latency_percentile;
+        let (percent, least) = (percent(fraction), effective.scenario.judge().early_stopping().least_queries(fraction));
+        // More of them, where some are over the limit: the advice beside the verdict says how many.
+        let what_to_do = match summary.queries < least {
+            true => format!("it takes {least} at least, --set min_query_count={least}"),
+            false => "run longer".to_owned(),
+        };
+        verdict.add_rule(
             "early_stopping",
             format!(
-                "{} samples are too few to say of the {percent}th percentile that it is within its limit (early \
-                 stopping): run longer",
-                summary.latency.count
+                "{} queries are too few to say anything of the {percent}th percentile (early stopping): {what_to_do}",
+                summary.queries
             ),
         );
     }
@@ -58,7 +55,7 @@ fn over_limit(effective: &Effective, summary: &Summary) -> String {
         ],
         _ => vec![latency],
     };
-    let percent = effective.target_latency_percentile * 100.0;
+    let percent = percent(effective.target_latency_percentile);
     let over = judged.into_iter().filter(|(_, value_ns, limit_ns, _)| *value_ns > *limit_ns as i64);
     let over = over.map(|(what, value_ns, limit_ns, key)| {
         let [value, limit] = [value_ns as u64, limit_ns].map(Duration::from_nanos);

@@ -22,7 +22,7 @@ impl Observer for Log {
     }
 }
 
-fn settings(scenario: Scenario, seed: u64) -> TestSettings {
+pub(super) fn settings(scenario: Scenario, seed: u64) -> TestSettings {
     TestSettings {
         scenario,
         min_duration_ms: 40,
@@ -41,18 +41,18 @@ fn settings(scenario: Scenario, seed: u64) -> TestSettings {
     }
 }
 
-fn sut(seed: u64) -> SimOptions {
+pub(super) fn sut(seed: u64) -> SimOptions {
     SimOptions { seed, service: Service::Exponential { mean_ns: 400_000.0 }, servers: 3, ..SimOptions::default() }
 }
 
-struct Ran {
-    plan: Plan,
+pub(super) struct Ran {
+    pub(super) plan: Plan,
     world: SimWorld,
     log: Log,
-    outcome: RunOutcome,
+    pub(super) outcome: RunOutcome,
 }
 
-fn ran(settings: TestSettings, options: SimOptions) -> Ran {
+pub(super) fn ran(settings: TestSettings, options: SimOptions) -> Ran {
     let plan = Plan::new(settings, QSL).unwrap();
     let mut world = SimWorld::new(options);
     let mut log = Log::default();
@@ -65,13 +65,28 @@ fn messages(outcome: &RunOutcome) -> String {
 }
 
 /// Changes the settings or the SUT of one test case.
-type Change<T> = fn(&mut T);
+pub(super) type Change<T> = fn(&mut T);
 
 fn server_with(change: Change<TestSettings>, sim: Change<SimOptions>) -> Ran {
     let (mut settings, mut options) = (settings(Scenario::SERVER, 5), sut(5));
     change(&mut settings);
     sim(&mut options);
     ran(settings, options)
+}
+
+#[test]
+fn a_library_smaller_than_what_is_asked_of_it_is_said_as_it_is() {
+    let said = |count| {
+        let outcome = server_with(
+            match count {
+                1_024 => |s| s.performance_sample_count_override = 1_024,
+                _ => |s| s.performance_sample_count_override = 64,
+            },
+            |_| {},
+        );
+        messages(&outcome.outcome).contains("Performance samples: 64, all that the library has, instead of 1024.")
+    };
+    assert!(said(1_024) && !said(64));
 }
 
 #[test]
@@ -147,7 +162,7 @@ fn a_fast_sut_makes_single_stream_run_out_of_queries() {
     assert_eq!(run.outcome.phases[0].stop, Stop::RanOut);
     assert_eq!(run.outcome.phases[0].queries_issued, run.plan.phases()[0].generated.queries);
     assert!(messages(&run.outcome).contains("Ran out of generated queries"));
-    assert_eq!(run.outcome.verdict.official, Some(false));
+    assert_eq!(run.outcome.verdict.official(), Some(false));
 }
 
 #[test]
@@ -173,7 +188,7 @@ fn accuracy_asks_every_sample_once_and_logs_all_answers() {
         indices.sort_unstable();
         assert_eq!(indices, (0..64).collect::<Vec<_>>(), "{scenario:?}");
         assert_eq!(run.outcome.phases.len(), 3, "64 samples in sets of 24");
-        assert!(run.outcome.verdict.is_valid() && run.outcome.verdict.official.is_none());
+        assert!(run.outcome.verdict.is_valid() && run.outcome.verdict.official().is_none());
     }
 }
 
@@ -211,7 +226,7 @@ fn limits_end_a_run_early_with_the_official_words() {
         let run = server_with(change, |_| ());
         let text = messages(&run.outcome);
         assert!(text.contains(words), "{words}: {text}");
-        assert_eq!(run.outcome.verdict.official, Some(false));
+        assert_eq!(run.outcome.verdict.official(), Some(false));
         assert_eq!(run.outcome.counts().completed, run.outcome.counts().issued, "what was issued is still awaited");
     }
 }
@@ -244,7 +259,7 @@ fn failed_samples_end_and_make_the_strict_verdict_invalid() {
         let counts = run.outcome.counts();
         assert!(counts.failed > 0 && counts.failed + counts.completed == counts.issued, "{scenario:?} {counts:?}");
         assert!(!run.outcome.verdict.is_valid());
-        assert!(run.outcome.verdict.reasons.iter().any(|reason| reason.code == "failed_samples"));
+        assert!(run.outcome.verdict.reasons().iter().any(|reason| reason.code == "failed_samples"));
     }
 }
 
@@ -340,7 +355,7 @@ fn answers_without_a_usable_token_count_are_faults() {
     let counts = run.outcome.counts();
     assert_eq!(counts.token_faults, counts.issued);
     assert!(messages(&run.outcome).contains("Number of tokens need to be greater than 1"));
-    assert!(run.outcome.verdict.reasons.iter().any(|reason| reason.code == "token_faults"));
+    assert!(run.outcome.verdict.reasons().iter().any(|reason| reason.code == "token_faults"));
 }
 
 #[test]
@@ -364,7 +379,14 @@ fn a_stored_timeline_is_judged_as_the_run_was() {
     let timeline = run.outcome.performance().unwrap().timeline.as_ref().unwrap();
     let mut bytes = Vec::new();
     let (settings, qsl) = (run.plan.requested().clone(), run.plan.qsl());
-    let about = About { settings, qsl, sut_name: String::new(), warnings: 0, errors: 0 };
+    let about = About {
+        settings,
+        qsl,
+        sut_name: String::new(),
+        warnings: 0,
+        errors: 0,
+        reasons: run.outcome.verdict.lasting(),
+    };
     timeline.write_to(&about, &mut bytes).unwrap();
     let stored = Timeline::read_from(&mut bytes.as_slice()).unwrap();
     let plan = Plan::for_judging(stored.about.settings, stored.about.qsl).unwrap();

@@ -8,9 +8,14 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::keys::{self, KEYS, Key, Slot};
+use super::keys::{self, KEYS, Key, Slot, Unit};
+use super::names::{UnknownName, named};
+use super::typed::Typed;
 use crate::requested::Mode;
 use crate::scenario::{Scenario, TestSettings};
+
+/// The value that stands for one which a look at the SUT finds.
+const AUTO: &str = "auto";
 
 /// A checked assignment: the key exists for the scenario it names, if it names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +38,8 @@ pub enum AssignmentError {
         text: String,
     },
     /// The part before the dot is not a scenario.
-    #[error("'{name}' is not a scenario (SingleStream, MultiStream, Server, Offline)")]
-    Scenario {
-        /// What was typed.
-        name: String,
-    },
+    #[error("{0}")]
+    Scenario(UnknownName),
     /// No such key, at least not in this scenario.
     #[error("no setting '{key}' in {place}{hint}; valid: {}", valid.join(", "))]
     Key {
@@ -58,7 +60,7 @@ pub enum AssignmentError {
         /// What was typed.
         value: String,
         /// What would have been accepted.
-        wanted: &'static str,
+        wanted: String,
     },
 }
 
@@ -91,11 +93,16 @@ impl fmt::Display for Assignment {
 }
 
 impl Assignment {
+    /// The value is to be found by a look at the SUT. Only rates and expected latencies can be.
+    pub fn is_auto(&self) -> bool {
+        self.value.eq_ignore_ascii_case(AUTO)
+    }
+
     /// Tries it on default settings, in every scenario it may apply to.
     fn check(&self) -> Result<(), AssignmentError> {
         let scenarios: Vec<Scenario> =
             Scenario::ALL.into_iter().filter(|s| self.scenario.is_none_or(|only| only == *s)).collect();
-        match scenarios.iter().find(|s| keys::find(&self.key, **s).is_some()) {
+        match scenarios.iter().find(|s| keys::find_typed(&self.key, **s).is_some()) {
             Some(scenario) => {
                 let mut scratch = TestSettings { scenario: *scenario, ..TestSettings::default() };
                 scratch.assign(self).map(|_| ())
@@ -114,9 +121,9 @@ impl TestSettings {
         if assignment.scenario.is_some_and(|only| only != self.scenario) {
             return Ok(false);
         }
-        let key = keys::find(&assignment.key, self.scenario);
-        let key = key.ok_or_else(|| unknown_key(&assignment.key, &[self.scenario]))?;
-        store(key, self, assignment)?;
+        let found = keys::find_typed(&assignment.key, self.scenario);
+        let (key, is_field) = found.ok_or_else(|| unknown_key(&assignment.key, &[self.scenario]))?;
+        store(key, Typed::new(key, is_field), self, assignment)?;
         Ok(true)
     }
 
@@ -130,39 +137,38 @@ impl TestSettings {
 }
 
 /// Stores a typed value strictly.
-fn store(key: &Key, settings: &mut TestSettings, assignment: &Assignment) -> Result<(), AssignmentError> {
+fn store(key: &Key, typed: Typed, settings: &mut TestSettings, assignment: &Assignment) -> Result<(), AssignmentError> {
     let text = assignment.value.as_str();
-    let refuse =
-        |wanted| AssignmentError::Value { key: assignment.key.clone(), value: assignment.value.clone(), wanted };
-    let whole = |factor: u64| {
-        let number: Option<u64> = text.parse().ok();
-        number.and_then(|n| n.checked_mul(factor)).ok_or_else(|| refuse("a whole number in the range of this setting"))
+    let refuse = |wanted: String| {
+        let (key, value) = (assignment.key.clone(), assignment.value.clone());
+        AssignmentError::Value { key, value, wanted }
     };
     match key.slot {
-        Slot::Mode => settings.mode = parse_mode(text).ok_or_else(|| refuse("a mode (name or 0 to 3)"))?,
+        Slot::Mode => settings.mode = parse_mode(text).map_err(|error| refuse(format!("a mode: {error}")))?,
         Slot::Flag(field, _) => {
             *field(settings) = match text {
                 "1" | "true" => true,
                 "0" | "false" => false,
-                _ => return Err(refuse("0, 1, true or false")),
+                _ => return Err(refuse("a switch: 0, 1, true or false".to_owned())),
             }
         }
-        Slot::Whole(field, factor) => *field(settings) = whole(factor)?,
-        Slot::Narrow(field) => *field(settings) = whole(1)?,
-        Slot::Real(field, factor) => {
-            let number: Option<f64> = text.parse().ok().filter(|x: &f64| x.is_finite());
-            *field(settings) = number.ok_or_else(|| refuse("a number"))? * factor;
-        }
+        // Left as it is until it has been found.
+        Slot::Real(..) if assignment.is_auto() && matches!(key.unit, Unit::PerSecond | Unit::Ms) => {}
+        Slot::Whole(field, _) | Slot::Narrow(field) => *field(settings) = typed.whole(text).map_err(refuse)?,
+        Slot::Real(field, _) => *field(settings) = typed.real(text).map_err(refuse)?,
     }
     Ok(())
 }
 
 fn parse_scenario(name: &str) -> Result<Scenario, AssignmentError> {
-    Scenario::from_name(name.trim()).ok_or_else(|| AssignmentError::Scenario { name: name.to_owned() })
+    let names = Scenario::ALL.map(Scenario::name);
+    named("scenario", name, &names).map(|index| Scenario::ALL[index]).map_err(AssignmentError::Scenario)
 }
 
-fn parse_mode(text: &str) -> Option<Mode> {
-    Mode::from_name(text).or_else(|| Mode::ALL.get(text.parse::<usize>().ok()?).copied())
+fn parse_mode(text: &str) -> Result<Mode, UnknownName> {
+    let numbered = text.parse::<usize>().ok().filter(|number| *number < Mode::ALL.len());
+    let index = numbered.map_or_else(|| named("mode", text, &Mode::ALL.map(Mode::name)), Ok);
+    index.map(|index| Mode::ALL[index])
 }
 
 fn unknown_key(key: &str, scenarios: &[Scenario]) -> AssignmentError {
@@ -203,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn rates_and_expected_latencies_can_be_left_to_be_found() {
+        let mut settings = server();
+        let rate: Assignment = "target_qps=auto".parse().unwrap();
+        assert!(rate.is_auto() && settings.assign(&rate) == Ok(true) && settings == server());
+        assert!("SingleStream.target_latency=Auto".parse::<Assignment>().unwrap().is_auto());
+        assert!(settings.set("target_latency=auto").is_err(), "Server's is a limit");
+        assert!("min_duration=auto".parse::<Assignment>().is_err());
+    }
+
+    #[test]
     fn assignments_for_another_scenario_change_nothing() {
         let mut settings = server();
         assert_eq!(settings.set("Offline.target_qps=9"), Ok(false));
@@ -224,11 +240,11 @@ mod tests {
 
     #[test]
     fn bad_values_and_forms_are_refused() {
-        for text in ["target_latency=10.5", "min_query_count=-1", "coalesce_queries=yes", "target_qps=inf"] {
+        for text in ["target_latency=10.0000001", "min_query_count=-1", "coalesce_queries=yes", "target_qps=inf"] {
             let error = server().set(text).unwrap_err();
             assert!(matches!(error, AssignmentError::Value { .. }), "{text}: {error}");
         }
         assert!(matches!(server().set("target_qps"), Err(AssignmentError::Form { .. })));
-        assert!(matches!(server().set("Sever.target_qps=1"), Err(AssignmentError::Scenario { .. })));
+        assert!(matches!(server().set("Sever.target_qps=1"), Err(AssignmentError::Scenario(_))));
     }
 }

@@ -5,6 +5,7 @@
 
 use Slot::{Flag, Narrow, Real, Whole};
 use Truth::{NotZero, One};
+use Unit::{Ms, PerSecond, Percent, Percentile};
 use strsim::levenshtein;
 
 use crate::scenario::{Scenario, TestSettings};
@@ -23,6 +24,21 @@ pub(crate) struct Key {
     /// The switch without which config files do not set it.
     pub(crate) gate: Option<Gate>,
     pub(crate) slot: Slot,
+    pub(crate) unit: Unit,
+}
+
+/// What the number behind a key counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Things, or nothing at all.
+    Plain,
+    /// Queries per second.
+    PerSecond,
+    Percent,
+    /// Percent, of which nobody means less than 50.
+    Percentile,
+    /// Time in milliseconds.
+    Ms,
 }
 
 /// A setting that must be on for another to be read.
@@ -57,14 +73,53 @@ pub(crate) fn find(name: &str, scenario: Scenario) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name && key.only.is_none_or(|only| only == scenario))
 }
 
-/// The known word that a misspelt one probably is: the nearest within three changed letters.
-pub(crate) fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known.map(|known| (levenshtein(word, known), known)).filter(|(far, _)| *far <= 3).min().map(|(_, known)| known)
+/// The known word that another one probably stands for: the shortest that begins with it, else the nearest within three
+/// changed letters and a third of the word, else the shortest that ends with it.
+pub(crate) fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let is_long = word.len() >= 3;
+    let begun = known.clone().filter(|known| is_long && known.starts_with(word)).min_by_key(|known| known.len());
+    let most = 3.min(word.chars().count().div_ceil(3));
+    let near = known.clone().map(|known| (levenshtein(word, known), known)).filter(|(far, _)| *far <= most).min();
+    let ended = known.filter(|known| is_long && known.ends_with(word)).min_by_key(|known| known.len());
+    begun.or(near.map(|(_, known)| known)).or(ended)
+}
+
+/// Names that settings have in what is worked out from them ([`crate::effective::Effective`]), and their keys.
+const IN_FORCE: [(&str, &str); 6] = [
+    ("target_latency_ns", "target_latency"),
+    ("ttft_latency_ns", "ttft_latency"),
+    ("tpot_latency_ns", "tpot_latency"),
+    ("target_duration_ms", "min_duration"),
+    ("performance_sample_count", "performance_sample_count_override"),
+    ("accuracy_sample_count", "accuracy_sample_count_override"),
+];
+
+/// The meaning of a name that a person typed, in a scenario: of a key, or of a field by the name it has in results.
+/// True with it when it is the field's and the key is called otherwise.
+pub(crate) fn find_typed(name: &str, scenario: Scenario) -> Option<(&'static Key, bool)> {
+    let by_field = || KEYS.iter().find(|key| key.field == name && key.only.is_none_or(|only| only == scenario));
+    let in_force = || IN_FORCE.iter().find(|(in_force, _)| *in_force == name).and_then(|(_, key)| find(key, scenario));
+    let others = || by_field().or_else(in_force).map(|key| (key, true));
+    find(name, scenario).map(|key| (key, false)).or_else(others)
 }
 
 impl Key {
     const fn new(name: &'static str, slot: Slot) -> Self {
-        Self { name, field: name, only: None, reserved: false, gate: None, slot }
+        Self { name, field: name, only: None, reserved: false, gate: None, slot, unit: Unit::Plain }
+    }
+
+    /// How many of what the field counts one of what the key counts is.
+    pub(super) fn factor(&self) -> f64 {
+        match self.slot {
+            Whole(_, factor) => factor as f64,
+            Real(_, factor) => factor,
+            Slot::Mode | Flag(..) | Narrow(_) => 1.0,
+        }
+    }
+
+    const fn counts(mut self, unit: Unit) -> Self {
+        self.unit = unit;
+        self
     }
 
     const fn field(mut self, field: &'static str) -> Self {
@@ -103,31 +158,41 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("qsl_rng_seed", Whole(|s| &mut s.qsl_rng_seed, 1)).reserved(),
     Key::new("sample_index_rng_seed", Whole(|s| &mut s.sample_index_rng_seed, 1)).reserved(),
     Key::new("schedule_rng_seed", Whole(|s| &mut s.schedule_rng_seed, 1)).reserved(),
-    Key::new("accuracy_log_probability", Real(|s| &mut s.accuracy_log_probability, PERCENT)).reserved(),
+    Key::new("accuracy_log_probability", Real(|s| &mut s.accuracy_log_probability, PERCENT)).counts(Percent).reserved(),
     Key::new("test05", Flag(|s| &mut s.test05, One)).reserved(),
     Key::new("test05_qsl_rng_seed", Whole(|s| &mut s.test05_qsl_rng_seed, 1)).reserved(),
     Key::new("test05_sample_index_rng_seed", Whole(|s| &mut s.test05_sample_index_rng_seed, 1)).reserved(),
     Key::new("test05_schedule_rng_seed", Whole(|s| &mut s.test05_schedule_rng_seed, 1)).reserved(),
-    Key::new("target_qps", Real(|s| &mut s.server_target_qps, 1.0)).field("server_target_qps").only(Scenario::SERVER),
+    Key::new("target_qps", Real(|s| &mut s.server_target_qps, 1.0))
+        .counts(PerSecond)
+        .field("server_target_qps")
+        .only(Scenario::SERVER),
     Key::new("target_qps", Real(|s| &mut s.offline_expected_qps, 1.0))
+        .counts(PerSecond)
         .field("offline_expected_qps")
         .only(Scenario::OFFLINE),
     Key::new("target_latency", Whole(|s| &mut s.server_target_latency_ns, MS_WHOLE))
+        .counts(Ms)
         .field("server_target_latency_ns")
         .only(Scenario::SERVER),
     Key::new("target_latency", Real(|s| &mut s.single_stream_expected_latency_ns, MS_REAL))
+        .counts(Ms)
         .field("single_stream_expected_latency_ns")
         .only(Scenario::SINGLE_STREAM),
     Key::new("target_latency", Real(|s| &mut s.multi_stream_expected_latency_ns, MS_REAL))
+        .counts(Ms)
         .field("multi_stream_expected_latency_ns")
         .only(Scenario::MULTI_STREAM),
     Key::new("target_latency_percentile", Real(|s| &mut s.single_stream_target_latency_percentile, PERCENT))
+        .counts(Percentile)
         .field("single_stream_target_latency_percentile")
         .only(Scenario::SINGLE_STREAM),
     Key::new("target_latency_percentile", Real(|s| &mut s.multi_stream_target_latency_percentile, PERCENT))
+        .counts(Percentile)
         .field("multi_stream_target_latency_percentile")
         .only(Scenario::MULTI_STREAM),
     Key::new("target_latency_percentile", Real(|s| &mut s.server_target_latency_percentile, PERCENT))
+        .counts(Percentile)
         .field("server_target_latency_percentile")
         .only(Scenario::SERVER),
     Key::new("samples_per_query", Whole(|s| &mut s.multi_stream_samples_per_query, 1))
@@ -139,8 +204,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("max_async_queries", Narrow(|s| &mut s.server_max_async_queries))
         .field("server_max_async_queries")
         .only(Scenario::SERVER),
-    Key::new("min_duration", Whole(|s| &mut s.min_duration_ms, 1)).field("min_duration_ms"),
-    Key::new("max_duration", Whole(|s| &mut s.max_duration_ms, 1)).field("max_duration_ms"),
+    Key::new("min_duration", Whole(|s| &mut s.min_duration_ms, 1)).counts(Ms).field("min_duration_ms"),
+    Key::new("max_duration", Whole(|s| &mut s.max_duration_ms, 1)).counts(Ms).field("max_duration_ms"),
     Key::new("min_query_count", Whole(|s| &mut s.min_query_count, 1)),
     Key::new("max_query_count", Whole(|s| &mut s.max_query_count, 1)),
     Key::new("accuracy_log_rng_seed", Whole(|s| &mut s.accuracy_log_rng_seed, 1)),
@@ -154,10 +219,12 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("print_timestamps", Flag(|s| &mut s.print_timestamps, NotZero)),
     Key::new("use_token_latencies", Flag(|s| &mut s.use_token_latencies, One)),
     Key::new("ttft_latency", Whole(|s| &mut s.server_ttft_latency, MS_WHOLE))
+        .counts(Ms)
         .field("server_ttft_latency")
         .only(Scenario::SERVER)
         .gated(TOKENS),
     Key::new("tpot_latency", Whole(|s| &mut s.server_tpot_latency, MS_WHOLE))
+        .counts(Ms)
         .field("server_tpot_latency")
         .only(Scenario::SERVER)
         .gated(TOKENS),
@@ -185,6 +252,29 @@ mod tests {
                 after.as_object().unwrap().iter().filter(|(k, v)| before[*k] != **v).map(|(k, _)| k).collect();
             assert_eq!(changed, [key.field], "{}", key.name);
         }
+    }
+
+    #[test]
+    fn suggestions_begin_as_what_was_typed_or_are_near_it() {
+        let names = || KEYS.iter().map(|key| key.name);
+        for (typed, meant) in [
+            ("min", Some("min_duration")),
+            ("latency", Some("ttft_latency")),
+            ("target_qsp", Some("target_qps")),
+            ("mod", Some("mode")),
+            ("zzz", None),
+        ] {
+            assert_eq!(closest(typed, names()), meant, "{typed}");
+        }
+    }
+
+    #[test]
+    fn names_in_force_lead_to_their_keys() {
+        for (name, key) in IN_FORCE {
+            let (found, is_field) = find_typed(name, Scenario::SERVER).unwrap();
+            assert!(found.name == key && is_field, "{name}");
+        }
+        assert_eq!(find_typed("min_sample_count", Scenario::SERVER).map(|(key, _)| key.name), None);
     }
 
     #[test]

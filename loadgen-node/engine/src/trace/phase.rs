@@ -4,7 +4,7 @@ use super::recipe::{Generated, MAX_SAMPLES_PER_PHASE, PhaseMode, Recipe};
 use super::sets::LoadableSet;
 use crate::effective::Effective;
 use crate::settings::IntegerRule;
-use crate::traffic::PlanError;
+use crate::traffic::{Layout, PlanError};
 use crate::world::{QuerySeq, SampleSeq};
 
 /// One phase of a test, with everything that generating its traffic needs.
@@ -48,6 +48,13 @@ impl PhasePlan {
             return Err(PlanError::UniqueExhausted);
         }
         Ok(Self { mode, set, generated, first_query, first_sample, recipe })
+    }
+
+    /// Further queries can follow those that are planned in multiples of this; none: the phase cannot go on.
+    pub(crate) fn unit(&self) -> Option<u64> {
+        let whole = self.recipe.layout == Layout::WholeSet || self.recipe.unique || self.is_accuracy();
+        let set = if self.recipe.equal { self.set.indices.len() as u64 } else { 1 };
+        (!whole).then_some(set.max(1))
     }
 
     /// Whether all answers are logged and nothing is judged.

@@ -64,6 +64,11 @@ struct WholeSet {
 impl<'a> Trace<'a> {
     /// Starts over at the first query of a phase.
     pub fn new(phase: &'a PhasePlan) -> Self {
+        Trace::of(phase, phase.generated.queries)
+    }
+
+    /// The same with another number of queries: fewer, or more where the phase can go on.
+    pub(crate) fn of(phase: &'a PhasePlan, queries: u64) -> Self {
         let recipe = &phase.recipe;
         let set = phase.set.indices.as_slice();
         let mut rng = Rng::with_rule(recipe.sample_index_seed, recipe.integers);
@@ -86,7 +91,7 @@ impl<'a> Trace<'a> {
             next_seq: phase.first_query.0,
             next_due_ns: 0,
             next_sample: phase.first_sample.0,
-            remaining: phase.generated.queries,
+            remaining: queries,
             content,
         }
     }

@@ -22,5 +22,5 @@ pub use config::{ConfigCase, config_cases};
 pub use form::VectorError;
 pub use listing::{ListDigest, Numbers};
 pub use replay::{ReplayedReport, replay_report};
-pub use timeline::{RejudgeError, replay_timeline};
-pub use trace::{AllSamples, LoggedSamples, PhaseTraffic, TrafficTrace, trace};
+pub use timeline::{RejudgeError, Rejudged, replay_timeline};
+pub use trace::{AllSamples, LoggedSamples, PhaseTraffic, TrafficTrace, trace, traffic};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
-use crate::judge::{Measured, Summary};
+use crate::judge::{Counts, Measured, Summary, Verdict};
 use crate::plan::Plan;
 use crate::report::{Trailer, result_keys, summary_text};
 use crate::requested::Qsl;
@@ -54,6 +54,7 @@ impl InputResult {
         })?;
         Ok(Measured {
             sample_latencies_ns: result.sample_latencies,
+            unanswered: 0,
             query_latencies_ns: result.query_latencies,
             first_token_latencies_ns: result.first_token_latencies,
             times_per_token_ns: result.time_per_output_token,
@@ -79,10 +80,16 @@ pub struct ReplayedReport {
 
 impl ReplayedReport {
     /// Renders `summary`, which was judged by `plan`.
-    pub(super) fn new(plan: &Plan, summary: &Summary, sut_name: &str, trailer: Trailer) -> ReplayedReport {
-        let keys = result_keys(plan.effective().scenario, summary, trailer.errors).into_iter();
+    pub(super) fn new(
+        plan: &Plan,
+        summary: &Summary,
+        verdict: &Verdict,
+        sut_name: &str,
+        trailer: Trailer,
+    ) -> ReplayedReport {
+        let keys = result_keys(plan.effective().scenario, summary, verdict, trailer.errors).into_iter();
         ReplayedReport {
-            summary: summary_text(plan, summary, sut_name, trailer),
+            summary: summary_text(plan, summary, verdict, sut_name, trailer),
             detail: keys.map(|(key, value)| (key.to_owned(), value.detail())).collect(),
         }
     }
@@ -95,8 +102,12 @@ impl ReplayedReport {
 pub fn replay_report(input: &str) -> Result<ReplayedReport, VectorError> {
     let input: Input = from_vector(input)?;
     let plan = Plan::for_judging(input.settings, input.qsl)?;
-    let summary = plan.effective().judge(input.result.measured()?);
-    Ok(ReplayedReport::new(&plan, &summary, &input.sut_name, Trailer::default()))
+    let measured = input.result.measured()?;
+    // A vector is of answered samples; it has no others.
+    let counts = Counts::all_answered(measured.sample_latencies_ns.len() as u64);
+    let summary = plan.effective().judge(measured);
+    let verdict = Verdict::new(Some(&summary), &counts);
+    Ok(ReplayedReport::new(&plan, &summary, &verdict, &input.sut_name, Trailer::default()))
 }
 
 #[cfg(test)]

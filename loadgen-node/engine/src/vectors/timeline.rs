@@ -3,9 +3,11 @@
 use thiserror::Error;
 
 use super::replay::ReplayedReport;
+use crate::judge::{Summary, Verdict};
 use crate::plan::Plan;
 use crate::recorder::{About, StoredTimeline};
 use crate::report::Trailer;
+use crate::run::verdict_of;
 use crate::scenario::{Scenario, TestSettings};
 use crate::traffic::PlanError;
 
@@ -25,17 +27,33 @@ pub enum RejudgeError {
     Plan(#[from] PlanError),
 }
 
-/// Judges a timeline by `settings`. With its own settings, the summary is that of the run, to the byte.
+/// What a stored timeline comes to when it is judged again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rejudged {
+    /// What these settings make of the run.
+    pub summary: Summary,
+    /// The report by these settings, as it is printed.
+    pub report: ReplayedReport,
+    /// The verdict: by these settings, and with what speaks against the run whatever its settings are.
+    pub verdict: Verdict,
+}
+
+/// Judges a timeline by `settings`. With its own settings, the summary is that of the run, to the byte, and the verdict
+/// that of the run.
 ///
 /// # Errors
 /// The settings are for another scenario, or out of range.
-pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Result<ReplayedReport, RejudgeError> {
-    let About { settings: own, qsl, sut_name, warnings, errors } = &stored.about;
+pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Result<Rejudged, RejudgeError> {
+    let About { settings: own, qsl, sut_name, warnings, errors, reasons } = &stored.about;
     let (recorded, asked) = (own.scenario, settings.scenario);
     if recorded != asked {
         return Err(RejudgeError::Scenario { recorded, asked });
     }
     let plan = Plan::for_judging(settings, *qsl)?;
     let summary = plan.effective().judge(stored.timeline.measured(plan.effective()));
-    Ok(ReplayedReport::new(&plan, &summary, sut_name, Trailer { warnings: *warnings, errors: *errors }))
+    let mut verdict = verdict_of(plan.effective(), Some(&summary), &stored.timeline.counts);
+    verdict.carry(reasons.iter().cloned());
+    let trailer = Trailer { warnings: *warnings, errors: *errors };
+    let report = ReplayedReport::new(&plan, &summary, &verdict, sut_name, trailer);
+    Ok(Rejudged { summary, report, verdict })
 }

@@ -91,14 +91,21 @@ pub enum AllSamples {
 pub fn trace(input: &str, digest: bool) -> Result<TrafficTrace, VectorError> {
     let input: Input = from_vector(input)?;
     check_loaded(&input)?;
-    let plan = Plan::new(input.settings, input.qsl)?;
-    check_listed(&plan, digest)?;
+    traffic(&Plan::new(input.settings, input.qsl)?, digest)
+}
+
+/// The phases of a test as it is planned. With `digest`, lists of more than 600 elements become digests.
+///
+/// # Errors
+/// The lists would be too long.
+pub fn traffic(plan: &Plan, digest: bool) -> Result<TrafficTrace, VectorError> {
+    check_listed(plan, digest)?;
     let effective = plan.effective();
     let mut picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
     let phase_traffic = |phase: &PhasePlan| {
         let mut issued = IssuedLists::new(digest);
-        issued.collect(&plan, phase, &mut picks);
-        issued.into_traffic(&plan, phase, digest)
+        issued.collect(plan, phase, &mut picks);
+        issued.into_traffic(plan, phase, digest)
     };
     Ok(TrafficTrace { phases: plan.phases().iter().map(phase_traffic).collect() })
 }

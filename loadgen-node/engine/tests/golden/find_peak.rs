@@ -122,10 +122,10 @@ fn the_run_at_the_peak_is_reported() {
     assert_eq!(search.end, SearchEnd::Found);
     assert_eq!(search.trials.len(), 16);
     assert!(search.trials.iter().all(|trial| trial.passed == (trial.qps <= case.peak_qps)));
-    assert_eq!(outcome.verdict.official, Some(false), "100 queries are too few for early stopping");
-    assert_eq!(outcome.verdict.reasons.len(), 1, "{:?}", outcome.verdict.reasons);
+    assert_eq!(outcome.verdict.official(), Some(false), "100 queries are too few for early stopping");
+    assert_eq!(outcome.verdict.reasons().len(), 1, "{:?}", outcome.verdict.reasons());
     let summary = outcome.summary.as_ref().unwrap();
-    let text = summary_text(outcome.judged_plan(&plan), summary, "x", Trailer::default());
+    let text = summary_text(outcome.judged_plan(&plan), summary, &outcome.verdict, "x", Trailer::default());
     for line in
         ["Mode     : FindPeakPerformance\n", "target_qps : 1640.62\n", "Scheduled samples per second : 1500.53\n"]
     {

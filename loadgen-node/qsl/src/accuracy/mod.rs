@@ -30,6 +30,7 @@ mod tests;
 mod truth;
 
 pub use metric::Metric;
+pub use round::to_five_digits;
 pub use rows::Rows;
 pub use target::{Score, ScoreError, Target};
 pub use truth::{Truth, Truths};

@@ -5,7 +5,7 @@ const DIGITS: usize = 5;
 
 /// Rounds a number to at most five significant digits. It rounds the shortest decimal that stands for the number:
 /// 75.6945 is a tie and becomes 75.694, although its binary form is not exactly between the two.
-pub(super) fn to_five_digits(value: f64) -> f64 {
+pub fn to_five_digits(value: f64) -> f64 {
     // This has the form d.ddde±x, with as many digits as needed.
     let text = format!("{value:e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return value };

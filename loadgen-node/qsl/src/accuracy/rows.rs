@@ -57,6 +57,11 @@ impl Rows {
         Some(Rows { dtype: first.dtype, elements, is_first_of_many, logits })
     }
 
+    /// Returns the number of classes, when each has a score and their number is fixed.
+    pub(super) fn scored_classes(self) -> Option<u64> {
+        self.elements.filter(|_| self.is_floats() && self.logits.is_none())
+    }
+
     /// Returns the layout of start and end logits, when the outputs are such.
     pub(super) fn logits(self) -> Option<Layout> {
         self.logits
@@ -70,8 +75,7 @@ impl Rows {
     /// Returns the first `most` classes that an answer names; `known` is the number of classes, when it is known. None
     /// when the answer does not have this layout.
     pub(super) fn classes(self, answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
-        let size = self.dtype.size() as u64;
-        let bytes = self.elements.and_then(|elements| usize::try_from(elements.checked_mul(size)?).ok());
+        let bytes = self.elements.and_then(|elements| usize::try_from(self.dtype.bytes_of(elements)?).ok());
         let row = match bytes {
             Some(bytes) if self.is_first_of_many => answer.get(..bytes)?,
             Some(bytes) if bytes != answer.len() => return None,

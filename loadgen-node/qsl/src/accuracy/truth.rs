@@ -33,7 +33,17 @@ impl Truths {
             Truths::Questions(_) if rows.logits().is_none() => {
                 Err(format!("questions are answered by start and end logits, not by {rows}"))
             }
-            _ => Ok(()),
+            Truths::Questions(_) => Ok(()),
+            Truths::Samples(samples) => {
+                let Some(classes) = rows.scored_classes() else { return Ok(()) };
+                match samples.iter().enumerate().find_map(|(index, truth)| beyond(truth.as_ref()?, index, classes)) {
+                    Some((index, class)) => Err(format!(
+                        "the label of sample {index} is {class}, the model has the classes 0 to {}",
+                        classes.saturating_sub(1)
+                    )),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -44,5 +54,13 @@ impl Truths {
             Truths::Samples(samples) => samples,
             Truths::Questions(_) => &[],
         }
+    }
+}
+
+/// The class of a sample, when a model with so many classes cannot answer it.
+fn beyond(truth: &Truth, index: usize, classes: u64) -> Option<(usize, i64)> {
+    match truth {
+        Truth::Class(class) if !u64::try_from(*class).is_ok_and(|class| class < classes) => Some((index, *class)),
+        _ => None,
     }
 }

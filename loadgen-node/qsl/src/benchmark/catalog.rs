@@ -25,6 +25,8 @@ pub(super) const FILES: &[(&str, &str)] = files![
     "digits",
     "dlrm-v2",
     "dlrm-v3",
+    "e2e-rag-db",
+    "e2e-rag-qna",
     "gpt-oss-120b",
     "gptj",
     "llama2-70b",
@@ -56,7 +58,7 @@ static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BenchmarkError {
     /// No benchmark has this name.
-    #[error("'{0}' is not a benchmark (known: {known}; or a file, NAME.toml)", known = known())]
+    #[error("'{0}' is not a benchmark{hint} (known: {known}; or a file, NAME.toml)", hint = hint(.0), known = known())]
     Unknown(String),
     /// The file does not describe a benchmark.
     #[error("benchmark file {path}: {reason}", path = path.display())]
@@ -72,18 +74,35 @@ fn known() -> String {
     Benchmark::all().iter().map(|benchmark| benchmark.name).collect::<Vec<_>>().join(", ")
 }
 
+/// A suggestion for a name that is not known: the nearest within three changed letters, or one that begins so.
+fn hint(name: &str) -> String {
+    let (name, all) = (bare(name), Benchmark::all().iter().map(|benchmark| benchmark.name));
+    let near = all.clone().map(|known| (strsim::levenshtein(&name, &bare(known)), known)).filter(|(far, _)| *far <= 3);
+    let begun = || all.clone().find(|known| name.len() >= 3 && bare(known).starts_with(&name));
+    let closest = near.min().map(|(_, known)| known).or_else(begun);
+    closest.map(|known| format!("; did you mean {known}?")).unwrap_or_default()
+}
+
+/// A name without what may be written otherwise.
+fn bare(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
 impl Benchmark {
     /// Returns all built-in benchmarks. Each is followed by its variants.
     pub fn all() -> &'static [Benchmark] {
         &BENCHMARKS
     }
 
-    /// Returns the built-in benchmark with this name or alias.
+    /// Returns the built-in benchmark with this name or alias. Capitals, dashes and underscores do not matter.
     ///
     /// # Errors
     /// There is none. The error lists the names that are known.
     pub fn find(name: &str) -> Result<&'static Benchmark, BenchmarkError> {
-        let named = |benchmark: &&Benchmark| benchmark.name == name || benchmark.aliases.contains(&name);
+        let wanted = bare(name);
+        let named = |benchmark: &&Benchmark| {
+            bare(benchmark.name) == wanted || benchmark.aliases.iter().any(|alias| bare(alias) == wanted)
+        };
         Benchmark::all().iter().find(named).ok_or_else(|| BenchmarkError::Unknown(name.to_owned()))
     }
 

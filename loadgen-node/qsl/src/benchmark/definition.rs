@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lon_image::Preprocess;
+use lon_proto::sample::DType;
 
 use super::kind::{DatasetKind, Form};
 use super::network::NetworkRules;
@@ -57,6 +58,12 @@ impl Benchmark {
     /// Returns the formula of Appendix B of the rules: the bandwidth that a rate of samples needs.
     pub fn bandwidth(&self) -> Option<&Formula> {
         self.bandwidth.as_ref()
+    }
+
+    /// Returns the formula for samples and answers whose tensors have these types. Types that are not known are those
+    /// of the benchmark's file.
+    pub fn bandwidth_of(&self, sent: &[DType], answered: &[DType]) -> Option<Formula> {
+        self.bandwidth.as_ref().map(|formula| formula.with_dtypes(sent, answered, self.takes_texts()))
     }
 
     /// Returns what is known about its place in a suite in a round.

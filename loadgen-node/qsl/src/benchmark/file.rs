@@ -17,44 +17,65 @@ use crate::encode::inputs::Inputs;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// The name of the benchmark: that of the file without `.toml`, and the model's in official config files.
     name: Text,
+    /// Other names for `--benchmark`.
     #[serde(default)]
     aliases: Vec<Text>,
+    /// What it is, in a line.
     about: Text,
+    /// Settings that it has unless others are given, each as `--set` takes it.
     #[serde(default)]
     settings: Vec<Text>,
+    /// The samples that it has.
     dataset: DatasetLine,
+    /// The official suites that have it.
     #[serde(default)]
     suites: Vec<SuiteLine>,
+    /// How its answers are scored; without it they are not.
     accuracy: Option<Accuracy>,
+    /// The scores that the official rules ask for, for `conf` to show.
     #[serde(default)]
     quality: Vec<Quality>,
+    /// The codecs that the Network division allows; without it the division does not have the benchmark.
     #[serde(default)]
     network: Vec<Compression>,
+    /// What a sample requires of the network (Appendix B of the rules).
     bandwidth: Option<Formula>,
+    /// The same samples and rules under other names.
     #[serde(default)]
     variants: Vec<Variant>,
 }
 
-/// A variant: the same samples and rules under another name in config files.
+/// A variant: the same samples and rules under another name, with settings of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Variant {
+    /// The name of the variant, as config files have it, where they have it.
     name: Text,
+    /// Other names for `--benchmark`.
     #[serde(default)]
     aliases: Vec<Text>,
+    /// What it is, in a line.
     about: Text,
+    /// Settings that it has unless others are given; without them those of the benchmark.
+    settings: Option<Vec<Text>>,
+    /// The official suites that have it.
     #[serde(default)]
     suites: Vec<SuiteLine>,
 }
 
+/// The samples of a benchmark.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DatasetLine {
+    /// What `--dataset` takes.
     kind: KindName,
-    /// A description of synthetic samples with the same shapes.
+    /// A description of synthetic samples with the same shapes. Needed but with digits.
     example: Option<Text>,
-    /// The inputs of the model, `NAME[?] DTYPE[|DTYPE...][DIMS]` each.
+    /// The inputs of the model, `NAME[?] DTYPE[|DTYPE...][DIMS]` each: `?` stands for an input that a sample may
+    /// lack, `|` for other types that may be sent, a letter in DIMS for a size that may be any, `N` as the first one
+    /// for the batch.
     inputs: Option<Vec<String>>,
     /// The source of the inputs.
     #[serde(rename = "inputs_source")]
@@ -69,34 +90,51 @@ struct DatasetLine {
     source: Option<String>,
 }
 
+/// Kinds of datasets.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum KindName {
+    /// The digits that are part of the program.
     Digits,
+    /// Made-up samples alone.
     Synthetic,
+    /// A folder of JPEGs with `val_map.txt`.
     ImageFolder,
+    /// Numbers of the nodes of a graph, as arrays.
     NodeIds,
+    /// Prompts, as JSON lines.
     Prompts,
+    /// Arrays of any shape.
     Tensors,
+    /// Token ids: JSON lines, arrays, or SQuAD's folder.
     TokenIds,
 }
 
+/// A suite that has the benchmark in some rounds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteLine {
+    /// The suite that has the benchmark.
     suite: Suite,
+    /// The rounds in which it has the benchmark.
     rounds: Rounds,
+    /// Scenarios that a submission must have.
     #[serde(default)]
     required: Vec<ScenarioName>,
+    /// Scenarios that it may have.
     #[serde(default)]
     optional: Vec<ScenarioName>,
 }
 
+/// How answers are scored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accuracy {
+    /// The metric: top1, top5, f1 or exact_match, all in percent.
     metric: String,
+    /// The score that has to be reached, in the metric's unit.
     target: f64,
+    /// How many classes the model has; labels beyond are refused before a run.
     classes: Option<usize>,
     /// The source of the target.
     #[serde(default, rename = "source")]
@@ -127,8 +165,10 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
     let variants = std::mem::take(&mut file.variants);
     let plain = file.benchmark()?;
     let variant = |variant: Variant| {
-        let Variant { name: Text(name), aliases, about: Text(about), suites } = variant;
-        Ok(Benchmark { name, aliases: texts(&aliases), about, suites: entries(suites)?, ..plain.clone() })
+        let Variant { name: Text(name), aliases, about: Text(about), settings, suites } = variant;
+        let aliases = texts(&aliases);
+        let settings = settings.map_or_else(|| plain.settings.clone(), |settings| texts(&settings));
+        Ok(Benchmark { name, aliases, about, settings, suites: entries(suites)?, ..plain.clone() })
     };
     let variants: Result<Vec<Benchmark>, String> = variants.into_iter().map(variant).collect();
     Ok(std::iter::once(plain.clone()).chain(variants?).collect())
@@ -254,7 +294,7 @@ mod tests {
             ("[[suites]]\nsuite = \"cloud\"\nrounds = [\"v5.0\"]", "cloud"),
             ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]\nrequired = [\"Burst\"]", "Burst"),
             ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]", "no scenario"),
-            ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v6.1\"]\nrequired = [\"Offline\"]", "v6.1"),
+            ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v7.0\"]\nrequired = [\"Offline\"]", "v7.0"),
         ] {
             let fault = fault(rest);
             assert!(fault.contains(part), "{rest}: {fault}");

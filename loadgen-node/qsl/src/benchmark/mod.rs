@@ -8,6 +8,8 @@
 //! - [`network`]: the codecs that the Network division allows, by direction and round;
 //! - [`suite`]: the scenarios of a benchmark, by suite and round;
 //! - `quality`: the scores that the official rules require;
+//! - `official`: what the submission checker holds of each benchmark, by round;
+//! - `printed`: what the scripts of the reference implementations print of accuracy;
 //! - `rounds`: the rounds of MLPerf Inference.
 //!
 //! Settings that the official rounds prescribe are not here. They are found in official config files by the benchmark's
@@ -18,7 +20,9 @@ mod definition;
 mod file;
 mod kind;
 pub mod network;
+mod official;
 mod opening;
+mod printed;
 mod quality;
 mod rounds;
 pub mod suite;
@@ -28,6 +32,8 @@ mod tests;
 pub use catalog::BenchmarkError;
 pub use definition::{Benchmark, QslSize};
 pub use network::NetworkRules;
+pub use official::{Bound, Official, official_scores};
+pub use printed::OfficialScores;
 pub use quality::Quality;
 pub use rounds::ROUNDS;
 pub use suite::{Membership, Suite};

@@ -23,6 +23,7 @@ pub struct NetworkRules {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compression {
+    /// The rounds that have this rule; each known one is in exactly one entry.
     pub(super) rounds: Rounds,
     /// The classes that samples may have.
     pub ingress: Vec<CodecClass>,

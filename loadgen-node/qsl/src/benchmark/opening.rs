@@ -92,15 +92,26 @@ impl Benchmark {
         let format = Format::of(path);
         self.fits_format(format, form).map_err(|reason| DatasetError::Form { path: path.to_owned(), reason })?;
         let preprocess = options.preprocess.as_ref().or(self.preprocess.as_ref()).cloned();
-        let own = OpenOptions { preprocess, inputs: self.inputs().cloned(), ..options.clone() };
+        let inputs = self.inputs_sent(path, options)?;
+        let own = OpenOptions { preprocess, inputs: inputs.clone(), ..options.clone() };
         let mut dataset = Dataset::from(opening::open_format(path, format, &own)?);
         // A preprocessing that was given may make other tensors on purpose, and unchanged files have no shape yet.
         let is_exempt = format == Some(Format::Images) && (options.preprocess.is_some() || options.original);
-        if let Some(inputs) = self.inputs().filter(|_| !is_exempt) {
-            self.fits_inputs(&dataset, inputs)?;
+        if let Some(inputs) = inputs.filter(|_| !is_exempt) {
+            self.fits_inputs(&dataset, &inputs)?;
             dataset.name_inputs(&inputs.names())?;
         }
         Ok(dataset)
+    }
+
+    /// The inputs that samples have.
+    fn inputs_sent(&self, path: &Path, options: &OpenOptions) -> Result<Option<Inputs>, DatasetError> {
+        if !options.ids_alone {
+            return Ok(self.inputs().cloned());
+        }
+        let ids = self.inputs().and_then(Inputs::ids_alone);
+        let reason = || format!("benchmark {} has no inputs that could be made of token ids alone", self.name);
+        ids.map(Some).ok_or_else(|| DatasetError::Form { path: path.to_owned(), reason: reason() })
     }
 
     /// Checks that the benchmark takes datasets of this format. The error is a clause that says why not.

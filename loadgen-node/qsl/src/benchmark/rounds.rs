@@ -11,14 +11,17 @@ pub const ROUNDS: [&str; 4] = ["v5.0", "v5.1", "v6.0", "v6.1"];
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Rounds {
+    /// The word `all`: every round that is known.
     All(All),
+    /// Their names: `v6.1`.
     These(Vec<String>),
 }
 
-/// The word `all`, which means all rounds in [`ROUNDS`].
+/// The word for every round that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum All {
+    /// Every round that is known.
     All,
 }
 

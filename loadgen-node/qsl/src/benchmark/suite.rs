@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::rounds::Rounds;
 
 /// The rounds whose suites the files list.
-pub const SUITE_ROUNDS: [&str; 3] = ["v5.0", "v5.1", "v6.0"];
+pub const SUITE_ROUNDS: [&str; 4] = ["v5.0", "v5.1", "v6.0", "v6.1"];
 
 /// A suite of MLPerf Inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -101,7 +101,10 @@ mod tests {
         let Membership::Scenarios(scenarios) = datacenter("resnet50", "v5.0") else { panic!() };
         assert!(scenarios.has("Server") && scenarios.has("Offline") && !scenarios.has("SingleStream"));
         assert_eq!(datacenter("resnet50", "v5.1"), Membership::Absent);
-        assert_eq!(datacenter("resnet50", "v6.1"), Membership::Unknown);
+        assert_eq!(datacenter("resnet50", "v6.1"), Membership::Absent);
+        assert_eq!(datacenter("resnet50", "v9.9"), Membership::Unknown);
+        let Membership::Scenarios(scenarios) = datacenter("qwen3-vl-235b-a22b", "v6.1") else { panic!() };
+        assert_eq!((scenarios.required.len(), scenarios.optional.as_slice()), (1, &[ScenarioName::Server][..]));
         assert_eq!(datacenter("bert", "v5.0"), Membership::Absent);
         assert_eq!(datacenter("digits", "v6.0"), Membership::Absent);
     }

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use lon_proto::codec::{Codec, EncodeError, Encoder, Layout};
-use lon_proto::sample::{self, SampleError, Signature, Tensor};
+use lon_proto::sample::{self, DType, SampleError, Signature, Tensor};
 
 use super::error::FitError;
 use crate::encode::inputs::places;
@@ -38,6 +38,11 @@ impl FirstSample {
     /// Returns the tensors as they are sent, before any codec.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// Returns the types of the tensors, in their order.
+    pub fn dtypes(&self) -> Vec<DType> {
+        self.tensors.iter().map(Tensor::dtype).collect()
     }
 
     /// Shows types and shapes: `i64[384], i32[]`.
@@ -87,10 +92,8 @@ pub(super) fn other_order(names: &[String], model: &Signature) -> Option<Vec<Str
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use lon_proto::sample::DType;
-
     use super::*;
+    use bytes::Bytes;
 
     #[test]
     fn sizes_are_those_of_each_codec() {

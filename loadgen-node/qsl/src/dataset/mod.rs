@@ -5,11 +5,13 @@
 //! - `formats`: the readers, one file for each format;
 //! - `reader`: the interface of a reader;
 //! - `opened`: what each format returns;
+//! - `aggregate`: several items of a dataset as one sample;
 //! - `first_sample`: the first sample, by which a dataset is judged before a run;
 //! - `encoding`: from tensors to the bytes that are sent;
 //! - `error`: what can be wrong with a dataset;
 //! - here: [`Dataset`], of which some samples are loaded.
 
+mod aggregate;
 mod encoding;
 mod error;
 mod first_sample;
@@ -23,6 +25,7 @@ mod tests;
 
 use std::sync::OnceLock;
 
+pub use aggregate::{Aggregate, UnknownAggregate};
 use bytes::Bytes;
 use encoding::{Encode, Encoded, Encoding};
 pub use error::{DatasetError, FitError};
@@ -200,6 +203,23 @@ impl Dataset {
         }
     }
 
+    /// Returns the trace of an aggregation: for each sample a line with its first item, the first item after it and
+    /// their number. None when each sample is one item.
+    pub fn aggregation(&self) -> Option<String> {
+        self.opened.reader.aggregation()
+    }
+
+    /// Returns the number of files that a list of sums beside the dataset names; 0 when there is no such list.
+    pub fn listed_files(&self) -> usize {
+        self.opened.reader.listed_files()
+    }
+
+    /// Returns the SHA-256 of the list of sums beside the dataset, in hexadecimal: datasets with equal lists are the
+    /// same, wherever they lie. None when there is no such list.
+    pub fn sums_sha256(&self) -> Option<&str> {
+        self.opened.reader.sums_sha256().or(self.opened.compared_with.as_deref())
+    }
+
     /// Compares the dataset's files with their list of SHA-256 sums, when there is one. Calls `progress` on the calling
     /// thread with the number of files that are done and the number of all. Returns the number of files.
     ///
@@ -216,6 +236,27 @@ impl Dataset {
         };
         parallel::each(&files, || (), verify, collect)?;
         Ok(files.len())
+    }
+
+    /// Reads every sample and keeps none: pictures are decoded, also those that are sent as they are. Calls `progress`
+    /// as [`Dataset::verify`] does. Returns the number of samples.
+    ///
+    /// # Errors
+    /// The first sample that cannot be read, with its file.
+    pub fn read_all(&self, progress: &dyn Fn(usize, usize)) -> Result<usize, DatasetError> {
+        let Opened { reader, name, .. } = &self.opened;
+        let samples: Vec<usize> = (0..reader.count()).collect();
+        let read = |(): &mut (), index: usize| {
+            let told = |source| DatasetError::Sample { dataset: name.clone(), index, source };
+            reader.check(index).map_err(told)
+        };
+        let mut done = 0;
+        let collect = |some: Vec<(usize, ())>| {
+            done += some.len();
+            progress(done, samples.len());
+        };
+        parallel::each(&samples, || (), read, collect)?;
+        Ok(samples.len())
     }
 
     /// Sets the codec of samples that are loaded from now on. Unloads what was loaded with another codec.

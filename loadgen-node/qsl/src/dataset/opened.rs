@@ -13,6 +13,8 @@ pub(crate) struct Opened {
     pub(crate) reader: Box<dyn Reader>,
     /// The right answers, when the dataset has them.
     pub(crate) truths: Option<Truths>,
+    /// SHA-256, in hexadecimal, of a list of sums with which all files were compared when they were opened.
+    pub(crate) compared_with: Option<String>,
     /// The names of a sample's tensors, in their order; empty when the tensors have no names.
     pub(crate) input_names: Vec<String>,
     /// A sentence for the log that says how the file was read, when it could be read in several ways.
@@ -22,7 +24,8 @@ pub(crate) struct Opened {
 impl Opened {
     /// Describes a dataset whose tensors have no names.
     pub(crate) fn new(name: impl Into<String>, reader: impl Reader + 'static, truths: Option<Truths>) -> Opened {
-        Opened { name: name.into(), reader: Box::new(reader), truths, input_names: Vec::new(), note: None }
+        let reader = Box::new(reader);
+        Opened { name: name.into(), reader, truths, compared_with: None, input_names: Vec::new(), note: None }
     }
 
     /// Describes a dataset that is called by its path.

@@ -53,9 +53,9 @@ impl Format {
 pub(crate) fn open(text: &str, options: &OpenOptions) -> Result<Opened, DatasetError> {
     let path = Path::new(text);
     match () {
-        () if synthetic::is_named_by(text) => synthetic::open(text),
+        () if synthetic::is_named_by(text) => aggregated(synthetic::open(text)?, options),
         // Its images are one array of all samples. In any other folder of arrays each file is a sample.
-        () if digits::is_folder(path) => digits::from_folder(path),
+        () if digits::is_folder(path) => aggregated(digits::from_folder(path)?, options),
         () => open_format(path, Format::of(path), options),
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOpt
     let refused = |reason: String| DatasetError::Form { path: path.to_owned(), reason };
     let is_folder = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?.is_dir();
     let inputs = options.inputs.as_ref();
-    match format {
+    let opened = match format {
         Some(Format::Images) => images::open(path, options),
         Some(Format::Squad) => squad::open(path, inputs),
         Some(Format::ManifestFolder) => manifest::open(&path.join(manifest::NAME)),
@@ -84,5 +84,14 @@ pub(crate) fn open_format(path: &Path, format: Option<Format>, options: &OpenOpt
             Err(refused(format!("give the folder that {} is in, with the model's vocabulary", squad::QUESTIONS)))
         }
         None => Err(refused("no known form of dataset (.npy, .npz, .jsonl, .toml, or a folder)".to_owned())),
+    };
+    aggregated(opened?, options)
+}
+
+/// Makes samples of several items, where that is asked.
+fn aggregated(opened: Opened, options: &OpenOptions) -> Result<Opened, DatasetError> {
+    match &options.aggregate {
+        Some(aggregate) => aggregate.apply(opened),
+        None => Ok(opened),
     }
 }

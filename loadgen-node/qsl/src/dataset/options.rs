@@ -2,6 +2,7 @@
 
 use lon_image::Preprocess;
 
+use super::aggregate::Aggregate;
 use crate::encode::inputs::Inputs;
 
 /// How a dataset is opened.
@@ -15,4 +16,8 @@ pub struct OpenOptions {
     pub labels_only: bool,
     /// The inputs of the model, which token ids and named arrays are made to fit; unset: the defaults of the format.
     pub inputs: Option<Inputs>,
+    /// Send token ids alone, of which the SUT node makes the model's other inputs.
+    pub ids_alone: bool,
+    /// Make samples of several items each.
+    pub aggregate: Option<Aggregate>,
 }

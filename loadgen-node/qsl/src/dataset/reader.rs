@@ -38,10 +38,26 @@ pub(crate) trait Reader: std::fmt::Debug + Send + Sync {
         Err(ReadError::NoOriginal)
     }
 
+    /// Reads one sample as far as it can be read, whatever will be sent of it; nothing is kept.
+    fn check(&self, index: usize) -> Result<(), ReadError> {
+        self.tensors(index).map(drop)
+    }
+
     /// Returns how many files [`Reader::verify`] can compare with a list of sums. Files that were compared when the
     /// dataset was opened do not count.
     fn listed_files(&self) -> usize {
         0
+    }
+
+    /// Returns the SHA-256 of the list of sums beside the dataset, in hexadecimal; none when there is no such list.
+    fn sums_sha256(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns the trace of an aggregation, a line `FIRST, END, COUNT` for each sample; none when each sample is one
+    /// item.
+    fn aggregation(&self) -> Option<String> {
+        None
     }
 
     /// Compares one file with its sum; `file` must be below [`Reader::listed_files`].
@@ -79,6 +95,14 @@ pub enum ReadError {
         file: PathBuf,
         /// A clause that says what is wrong with it.
         reason: String,
+    },
+    /// Items that were to be one sample are not alike.
+    #[error("item {item} has other types or shapes than item {first}, with which it was to be one sample")]
+    Uneven {
+        /// The index of the item.
+        item: usize,
+        /// The index of the sample's first item.
+        first: usize,
     },
     /// The sample is not a file with a compression of its own.
     #[error("the sample is no file with a compression of its own")]

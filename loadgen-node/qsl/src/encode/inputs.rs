@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lon_proto::sample::{DType, Tensor, TensorSpec, UnknownDType, fit};
+use lon_proto::sample::{DType, Role, Tensor, TensorSpec, UnknownDType, fit};
 
 use super::tokens::{self, TokenInput};
 
@@ -66,6 +66,13 @@ impl Inputs {
     /// Tells whether token ids can become the inputs, and one of the inputs tells texts apart.
     pub(crate) fn tell_texts_apart(&self) -> bool {
         self.tokens().is_ok_and(|inputs| inputs.iter().any(TokenInput::is_types))
+    }
+
+    /// Returns the input for token ids alone; none when the model has no inputs that could be made of it.
+    pub(crate) fn ids_alone(&self) -> Option<Inputs> {
+        let mut ids = self.0.iter().filter(|input| Role::of(&input.name) == Role::Ids && !input.is_optional);
+        let only = ids.next().filter(|_| ids.next().is_none() && self.tell_texts_apart())?;
+        Some(Inputs(vec![only.clone()]))
     }
 
     /// Returns the inputs that are made from token ids. Optional inputs are left out when token ids cannot become them,
@@ -151,7 +158,7 @@ mod tests {
 
     fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
         let elements: u32 = dims.iter().product();
-        Tensor::new(dtype, dims, Bytes::from(vec![0; elements as usize * dtype.size()])).unwrap()
+        Tensor::new(dtype, dims, Bytes::from(vec![0; dtype.bytes_of(elements.into()).unwrap() as usize])).unwrap()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lon_proto::kserve::datatype;
 use lon_proto::kserve::v2::ModelInferRequest;
 use lon_proto::kserve::v2::model_infer_request::InferInputTensor;
-use lon_proto::sample::{Signature, Tensor, TensorSpec};
+use lon_proto::sample::{DType, Signature, Tensor, TensorSpec};
 use prost::Message as _;
 
 /// The parts of a request that are the same for all samples of a run.
@@ -63,6 +63,9 @@ pub enum RequestError {
     /// The user gave this name more than once.
     #[error("--kserve-inputs: '{0}' is given twice")]
     Twice(String),
+    /// The protocol has no name for the type of a tensor's elements.
+    #[error("KServe's protocol has no elements of type {0}: SUT nodes take them (--transport grpc)")]
+    NoType(DType),
     /// A tensor does not have the type or shape of its input.
     #[error(
         "the sample's tensor {got} does not fit input {wanted}{hint} (a sample leaves the batch dimension \
@@ -131,15 +134,14 @@ impl Request {
     /// The sample does not fit the model as the first one did.
     pub fn body(&self, tensors: Vec<Tensor>) -> Result<Bytes, RequestError> {
         let shapes = self.shapes(&tensors)?;
-        let input = |((input, tensor), shape): ((&Input, &Tensor), Vec<i64>)| InferInputTensor {
-            name: input.name.clone(),
-            datatype: datatype(tensor.dtype()).to_owned(),
-            shape,
-            contents: None,
+        let input = |((input, tensor), shape): ((&Input, &Tensor), Vec<i64>)| {
+            let (name, dtype) = (input.name.clone(), tensor.dtype());
+            let datatype = datatype(dtype).ok_or(RequestError::NoType(dtype))?.to_owned();
+            Ok(InferInputTensor { name, datatype, shape, contents: None })
         };
         let request = ModelInferRequest {
             model_name: self.model.clone(),
-            inputs: self.inputs.iter().zip(&tensors).zip(shapes).map(input).collect(),
+            inputs: self.inputs.iter().zip(&tensors).zip(shapes).map(input).collect::<Result<_, RequestError>>()?,
             raw_input_contents: tensors.into_iter().map(|tensor| tensor.data().clone()).collect(),
             ..ModelInferRequest::default()
         };
@@ -187,12 +189,10 @@ fn count(tensors: &[Tensor], inputs: String, hint: &'static str) -> RequestError
 
 #[cfg(test)]
 mod tests {
-    use lon_proto::sample::DType;
-
     use super::*;
 
     fn tensor(dtype: DType, dims: &[u32]) -> Tensor {
-        let bytes = dims.iter().product::<u32>() as usize * dtype.size();
+        let bytes = dtype.bytes_of(dims.iter().product::<u32>().into()).unwrap() as usize;
         Tensor::new(dtype, dims, Bytes::from(vec![7; bytes])).unwrap()
     }
 

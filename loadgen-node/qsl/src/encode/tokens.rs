@@ -2,22 +2,7 @@
 //! positions or a limit.
 
 use bytes::Bytes;
-use lon_proto::sample::{DType, SampleError, Tensor, TensorSpec};
-
-/// The purpose of an input, judged by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// The token ids of the text.
-    Ids,
-    /// 1 for each id and 0 for padding.
-    Mask,
-    /// The number of the text that each id belongs to.
-    Types,
-    /// The numbers 0, 1, 2 and so on.
-    Positions,
-    /// The number of tokens that may be generated: one number for a text.
-    Limit,
-}
+use lon_proto::sample::{DType, Role, SampleError, Tensor, TensorSpec};
 
 /// One input that can be made from token ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +35,7 @@ impl TokenInput {
     pub(crate) fn new(spec: &TensorSpec) -> Result<TokenInput, String> {
         let TensorSpec { name, dtype, is_optional, .. } = spec.clone();
         let refused = || format!("token ids do not make an input like {spec}");
-        let role = role(&name);
+        let role = Role::of(&name);
         let len = match (role, spec.dims.as_slice()) {
             (Role::Limit, [] | [None | Some(1)]) => None,
             (Role::Limit, _) => return Err(refused()),
@@ -169,19 +154,7 @@ pub(crate) fn tensors(inputs: &[TokenInput], text: &Tokens<'_>) -> Result<Vec<Te
 /// both names speak of ids or tokens.
 pub(crate) fn mean_the_same(one: &str, other: &str) -> bool {
     let are_ids = |name: &str| ["ids", "tokens"].iter().any(|part| name.to_ascii_lowercase().contains(part));
-    role(one) == role(other) && (role(one) != Role::Ids || (are_ids(one) && are_ids(other)))
-}
-
-/// Returns the purpose that a name stands for; a name without a known word stands for ids.
-fn role(name: &str) -> Role {
-    let is = |part: &str| name.to_ascii_lowercase().contains(part);
-    match () {
-        () if is("mask") => Role::Mask,
-        () if is("segment") || is("token_type") => Role::Types,
-        () if is("position") => Role::Positions,
-        () if is("max_tokens") || is("max_new_tokens") => Role::Limit,
-        () => Role::Ids,
-    }
+    Role::of(one) == Role::of(other) && (Role::of(one) != Role::Ids || (are_ids(one) && are_ids(other)))
 }
 
 #[cfg(test)]

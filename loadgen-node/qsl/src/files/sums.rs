@@ -1,7 +1,7 @@
 //! Lists of SHA-256 sums, as the program `sha256sum` writes them: a file is used only when it has its sum.
 
 use std::collections::HashMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use lon_proto::sums::SUMS_FILE;
@@ -69,6 +69,8 @@ pub(crate) fn read(folder: &Path, name: &str) -> Result<Vec<u8>, SumError> {
 pub(crate) struct Sums {
     folder: PathBuf,
     by_name: HashMap<String, String>,
+    /// SHA-256 of the list itself, in hexadecimal.
+    sha256: String,
 }
 
 impl Sums {
@@ -77,7 +79,18 @@ impl Sums {
     /// # Errors
     /// A line is not a sum and a name, or contradicts an earlier line.
     pub(crate) fn parse(folder: &Path, text: &str) -> Result<Sums, SumError> {
-        Ok(Sums { folder: folder.to_owned(), by_name: parse(text, &folder.join(SUMS_FILE))? })
+        let by_name = parse(text, &folder.join(SUMS_FILE))?;
+        Ok(Sums { folder: folder.to_owned(), by_name, sha256: hex::encode(Sha256::digest(text)) })
+    }
+
+    /// SHA-256 of the list itself, in hexadecimal: equal lists are lists of equal files.
+    pub(crate) fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Tells whether the list names the file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
     }
 
     /// Reads the list in `folder`; none when the folder has no list.
@@ -135,17 +148,7 @@ fn compare(file: &Path, got: String, bytes: usize, expected: &str) -> Result<(),
 
 /// Returns the sum of a file in hexadecimal, and the file's size in bytes.
 pub(crate) fn sum(file: &Path) -> io::Result<(String, u64)> {
-    let mut reader = disk::open(file)?;
-    let (mut hasher, mut buffer, mut bytes) = (Sha256::new(), vec![0; 1 << 18], 0);
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => return Ok((hex::encode(hasher.finalize()), bytes)),
-            read => {
-                hasher.update(&buffer[..read]);
-                bytes += read as u64;
-            }
-        }
-    }
+    lon_proto::sums::of(disk::open(file)?)
 }
 
 /// Returns the sums of a list by name. Empty lines are skipped.

@@ -1,7 +1,7 @@
 //! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it is a
 //! line.
 
-use lon_qsl::accuracy::Score;
+use lon_qsl::accuracy::{Score, to_five_digits};
 use lon_qsl::benchmark::Target;
 use serde::{Deserialize, Serialize};
 
@@ -49,5 +49,6 @@ pub(crate) fn line(score: Score, target: Target) -> String {
     let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
     let (value, samples, wanted) = (score.value, score.samples, target.value);
     let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
-    format!("{name} {value:.3} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
+    let value = to_five_digits(value);
+    format!("{name} {value} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::division::DivisionDocument;
 use super::in_order;
+use crate::division::{Division, Findings};
 use crate::test_run::settings::Layered;
 use loadgen::judge::early_stopping::{QueryCount, USUAL};
 use loadgen::plan::predict::Prediction;
@@ -27,6 +29,8 @@ pub(crate) struct View {
     pub(crate) plan: Result<Plan, PlanError>,
     pub(crate) prediction: Option<Prediction>,
     pub(crate) warnings: Vec<String>,
+    /// What is found of the rules of the Network division, where that is asked for.
+    pub(crate) findings: Option<Findings>,
 }
 
 /// The whole document.
@@ -50,8 +54,7 @@ pub struct ConfDocument {
     pub qsl: Qsl,
     /// Whether there is a dataset; else predicted bytes leave the samples themselves out.
     pub samples_known: bool,
-    /// Each field of the official `TestSettings` by its name, in the order of that structure. A list, because the names
-    /// are LoadGen's and each has another type.
+    /// Each field of the official `TestSettings` by its name, in the order of that structure.
     #[serde(with = "in_order")]
     pub settings: Vec<(String, SettingDocument)>,
     /// What the settings come to in the scenario; null where they cannot be run.
@@ -62,6 +65,9 @@ pub struct ConfDocument {
     pub query_counts: Vec<QueryCountDocument>,
     /// What is odd about these settings, in words.
     pub warnings: Vec<String>,
+    /// The division that is asked for, and with `--division network` what can be seen of its rules before a run.
+    #[serde(default)]
+    pub division: DivisionDocument,
 }
 
 /// One setting and where its value comes from.
@@ -153,6 +159,10 @@ impl From<&View> for ConfDocument {
             predicted: view.prediction.as_ref().map_or_else(PredictedDocument::default, PredictedDocument::from),
             query_counts: query_counts(view),
             warnings: view.warnings.clone(),
+            division: match &view.findings {
+                Some(findings) => DivisionDocument::new(Division::Network, findings),
+                None => DivisionDocument::new(Division::Open, &Findings::default()),
+            },
         }
     }
 }

@@ -5,8 +5,10 @@
 //! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
-//! - `baseline`, `network_summary`: parts of `result_summary`;
-//! - `probe`, `conf`, `accuracy`: what the commands of these names print with `--json`;
+//! - `baseline`, `counts`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of `result_summary`;
+//!   `sut_setup`: part of it and of `system_desc`;
+//! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
+//! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
 //! Types of other crates: [`SearchRecord`](loadgen::run::SearchRecord) (`find_peak.json`),
@@ -16,30 +18,34 @@
 pub mod accuracy;
 pub mod baseline;
 pub mod conf;
+pub mod conformance;
+pub mod counts;
+pub mod division;
 pub mod find_peak;
 mod in_order;
+pub mod limits;
+pub mod made;
 pub mod network_report;
 pub mod network_summary;
 pub mod parts;
 pub mod probe;
 pub mod result_summary;
+pub mod saturation;
+pub mod sut_setup;
 pub mod system_desc;
+mod wanted;
 
-use std::io;
+use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::folder::{FolderError, RunFolder};
-
-/// Writes a document into the run folder: indented, with a line end.
+/// Writes a document as it stands in the run folder: indented, with a line end.
 ///
 /// # Errors
-/// The file cannot be written.
-pub(crate) fn write(folder: &RunFolder, name: &str, document: &impl Serialize) -> Result<(), FolderError> {
-    folder.stream(name, |out| {
-        serde_json::to_writer_pretty(&mut *out, document).map_err(io::Error::from)?;
-        out.write_all(b"\n")
-    })
+/// `out` cannot be written to.
+pub(crate) fn write(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document).map_err(io::Error::from)?;
+    out.write_all(b"\n")
 }
 
 /// Writes a document and reads it again, which must give an equal one; its JSON.

@@ -8,13 +8,14 @@ use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
 use serde::{Deserialize, Serialize};
 
 use super::parts::{
-    BandwidthDocument, ByDirection, ByEnd, LatencySplit, NameRoundTrip, NicDocument, by_end, message_bytes,
-    name_round_trips, to_thousandths,
+    BandwidthDocument, ByDirection, ByEnd, LatencySplit, NameRoundTrip, NicDocument, Percentiles, by_end,
+    message_bytes, name_round_trips, to_thousandths,
 };
 use super::probe::FabricDocument;
 use crate::network::nics::NicUse;
 use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;
+use crate::world::tally::Split;
 
 /// Name in the run folder.
 pub const FILE: &str = "network_report.json";
@@ -84,6 +85,12 @@ pub struct NodeTrafficDocument {
     pub nic: Option<NicDocument>,
     /// Bytes of messages besides those of samples and answers.
     pub other_bytes: OtherBytes,
+    /// From a sample's last byte sent to its answer whole, ns; null when the node answered nothing.
+    #[serde(default)]
+    pub round_trip_ns: Option<Percentiles>,
+    /// Where the latency of the node's answers went; null when it answered nothing.
+    #[serde(default)]
+    pub latency_split_ns: Option<LatencySplit>,
 }
 
 /// Bytes by layer and direction.
@@ -134,6 +141,7 @@ impl From<&Finished> for NetworkReport {
     fn from(finished: &Finished) -> NetworkReport {
         let (setup, network) = (&finished.setup, &finished.network);
         let (nodes, reports) = (&finished.nodes.described, &finished.nodes.reports);
+        let splits = finished.nodes.tally.by_node().into_iter().chain(std::iter::repeat(None));
         NetworkReport {
             schema: SCHEMA,
             transport: setup.link.transport.name().to_owned(),
@@ -145,21 +153,26 @@ impl From<&Finished> for NetworkReport {
             response_ratio: ratio(reports, |counts| (counts.tensor_bytes_in, counts.payload_bytes_in)),
             sut_counters: reports.iter().find_map(|report| report.sut.as_ref().err().cloned()),
             name_round_trips: name_round_trips(finished),
-            nodes: nodes.iter().zip(reports).map(|(node, report)| NodeTrafficDocument::new(node, report)).collect(),
+            nodes: nodes
+                .iter()
+                .zip(reports)
+                .zip(splits)
+                .map(|((node, report), split)| NodeTrafficDocument::new(node, report, split))
+                .collect(),
             total: LayerBytes::of(reports),
             differences: network.differences.clone(),
             nics: network.nics.iter().map(NicDocument::from).collect(),
             control_bytes: network.control.into(),
             probe: network.fabric.as_ref().map(FabricDocument::from),
             per_second: PerSecond::of(&network.looks),
-            latency_split_ns: LatencySplit::from(&finished.nodes.tally),
+            latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
             bandwidth_gbit_s: BandwidthDocument::from(&network.bandwidth),
         }
     }
 }
 
 impl NodeTrafficDocument {
-    fn new(node: &NodeDescription, report: &NodeReport) -> NodeTrafficDocument {
+    fn new(node: &NodeDescription, report: &NodeReport, split: Option<Split>) -> NodeTrafficDocument {
         let sut = report.sut.as_ref().ok();
         NodeTrafficDocument {
             name: node.name.clone(),
@@ -169,6 +182,8 @@ impl NodeTrafficDocument {
             retransmits: Retransmits { loadgen: report.traffic.retransmits, sut: sut.and_then(|sut| sut.retransmits) },
             nic: sut.and_then(node_nic).as_ref().map(NicDocument::from),
             other_bytes: OtherBytes { egress: report.counts.other_bytes_in },
+            round_trip_ns: split.map(|split| Percentiles::from(split.round_trip_ns)),
+            latency_split_ns: split.map(LatencySplit::from),
         }
     }
 }
@@ -211,7 +226,7 @@ impl PerSecond {
 }
 
 fn node_nic(sut: &SutCounts) -> Option<NicUse> {
-    let sockets = Bytes { ingress: sut.socket_bytes_in, egress: sut.socket_bytes_out };
+    let sockets = Bytes { ingress: sut.socket_bytes_in?, egress: sut.socket_bytes_out? };
     sut.nic.as_ref().map(|nic| NicUse::of_node(nic, sockets))
 }
 

@@ -72,7 +72,7 @@ impl From<&Finished> for NetworkSummary {
             connections: setup.link.connections.get() as u64,
             nodes: nodes.iter().zip(reports).map(|(node, report)| NodeSummary::new(node, report)).collect(),
             name_round_trips: name_round_trips(finished),
-            latency_split_ns: LatencySplit::from(&finished.nodes.tally),
+            latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
             bandwidth_gbit_s: BandwidthDocument::from(&finished.network.bandwidth),
         }
     }

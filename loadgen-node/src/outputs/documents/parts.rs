@@ -9,7 +9,7 @@ use crate::network::fabric::gbit_s;
 use crate::network::nics::NicUse;
 use crate::network::traffic::Bytes;
 use crate::test_run::finished::{Finished, Nodes};
-use crate::world::tally::Tally;
+use crate::world::tally::Split;
 use loadgen::judge::LatencyStats;
 
 /// One value for each direction.
@@ -115,6 +115,9 @@ pub struct BandwidthDocument {
     pub formula: Option<String>,
     /// Whether what was probed is enough for what is required, in words.
     pub verdict: String,
+    /// The same in short: `enough`, `not probed` or `too little`, the worse direction; null where nothing is required.
+    #[serde(default)]
+    pub judged: Option<String>,
 }
 
 /// An interface that the run used.
@@ -148,10 +151,10 @@ impl From<&LatencyStats> for LatencySpread {
     }
 }
 
-impl From<&Tally> for LatencySplit {
-    fn from(tally: &Tally) -> LatencySplit {
+impl From<Split> for LatencySplit {
+    fn from(split: Split) -> LatencySplit {
         let stage =
-            |name| tally.split().find(|(stage, _)| *stage == name).map(|(_, values)| values).unwrap_or_default();
+            |name| split.stages().find(|(stage, _)| *stage == name).map(|(_, values)| values).unwrap_or_default();
         let at = |name| Percentiles::from(stage(name));
         LatencySplit {
             outside_sut: at("outside_sut"),
@@ -178,6 +181,7 @@ impl From<&Bandwidth> for BandwidthDocument {
             nic_claim: gbit(bandwidth.nic_claim),
             formula: bandwidth.formula.clone(),
             verdict: bandwidth.verdict.clone(),
+            judged: bandwidth.worst().map(|verdict| verdict.name().to_owned()),
         }
     }
 }
@@ -208,8 +212,8 @@ pub(super) fn to_thousandths(value: f64) -> f64 {
 /// Bytes of messages that crossed, of these nodes together.
 pub(super) fn message_bytes(reports: &[NodeReport]) -> ByDirection<ByEnd> {
     ByDirection {
-        ingress: by_end(reports, |ours| ours.counts.message_bytes_out, |sut| sut.message_bytes_in),
-        egress: by_end(reports, |ours| ours.counts.message_bytes_in, |sut| sut.message_bytes_out),
+        ingress: by_end(reports, |ours| ours.counts.message_bytes_out, |sut| Some(sut.message_bytes_in)),
+        egress: by_end(reports, |ours| ours.counts.message_bytes_in, |sut| Some(sut.message_bytes_out)),
     }
 }
 
@@ -217,11 +221,11 @@ pub(super) fn message_bytes(reports: &[NodeReport]) -> ByDirection<ByEnd> {
 pub(super) fn by_end(
     reports: &[NodeReport],
     ours: fn(&NodeReport) -> u64,
-    theirs: fn(&qdl::SutCounts) -> u64,
+    theirs: fn(&qdl::SutCounts) -> Option<u64>,
 ) -> ByEnd {
     ByEnd {
         loadgen: reports.iter().map(ours).sum(),
-        sut: reports.iter().map(|report| report.sut.as_ref().ok().map(theirs)).sum(),
+        sut: reports.iter().map(|report| report.sut.as_ref().ok().and_then(theirs)).sum(),
     }
 }
 
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_stage_is_in_the_split() {
-        let mut tally = Tally::default();
+        let mut tally = crate::world::tally::Tally::default();
         let stages = qdl::Stages {
             decode_ns: 1,
             preprocess_ns: 2,
@@ -262,8 +266,8 @@ mod tests {
             encode_ns: 7,
             inflate_ns: 8,
         };
-        tally.answered(&stages, Some(100));
-        let written = serde_json::to_value(LatencySplit::from(&tally)).unwrap();
+        tally.answered(qdl::NodeIndex(0), &stages, Some(100));
+        let written = serde_json::to_value(LatencySplit::from(tally.all_nodes())).unwrap();
         let names: Vec<&str> = written.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(names, crate::world::tally::STAGES);
         let p50: Vec<u64> = written.as_object().unwrap().values().map(|at| at["p50"].as_u64().unwrap()).collect();

@@ -2,19 +2,33 @@
 //!
 //! Folders of earlier versions are read, too: of their keys only those that say what was run must be there.
 
-use qdl::{NodeCounts, NodeReport};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use lon_shell::documents::HostDocument;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::accuracy::AccuracyDocument;
 use super::baseline::BaselineDocument;
+use super::counts::CountsDocument;
+use super::division::DivisionDocument;
+use super::limits::LimitDocument;
+use super::made::MadeDocument;
 use super::network_summary::NetworkSummary;
-use super::parts::{LatencySpread, to_thousandths};
+use super::parts::LatencySpread;
+use super::saturation::SaturationDocument;
+use super::sut_setup::SutNode;
+use crate::division::{self, AccuracyRun, Findings, identity};
+use crate::outputs::folder::Written;
 use crate::outputs::tokens;
 use crate::test_run::finished::{Finished, Setup};
-use crate::verdict::saturation::Saturation;
-use loadgen::judge::Summary;
-use loadgen::run::{Bracket, End, FindPeakOutcome, LagStats, RunOutcome, SearchEnd, Trial};
+use crate::world::stall::Stall;
+use loadgen::judge::{Summary, Verdict};
+use loadgen::recorder::StoredTimeline;
+use loadgen::run::{Bracket, End, FindPeakOutcome, LagStats, SearchEnd, Trial};
 use loadgen::settings::TestSettings;
+use loadgen::vectors::Rejudged;
 
 /// Name in the run folder.
 pub const FILE: &str = "result_summary.json";
@@ -23,15 +37,16 @@ pub const FILE: &str = "result_summary.json";
 const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResultSummary {
     /// Version of this form: 1.
     #[serde(default)]
     pub schema: u32,
-    /// The strict verdict: the official rules, and the node's own reasons.
+    /// The verdict: the official rules, every sample answered once, and this program's own rules.
     #[serde(default)]
     pub result: Validity,
-    /// The verdict of the official rules alone; null where they judge nothing, as in accuracy runs.
+    /// What the log files in the official formats say: the official rules, and every sample answered once; null where
+    /// they judge nothing, as in accuracy runs.
     pub official_result: Option<Validity>,
     /// Whether a signal ended the run early.
     #[serde(default)]
@@ -42,10 +57,10 @@ pub struct ResultSummary {
     /// This program and its version.
     #[serde(default)]
     pub loadgen_version: String,
-    /// The division whose rules were kept: `network` or `open`.
+    /// The division whose rules were asked for, and what is found of each rule of the Network division.
     #[serde(default)]
-    pub division: String,
-    /// Why this is no result of the Network division, in words; empty where it is one.
+    pub division: DivisionDocument,
+    /// Why this is no result of the Network division, and what could not be checked, in words; empty where it is one.
     #[serde(default)]
     pub marks: Vec<String>,
     /// The round of MLPerf whose rules applied.
@@ -57,6 +72,10 @@ pub struct ResultSummary {
     pub benchmark_file: Option<String>,
     /// The dataset: a path, a built-in name, or `synthetic:` with what was generated.
     pub dataset: String,
+    /// SHA-256 of the dataset's list of sums, hexadecimal; null when it has none.
+    pub dataset_sums_sha256: Option<String>,
+    /// What was done to images before they were sent, as `--preprocess` has it; null: nothing.
+    pub preprocess: Option<String>,
     /// The scenario's official name.
     #[serde(default)]
     pub scenario: String,
@@ -75,9 +94,15 @@ pub struct ResultSummary {
     pub accuracy_note: Option<String>,
     /// Latencies that the verdict is about; null where nothing was judged.
     pub latency_ns: Option<LatencySpread>,
+    /// Latencies beside the limits that the official rules judge them by; empty where the scenario has none.
+    #[serde(default)]
+    pub latency_limits: Vec<LimitDocument>,
     /// How late samples were sent.
     #[serde(default)]
     pub schedule_lag_ns: LagDocument,
+    /// When either end stood still for half a second or more while samples were timed, in order.
+    #[serde(default)]
+    pub stalls: Vec<StallDocument>,
     /// How near to its limits the LoadGen node was.
     #[serde(default)]
     pub saturation: SaturationDocument,
@@ -86,18 +111,39 @@ pub struct ResultSummary {
     /// How many samples were issued and how they ended.
     #[serde(default)]
     pub counts: CountsDocument,
-    /// Why the strict verdict is INVALID, in words; empty: it is VALID.
+    /// Why the verdict is INVALID, in words; empty: it is VALID.
     #[serde(default)]
     pub reasons: Vec<String>,
+    /// What to set instead where the run was too short, as `--set KEY=VALUE` with words around it.
+    #[serde(default)]
+    pub hints: Vec<String>,
     /// The settings as requested.
     #[serde(default)]
     pub settings: TestSettings,
+    /// How and when the run was made.
+    #[serde(default)]
+    pub made: MadeDocument,
+    /// How each SUT node is set up, in the order of the nodes.
+    #[serde(default)]
+    pub sut: Vec<SutNode>,
+    /// Every other file of the run folder by its name. This file is written last.
+    #[serde(default)]
+    pub files: BTreeMap<String, FileDocument>,
     /// The network side in short; `network_report.json` has it in full.
     #[serde(default)]
     pub network: NetworkSummary,
     /// Token latencies and rate. Their keys are there in token runs alone.
     #[serde(flatten)]
     pub tokens: Option<TokensDocument>,
+}
+
+/// A file of the run folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDocument {
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// SHA-256 of its content, in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// A verdict on a run, as it stands in the files.
@@ -154,49 +200,15 @@ pub struct LagDocument {
     pub max: u64,
 }
 
-/// How near to its limits the LoadGen node was while it measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SaturationDocument {
-    /// Samples under way.
-    pub in_flight: InFlightDocument,
-    /// Samples that found every node full.
-    pub refused: u64,
-    /// Cores that the issuing thread used on average, to a thousandth; at most 1, and 1 while it spins.
-    pub issuer_cores: f64,
-    /// Cores that the whole process used on average, to a thousandth.
-    pub process_cores: f64,
-    /// Threads for the network beside the issuing one; 0: that one does it all.
-    pub io_threads: usize,
-    /// How long before a due time the issuing thread stops sleeping and spins, ns.
-    pub spin_ns: u64,
-}
-
-/// Samples under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InFlightDocument {
-    /// Most at any moment.
-    pub max: u64,
-    /// How many all nodes together take.
-    pub limit: u64,
-}
-
-/// Counts of samples and answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CountsDocument {
-    /// Samples that were issued.
-    pub issued: u64,
-    /// Samples that were answered.
-    pub completed: u64,
-    /// Samples that failed or were lost.
-    pub failed: u64,
-    /// Answers to samples that had been answered.
-    pub duplicate: u64,
-    /// Answers to samples that had been given up.
-    pub late: u64,
-    /// Answers with a NaN in the model's outputs, as the nodes counted them; null where no node could be asked.
-    pub nan: Option<u64>,
-    /// Answers to samples that were never sent.
-    pub foreign: u64,
+/// A stretch in which one end of the run stood still.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StallDocument {
+    /// `loadgen`, or the name of the SUT node; of a node it can have been the way to it, too.
+    pub end: String,
+    /// When it began, ns from the start of the run.
+    pub start_ns: u64,
+    /// How long it lasted, ns.
+    pub duration_ns: u64,
 }
 
 /// What token runs measure besides latencies.
@@ -222,41 +234,138 @@ fn there_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Res
 impl From<&Finished> for ResultSummary {
     fn from(finished: &Finished) -> ResultSummary {
         let Finished { setup, outcome, nodes, judgement, .. } = finished;
-        let Setup { benchmark, plan, .. } = setup;
         let verdict = &outcome.verdict;
         let accuracy = accuracy(finished);
         let summary = outcome.summary.as_ref();
         ResultSummary {
-            schema: SCHEMA,
             result: Validity::of(verdict.is_valid()),
-            official_result: verdict.official.map(Validity::of),
+            official_result: verdict.official().map(Validity::of),
             interrupted: outcome.end == End::Interrupted,
-            unofficial: "results of this tool are unverified and are not official MLPerf results".to_owned(),
-            loadgen_version: concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial").to_owned(),
-            division: setup.division.name().to_owned(),
-            marks: judgement.marks.clone(),
-            rules: setup.rules.round.name.to_owned(),
-            benchmark: benchmark.name.to_owned(),
-            benchmark_file: benchmark.file.as_ref().map(|path| path.display().to_string()),
-            dataset: setup.dataset_name.clone(),
-            scenario: setup.scenario().name().to_owned(),
-            mode: plan.requested().mode.name().to_owned(),
+            division: DivisionDocument::new(setup.division, &judgement.findings),
+            marks: judgement.marks(),
+            reasons: verdict.reasons().iter().map(|reason| reason.text.clone()).collect(),
             sut_name: nodes.last_name.text.clone(),
             metric: metric(finished, accuracy.as_ref()),
             find_peak: outcome.find_peak.as_ref().map(FindPeakDocument::from),
             accuracy,
             accuracy_note: finished.not_scored(),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
+            latency_limits: LimitDocument::all(finished),
+            hints: finished.hints(),
             schedule_lag_ns: LagDocument::from(outcome.lag()),
+            stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
             saturation: SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused()),
             baseline: finished.tax().map(|(baseline, tax)| BaselineDocument::new(baseline, &tax)),
             counts: CountsDocument::new(outcome, &nodes.reports, finished.nan()),
-            reasons: verdict.reasons.iter().map(|reason| reason.text.clone()).collect(),
-            settings: plan.requested().clone(),
             network: NetworkSummary::from(finished),
+            sut: nodes.described.iter().map(SutNode::from).collect(),
             tokens: summary.and_then(TokensDocument::of),
+            made: MadeDocument::new(setup, finished.started, finished.wall_time),
+            ..ResultSummary::asked(setup)
         }
     }
+}
+
+impl ResultSummary {
+    /// What stands in the folder until the run has ended, and for ever if the program is killed.
+    pub(crate) fn unfinished(setup: &Setup) -> ResultSummary {
+        let reason = "the run has not ended: it is going on, or this program was killed (a kernel that runs out of \
+                      memory does so, too); loadgen-node recover makes a result of what there is";
+        ResultSummary { interrupted: true, reasons: vec![reason.to_owned()], ..ResultSummary::asked(setup) }
+    }
+
+    /// What was asked for. Everything else is as of a run that has measured nothing.
+    fn asked(setup: &Setup) -> ResultSummary {
+        let Setup { benchmark, plan, .. } = setup;
+        ResultSummary {
+            schema: SCHEMA,
+            unofficial: "results of this tool are unverified and are not official MLPerf results".to_owned(),
+            loadgen_version: concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial").to_owned(),
+            division: DivisionDocument::new(setup.division, &Findings::default()),
+            rules: setup.rules.round.name.to_owned(),
+            benchmark: benchmark.name.to_owned(),
+            benchmark_file: benchmark.file.as_ref().map(|path| path.display().to_string()),
+            dataset: setup.dataset_name.clone(),
+            dataset_sums_sha256: setup.planned.data.as_ref().and_then(|data| data.sums_sha256.clone()),
+            preprocess: setup.planned.preprocess.clone(),
+            scenario: setup.scenario().name().to_owned(),
+            mode: plan.requested().mode.name().to_owned(),
+            settings: plan.requested().clone(),
+            made: MadeDocument::new(setup, SystemTime::now(), Duration::ZERO),
+            ..ResultSummary::default()
+        }
+    }
+
+    /// What the rules of the Network division ask of an accuracy run, from its folder.
+    pub(crate) fn accuracy_run(&self, folder: &Path) -> AccuracyRun {
+        let NetworkSummary { nodes, codec, response_codec, .. } = &self.network;
+        let mut options: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, value) in self.sut.iter().flat_map(|node| &node.setup.settings) {
+            options.entry(name.clone()).or_default().insert(value.clone());
+        }
+        AccuracyRun {
+            folder: folder.display().to_string(),
+            is_valid: self.result == Validity::Valid,
+            benchmark: self.benchmark.clone(),
+            scenario: self.scenario.clone(),
+            dataset: self.dataset.clone(),
+            dataset_sums_sha256: self.dataset_sums_sha256.clone(),
+            round: self.rules.clone(),
+            score: self.accuracy.as_ref().map(|accuracy| accuracy.value),
+            official: None,
+            log_sha256: self.files.get("mlperf_log_accuracy.json").map(|file| file.sha256.clone()),
+            samples: self.accuracy.as_ref().map_or(self.counts.completed, |accuracy| accuracy.samples as u64),
+            engines: nodes.iter().map(|node| identity::engine(&node.engine).to_owned()).collect(),
+            models: nodes.iter().map(|node| identity::model(&node.model, &node.model_sha256)).collect(),
+            machines: self.sut.iter().filter_map(|node| machine(&node.host)).collect(),
+            preprocess: self.preprocess.clone(),
+            options,
+            settings: division::fields(&self.settings),
+            codecs: [codec.clone(), response_codec.clone()],
+        }
+    }
+
+    /// Whether this is what stands in the folder of a run until it has ended.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.interrupted && self.files.is_empty()
+    }
+
+    /// What is known of a run that was killed: `judged` from the records of its samples, if there were any.
+    pub(crate) fn recovered(
+        self,
+        stored: Option<&StoredTimeline>,
+        judged: Option<&Rejudged>,
+        why: &str,
+    ) -> ResultSummary {
+        let verdict = judged.map(|judged| &judged.verdict);
+        let reasons = verdict.map(|verdict| verdict.reasons().iter().map(|reason| reason.text.clone()).collect());
+        let summary = judged.map(|judged| &judged.summary);
+        ResultSummary {
+            official_result: verdict.and_then(Verdict::official).map(Validity::of),
+            reasons: reasons.unwrap_or_else(|| vec![why.to_owned()]),
+            sut_name: stored.map_or(String::new(), |stored| stored.about.sut_name.clone()),
+            metric: summary.map(MetricDocument::of),
+            latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
+            counts: stored.map_or(self.counts, |stored| CountsDocument::of(&stored.timeline.counts)),
+            tokens: summary.and_then(TokensDocument::of),
+            ..self
+        }
+    }
+
+    /// With these files in the folder.
+    pub(crate) fn with_files(mut self, files: &[Written]) -> ResultSummary {
+        let document = |Written { name, bytes, sha256 }: &Written| {
+            (name.clone(), FileDocument { bytes: *bytes, sha256: sha256.clone() })
+        };
+        self.files = files.iter().map(document).collect();
+        self
+    }
+}
+
+/// What a node's machine is known by; none in results of earlier versions, which do not have it.
+fn machine(host: &HostDocument) -> Option<String> {
+    let devices = host.accelerators.iter().map(|accelerator| accelerator.device.as_str());
+    (*host != HostDocument::default()).then(|| identity::machine(&host.cpu, devices))
 }
 
 /// The metric of a performance run, else the score of an accuracy run.
@@ -264,18 +373,24 @@ fn metric(finished: &Finished, accuracy: Option<&AccuracyDocument>) -> Option<Me
     let Some(summary) = &finished.outcome.summary else {
         return accuracy.cloned().map(MetricDocument::Accuracy);
     };
-    let metric = summary.metric;
-    Some(MetricDocument::Performance(PerformanceMetric {
-        name: metric.name.to_owned(),
-        value: finished.metric_value(&metric),
-        unit: metric.unit.to_owned(),
-    }))
+    Some(MetricDocument::of(summary))
 }
 
 /// The score, where there is one.
 fn accuracy(finished: &Finished) -> Option<AccuracyDocument> {
     let score = finished.judgement.score.as_ref()?.as_ref().ok()?;
     Some(AccuracyDocument::new(*score, finished.setup.benchmark.accuracy?))
+}
+
+impl MetricDocument {
+    fn of(summary: &Summary) -> MetricDocument {
+        let metric = summary.metric;
+        MetricDocument::Performance(PerformanceMetric {
+            name: metric.name.to_owned(),
+            value: metric.value,
+            unit: metric.unit.to_owned(),
+        })
+    }
 }
 
 impl Validity {
@@ -296,34 +411,10 @@ impl From<LagStats> for LagDocument {
     }
 }
 
-impl SaturationDocument {
-    fn new(saturation: &Saturation, outcome: &RunOutcome, refused: u64) -> SaturationDocument {
-        let pending = outcome.phases.iter().map(|phase| phase.max_pending);
-        SaturationDocument {
-            in_flight: InFlightDocument { max: pending.max().unwrap_or(0), limit: saturation.capacity },
-            refused,
-            issuer_cores: to_thousandths(saturation.issuer_cores),
-            process_cores: to_thousandths(saturation.process_cores),
-            io_threads: saturation.pacing.io_threads,
-            spin_ns: u64::try_from(saturation.pacing.spin.as_nanos()).unwrap_or(u64::MAX),
-        }
-    }
-}
-
-impl CountsDocument {
-    /// What the engine and the QDL counted; `nan`: what the nodes did.
-    fn new(outcome: &RunOutcome, reports: &[NodeReport], nan: Option<u64>) -> CountsDocument {
-        let counts = outcome.counts();
-        let sum = |count: fn(&NodeCounts) -> u64| reports.iter().map(|report| count(&report.counts)).sum::<u64>();
-        CountsDocument {
-            issued: counts.issued,
-            completed: counts.completed,
-            failed: counts.failed + counts.lost,
-            duplicate: counts.duplicate + sum(|counts| counts.duplicate),
-            late: counts.late + sum(|counts| counts.late),
-            nan,
-            foreign: counts.unknown + sum(|counts| counts.foreign),
-        }
+impl From<&Stall> for StallDocument {
+    fn from(stall: &Stall) -> StallDocument {
+        let Stall { end, start_ns, duration_ns } = stall.clone();
+        StallDocument { end, start_ns, duration_ns }
     }
 }
 

@@ -1,12 +1,14 @@
 //! `system_desc.json`: both ends of a run as MLPerf's submission rules want a system described.
 //!
-//! The 13 keys of the network mode are always there, each a text. What a run cannot know is empty, and `to_be_stated`
-//! says for each empty key what belongs there. The file of `--system-desc` fills them, and adds other official keys:
-//! see `test_run::stated`. What the texts are made of follows under `loadgen` and `sut`.
+//! The 13 keys of the network mode and the 35 that are asked of every system are always there, each a text. What a run
+//! cannot know is empty, and `to_be_stated` says for each empty key what belongs there. The file of `--system-desc`
+//! fills them, and adds other official keys: see `test_run::stated`. What the texts are made of follows under `loadgen`
+//! and `sut`.
 //!
-//! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.0.
+//! Source of the keys: the official submission checker's constants for rounds v5.0 to v6.1.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use lon_shell::documents::HostDocument;
 use qdl::{Host, Interface, NodeDescription, NodeReport};
@@ -14,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::in_order;
+use super::sut_setup::SutSetup;
+use super::wanted::wanted;
 use crate::network::nics::NicUse;
 use crate::test_run::finished::Finished;
-use crate::test_run::stated::NETWORK_KEYS;
+use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 
 /// Name in the run folder.
 pub const FILE: &str = "system_desc.json";
@@ -24,17 +28,20 @@ pub const FILE: &str = "system_desc.json";
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SystemDesc {
-    /// Official keys, each with a text: those of the network mode first, then others. A map, because the submission
-    /// rules own these keys, and which others are there depends on what is known and stated.
+    /// Official keys, each with a text: those of the network mode first, then those of every system, then others that
+    /// were stated. A map, because the submission rules own these keys.
     #[serde(flatten)]
     pub official: Map<String, Value>,
-    /// What belongs under each key of the network mode that is empty, in words.
+    /// What belongs under each key that is empty, in words.
     #[serde(with = "in_order")]
     pub to_be_stated: Vec<(String, String)>,
     /// Why the run is no result of the Network division, in words; empty where it is one.
     pub marks: Vec<String>,
     /// Says that this is no official description.
     pub unofficial: String,
+    /// How the bytes of a sample get from memory to memory, as far as it is known: one end in each text.
+    #[serde(default)]
+    pub data_path: Vec<String>,
     /// The LoadGen node.
     pub loadgen: LoadgenSystem,
     /// The SUT nodes.
@@ -69,6 +76,9 @@ pub struct SutSystem {
     pub engine: String,
     /// Name of the interface that the run used; empty on loopback and where the node did not tell.
     pub nics_used: Vec<String>,
+    /// How it is set up.
+    #[serde(default)]
+    pub setup: SutSetup,
 }
 
 impl From<&Finished> for SystemDesc {
@@ -76,13 +86,14 @@ impl From<&Finished> for SystemDesc {
         let facts = Facts::of(finished);
         let official = facts.official();
         let is_missing = |key: &&str| official.get(*key).is_none_or(|value| value == "");
-        let missing = NETWORK_KEYS.into_iter().filter(is_missing);
+        let missing = NETWORK_KEYS.into_iter().chain(SYSTEM_KEYS).filter(is_missing);
         let nodes = finished.nodes.described.iter().zip(&finished.nodes.reports);
         SystemDesc {
             to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
             official,
-            marks: finished.judgement.marks.clone(),
+            marks: finished.judgement.marks(),
             unofficial: "written by lon; not an official MLPerf system description".to_owned(),
+            data_path: facts.data_path(),
             loadgen: LoadgenSystem {
                 host: HostDocument::from(&finished.nodes.host),
                 software: SOFTWARE.to_owned(),
@@ -103,26 +114,13 @@ impl SutSystem {
             software: node.software.clone(),
             engine: node.engine.clone(),
             nics_used: used.iter().map(|nic| nic.interface.name.clone()).collect(),
+            setup: SutSetup::from(node),
         }
     }
 }
 
 /// This program and its version.
 const SOFTWARE: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
-
-/// What belongs under a key that a run cannot fill.
-fn wanted(key: &str) -> &'static str {
-    match key {
-        "network_type" => "what the links are: Ethernet, InfiniBand, ...",
-        "network_media" => "what they are made of: copper, optical fibre, backplane, ...",
-        "network_rate" => "the rate of one link, for example 100 Gbit/s; the drivers did not say, or no link was used",
-        "nic_loadgen" | "nic_sut" => "maker and model of the interfaces; no interface was used, or none told of",
-        "number_nic_loadgen" | "number_nic_sut" => "how many interfaces; none was used, or none told of",
-        "net_software_stack_sut" => "operating system, drivers and protocol stack of the SUT; the nodes did not say",
-        "network_topology" => "how LoadGen node and SUT nodes are linked: switches, hops, paths",
-        _ => "this run could not tell",
-    }
-}
 
 /// What the description is made of.
 struct Facts<'a> {
@@ -148,8 +146,8 @@ impl<'a> Facts<'a> {
         for key in NETWORK_KEYS {
             official.insert(key.to_owned(), self.network(key).unwrap_or_default().into());
         }
-        for (key, text) in self.others() {
-            official.insert(key.to_owned(), text.into());
+        for key in SYSTEM_KEYS {
+            official.insert(key.to_owned(), self.system(key).unwrap_or_default().into());
         }
         for (key, value) in self.finished.setup.stated.iter() {
             official.insert(key.to_owned(), value.clone());
@@ -164,7 +162,7 @@ impl<'a> Facts<'a> {
         match key {
             "is_network" => Some("True".to_owned()),
             "network_type" => link(ours().chain(self.theirs.iter().copied())),
-            "network_rate" => self.finished.network.bandwidth.nic_claim.ingress.map(rate),
+            "network_rate" => link_rates(ours().chain(self.theirs.iter().copied())),
             "nic_loadgen" => listed(ours().map(nic_text)),
             "number_nic_loadgen" => count(self.ours.len()),
             "net_software_stack_loadgen" => listed([software_text(&self.finished.nodes.host, SOFTWARE)].into_iter()),
@@ -183,25 +181,84 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What is known under other official keys: of the SUT nodes, which are the system.
-    fn others(&self) -> Vec<(&'static str, String)> {
+    /// The text under one of the [`SYSTEM_KEYS`], where it can be known: of the SUT nodes, which are the system.
+    fn system(&self, key: &str) -> Option<String> {
         let nodes = &self.finished.nodes.described;
         let told = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
-        let known = [
-            ("number_of_nodes", Some(nodes.len().to_string())),
-            ("host_processor_model_name", told(|node| node.host.cpu.clone())),
-            ("host_memory_capacity", told(|node| memory(node.host.memory_bytes))),
-            ("framework", told(|node| node.engine.clone())),
-            ("operating_system", told(|node| system(&node.host))),
-        ];
-        known.into_iter().filter_map(|(key, text)| Some((key, text?))).collect()
+        match key {
+            "number_of_nodes" => Some(nodes.len().to_string()),
+            "host_processor_model_name" => told(|node| node.host.cpu.clone()),
+            "host_processors_per_node" => told(|node| known(node.host.processors.sockets)),
+            "host_processor_core_count" => told(|node| known(node.host.processors.cores_each)),
+            "host_processor_frequency" => told(|node| clock_rate(node.host.processors.max_mhz)),
+            "host_processor_caches" => told(|node| node.host.processors.caches.clone()),
+            "host_storage_capacity" => told(|node| memory(node.host.storage.bytes)),
+            "host_storage_type" => told(|node| node.host.storage.kinds.clone()),
+            "host_network_card_count" => told(|node| known(cards(&node.host))),
+            "accelerators_per_node" => told(|node| known(node.host.accelerators.len() as u32)),
+            "host_memory_capacity" => told(|node| memory(node.host.memory_bytes)),
+            "host_networking" => self.network("nic_sut"),
+            "framework" => told(|node| node.engine.clone()),
+            "operating_system" => told(|node| system(&node.host)),
+            "other_software_stack" => told(|node| node.software.clone()),
+            _ => None,
+        }
     }
 
     fn protocol(&self) -> String {
         let link = &self.finished.setup.link;
         let tls = if link.has_tls { ", TLS 1.3" } else { "" };
-        format!("{}{tls}", link.transport.protocol())
+        let transport = link.transport.protocol();
+        let layer_4 = if transport.contains("UDP") { "UDP" } else { "TCP" };
+        let addresses: Vec<IpAddr> = self.finished.nodes.reports.iter().filter_map(|report| report.local).collect();
+        let nics = self.ours.iter().map(|nic| &nic.interface).chain(self.theirs.iter().copied());
+        let below = link_layer(self, nics);
+        format!("{transport}{tls}; layer 4: {layer_4}, layer 3: {}, layers 1 and 2: {below}", layer_3(&addresses))
     }
+
+    /// How the bytes of a sample get from one memory to the other, one end in each text.
+    fn data_path(&self) -> Vec<String> {
+        let nics = |nics: &[String]| if nics.is_empty() { "no NIC (loopback)".to_owned() } else { nics.join(", ") };
+        let ours: Vec<String> = self.ours.iter().map(|nic| nic.interface.name.clone()).collect();
+        let nodes = self.finished.nodes.described.iter().zip(&self.finished.nodes.reports);
+        let theirs = nodes.map(|(node, report)| {
+            let sut = SutSystem::new(node, report);
+            let computes = sut.setup.settings.iter().find(|(name, _)| name == "execution_provider");
+            let end = match computes.map(|(_, provider)| provider.as_str()) {
+                Some(provider) if provider != "CPU" => format!("accelerator ({provider})"),
+                _ => "CPU, unless the engine does otherwise".to_owned(),
+            };
+            format!("SUT node {}: {} > kernel sockets > host memory > {end}", node.name, nics(&sut.nics_used))
+        });
+        let here = format!("LoadGen node: host memory > kernel sockets > {}", nics(&ours));
+        let mut path: Vec<String> = std::iter::once(here).chain(theirs).collect();
+        path.dedup();
+        path
+    }
+}
+
+/// The version of the Internet protocol, by the addresses of this end.
+fn layer_3(addresses: &[IpAddr]) -> &'static str {
+    let is_v4 = |address: &IpAddr| address.to_canonical().is_ipv4();
+    match (addresses.iter().any(is_v4), addresses.iter().all(is_v4)) {
+        _ if addresses.is_empty() => "not known",
+        (_, true) => "IPv4",
+        (true, false) => "IPv4 and IPv6",
+        (false, _) => "IPv6",
+    }
+}
+
+/// What carries the packets, by the interfaces that were used.
+fn link_layer<'a>(facts: &Facts<'_>, nics: impl Iterator<Item = &'a Interface>) -> String {
+    let local = facts.finished.nodes.reports.iter().filter_map(|report| report.local);
+    let is_loopback = facts.ours.is_empty() && local.into_iter().any(|address| address.to_canonical().is_loopback());
+    link(nics).unwrap_or_else(|| if is_loopback { "loopback" } else { "not known" }.to_owned())
+}
+
+/// The rates of the links that were used, each once; none when a driver does not say.
+fn link_rates<'a>(nics: impl Iterator<Item = &'a Interface>) -> Option<String> {
+    let rates: Option<BTreeSet<u64>> = nics.map(|nic| nic.speed_mbit_s).collect();
+    listed(rates?.into_iter().map(|speed| rate(speed as f64 * 1e6)))
 }
 
 /// What all links are, if that is one thing.
@@ -246,6 +303,21 @@ fn system(host: &Host) -> String {
     }
 }
 
+/// A number that is not 0, which stands for what is not known.
+fn known(number: u32) -> String {
+    if number == 0 { String::new() } else { number.to_string() }
+}
+
+/// The highest rate of a clock.
+fn clock_rate(max_mhz: u32) -> String {
+    if max_mhz == 0 { String::new() } else { format!("up to {max_mhz} MHz") }
+}
+
+/// Network interfaces with a device behind them.
+fn cards(host: &Host) -> u32 {
+    host.nics.iter().filter(|nic| !nic.device.is_empty()).count() as u32
+}
+
 fn memory(bytes: u64) -> String {
     if bytes == 0 { String::new() } else { format!("{:.0} GiB", bytes as f64 / f64::from(1 << 30)) }
 }
@@ -271,6 +343,24 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_that_of_a_link_and_not_of_all_together() {
+        let fast = |name: &str, speed| Interface { speed_mbit_s: speed, ..nic(name, "Ethernet") };
+        let same = [fast("a", Some(100_000)), fast("b", Some(100_000)), fast("c", Some(100_000))];
+        assert_eq!(link_rates(same.iter()).as_deref(), Some("100 Gbit/s"));
+        let two = [fast("a", Some(100_000)), fast("b", Some(25_000))];
+        assert_eq!(link_rates(two.iter()).as_deref(), Some("25 Gbit/s; 100 Gbit/s"));
+        assert_eq!(link_rates([fast("a", Some(100_000)), fast("b", None)].iter()), None);
+        assert_eq!(link_rates([].iter()), None);
+    }
+
+    #[test]
+    fn layer_3_is_told_by_addresses() {
+        let of = |texts: &[&str]| layer_3(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>());
+        assert_eq!((of(&["10.0.0.1", "::ffff:10.0.0.2"]), of(&["fe80::1"])), ("IPv4", "IPv6"));
+        assert_eq!((of(&["10.0.0.1", "fe80::1"]), of(&[])), ("IPv4 and IPv6", "not known"));
+    }
+
+    #[test]
     fn texts_say_what_is_known() {
         assert_eq!(nic_text(&nic("veth0", "Ethernet")), "virtual, MTU 1500");
         let card = Interface {
@@ -286,13 +376,9 @@ mod tests {
         assert_eq!((rate(1e8), rate(2.5e9)), ("100 Mbit/s".to_owned(), "2.5 Gbit/s".to_owned()));
         let host = Host { kernel: "6.1".to_owned(), ..Host::default() };
         assert_eq!((system(&host), memory(24 << 30)), ("Linux 6.1".to_owned(), "24 GiB".to_owned()));
-    }
-
-    #[test]
-    fn every_key_that_can_stay_empty_says_what_belongs_there() {
-        for key in NETWORK_KEYS {
-            let always = ["is_network", "net_software_stack_loadgen", "network_protocol", "number_connections"];
-            assert_eq!(wanted(key) == "this run could not tell", always.contains(&key), "{key}");
-        }
+        assert_eq!((known(0), known(2), clock_rate(0)), (String::new(), "2".to_owned(), String::new()));
+        assert_eq!((clock_rate(3500), cards(&host)), ("up to 3500 MHz".to_owned(), 0));
+        let nics = vec![nic("veth0", "Ethernet"), card];
+        assert_eq!(cards(&Host { nics, ..Host::default() }), 1);
     }
 }

@@ -157,3 +157,34 @@ fn absurd_sizes_take_no_memory() {
     assert_eq!(error, ImageError::Large { width: 65_535, height: 65_535 });
     assert!(Pixels::new(2, 2, vec![0; 11]).is_err() && Pixels::new(0, 2, Vec::new()).is_err());
 }
+
+/// A file whose header says this size; nothing follows the header.
+fn said(width: u16, height: u16) -> Vec<u8> {
+    let mut file = encoded(&[0; 3 * 64], 8, 8, ColorType::Rgb, false);
+    let frame = file.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+    file[frame + 5..frame + 7].copy_from_slice(&height.to_be_bytes());
+    file[frame + 7..frame + 9].copy_from_slice(&width.to_be_bytes());
+    file
+}
+
+#[test]
+fn the_memory_of_an_image_is_known_before_it_is_decoded() {
+    for progressive in [false, true] {
+        let file = encoded(&[0; 3 * 640 * 480], 640, 480, ColorType::Rgb, progressive);
+        let size = jpeg_size(&file).unwrap();
+        assert_eq!((size.width, size.height), (640, 480));
+        let bytes = size.decoding_bytes;
+        assert!((3 * 640 * 480..12 * 640 * 640 + 1).contains(&bytes), "{bytes}");
+        assert!(decode_jpeg_within(&file, bytes).is_ok());
+        let told = decode_jpeg_within(&file, bytes - 1).unwrap_err().to_string();
+        assert!(told.contains("640x480 pixels take up to") && told.contains("are allowed"), "{told}");
+    }
+    let large = said(8_000, 8_000);
+    assert!(jpeg_size(&large).unwrap().decoding_bytes > 700_000_000);
+    assert!(matches!(decode_jpeg_within(&large, 1 << 20), Err(ImageError::Memory { .. })));
+    for none in [&b""[..], b"\xff\xd8", b"\xff\xd8\xff\xe0\x00", b"\xff\xd8\xff\xda\x00\x02", &[0xff; 5_000]] {
+        assert_eq!(jpeg_size(none), None, "{none:?}");
+    }
+    // Segments without end and without a frame.
+    assert_eq!(jpeg_size(&[b"\xff\xd8".to_vec(), b"\xff\xe0\x00\x02".repeat(2_000)].concat()), None);
+}

@@ -11,7 +11,8 @@ use lon_proto::v1::{DispatchRequest, DispatchResponse, Heartbeat, Stages};
 fn request(id: u64, number: u32, len: usize) -> (Part, DispatchRequest) {
     let data = Bytes::from((0..len).map(|i| (i % 251) as u8).collect::<Vec<_>>());
     let part = Part { number, last: len.is_multiple_of(2), total_len: len as u64, data: data.clone() };
-    let message = DispatchRequest { id, part: number, last: part.last, total_len: part.total_len, data, open: None };
+    let message =
+        DispatchRequest { id, part: number, last: part.last, total_len: part.total_len, data, ..Default::default() };
     (part, message)
 }
 

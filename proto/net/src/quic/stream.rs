@@ -4,13 +4,13 @@ use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use bytes::Bytes;
 use quinn::{ReadError, RecvStream, SendStream};
 use tonic::Status;
 
 use super::explained;
+use crate::clock;
 use crate::flow::{Departures, FILL_BYTES, Fill, Filled, Source};
 use crate::framing::{Inbound, Outbound};
 
@@ -42,7 +42,7 @@ pub async fn write(
         let mut left = chunks.as_mut_slice();
         while !left.is_empty() {
             let (written, at) = poll_fn(|cx| {
-                let at = Instant::now();
+                let at = clock::now();
                 // As in reading: quinn keeps the waker, and a future that did not resolve has taken nothing.
                 let written = ready!(pin!(stream.write_chunks(left)).poll(cx));
                 Poll::Ready((written, at))

@@ -109,7 +109,9 @@ async fn pair() -> Pair {
     let made = Throwaway::new(&["127.0.0.1"]).unwrap();
     let config = client_config(Trust::Verified(&made.client().unwrap())).unwrap();
     let (near, far, node) = met(&made.server().unwrap(), &config).await;
-    Pair { near: near.unwrap(), far: far.unwrap(), _node: node }
+    let far = far.unwrap();
+    welcome(&far);
+    Pair { near: near.unwrap(), far, _node: node }
 }
 
 #[derive(Default)]
@@ -318,7 +320,7 @@ async fn a_node_with_a_ca_refuses_clients_without_certificate() {
     };
     assert!(why.contains("the node asks clients for a certificate"), "{why}");
 
-    let client = ClientTls::from_pem(&made.ca, Some((&made.cert, &made.key))).unwrap();
+    let client = ClientTls::from_pem(&made.ca, Some((&made.client_cert, &made.client_key))).unwrap();
     let config = client_config(Trust::Verified(&client)).unwrap();
     let (near, far, _node) = met(&server, &config).await;
     assert!(near.is_ok() && far.is_ok());

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::key_file::KeyFileError;
+
 /// A certificate, key or flag that is of no use. Names it and says what is wanted instead.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -15,6 +17,17 @@ pub enum TlsError {
         /// The operating system's answer.
         source: std::io::Error,
     },
+    /// A private key that others can read.
+    #[error("{path} (--tls-key) {source}", path = path.display())]
+    OpenKey {
+        /// The file that was given.
+        path: PathBuf,
+        /// Who can read it, and what to do.
+        source: KeyFileError,
+    },
+    /// Names of clients at a node that asks for no certificates.
+    #[error("--allow-client needs --tls-ca: the CA certificate (PEM) that the clients' certificates are signed with")]
+    NoClientCa,
     /// A file is there, but what it is wanted for is not in it.
     #[error("{origin} (--tls-{flag}) has no {wanted} in it: a PEM file with a section 'BEGIN {label}' is wanted")]
     Nothing {

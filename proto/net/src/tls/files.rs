@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 
 use super::TlsError;
+use super::clients::public_key;
+use crate::key_file::{self, KeyFileError};
 
 /// What `--tls-ca`, `--tls-cert` and `--tls-key` said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,12 +20,15 @@ pub struct TlsFiles {
     pub cert: Option<PathBuf>,
     /// PEM: its private key.
     pub key: Option<PathBuf>,
+    /// Whether the key is read though others can read it, too; see [`crate::key_file`].
+    pub allows_open_key: bool,
 }
 
 impl TlsFiles {
     /// No flag was given.
     pub fn is_empty(&self) -> bool {
-        *self == TlsFiles::default()
+        let TlsFiles { ca, cert, key, allows_open_key: _ } = self;
+        ca.is_none() && cert.is_none() && key.is_none()
     }
 }
 
@@ -44,6 +49,15 @@ impl Pem {
         let text =
             std::fs::read(path).map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
         Ok(Pem { flag, origin: path.display().to_string(), text })
+    }
+
+    /// The private key, which others must not be able to read.
+    fn read_key(path: &Path, allows_open: bool) -> Result<Pem, TlsError> {
+        let text = key_file::read(path, allows_open).map_err(|error| match error {
+            KeyFileError::Io(source) => TlsError::Unreadable { flag: "key", path: path.to_owned(), source },
+            source => TlsError::OpenKey { path: path.to_owned(), source },
+        })?;
+        Ok(Pem { flag: "key", origin: path.display().to_string(), text })
     }
 
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -80,12 +94,22 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    /// The public key of the certificate that is shown.
+    pub(super) fn public_key(&self) -> Result<SubjectPublicKeyInfoDer<'static>, TlsError> {
+        let certificates = self.cert.certificates()?;
+        let first = certificates.first().ok_or_else(|| self.cert.nothing("certificate", "CERTIFICATE"))?;
+        public_key(first).map_err(|error| self.cert.unusable(error))
+    }
+
     pub(super) fn read(files: &TlsFiles) -> Result<Option<Pair>, TlsError> {
         match (&files.cert, &files.key) {
             (None, None) => Ok(None),
             (Some(_), None) => Err(TlsError::Alone { given: "cert", missing: "key" }),
             (None, Some(_)) => Err(TlsError::Alone { given: "key", missing: "cert" }),
-            (Some(cert), Some(key)) => Ok(Some(Pair { cert: Pem::read("cert", cert)?, key: Pem::read("key", key)? })),
+            (Some(cert), Some(key)) => {
+                let (cert, key) = (Pem::read("cert", cert)?, Pem::read_key(key, files.allows_open_key)?);
+                Ok(Some(Pair { cert, key }))
+            }
         }
     }
 

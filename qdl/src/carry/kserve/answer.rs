@@ -111,8 +111,8 @@ fn put(data: &mut BytesMut, datatype: &str, contents: &InferTensorContents) -> O
         DType::U64 => each(&contents.uint64_contents, |v| data.put_u64_le(v)),
         DType::F32 => each(&contents.fp32_contents, |v| data.put_f32_le(v)),
         DType::F64 => each(&contents.fp64_contents, |v| data.put_f64_le(v)),
-        // The protocol has no list for it.
-        DType::F16 => None,
+        // The protocol has no list for them.
+        DType::F16 | DType::Bf16 | DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => None,
     }
 }
 

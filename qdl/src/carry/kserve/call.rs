@@ -9,14 +9,12 @@ use bytes::{Bytes, BytesMut};
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
 use lon_net::framing::PREFIX_BYTES;
-use lon_proto::limits::MAX_SAMPLE_BYTES;
 use tonic::codegen::http::{HeaderMap, Response, StatusCode};
 use tonic::{Code, Status};
 
 use lon_proto::text::printable;
 
-/// Largest answer that is accepted, in bytes: outputs as large as samples may be, and the message around them.
-const MAX_ANSWER_BYTES: u64 = MAX_SAMPLE_BYTES + (1 << 20);
+use crate::dispatch::{AROUND_BYTES, Expected, Held};
 
 /// How a call ended.
 #[derive(Debug)]
@@ -68,9 +66,9 @@ enum Step {
 
 impl Call {
     /// A call whose request has been handed over completely.
-    pub(super) fn new(wire_id: u64, body: Bytes, response: ResponseFuture) -> Call {
+    pub(super) fn new(wire_id: u64, body: Bytes, response: ResponseFuture, expected: &Expected) -> Call {
         let stream = response.stream_id().as_u32();
-        Call { wire_id, stream, body, step: Step::Head(response), received: Received::default() }
+        Call { wire_id, stream, body, step: Step::Head(response), received: Received::new(expected) }
     }
 
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<End, h2::Error>> {
@@ -114,7 +112,7 @@ impl Call {
             return End::Unusable("its answer ended without a status".to_owned());
         };
         match status.code() {
-            Code::Ok => std::mem::take(&mut self.received).message().map_or_else(End::Unusable, End::Answer),
+            Code::Ok => self.received.message().map_or_else(End::Unusable, End::Answer),
             _ => End::Refused(status_text(&status)),
         }
     }
@@ -159,17 +157,26 @@ fn status_text(status: &Status) -> String {
 }
 
 /// The bytes of an answer as they come. An answer that comes in one piece is not copied.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Received {
     first: Bytes,
     joined: BytesMut,
+    max_bytes: u64,
+    held: Held,
 }
 
 impl Received {
+    fn new(expected: &Expected) -> Received {
+        let max_bytes = expected.max_bytes().saturating_add(AROUND_BYTES);
+        Received { first: Bytes::new(), joined: BytesMut::new(), max_bytes, held: expected.budget.hold() }
+    }
+
     fn push(&mut self, data: Bytes) -> Result<(), String> {
-        if (self.first.len() + self.joined.len() + data.len()) as u64 > MAX_ANSWER_BYTES {
-            return Err(format!("its answer is larger than {MAX_ANSWER_BYTES} bytes"));
+        let max_bytes = self.max_bytes;
+        if (self.first.len() + self.joined.len() + data.len()) as u64 > max_bytes {
+            return Err(format!("its answer is larger than {max_bytes} bytes (--max-answer)"));
         }
+        self.held.add(data.len()).map_err(|error| error.to_string())?;
         if self.first.is_empty() && self.joined.is_empty() {
             self.first = data;
             return Ok(());
@@ -191,8 +198,9 @@ impl Received {
     }
 
     /// The message without its prefix; there must be exactly one.
-    fn message(self) -> Result<Bytes, String> {
-        let mut whole = if self.joined.is_empty() { self.first } else { self.joined.freeze() };
+    fn message(&mut self) -> Result<Bytes, String> {
+        let (first, joined) = (std::mem::take(&mut self.first), std::mem::take(&mut self.joined));
+        let mut whole = if joined.is_empty() { first } else { joined.freeze() };
         if whole.is_empty() {
             return Err("its status is OK, but there is no answer".to_owned());
         }
@@ -213,10 +221,30 @@ impl Received {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::dispatch::AnswerRule;
+
+    fn expected(max_bytes: u64) -> Expected {
+        Expected::new(&Arc::new(AnswerRule::anything("n", max_bytes)), false, 0)
+    }
+
+    #[test]
+    fn an_answer_is_bounded_and_so_are_all_together() {
+        let expected = expected(10);
+        let most = 10 + AROUND_BYTES as usize;
+        let mut one = Received::new(&expected);
+        one.push(vec![0; most].into()).unwrap();
+        assert!(one.push(vec![0].into()).unwrap_err().contains("--max-answer"));
+        let mut other = Received::new(&expected);
+        assert!(other.push(vec![0; 20].into()).unwrap_err().contains("together"));
+        drop(one);
+        other.push(vec![0; 20].into()).unwrap();
+    }
 
     fn message(chunks: &[&'static [u8]]) -> Result<Bytes, String> {
-        let mut received = Received::default();
+        let mut received = Received::new(&expected(1 << 20));
         chunks.iter().copied().for_each(|chunk| received.push(Bytes::from_static(chunk)).unwrap());
         received.message()
     }

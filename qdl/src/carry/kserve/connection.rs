@@ -57,7 +57,9 @@ impl Dialler {
         let io = self.endpoint.dial(Protocol::Grpc).await.map_err(failed)?;
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_IDLE).with_interval(KEEPALIVE_IDLE);
         let keepalive = keepalive.with_retries(KEEPALIVE_RETRIES);
-        SockRef::from(io.tcp()).set_tcp_keepalive(&keepalive).map_err(failed)?;
+        if let Some(tcp) = io.socket().tcp() {
+            SockRef::from(tcp).set_tcp_keepalive(&keepalive).map_err(failed)?;
+        }
         let departed = Arc::new(Departed { lane: Arc::clone(&self.lane), streams: Mutex::default() });
         let io = MeteredIo::new(io, Arc::clone(&departed));
         let shaken = Builder::new()
@@ -151,7 +153,7 @@ impl CallConnection {
         if let Some(second) = second {
             let _ = stream.send_data(second, true);
         }
-        self.calls.push(Call::new(taken.wire_id, taken.payload, response));
+        self.calls.push(Call::new(taken.wire_id, taken.payload, response, self.departed.lane.expected()));
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
+use lon_net::clock;
 use lon_proto::kserve::v2::ModelInferResponse;
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_proto::stages::Stages;
@@ -124,7 +125,7 @@ impl Session {
             }
         }
         if !self.ended.is_empty() {
-            let now = Instant::now();
+            let now = clock::now();
             let mut ended = std::mem::take(&mut self.ended);
             ended.drain(..).for_each(|ended| self.settle(ended, now));
             self.ended = ended;
@@ -219,12 +220,12 @@ impl Session {
         let lane = &self.dialler.lane;
         while let Some(taken) = self.again.pop_front() {
             if lane.waits_for_call(taken.wire_id) {
-                lane.count_other((ID_BYTES + taken.payload.len()) as u64, 0);
+                lane.count_other((ID_BYTES + taken.payload.len()) as u64);
                 return Some(taken);
             }
         }
         loop {
-            let taken = lane.take_call(Instant::now(), ID_BYTES as u64);
+            let taken = lane.take_call(clock::now(), ID_BYTES as u64);
             if taken.is_some() || !self.dispatcher.refill(lane) {
                 return taken;
             }
@@ -233,7 +234,7 @@ impl Session {
 }
 
 /// The outcome of a sample whose call was answered with this message.
-fn outcome(message: Bytes, wire_id: u64, promise: &Promise) -> Outcome {
+pub(super) fn outcome(message: Bytes, wire_id: u64, promise: &Promise) -> Outcome {
     let unusable = |reason: String| Outcome::Failed(Failure::Unusable(printable(&reason)));
     let response = match ModelInferResponse::decode(message) {
         Ok(response) => response,

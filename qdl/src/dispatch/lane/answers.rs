@@ -9,9 +9,10 @@ use lon_proto::text::printable;
 use lon_proto::v1::DispatchResponse;
 use lon_proto::v1::dispatch_response::Kind;
 
-use super::state::State;
+use super::state::{FirstToken, State};
 use super::{Lane, Relaxed};
 use crate::account::counters::Burst;
+use crate::dispatch::expected::Expected;
 use crate::dispatch::slots::{Ended, Unmatched};
 use crate::error::failure_of;
 use crate::types::{Answer, Failure, NodeFailure, Outcome, Reply};
@@ -43,8 +44,10 @@ impl Lane {
         replies: &mut Vec<Reply>,
     ) -> Result<Accepted, NodeFailure> {
         self.silent_ticks.store(0, Relaxed);
+        self.data_came.store(false, Relaxed);
         let mut burst = Burst::default();
         let mut state = self.state();
+        state.heard(now);
         let outcome = loop {
             if replies.len() >= MAX_BURST {
                 break Ok(Accepted::More);
@@ -56,7 +59,7 @@ impl Lane {
                         break Err(NodeFailure::Protocol(breach));
                     }
                 }
-                Ok(Some(Incoming::Message(_, bytes))) => burst.other(bytes),
+                Ok(Some(Incoming::Message(_, bytes))) => burst.heartbeat(bytes),
                 Ok(Some(Incoming::End(how))) => {
                     break Ok(Accepted::End(how.map_err(|(code, text)| failure_of(&tonic::Status::new(code, text)))));
                 }
@@ -89,14 +92,15 @@ impl Lane {
             return Err("it answered a sample that it had not been sent in full".to_owned());
         }
         if !error.is_empty() {
+            self.counters.refused();
             let failure = Failure::Refused(printable(&error));
             replies.extend(self.end(state, wire_id, now, Ended::Answered, Outcome::Failed(failure)));
             return Ok(());
         }
         let part = Part { number: part, last, total_len, data };
-        let Some(data) = in_flight.assemble(part, self.max_answer_bytes)? else { return Ok(()) };
+        let Some(data) = in_flight.assemble(part, &self.expected)? else { return Ok(()) };
         if kind == Kind::First {
-            if std::mem::replace(&mut in_flight.has_first_token, true) {
+            if in_flight.first_token.replace(FirstToken::new(&data)).is_some() {
                 return Err("it sent the first token of a sample twice".to_owned());
             }
             // The sample stays in flight: its answer is still to come.
@@ -104,10 +108,26 @@ impl Lane {
             replies.push(Reply { id, node: Some(self.node), sent_at, at: now, outcome });
             return Ok(());
         }
-        let stages = stages.map(Stages::from).unwrap_or_default();
-        let done = Outcome::Done(Answer { data, n_tokens, stages });
-        replies.extend(self.end(state, wire_id, now, Ended::Answered, done));
+        let outcome = match self.check(in_flight.first_token, &data, n_tokens) {
+            Ok(()) => Outcome::Done(Answer { data, n_tokens, stages: stages.map(Stages::from).unwrap_or_default() }),
+            Err(reason) => Outcome::Failed(Failure::Unusable(reason)),
+        };
+        replies.extend(self.end(state, wire_id, now, Ended::Answered, outcome));
         Ok(())
+    }
+
+    /// Holds a whole answer against what was expected, and against the first token that came before it. Answers with a
+    /// codec are left to those who inflate them.
+    fn check(&self, first: Option<FirstToken>, data: &[u8], n_tokens: u64) -> Result<(), String> {
+        let Expected { rule, is_encoded, .. } = &self.expected;
+        if *is_encoded {
+            return Ok(());
+        }
+        rule.check(data.len() as u64, n_tokens)?;
+        match first {
+            Some(first) if !first.begins(data) => Err(rule.wrong_first_token()),
+            _ => Ok(()),
+        }
     }
 
     /// Counts an answer whose id leads to no sample in flight, once, with its last part.

@@ -64,6 +64,7 @@ impl Lane {
         let mut burst = Burst::default();
         burst.message(message_bytes, answer_bytes);
         let mut state = self.state();
+        state.heard_at = now;
         self.counters.received(&burst);
         if let Err(unmatched) = state.slots.get_mut(wire_id).map(|_| ()) {
             return self.count_unmatched(&mut state, unmatched, true);

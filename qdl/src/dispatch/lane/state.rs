@@ -2,12 +2,16 @@
 //! lane locks.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::time::Instant;
 
 use bytes::Bytes;
 use lon_net::framing::Outbound;
 use lon_proto::assembly::{Assembly, Part, Parts};
+use lon_proto::limits::LONGEST_SILENCE;
 
+use super::super::budget::Held;
+use super::super::expected::Expected;
 use super::super::slots::Slots;
 use super::super::warm;
 use crate::account::counters::Burst;
@@ -40,6 +44,12 @@ pub(super) struct State {
     pub(super) oldest: Option<Instant>,
     /// Timeouts in a row without an answer between them.
     pub(super) stalls: u32,
+    /// Ticks of the watch since something was sent.
+    pub(super) quiet_ticks: u32,
+    /// When something came last.
+    pub(super) heard_at: Instant,
+    /// Stretches in which nothing came that were longer than heartbeats allow, until the watch takes them.
+    pub(super) gaps: Vec<(Instant, Instant)>,
 }
 
 /// A sample whose parts are being sent.
@@ -65,9 +75,39 @@ pub(super) struct InFlight {
     pub(super) since: Instant,
     /// When its last part was handed over: to the transport at first, then to the kernel.
     pub(super) sent_at: Option<Instant>,
-    pub(super) has_first_token: bool,
+    /// The first token, if it has come.
+    pub(super) first_token: Option<FirstToken>,
     /// The parts of its answer that have come, when it has several.
-    pub(super) assembly: Option<Box<Assembly>>,
+    pub(super) assembly: Option<Box<Unfinished>>,
+}
+
+/// An answer of which some parts have come.
+pub(super) struct Unfinished {
+    assembly: Assembly,
+    held: Held,
+}
+
+/// What is kept of a first token, so that the answer can be held against it: not its bytes, which would keep the whole
+/// buffer that they came in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct FirstToken {
+    bytes: usize,
+    hash: u64,
+}
+
+impl FirstToken {
+    /// The first token of these bytes.
+    pub(super) fn new(token: &[u8]) -> FirstToken {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(token);
+        FirstToken { bytes: token.len(), hash: hasher.finish() }
+    }
+
+    /// Whether an answer begins with it. Nothing begins with a token of no bytes.
+    pub(super) fn begins(&self, answer: &[u8]) -> bool {
+        let token = answer.get(..self.bytes).filter(|token| !token.is_empty());
+        token.is_some_and(|token| FirstToken::new(token) == *self)
+    }
 }
 
 impl Inlet {
@@ -96,6 +136,9 @@ impl State {
             slots,
             oldest: None,
             stalls: 0,
+            quiet_ticks: 0,
+            heard_at: now,
+            gaps: Vec::new(),
         }
     }
 
@@ -103,6 +146,14 @@ impl State {
     pub(super) fn open(&mut self, in_flight: InFlight) -> u64 {
         self.oldest.get_or_insert(in_flight.since);
         self.slots.insert(in_flight)
+    }
+
+    /// Something came at `now`.
+    pub(super) fn heard(&mut self, now: Instant) {
+        if now.saturating_duration_since(self.heard_at) > LONGEST_SILENCE {
+            self.gaps.push((self.heard_at, now));
+        }
+        self.heard_at = now;
     }
 
     /// Adds the next part of the sample that is being sent, or of the next one; false when there is none.
@@ -137,19 +188,26 @@ impl State {
 impl InFlight {
     /// A sample of which nothing has been sent.
     pub(super) fn new(id: SampleId, bytes: u64, since: Instant) -> InFlight {
-        InFlight { id, bytes, since, sent_at: None, has_first_token: false, assembly: None }
+        InFlight { id, bytes, since, sent_at: None, first_token: None, assembly: None }
     }
 
     /// Takes one part of the answer; the whole answer comes back with its last part. An answer of a single part is not
-    /// copied.
+    /// copied, and its size is left to the rule.
     ///
     /// # Errors
-    /// The parts do not fit together, or the answer is larger than `max_bytes`.
-    pub(super) fn assemble(&mut self, part: Part, max_bytes: u64) -> Result<Option<Bytes>, String> {
+    /// The parts do not fit together, or take more memory than is expected.
+    pub(super) fn assemble(&mut self, part: Part, expected: &Expected) -> Result<Option<Bytes>, String> {
         if part.number == 0 && part.last && self.assembly.is_none() {
-            return Assembly::default().push(part, max_bytes).map_err(|error| error.to_string());
+            return Assembly::default().push(part, u64::MAX).map_err(|error| error.to_string());
         }
-        let whole = self.assembly.get_or_insert_default().push(part, max_bytes).map_err(|error| error.to_string())?;
+        let max_bytes = expected.max_bytes();
+        if part.number == 0 && part.total_len > max_bytes {
+            return Err(expected.rule.wrong_size(part.total_len));
+        }
+        let begin = || Box::new(Unfinished { assembly: Assembly::default(), held: expected.budget.hold() });
+        let Unfinished { assembly, held } = &mut **self.assembly.get_or_insert_with(begin);
+        held.add(part.data.len()).map_err(|error| error.to_string())?;
+        let whole = assembly.push(part, max_bytes).map_err(|error| error.to_string())?;
         if whole.is_some() {
             self.assembly = None;
         }

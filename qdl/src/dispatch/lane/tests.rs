@@ -1,16 +1,23 @@
 //! What must hold for one stream on any transport.
 
 use bytes::Bytes;
+use lon_net::clock;
 use lon_net::framing::{Inbound, Incoming};
+use lon_proto::sample::{DType, Signature, TensorSpec};
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use prost::Message as _;
 
 use super::*;
+use crate::dispatch::rule::AnswerRule;
 use crate::types::{NodeFailure, SampleId};
 
 fn lane() -> Lane {
-    Lane::new(NodeIndex(0), 1 << 20)
+    expecting(AnswerRule::anything("n", 1 << 20), 1 << 20)
+}
+
+fn expecting(rule: AnswerRule, share_bytes: u64) -> Lane {
+    Lane::new(NodeIndex(0), Expected::new(&std::sync::Arc::new(rule), false, share_bytes))
 }
 
 fn sample(id: u64, payload: Bytes) -> Sample {
@@ -18,7 +25,7 @@ fn sample(id: u64, payload: Bytes) -> Sample {
 }
 
 fn push(lane: &Lane, id: u64) -> bool {
-    lane.push(sample(id, Bytes::from_static(b"payload")), Instant::now()).unwrap()
+    lane.push(sample(id, Bytes::from_static(b"payload")), clock::now()).unwrap()
 }
 
 /// What the lane sends now.
@@ -44,7 +51,7 @@ fn accept(lane: &Lane, message: DispatchResponse) -> Result<Vec<Reply>, NodeFail
     let mut inbound = Inbound::default();
     std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
     let mut replies = Vec::new();
-    lane.accept(&mut inbound, Instant::now(), &mut replies).map(|_| replies)
+    lane.accept(&mut inbound, clock::now(), &mut replies).map(|_| replies)
 }
 
 #[test]
@@ -66,7 +73,7 @@ fn a_sample_ends_once_and_its_second_answer_is_counted() {
 fn tensors_count_with_the_last_part_and_heartbeats_apart() {
     let lane = lane();
     let payload = Bytes::from(vec![0; lon_proto::limits::PART_BYTES + 1]);
-    lane.push(Sample { tensor_bytes: 1_000, ..sample(1, payload.clone()) }, Instant::now()).unwrap();
+    lane.push(Sample { tensor_bytes: 1_000, ..sample(1, payload.clone()) }, clock::now()).unwrap();
     let sent_now: u64 = std::iter::from_fn(|| Some(sent(&lane)).filter(|sent| !sent.is_empty()))
         .flatten()
         .map(|message| message.encoded_len() as u64)
@@ -87,9 +94,9 @@ fn a_sample_has_been_sent_when_the_kernel_has_its_last_byte() {
     let mut out = Outbound::default();
     lane.fill(&mut out);
     let handed_over = lane.state().slots.open().next().unwrap().1.sent_at.unwrap();
-    lane.departed(out.total() - 1, Instant::now());
+    lane.departed(out.total() - 1, clock::now());
     assert_eq!(lane.state().leaving.len(), 1);
-    lane.departed(out.total(), Instant::now());
+    lane.departed(out.total(), clock::now());
     let state = lane.state();
     assert!(state.leaving.is_empty() && state.slots.open().next().unwrap().1.sent_at.unwrap() > handed_over);
 }
@@ -100,7 +107,7 @@ fn an_answer_after_the_timeout_is_late_not_delivered() {
     push(&lane, 1);
     let id = sent(&lane)[0].id;
     let mut replies = Vec::new();
-    let later = Instant::now() + Duration::from_secs(61);
+    let later = clock::now() + Duration::from_secs(61);
     assert!(!lane.expire(later, Duration::from_secs(60), &mut replies), "one sample is not the node");
     assert!(matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_))));
     assert_eq!(lane.counters.read().unanswered, 1);
@@ -115,7 +122,7 @@ fn a_sample_that_cannot_even_be_sent_times_out_and_a_stalled_node_is_told() {
     let mut replies = Vec::new();
     for round in 1..=3 {
         push(&lane, round);
-        let stalled = lane.expire(Instant::now() + Duration::from_secs(61), Duration::from_secs(60), &mut replies);
+        let stalled = lane.expire(clock::now() + Duration::from_secs(61), Duration::from_secs(60), &mut replies);
         assert_eq!((stalled, replies.len()), (round == 3, round as usize));
     }
     assert_eq!(lane.outstanding(), 0);
@@ -126,7 +133,7 @@ fn an_answer_in_parts_comes_whole_and_a_first_token_does_not_end_its_sample() {
     let lane = lane();
     push(&lane, 1);
     let id = sent(&lane)[0].id;
-    let first = DispatchResponse { kind: Kind::First.into(), ..answer(id) };
+    let first = DispatchResponse { kind: Kind::First.into(), data: Bytes::from_static(b"an"), ..answer(id) };
     assert!(matches!(accept(&lane, first.clone()).unwrap()[0].outcome, Outcome::FirstToken(_)));
     let part = |part, last, data: &'static [u8]| DispatchResponse {
         id,
@@ -149,7 +156,7 @@ fn an_answer_in_parts_comes_whole_and_a_first_token_does_not_end_its_sample() {
 fn an_answer_before_the_question_is_a_breach() {
     let lane = lane();
     let payload = Bytes::from(vec![0; 3 * lon_proto::limits::PART_BYTES]);
-    lane.push(sample(1, payload), Instant::now()).unwrap();
+    lane.push(sample(1, payload), clock::now()).unwrap();
     let id = sent(&lane)[0].id;
     assert!(accept(&lane, answer(id)).is_err(), "two parts of it are still here");
     assert!(accept(&lane, answer(99)).unwrap().is_empty());
@@ -163,10 +170,10 @@ fn a_lost_lane_fails_what_it_held() {
     sent(&lane);
     push(&lane, 2);
     let mut replies = Vec::new();
-    lane.fail_all(Instant::now(), &Failure::NodeLost, &mut replies);
+    lane.fail_all(clock::now(), &Failure::NodeLost, &mut replies);
     assert_eq!((replies.len(), lane.outstanding()), (2, 0));
     assert!(sent(&lane).is_empty());
-    assert!(lane.push(sample(3, Bytes::new()), Instant::now()).is_err());
+    assert!(lane.push(sample(3, Bytes::new()), clock::now()).is_err());
 }
 
 #[test]
@@ -175,4 +182,95 @@ fn lengths_that_lie_are_a_breach() {
     push(&lane, 1);
     let id = sent(&lane)[0].id;
     assert!(accept(&lane, DispatchResponse { total_len: 3, ..answer(id) }).is_err());
+}
+
+#[test]
+fn a_lane_that_sends_nothing_says_that_it_is_there() {
+    let lane = lane();
+    let said = |lane: &Lane| {
+        let mut out = Outbound::default();
+        lane.fill_heartbeat(&mut out).then(|| out.total())
+    };
+    lane.keep_alive(2);
+    assert_eq!(said(&lane), None);
+    push(&lane, 1);
+    assert_eq!(sent(&lane).len(), 1);
+    lane.keep_alive(2);
+    assert_eq!(said(&lane), None, "a sample is a sign of life");
+    lane.keep_alive(2);
+    assert!(said(&lane).is_some() && said(&lane).is_none(), "once");
+    let counts = lane.counters.read();
+    assert_eq!((counts.samples_sent, counts.heartbeats_out, counts.other_bytes_out), (1, 1, 2));
+}
+
+/// Of a model that gives ten floats.
+fn ten_floats() -> Lane {
+    let outputs = Signature::new(vec![TensorSpec::new("y", DType::F32, vec![None, Some(10)])]);
+    expecting(AnswerRule::new("n", &outputs, 1 << 20), 0)
+}
+
+fn answer_of(id: u64, bytes: usize) -> DispatchResponse {
+    DispatchResponse { id, last: true, total_len: bytes as u64, data: vec![0; bytes].into(), ..Default::default() }
+}
+
+#[test]
+fn an_answer_that_is_not_what_the_node_said_fails_its_sample_and_names_both() {
+    let lane = ten_floats();
+    let outcome = |id, bytes, n_tokens| {
+        push(&lane, id);
+        let answer = DispatchResponse { n_tokens, ..answer_of(sent(&lane)[0].id, bytes) };
+        accept(&lane, answer).unwrap().remove(0).outcome
+    };
+    assert!(matches!(outcome(1, 40, 0), Outcome::Done(_)));
+    for (bytes, n_tokens, part) in [
+        (0, 0, "node n gave an answer of 0 bytes, 40 were due; it describes its outputs as y f32[N,10]"),
+        (80, 0, "80 bytes, 40 were due"),
+        (40, 1, "counts 1 tokens"),
+        (40, u64::MAX, "counts 18446744073709551615 tokens in an answer of 40 bytes"),
+    ] {
+        match outcome(2, bytes, n_tokens) {
+            Outcome::Failed(Failure::Unusable(reason)) => assert!(reason.contains(part), "no '{part}' in: {reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(lane.outstanding(), 0);
+}
+
+#[test]
+fn an_answer_in_pieces_is_bounded_before_its_bytes_are_kept() {
+    let lane = ten_floats();
+    push(&lane, 1);
+    let part = DispatchResponse { last: false, total_len: 1 << 30, ..answer_of(sent(&lane)[0].id, 100) };
+    let breach = accept(&lane, part).unwrap_err().to_string();
+    assert!(breach.contains("1073741824 bytes, 40 were due"), "{breach}");
+
+    let lane = expecting(AnswerRule::anything("n", 1 << 20), 0);
+    let begin = |id| {
+        push(&lane, id);
+        let wire_id = sent(&lane)[0].id;
+        (wire_id, DispatchResponse { last: false, total_len: 1 << 20, ..answer_of(wire_id, 600 << 10) })
+    };
+    let ((first, one), (_, other)) = (begin(1), begin(2));
+    accept(&lane, one).unwrap();
+    let rest = DispatchResponse { part: 1, total_len: 0, ..answer_of(first, 424 << 10) };
+    assert_eq!(accept(&lane, rest).unwrap().len(), 1, "it is complete, and its room is free again");
+    accept(&lane, other).unwrap();
+    accept(&lane, begin(3).1).unwrap();
+    accept(&lane, begin(4).1).unwrap();
+    let breach = accept(&lane, begin(5).1).unwrap_err().to_string();
+    assert!(breach.contains("more than 2097152 bytes together"), "{breach}");
+}
+
+#[test]
+fn an_answer_begins_with_its_first_token() {
+    let lane = lane();
+    for (id, first, is_right) in [(1, &b"o"[..], true), (2, b"x", false), (3, b"", false), (4, b"okay", false)] {
+        push(&lane, id);
+        let whole = answer(sent(&lane)[0].id);
+        let total_len = first.len() as u64;
+        accept(&lane, DispatchResponse { kind: Kind::First.into(), total_len, data: first.into(), ..whole.clone() })
+            .unwrap();
+        let outcome = accept(&lane, whole).unwrap().remove(0).outcome;
+        assert_eq!(matches!(outcome, Outcome::Done(_)), is_right, "{id}: {outcome:?}");
+    }
 }

@@ -55,6 +55,9 @@ async fn serve(stream: UnixStream, mut answering: Answering) {
     let (mut source, mut inbound) = (StreamSource::new(reading), Inbound::default());
     loop {
         while let Some(Incoming::Message(message, _)) = inbound.next_message::<DispatchRequest>().unwrap() {
+            if message.heartbeat.is_some() {
+                continue;
+            }
             let answer = match &message.open {
                 Some(_) => DispatchResponse { heartbeat: Some(Heartbeat {}), ..DispatchResponse::default() },
                 None => answering.answer(&message),

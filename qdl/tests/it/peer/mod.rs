@@ -11,6 +11,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use lon_proto::WIRE_VERSION;
 use lon_proto::codec::{Codec, Encoder, Layout};
+use lon_proto::limits::SECRET_BYTES;
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest,
@@ -81,8 +82,13 @@ impl Peer {
 }
 
 fn claimed() -> Response<StartRunResponse> {
-    let (max_samples_in_flight, max_bytes_in_flight, max_sample_bytes) = (1024, 1 << 30, 1 << 30);
-    Response::new(StartRunResponse { max_samples_in_flight, max_bytes_in_flight, max_sample_bytes, busy_samples: 8 })
+    Response::new(StartRunResponse {
+        max_samples_in_flight: 1024,
+        max_bytes_in_flight: 1 << 30,
+        max_sample_bytes: 1 << 30,
+        busy_samples: 8,
+        secret: Bytes::from_static(&[7; SECRET_BYTES]),
+    })
 }
 
 #[tonic::async_trait]
@@ -123,7 +129,7 @@ impl SutNode for Node {
         let mut answering = Answering::new(&self.heard);
         tokio::spawn(async move {
             while let Some(Ok(message)) = incoming.next().await {
-                if message.open.is_none() {
+                if message.open.is_none() && message.heartbeat.is_none() {
                     let _ = answers.send(Ok(answering.answer(&message)));
                 }
             }
@@ -171,6 +177,9 @@ impl Answering {
         let mut heard = self.heard.lock().unwrap();
         heard.samples[self.stream] += 1;
         heard.counts.samples_received += 1;
+        heard.counts.samples_answered += 1;
+        heard.counts.payload_bytes_in += message.data.len() as u64;
+        heard.counts.payload_bytes_out += total_len;
         heard.counts.message_bytes_in += message.encoded_len() as u64;
         heard.counts.message_bytes_out += answer.encoded_len() as u64;
         heard.counts.tensor_bytes_in += message.data.len() as u64;

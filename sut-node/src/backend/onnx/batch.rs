@@ -3,12 +3,14 @@
 //! The samples of a batch that have the same shape run together, as one tensor per input. Samples differ in shape only
 //! where the model leaves a size free; those run in groups. Nothing is padded.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use super::super::{Aside, InferError, Sample, Worker};
 use super::engine::{BatchInput, Session};
+use super::footprint::Footprint;
 use super::model::{InputOrder, Model};
 use crate::pipeline::post::{self, Postprocess};
 use crate::tensor::{Dims, Tensor, TensorSpec};
@@ -17,6 +19,21 @@ use crate::tensor::{Dims, Tensor, TensorSpec};
 /// accepts a larger sample.
 const MAX_ZEROS_BYTES: u64 = 1 << 30;
 
+/// How much memory one run of a model with free sizes may take. Samples decide what it takes, so it is checked before
+/// the engine is asked.
+pub(super) struct Bound {
+    footprint: Arc<Footprint>,
+    max_bytes: u64,
+}
+
+impl Bound {
+    pub(super) fn new(footprint: Arc<Footprint>, max_bytes: u64) -> Bound {
+        let kind = if footprint.is_known() { "its tensors" } else { "its inputs alone: the others are not known" };
+        tracing::debug!(max_bytes, estimated_from = kind, "runs of free sizes are bounded");
+        Bound { footprint, max_bytes }
+    }
+}
+
 pub(super) struct OnnxWorker {
     model: Model,
     /// The order in which a sample has the inputs of the model.
@@ -24,6 +41,8 @@ pub(super) struct OnnxWorker {
     session: Box<dyn Session>,
     engine: String,
     postprocess: Postprocess,
+    /// None where all sizes are known: then the warm-up has shown what a run takes.
+    bound: Option<Bound>,
     aside: Aside,
 }
 
@@ -34,8 +53,10 @@ impl OnnxWorker {
         session: Box<dyn Session>,
         engine: &str,
         postprocess: Postprocess,
+        bound: Option<Bound>,
     ) -> OnnxWorker {
-        OnnxWorker { model, order, session, engine: engine.to_owned(), postprocess, aside: Aside::default() }
+        let engine = engine.to_owned();
+        OnnxWorker { model, order, session, engine, postprocess, bound, aside: Aside::default() }
     }
 
     /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
@@ -50,7 +71,7 @@ impl OnnxWorker {
             // Outputs may begin with the number of objects found, not with the batch; in zeros nothing may be found.
             match answers.iter().any(|answer| self.is_nothing(answer)) {
                 true if self.model.batching.is_ok() => return Err((batch, self.nothing())),
-                true => tracing::warn!("on an input of zeros, {}", self.nothing()),
+                true => tracing::warn!(reason = self.nothing(), "an input of zeros has no answer"),
                 false => {}
             }
         }
@@ -75,7 +96,7 @@ impl OnnxWorker {
             let own = spec.own_dims();
             let dims = own.iter().copied().collect::<Option<Vec<u32>>>()?;
             let elements = Dims::new(&dims)?.elements()?;
-            let len = elements.checked_mul(spec.dtype.size() as u64).filter(|&len| len <= MAX_ZEROS_BYTES)?;
+            let len = spec.dtype.bytes_of(elements).filter(|&len| len <= MAX_ZEROS_BYTES)?;
             Tensor::new(spec.dtype, &dims, vec![0; len as usize].into()).ok()
         };
         let tensors = self.order.signature.iter().map(tensor).collect::<Option<_>>()?;
@@ -106,6 +127,30 @@ impl OnnxWorker {
         BatchInput { dtype: spec.dtype, dims, parts: tensors.map(|tensor| &tensor.data()[..]).collect() }
     }
 
+    /// How many samples of a group run together, so that their run takes no more memory than it may: one at least.
+    ///
+    /// # Errors
+    /// One alone would take more.
+    fn together(&self, batch: &[Sample], group: &[usize]) -> Result<usize, InferError> {
+        let mut count = self.session.sizes().largest(group.len());
+        let Some(Bound { footprint, max_bytes }) = &self.bound else { return Ok(count) };
+        loop {
+            let samples: Vec<&Sample> = group[..count].iter().map(|&number| &batch[number]).collect();
+            let inputs: Vec<BatchInput<'_>> =
+                (0..self.model.inputs.len()).map(|input| self.gather(input, &samples)).collect();
+            let shapes: Vec<_> = inputs.iter().map(|input| (input.dtype, &input.dims[..])).collect();
+            let needed = footprint.bytes(&shapes);
+            match count {
+                _ if needed <= *max_bytes => return Ok(count),
+                1 => {
+                    let shapes = samples[0].tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
+                    return Err(InferError::Memory { shapes, needed, max_bytes: *max_bytes });
+                }
+                _ => count = self.session.sizes().largest(count / 2),
+            }
+        }
+    }
+
     /// Whether two samples that fit can be in one run.
     fn same_shape(&self, one: &Sample, other: &Sample) -> bool {
         let dims = |sample: &Sample| {
@@ -118,7 +163,15 @@ impl OnnxWorker {
     /// Runs a group, in as few batches as the session allows, and files the answers under the samples' numbers.
     fn run_group(&mut self, batch: &[Sample], mut group: &[usize], answers: &mut [Option<Answer>]) {
         while !group.is_empty() {
-            let (now, later) = group.split_at(self.session.sizes().largest(group.len()));
+            let count = match self.together(batch, group) {
+                Ok(count) => count,
+                // All of them have the same shape.
+                Err(error) => {
+                    group.iter().for_each(|&number| answers[number] = Some(Err(error.clone())));
+                    return;
+                }
+            };
+            let (now, later) = group.split_at(count);
             let samples: Vec<&Sample> = now.iter().map(|&number| &batch[number]).collect();
             match self.run(&samples) {
                 Ok((results, nan)) => {

@@ -4,7 +4,9 @@
 //! copies them once, straight into a tensor of its own.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
+use super::footprint::Footprint;
 use crate::tensor::DType;
 
 /// A model, loaded and shared by the workers.
@@ -19,6 +21,9 @@ pub(super) trait Engine: Send + Sync {
     fn threads(&self) -> usize {
         1
     }
+
+    /// How much memory runs of a model with free sizes take. Only asked for once there is a session.
+    fn footprint(&self) -> Arc<Footprint>;
 
     /// A session for one worker.
     ///

@@ -1,9 +1,12 @@
 //! Runs an ONNX model: ONNX Runtime when its library is there, else the embedded tract.
 //!
 //! - `model`: from a file or bytes to a checked sum, a signature, and the batches that the model allows;
+//! - `external`: refuses models with parts in other files;
 //! - `library`: where ONNX Runtime's library is, and which version it has;
+//! - `footprint`: how much memory a run of a model with free sizes takes;
 //! - `engine`: what an engine is: tensors of a batch in, tensors of a batch out;
 //! - `ort`, `tract`: the two engines; `ep`: the execution providers of ONNX Runtime;
+//! - `faults`: refuses models that tract would compute wrongly;
 //! - `batch`: from samples to one batch to answers (the [`Worker`](super::Worker));
 //! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](super::Streamer)), for models that have one;
 //! - `error`: why a model cannot be used.
@@ -17,12 +20,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use self::batch::OnnxWorker;
+use self::batch::{Bound, OnnxWorker};
 use self::decoder::{Decoder, Layout};
 use self::engine::Engine;
+use self::footprint::Footprint;
 use self::model::{InputOrder, Model};
 use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input, TokenOptions};
 use crate::pipeline::post::Postprocess;
+use crate::setting::Setting;
 use crate::tensor::{DType, Signature, TensorSpec};
 
 mod batch;
@@ -30,6 +35,9 @@ mod decoder;
 mod engine;
 mod ep;
 pub(super) mod error;
+mod external;
+mod faults;
+mod footprint;
 mod library;
 mod model;
 mod ort;
@@ -44,6 +52,8 @@ pub struct Onnx {
     engine: Box<dyn Engine>,
     order: InputOrder,
     postprocess: Postprocess,
+    /// The most bytes of memory that one run may take.
+    max_run_bytes: u64,
     /// For a model that answers token by token: its tensors, and how it answers.
     decoder: Option<(Arc<Layout>, TokenOptions)>,
 }
@@ -68,14 +78,21 @@ impl Onnx {
     }
 
     fn load(name: &str, place: &str, bytes: Bytes, options: &BackendOptions) -> Result<Onnx, OnnxError> {
-        let sha256 = model::sha256(&bytes);
+        let (sha256, model_bytes) = (model::sha256(&bytes), bytes.len() as u64);
         let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: sha256.clone(), reason };
         let (model, proto) = Model::parse(&bytes).map_err(unusable)?;
         let layout = Layout::of(&model).transpose().map_err(unusable)?;
         let engine: Box<dyn Engine> = match library::locate(options.engine)? {
-            Some(library) => Box::new(ort::OnnxRuntime::new(&library, &model, bytes, options)?),
+            Some(library) => {
+                let is_free = model.has_free_dims() && layout.is_none();
+                let footprint = if is_free { tract::footprint(&model, &proto) } else { Footprint::unknown() };
+                Box::new(ort::OnnxRuntime::new(&library, &model, bytes, footprint, options)?)
+            }
             None if options.provider.is_some() => return Err(OnnxError::ProviderOfTract),
-            None => Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?),
+            None => {
+                faults::refuse(&proto).map_err(unusable)?;
+                Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?)
+            }
         };
         if layout.is_none() {
             model.warn_about_batches(name, options.max_batch);
@@ -93,10 +110,13 @@ impl Onnx {
             reason,
         })?;
         let outputs = options.postprocess.outputs(&model.outputs)?;
+        let outputs = if model.batching.is_ok() { outputs } else { of_one_sample(&outputs) };
         let info = BackendInfo {
             engine: engine.name().to_owned(),
             model: name.to_owned(),
             model_sha256: Some(sha256),
+            model_bytes: Some(model_bytes),
+            settings: settings(options, decoder.is_some()),
             inputs: order.signature.clone(),
             outputs,
         };
@@ -104,8 +124,34 @@ impl Onnx {
             Some((layout, tokens)) => decodes(info, layout, tokens),
             None => info,
         };
-        Ok(Onnx { info, model, engine, order, postprocess: options.postprocess, decoder })
+        let (postprocess, max_run_bytes) = (options.postprocess, options.max_run_bytes);
+        Ok(Onnx { info, model, engine, order, postprocess, max_run_bytes, decoder })
     }
+}
+
+/// The options that the engine heeds.
+fn settings(options: &BackendOptions, decodes: bool) -> Vec<Setting> {
+    let mut settings = vec![
+        Setting::of_speed("threads", options.threads),
+        Setting::of_answers("execution_provider", options.provider.map_or("CPU", |provider| provider.name())),
+    ];
+    if decodes {
+        settings.extend(options.tokens.settings());
+    } else {
+        settings.push(Setting::of_answers("postprocess", options.postprocess));
+        settings.push(Setting::of_answers("inputs", options.inputs.join(",")));
+    }
+    settings
+}
+
+/// The outputs of a model that takes samples one by one: a free leading dimension is no batch, it counts rows of the
+/// one sample.
+fn of_one_sample(outputs: &Signature) -> Signature {
+    let shown = |spec: &TensorSpec| match spec.dims.first() {
+        Some(None) => TensorSpec { dims: [&[Some(1)], &spec.dims[..]].concat(), ..spec.clone() },
+        _ => spec.clone(),
+    };
+    Signature::new(outputs.iter().map(shown).collect())
 }
 
 /// The usual number of tokens of a prompt.
@@ -115,11 +161,13 @@ const USUAL_PROMPT_TOKENS: u32 = 16;
 fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> BackendInfo {
     let (slots, context, bytes) = (tokens.slots, tokens.max_context, layout.bytes_per_token());
     tracing::info!(
-        "{} decodes {slots} samples at one time for each worker, {}; their caches take up to {} MB ({context} tokens \
-         of {bytes} bytes each)",
-        info.model,
-        if layout.is_batched() { "all in one run" } else { "one by one" },
-        (slots.get() * context.get()).saturating_mul(bytes) / 1_000_000,
+        model = info.model,
+        samples_at_once = slots,
+        are_batched = layout.is_batched(),
+        cache_mb = (slots.get() * context.get()).saturating_mul(bytes) / 1_000_000,
+        context_tokens = context,
+        bytes_per_token = bytes,
+        "each worker decodes several samples at one time"
     );
     let answer = TensorSpec::new("tokens", DType::I64, vec![None, None]);
     BackendInfo { inputs: decoder::inputs(), outputs: Signature::new(vec![answer]), ..info }
@@ -165,8 +213,9 @@ impl Backend for Onnx {
             decoder.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
             return Ok(Half::Stream(Box::new(decoder)));
         }
-        let mut worker =
-            OnnxWorker::new(self.model.clone(), self.order.clone(), session, &self.info.engine, self.postprocess);
+        let bound = self.model.has_free_dims().then(|| Bound::new(self.engine.footprint(), self.max_run_bytes));
+        let (model, order) = (self.model.clone(), self.order.clone());
+        let mut worker = OnnxWorker::new(model, order, session, &self.info.engine, self.postprocess, bound);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
         Ok(Half::Batch(Box::new(worker)))
     }

@@ -7,12 +7,12 @@ use std::path::Path;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use tract_onnx::pb::{
-    GraphProto, ModelProto, TensorProto, ValueInfoProto, tensor_proto::DataLocation,
-    tensor_shape_proto::dimension::Value as Dim, type_proto::Value as Type,
+    ModelProto, ValueInfoProto, tensor_shape_proto::dimension::Value as Dim, type_proto::Value as Type,
 };
 use tract_onnx::prelude::Framework as _;
 
 use super::error::OnnxError;
+use super::external;
 use crate::sums::{SUMS_FILE, entry};
 use crate::tensor::{DType, Signature, TensorSpec};
 
@@ -70,7 +70,7 @@ impl Model {
             .proto_model_for_read(&mut &*bytes)
             .map_err(|error| format!("it is not an ONNX model, or not the whole of one ({error})"))?;
         let graph = proto.graph.as_ref().ok_or("it is not an ONNX model: it has no graph")?;
-        refuse_external_data(graph)?;
+        external::refuse(&proto, bytes)?;
         // Old models list their weights among the inputs too.
         let is_weight = |input: &&ValueInfoProto| graph.initializer.iter().any(|weight| weight.name == input.name);
         let inputs = graph.input.iter().filter(|input| !is_weight(input)).map(|input| port("input", input));
@@ -94,7 +94,7 @@ impl Model {
     /// Logs a warning when the model does not allow the batches that were asked for.
     pub(super) fn warn_about_batches(&self, name: &str, asked: NonZeroUsize) {
         if let (Err(reason), 2..) = (&self.batching, asked.get()) {
-            tracing::warn!("{name} runs its samples one by one, not in batches of {asked}: {reason}");
+            tracing::warn!(model = name, asked, reason, "samples are run one by one, not in batches");
         }
     }
 
@@ -144,13 +144,18 @@ struct Port {
     symbols: Vec<Option<String>>,
 }
 
+/// Whether an engine can take tensors of this type and return them. tract has no bf16, and says so.
+fn is_served(dtype: &DType) -> bool {
+    !matches!(dtype, DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4)
+}
+
 fn port(kind: &str, info: &ValueInfoProto) -> Result<Port, String> {
     let name = &info.name;
     let Some(Type::TensorType(tensor)) = info.r#type.as_ref().and_then(|kind| kind.value.as_ref()) else {
         return Err(format!("its {kind} '{name}' is not a tensor"));
     };
-    let dtype = u8::try_from(tensor.elem_type).ok().and_then(DType::from_code);
-    let known = || DType::ALL.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    let dtype = u8::try_from(tensor.elem_type).ok().and_then(DType::from_code).filter(is_served);
+    let known = || DType::ALL.iter().filter(|dtype| is_served(dtype)).map(|d| d.name()).collect::<Vec<_>>().join(", ");
     let dtype = dtype.ok_or_else(|| {
         format!(
             "its {kind} '{name}' has ONNX element type {}, which is not served (served: {})",
@@ -189,18 +194,6 @@ fn batching(inputs: &[Port], outputs: &[Port]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn refuse_external_data(graph: &GraphProto) -> Result<(), String> {
-    let external = |weight: &&TensorProto| weight.data_location == Some(DataLocation::External as i32);
-    match graph.initializer.iter().find(external) {
-        None => Ok(()),
-        Some(weight) => Err(format!(
-            "its weights ('{}' for one) are in a file of their own; save it as one file \
-             (onnx.save_model with save_as_external_data=False)",
-            weight.name
-        )),
-    }
 }
 
 #[cfg(test)]

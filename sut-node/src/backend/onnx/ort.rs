@@ -9,17 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use half::{bf16, f16};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session as OrtSession, SessionInputValue};
 use ort::value::{DynValue, PrimitiveTensorElementType, Tensor};
-use tract_onnx::prelude::f16;
 
 use super::super::BackendOptions;
 use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
 use super::ep;
 use super::error::OnnxError;
+use super::footprint::Footprint;
 use super::library::{self, Library};
 use super::model::Model;
 use crate::tensor::DType;
@@ -31,6 +32,7 @@ pub(super) struct OnnxRuntime {
     model: Arc<Model>,
     bytes: Bytes,
     options: BackendOptions,
+    footprint: Arc<Footprint>,
 }
 
 impl OnnxRuntime {
@@ -38,6 +40,7 @@ impl OnnxRuntime {
         library: &Library,
         model: &Model,
         bytes: Bytes,
+        footprint: Footprint,
         options: &BackendOptions,
     ) -> Result<OnnxRuntime, OnnxError> {
         let environment = environment(&library.path).map_err(|reason| library.unusable(reason))?;
@@ -47,7 +50,8 @@ impl OnnxRuntime {
             ep::check(provider).map_err(|reason| library.unusable_for(reason))?;
             name = format!("{name} on {provider}");
         }
-        Ok(OnnxRuntime { name, environment, model: Arc::new(model.clone()), bytes, options: options.clone() })
+        let (model, footprint) = (Arc::new(model.clone()), Arc::new(footprint));
+        Ok(OnnxRuntime { name, environment, model, bytes, options: options.clone(), footprint })
     }
 
     fn open(&self) -> ort::Result<OrtSession> {
@@ -74,6 +78,10 @@ impl Engine for OnnxRuntime {
 
     fn threads(&self) -> usize {
         self.options.threads.get()
+    }
+
+    fn footprint(&self) -> Arc<Footprint> {
+        Arc::clone(&self.footprint)
     }
 
     fn session(&self) -> Result<Box<dyn Session>, String> {
@@ -119,9 +127,9 @@ fn load_reason(error: &ort::LoadDynamicError) -> String {
 
 fn log(level: LogLevel, category: &str, _id: &str, location: &str, message: &str) {
     match level {
-        LogLevel::Verbose | LogLevel::Info => tracing::debug!("{category}: {message} ({location})"),
-        LogLevel::Warning => tracing::warn!("{category}: {message} ({location})"),
-        LogLevel::Error | LogLevel::Fatal => tracing::error!("{category}: {message} ({location})"),
+        LogLevel::Verbose | LogLevel::Info => tracing::debug!(category, said = message, location, "ONNX Runtime"),
+        LogLevel::Warning => tracing::warn!(category, said = message, location, "ONNX Runtime"),
+        LogLevel::Error | LogLevel::Fatal => tracing::error!(category, said = message, location, "ONNX Runtime"),
     }
 }
 
@@ -161,9 +169,11 @@ macro_rules! with_type {
             DType::U64 => $function::<u64, 8>($($argument),*),
             DType::I64 => $function::<i64, 8>($($argument),*),
             DType::F16 => $function::<f16, 2>($($argument),*),
+            DType::Bf16 => $function::<bf16, 2>($($argument),*),
             DType::F32 => $function::<f32, 4>($($argument),*),
             DType::F64 => $function::<f64, 8>($($argument),*),
             DType::Bool => $function::<bool, 1>($($argument),*),
+            other => Err(ort::Error::new(format!("samples of {other} are not handed to ONNX Runtime"))),
         }
     };
 }
@@ -214,7 +224,7 @@ macro_rules! elements {
     )*};
 }
 
-elements!(u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, u64: 8, i64: 8, f16: 2, f32: 4, f64: 8);
+elements!(u8: 1, i8: 1, u16: 2, i16: 2, u32: 4, i32: 4, u64: 8, i64: 8, f16: 2, bf16: 2, f32: 4, f64: 8);
 
 impl Element<1> for bool {
     fn read([byte]: [u8; 1]) -> bool {

@@ -8,10 +8,14 @@ use prost::Message as _;
 use tract_onnx::pb;
 
 use super::super::{InferError, OnnxEngine, Sample};
+use super::footprint::Footprint;
 use super::*;
 use crate::tensor::{DType, Tensor};
 
 mod around;
+mod external;
+mod faults;
+mod free_sizes;
 mod generated;
 
 fn digits_file(name: &str) -> PathBuf {
@@ -145,7 +149,8 @@ fn a_library_that_is_none_is_an_error_and_not_a_fall_back() {
     fs::write(&path, b"not a library").unwrap();
     let library = library::Library { path, origin: "found beside the program" };
     let (model, _) = Model::parse(&identity(DType::F32, &["N"])).unwrap();
-    let error = ort::OnnxRuntime::new(&library, &model, Bytes::new(), &BackendOptions::default()).err().unwrap();
+    let error = ort::OnnxRuntime::new(&library, &model, Bytes::new(), Footprint::unknown(), &BackendOptions::default());
+    let error = error.err().unwrap();
     let error = error.to_string();
     assert!(error.contains("libonnxruntime.so (found beside the program) cannot be used"), "{error}");
     assert!(error.contains("ORT_DYLIB_PATH"), "{error}");
@@ -196,7 +201,12 @@ fn infer(model: Vec<u8>, engine: OnnxEngine, max_batch: usize, batch: &[Sample])
 }
 
 fn every_type_goes_through(engine: OnnxEngine) {
-    for &dtype in DType::ALL {
+    let is_served = |dtype: &&DType| match dtype {
+        DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => false,
+        DType::Bf16 => engine == OnnxEngine::OnnxRuntime,
+        _ => true,
+    };
+    for &dtype in DType::ALL.iter().filter(is_served) {
         let data: Vec<u8> = (0..2 * dtype.size()).map(|i| if dtype == DType::Bool { 1 } else { i as u8 + 1 }).collect();
         let batch = vec![sample(&[(dtype, &[2], &data)]); 3];
         assert_eq!(infer(identity(dtype, &["N", "2"]), engine, 2, &batch), vec![data; 3], "{dtype}");
@@ -333,6 +343,22 @@ for_both_engines! {
     an_answer_that_cannot_be_cut_is_found_before_the_run,
     an_operator_nobody_has_is_named,
     a_value_that_breaks_a_run_fails_alone,
+}
+
+#[test]
+fn types_that_an_engine_has_not_are_refused_by_name() {
+    let open = |dtype| {
+        let opened = Onnx::from_bytes("test.onnx", identity(dtype, &["N", "2"]), &options(OnnxEngine::Tract, 1));
+        opened.err().unwrap().to_string()
+    };
+    assert!(
+        open(DType::Bf16).contains("bf16") && open(DType::Bf16).contains("ORT_DYLIB_PATH"),
+        "{}",
+        open(DType::Bf16)
+    );
+    for dtype in [DType::F8E4M3, DType::F8E5M2, DType::U4, DType::I4] {
+        assert!(open(dtype).contains("which is not served"), "{}", open(dtype));
+    }
 }
 
 #[test]

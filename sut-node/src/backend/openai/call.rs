@@ -61,8 +61,8 @@ impl Shared {
     pub(super) fn warn_of_chunks(&self) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "{} does not say how many tokens its answers have: tokens counted as chunks",
-                self.server.authority
+                server = self.server.authority,
+                "the server does not say how many tokens its answers have: tokens counted as chunks"
             );
         }
     }

@@ -41,6 +41,12 @@ pub enum OpenAiError {
     /// A CA, and an `http://` server that it cannot verify.
     #[error("{0} is plain text, and --server-ca is for https://: leave it out, or give the URL with https://")]
     CaWithoutTls(String),
+    /// Prompts and answers would leave this host in plain text.
+    #[error(
+        "{0} is another host, and prompts, answers and the API key would travel in plain text: give the URL with \
+         https:// and --server-ca, or --insecure on a network that you trust"
+    )]
+    PlainText(String),
     /// No certificate can be for this host.
     #[error("'{0}' is neither a host name nor an address, so no certificate can be for it")]
     HostName(String),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use lon_net::key_file;
+
 use super::error::OpenAiError;
 
 /// What is wrong with a text that is no key.
@@ -14,14 +16,19 @@ pub(super) struct ApiKey(String);
 
 impl ApiKey {
     /// Reads the key from the file if there is one, else from the variable, else there is none. Blanks around a key do
-    /// not count.
+    /// not count. `allows_open`: also from a file that others can read.
     ///
     /// # Errors
     /// The file cannot be read, or a text is no key.
-    pub(super) fn find(file: Option<&Path>, variable: Option<String>) -> Result<Option<ApiKey>, OpenAiError> {
+    pub(super) fn find(
+        file: Option<&Path>,
+        allows_open: bool,
+        variable: Option<String>,
+    ) -> Result<Option<ApiKey>, OpenAiError> {
         if let Some(path) = file {
             let bad = |reason: String| OpenAiError::KeyFile { path: path.to_owned(), reason };
-            let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+            let text = key_file::read(path, allows_open).map_err(|error| bad(error.to_string()))?;
+            let text = String::from_utf8_lossy(&text);
             return ApiKey::new(&text).map(Some).ok_or_else(|| bad(format!("what it holds {NOT_A_KEY}")));
         }
         match variable.filter(|text| !text.is_empty()) {
@@ -57,12 +64,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "sk-file\n").unwrap();
-        let header =
-            |file, variable: &str| ApiKey::find(file, Some(variable.to_owned())).map(|key| key.map(|key| key.header()));
+        let header = |file, variable: &str| {
+            ApiKey::find(file, true, Some(variable.to_owned())).map(|key| key.map(|key| key.header()))
+        };
         assert_eq!(header(Some(&path), "sk-env").unwrap().unwrap(), "Authorization: Bearer sk-file\r\n");
         assert_eq!(header(None, "sk-env").unwrap().unwrap(), "Authorization: Bearer sk-env\r\n");
         assert_eq!(header(None, "").unwrap(), None);
-        assert!(ApiKey::find(None, None).unwrap().is_none());
+        assert!(ApiKey::find(None, false, None).unwrap().is_none());
     }
 
     #[test]
@@ -71,12 +79,12 @@ mod tests {
         let path = folder.path().join("key");
         for bad in ["", "\n", "sk-a\nX-Evil: 1", "sk a", "schlüssel"] {
             std::fs::write(&path, bad).unwrap();
-            let error = ApiKey::find(Some(&path), None).unwrap_err().to_string();
+            let error = ApiKey::find(Some(&path), true, None).unwrap_err().to_string();
             assert!(error.contains("--api-key-file") && !error.contains("sk"), "{error}");
         }
-        let error = ApiKey::find(Some(&folder.path().join("none")), None).unwrap_err().to_string();
+        let error = ApiKey::find(Some(&folder.path().join("none")), false, None).unwrap_err().to_string();
         assert!(error.contains("none"), "{error}");
-        let error = ApiKey::find(None, Some("sk a".to_owned())).unwrap_err().to_string();
+        let error = ApiKey::find(None, false, Some("sk a".to_owned())).unwrap_err().to_string();
         assert!(error.contains("OPENAI_API_KEY") && !error.contains("sk a"), "{error}");
         let key = ApiKey::new("sk-secret").unwrap();
         assert!(!format!("{key:?}").contains("secret"));

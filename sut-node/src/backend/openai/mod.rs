@@ -33,10 +33,13 @@ use std::time::{Duration, Instant};
 use self::answer::shorten;
 use self::call::{Caller, Shared};
 use self::key::ApiKey;
+use self::reply::Reply;
 use self::server::Server;
 use self::start::WarmUp;
 use self::target::Target;
 use super::{Backend, BackendError, BackendInfo, BackendOptions, Execution, Half, Input};
+use crate::setting::Setting;
+use crate::tensor::DType;
 
 mod answer;
 mod call;
@@ -86,16 +89,19 @@ impl OpenAi {
         let begun_at = Instant::now();
         let target: Target = text.parse()?;
         let variable = std::env::var_os("OPENAI_API_KEY").map(|text| text.to_string_lossy().into_owned());
-        let key = ApiKey::find(options.openai.api_key_file.as_deref(), variable)?;
-        let ca = options.openai.server_ca.as_deref();
-        let server = Server::find(&target, key, ca, options.openai.server_timeout)?;
+        let key = ApiKey::find(options.openai.api_key_file.as_deref(), options.openai.allows_open_key, variable)?;
+        let server = Server::find(&target, key, &options.openai)?;
         start::check_model(&server, &target.model, limit)?;
         let max_tokens = u32::try_from(options.tokens.max_tokens.get()).unwrap_or(u32::MAX);
         let has_warned = AtomicBool::new(false);
         let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned });
         let warm_up = start::warm_up(&shared, begun_at, limit)?;
-        let info = BackendInfo::without_model(engine(&shared.server.origin, &warm_up));
-        Ok(OpenAi { info: BackendInfo { model: target.model, inputs: prompt::inputs(), ..info }, shared })
+        let info = BackendInfo::without_model(engine(&shared.server.origin, &warm_up), "text", DType::U8, &[None]);
+        let settings = vec![
+            Setting::of_answers("max_tokens", max_tokens),
+            Setting::of_speed("server_timeout", format!("{:?}", options.openai.server_timeout)),
+        ];
+        Ok(OpenAi { info: BackendInfo { model: target.model, inputs: prompt::inputs(), settings, ..info }, shared })
     }
 }
 
@@ -135,6 +141,20 @@ fn engine(origin: &str, warm_up: &WarmUp) -> String {
     let server = if server.is_empty() { server } else { format!(", {server}") };
     let counting = if warm_up.chunks_counted { ", tokens counted as chunks" } else { "" };
     format!("openai ({origin}{server}{counting})")
+}
+
+/// Reads the answer of a server, in pieces as they come, until it ends. For the fuzz targets.
+///
+/// # Panics
+/// It does not end although the connection does.
+pub(crate) fn fuzz_reply<'b>(pieces: impl Iterator<Item = &'b [u8]>) {
+    let mut reply = Reply::new(16);
+    for piece in pieces {
+        if reply.feed(piece).end.is_some() {
+            return;
+        }
+    }
+    assert!(reply.close().end.is_some(), "a closed connection ends a reply");
 }
 
 #[cfg(test)]

@@ -12,10 +12,20 @@ pub struct OpenAiOptions {
     pub api_key_file: Option<PathBuf>,
     /// The file with the CA (PEM) that the server of an `https://` URL is verified with. Refused for other URLs.
     pub server_ca: Option<PathBuf>,
+    /// Whether a server on another host may be asked by `http://`: prompts, answers and the key in plain text.
+    pub allows_plain_text: bool,
+    /// Whether the key is read from a file that others can read.
+    pub allows_open_key: bool,
 }
 
 impl Default for OpenAiOptions {
     fn default() -> OpenAiOptions {
-        OpenAiOptions { server_timeout: Duration::from_secs(60), api_key_file: None, server_ca: None }
+        OpenAiOptions {
+            server_timeout: Duration::from_secs(60),
+            api_key_file: None,
+            server_ca: None,
+            allows_plain_text: false,
+            allows_open_key: false,
+        }
     }
 }

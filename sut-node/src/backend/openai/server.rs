@@ -4,13 +4,13 @@
 //! is about to close is lost. A new connection costs a round trip, and has no delayed acknowledgements behind it.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::connection::{Connection, Heard, POLL, READ_BYTES, Stream};
 use super::error::{Failure, OpenAiError};
 use super::http::{Head, HttpAnswer};
 use super::key::ApiKey;
+use super::options::OpenAiOptions;
 use super::target::Target;
 use super::tls::Tls;
 
@@ -38,15 +38,10 @@ impl Server {
     /// Looks the host up, and reads the CA that an `https://` server is verified with.
     ///
     /// # Errors
-    /// The host has no address, or the CA is missing or cannot be used.
-    pub(super) fn find(
-        target: &Target,
-        key: Option<ApiKey>,
-        ca: Option<&Path>,
-        patience: Duration,
-    ) -> Result<Server, OpenAiError> {
+    /// The host has no address, the CA is missing or cannot be used, or plain text would go to another host.
+    pub(super) fn find(target: &Target, key: Option<ApiKey>, options: &OpenAiOptions) -> Result<Server, OpenAiError> {
         let origin = target.origin();
-        let tls = match (target.is_tls, ca) {
+        let tls = match (target.is_tls, options.server_ca.as_deref()) {
             (true, Some(ca)) => Some(Tls::new(&target.host, ca)?),
             (true, None) => return Err(OpenAiError::NoCa(origin)),
             (false, Some(_)) => return Err(OpenAiError::CaWithoutTls(origin)),
@@ -59,10 +54,16 @@ impl Server {
             return Err(none("none was found".to_owned()));
         }
         let is_local = addresses.iter().all(|address| address.ip().to_canonical().is_loopback());
-        if key.is_some() && tls.is_none() && !is_local {
-            tracing::warn!("the API key crosses the network to {} in plain text", target.authority);
+        if tls.is_none() && !is_local {
+            if !options.allows_plain_text {
+                return Err(OpenAiError::PlainText(origin));
+            }
+            if key.is_some() {
+                tracing::warn!(server = target.authority, "--insecure: the API key crosses the network in plain text");
+            }
         }
-        Ok(Server { addresses, authority: target.authority.clone(), origin, tls, key, patience })
+        let (authority, patience) = (target.authority.clone(), options.server_timeout);
+        Ok(Server { addresses, authority, origin, tls, key, patience })
     }
 
     /// Sends a chat completion's request.
@@ -152,7 +153,7 @@ mod tests {
     fn a_document_that_drips_is_not_waited_for() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = format!("http://{}/m", listener.local_addr().unwrap()).parse().unwrap();
-        let server = Server::find(&target, None, None, Duration::from_secs(20)).unwrap();
+        let server = Server::find(&target, None, &OpenAiOptions::default()).unwrap();
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n").unwrap();
@@ -165,10 +166,20 @@ mod tests {
     }
 
     #[test]
+    fn plain_text_to_another_host_is_refused_unless_asked_for() {
+        let target = "http://192.0.2.7:8080/m".parse().unwrap();
+        let error = Server::find(&target, None, &OpenAiOptions::default()).unwrap_err().to_string();
+        for part in ["http://192.0.2.7:8080", "https://", "--insecure"] {
+            assert!(error.contains(part), "no '{part}' in: {error}");
+        }
+        Server::find(&target, None, &OpenAiOptions { allows_plain_text: true, ..OpenAiOptions::default() }).unwrap();
+    }
+
+    #[test]
     fn https_needs_a_ca_and_http_has_no_use_for_one() {
         let find = |url: &str, ca: Option<&str>| {
-            let target = url.parse().unwrap();
-            Server::find(&target, None, ca.map(Path::new), Duration::from_secs(1)).unwrap_err().to_string()
+            let options = OpenAiOptions { server_ca: ca.map(Into::into), ..OpenAiOptions::default() };
+            Server::find(&url.parse().unwrap(), None, &options).unwrap_err().to_string()
         };
         let error = find("https://127.0.0.1/m", None);
         assert!(error.contains("https://127.0.0.1") && error.contains("--server-ca"), "{error}");

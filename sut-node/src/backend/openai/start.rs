@@ -45,7 +45,8 @@ pub(super) fn check_model(server: &Server, model: &str, limit: Duration) -> Resu
     match head.status {
         200 => {}
         status @ (404 | 405 | 501) => {
-            tracing::warn!("{} does not list its models (HTTP {status}): '{model}' is not checked", origin());
+            let server = origin();
+            tracing::warn!(server, status, model, "the server does not list its models: the model is not checked");
             return Ok(());
         }
         status @ (401 | 403) => {
@@ -93,7 +94,7 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
             if !call.has_head() {
                 return Err(failed(Failure::Late(limit)));
             }
-            tracing::warn!("{} answers {prompt:?} for more than {limit:?}", shared.server.authority);
+            tracing::warn!(server = shared.server.authority, ?prompt, ?limit, "the answer takes longer than the limit");
             return Ok(WarmUp { server: call.server().to_owned(), chunks_counted: false });
         }
     };
@@ -107,7 +108,7 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
         }
         // A model may have nothing to say to this one.
         Err(Failure::Empty) => {
-            tracing::warn!("{} answers {prompt:?} without any text", shared.server.authority);
+            tracing::warn!(server = shared.server.authority, ?prompt, "the answer has no text");
             Ok(WarmUp { server, chunks_counted: false })
         }
         Err(Failure::Status { status: status @ (401 | 403), message }) => {

@@ -40,6 +40,8 @@ use self::draw::{duration, unit};
 pub use self::spec::{Count, ServiceTime, Spec, SpecError, Stall};
 use self::stream::SyntheticStreamer;
 use super::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, TokenOptions, Worker};
+use crate::setting::Setting;
+use crate::tensor::DType;
 
 mod draw;
 pub(super) mod spec;
@@ -59,8 +61,14 @@ pub struct Synthetic {
 impl Synthetic {
     /// A backend that behaves as `spec` says. Of `tokens` it uses the slots alone.
     pub fn new(spec: &Spec, tokens: &TokenOptions) -> Synthetic {
-        let info = BackendInfo::without_model(format!("synthetic:{spec}"));
+        let engine = format!("synthetic:{spec}");
+        let info = match spec.service_time {
+            ServiceTime::Tokens { .. } => BackendInfo::without_model(engine, "tokens", DType::I64, &[None]),
+            _ => BackendInfo::without_model(engine, "noise", DType::U8, &[u32::try_from(spec.output_bytes).ok()]),
+        };
+        let settings = vec![Setting::of_speed("slots", tokens.slots)];
         let answer = draw::answer(spec.seed, spec.output_bytes);
+        let info = BackendInfo { settings, ..info };
         Synthetic { info, spec: spec.clone(), slots: tokens.slots, answer, halves: AtomicU64::new(0) }
     }
 }

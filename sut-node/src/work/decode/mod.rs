@@ -9,22 +9,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use lon_image::Preprocess;
+use lon_net::clock;
 use lon_proto::stages::duration_ns;
 
-use self::pool::DecodePool;
+use self::pool::{DecodePool, Place, Turn};
 use super::coder::Coder;
 use super::infer::{infer, panicked, unreadable};
 use super::job::Job;
 use super::lane::Answer;
 use super::queue::JobQueue;
 use crate::backend::{Input, Sample, Worker};
-use crate::pipeline::images;
+use crate::pipeline::{Preprocessing, images};
 use crate::run::state::Run;
-use crate::tensor;
+use crate::tensor::Signature;
+use crate::{memory, tensor};
 
 pub(crate) mod pool;
 
@@ -39,10 +40,48 @@ pub(crate) enum Next {
 /// What decode threads make of samples.
 #[derive(Clone)]
 pub(crate) struct Decoding {
-    /// What is done to images before the model sees them; none: samples are what the model takes.
-    pub(crate) preprocess: Option<Arc<Preprocess>>,
+    /// What is done to samples before the model sees them; none: samples are what the model takes.
+    pub(crate) preprocess: Option<Preprocessing>,
+    /// What the model takes.
+    pub(crate) inputs: Signature,
     /// What the backend looks at.
     pub(crate) input: Input,
+    /// The most bytes that a sample has which the model takes; none: as many as the run allows.
+    pub(crate) max_raw_bytes: Option<u64>,
+}
+
+impl Decoding {
+    /// The most bytes of a sample of this run once it is inflated.
+    fn max_raw_bytes(&self, run: &Run) -> u64 {
+        self.max_raw_bytes.unwrap_or(u64::MAX).min(run.limits.max_sample_bytes)
+    }
+
+    /// The form in which the run's images come.
+    fn form(run: &Run, bytes: &Bytes) -> images::Form {
+        match run.codecs.samples {
+            codec if codec.name() == images::ORIGINAL => images::Form::Files,
+            codec if codec.is_none() => images::Form::Plain,
+            codec => images::Form::Coded(codec.declared_bytes(bytes)),
+        }
+    }
+
+    /// The most bytes of memory that a sample takes while it is decoded: see [`pool::Measure`]. One that is refused for
+    /// its size takes none.
+    pub(crate) fn bytes(&self, run: &Run, bytes: &Bytes) -> u64 {
+        let codec = run.codecs.samples;
+        if codec.declared_bytes(bytes) > self.max_raw_bytes(run) {
+            return 0;
+        }
+        let made = match &self.preprocess {
+            None => 0,
+            Some(Preprocessing::Images(spec)) => images::working_bytes(spec, bytes, Decoding::form(run, bytes)),
+            // An input each, and all of them as numbers of 64 bits on their way.
+            Some(Preprocessing::TokenIds(_)) => {
+                codec.declared_bytes(bytes).saturating_mul(2 * (self.inputs.len() as u64 + 1))
+            }
+        };
+        codec.inflating_bytes(bytes).saturating_add(made)
+    }
 }
 
 /// Starts one thread for each of `nexts`. They end when the pool is closed and empty. Each calls `prepare` first.
@@ -78,8 +117,17 @@ struct Decoder {
 
 impl Decoder {
     fn work(mut self) {
-        let (mut batch, mut decoded) = (Vec::new(), Vec::new());
-        while self.pool.take(&mut batch) {
+        let (mut batch, mut decoded, mut ends) = (Vec::new(), Vec::new(), 0);
+        loop {
+            match self.pool.take(&mut batch, &mut ends) {
+                Turn::Work => {}
+                Turn::Rest => {
+                    self.coder = Coder::default();
+                    memory::give_back();
+                    continue;
+                }
+                Turn::End => return,
+            }
             // All jobs of a batch are of one stream.
             if batch.first().is_some_and(|job| job.lane.is_over()) {
                 batch.drain(..).for_each(Job::give_up);
@@ -94,17 +142,19 @@ impl Decoder {
 
     /// Makes of a job's bytes what the backend looks at. A job whose bytes cannot be read is answered with the reason.
     fn decode(&mut self, mut job: Job) -> Option<Job> {
-        let started = Instant::now();
+        let started = clock::now();
         job.waited_until(started);
         let bytes = std::mem::take(&mut job.sample).bytes;
         let mut preprocess = Duration::ZERO;
         // A codec that panics on one client's bytes must not take the thread, and everybody's samples, with it.
-        let unwrapped = catch_unwind(AssertUnwindSafe(|| self.unwrap(&job.lane.run, bytes, &mut preprocess)));
+        let may_take = job.place.as_ref().map_or(0, Place::bytes);
+        let unwrap = || self.unwrap(&job.lane.run, bytes, may_take, &mut preprocess);
+        let unwrapped = catch_unwind(AssertUnwindSafe(unwrap));
         let unwrapped = unwrapped.unwrap_or_else(|panic| {
             self.coder = Coder::default();
             Err(panicked("decoding", panic.as_ref()))
         });
-        let decoded_at = Instant::now();
+        let decoded_at = clock::now();
         job.ticket.stages.decode_ns = duration_ns((decoded_at - started).saturating_sub(preprocess));
         job.ticket.stages.preprocess_ns = duration_ns(preprocess);
         // From here on it waits for the backend.
@@ -112,6 +162,8 @@ impl Decoder {
         match unwrapped {
             Ok(sample) => {
                 job.sample = sample;
+                let left = job.decoded_bytes();
+                job.place.iter_mut().for_each(|place| place.shrink(left));
                 Some(job)
             }
             Err(reason) => {
@@ -121,17 +173,34 @@ impl Decoder {
         }
     }
 
-    /// The sample that was wrapped in `bytes`. `preprocess` becomes the part of the time that pre-processing took.
-    fn unwrap(&mut self, run: &Run, bytes: Bytes, preprocess: &mut Duration) -> Result<Sample, String> {
-        let bytes = self.coder.inflate(run.codecs.samples, run.limits.max_sample_bytes, bytes)?;
+    /// The sample that was wrapped in `bytes`. Takes `may_take` bytes of memory at most. `preprocess` becomes the part
+    /// of the time that pre-processing took.
+    fn unwrap(&mut self, run: &Run, bytes: Bytes, may_take: u64, preprocess: &mut Duration) -> Result<Sample, String> {
+        let (codec, form) = (run.codecs.samples, Decoding::form(run, &bytes));
+        let inflating = codec.inflating_bytes(&bytes);
+        let max_raw_bytes = self.decoding.max_raw_bytes(run);
+        if inflating > may_take && codec.declared_bytes(&bytes) <= max_raw_bytes {
+            let codec = codec.name();
+            return Err(format!(
+                "the sample cannot be inflated: {codec}: that takes {inflating} bytes, {may_take} are set aside \
+                 (sut-node --memory)"
+            ));
+        }
+        let bytes = self.coder.inflate(codec, max_raw_bytes, bytes)?;
         run.counters.raw_bytes_in.fetch_add(bytes.len() as u64, Relaxed);
-        if let Some(spec) = &self.decoding.preprocess {
+        if let Some(preprocessing) = &self.decoding.preprocess {
             let tensors = tensor::decode(bytes).map_err(|error| unreadable(&error))?;
-            let pixels = images::pixels(&tensors, run.codecs.samples.name() == images::ORIGINAL)?;
-            let decoded_at = Instant::now();
-            let tensor = spec.apply(&pixels).map_err(|error| error.to_string());
-            *preprocess = decoded_at.elapsed();
-            return Ok(Sample { bytes: Bytes::new(), tensors: vec![tensor?] });
+            let mut decoded_at = clock::now();
+            let tensors = match preprocessing {
+                Preprocessing::Images(spec) => {
+                    let pixels = images::pixels(&tensors, form, may_take)?;
+                    decoded_at = clock::now();
+                    images::tensor(spec, &pixels, may_take.saturating_sub(inflating)).map(|tensor| vec![tensor])
+                }
+                Preprocessing::TokenIds(spec) => spec.tensors(&self.decoding.inputs, &tensors),
+            };
+            *preprocess = clock::now().saturating_duration_since(decoded_at);
+            return Ok(Sample { bytes: Bytes::new(), tensors: tensors? });
         }
         let tensors = match self.decoding.input {
             Input::Opaque => Vec::new(),
@@ -152,9 +221,9 @@ impl Decoder {
             Next::Inline(worker) => {
                 let samples = &mut self.samples;
                 samples.extend(jobs.iter_mut().map(|job| std::mem::take(&mut job.sample)));
-                let start = Instant::now();
+                let start = clock::now();
                 let results = infer(worker.as_mut(), samples);
-                let done = Instant::now();
+                let done = clock::now();
                 samples.clear();
                 let inference_ns = duration_ns(done - start);
                 let coder = &mut self.coder;

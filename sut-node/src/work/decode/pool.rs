@@ -2,42 +2,41 @@
 //!
 //! # Bounds
 //!
-//! What waits to be inflated is bounded by admission: the limits of `StartRun` count samples as they came. What is
-//! inflated is bounded by a [`Window`]: a thread begins with the next sample only while the inflated samples (waiting,
-//! or at work in a backend) are fewer than `samples` and hold less than `bytes`. A sample counts with the size that it
-//! declares, which is the size that it has once it is inflated, from the moment a thread takes it. So inflated samples
-//! never hold more than `bytes` and one sample (`max_sample_bytes`) beyond. One sample always fits.
+//! What waits to be decoded is bounded by admission: the limits of `StartRun` count samples as they came. What is
+//! decoded is bounded by a [`Window`]: a thread begins with the next sample only while the decoded samples (waiting, or
+//! at work in a backend) are fewer than `samples`, and only where its memory fits beside theirs into `bytes`. From the
+//! moment a thread takes it a sample counts with all memory that it may take while it is decoded ([`Measure`]), which
+//! is known before any of it is taken; afterwards with what is left of it. A sample that would take more than `bytes`
+//! alone has to be refused by who decodes it: [`Place::bytes`] is what it may take.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The most samples that a thread takes in one go, when there are many and they are small.
 const TAKE_SAMPLES: usize = 32;
-/// Bytes, once inflated, after which a thread takes no more samples in one go.
+/// Bytes, as measured, after which a thread takes no more samples in one go.
 const TAKE_BYTES: u64 = 64 << 10;
 
 /// A sample that a pool can hold.
-pub(crate) trait Inflatable: Sized {
-    /// The bytes that it will hold once it is inflated.
-    fn inflated_bytes(&self) -> u64;
-
+pub(crate) trait Decodable: Sized {
     /// Whether the two can be taken in one go: they are of one stream.
     fn goes_with(&self, other: &Self) -> bool;
 
     /// Whether nobody waits for it any more.
     fn is_over(&self) -> bool;
 
-    /// Gives it its place among the inflated samples. It keeps the place until its content is used.
+    /// Gives it its place among the decoded samples. It keeps the place until its content is used.
     fn take_place(&mut self, place: Place<Self>);
 }
 
 /// How far decode threads may get ahead of the backend; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// Samples that may be inflated at one time.
+    /// Samples that may be decoded at one time.
     pub(crate) samples: u64,
-    /// Bytes that they may hold.
+    /// Bytes that they may take.
     pub(crate) bytes: u64,
 }
 
@@ -48,31 +47,69 @@ impl Window {
     }
 }
 
-/// What waits for a decode thread, and how much the threads have inflated.
+/// What a thread does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// There are samples in its batch.
+    Work,
+    /// A run is over, and for some time nothing has come: memory that was kept for it can be given back.
+    Rest,
+    /// The pool is closed and empty.
+    End,
+}
+
+/// How long after the end of a run threads are told to rest: workers may still be at its last samples.
+const REST_AFTER: Duration = Duration::from_secs(1);
+
+/// The most bytes of memory that a sample takes while it is decoded, beside the bytes that came.
+pub(crate) type Measure<T> = Box<dyn Fn(&T) -> u64 + Send + Sync>;
+
+/// What waits for a decode thread, and how much the threads have decoded.
 pub(crate) struct DecodePool<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
     window: Window,
     threads: usize,
-    /// What a sample takes at least: the size of what pre-processing makes of it.
-    least_bytes: u64,
+    measure: Measure<T>,
 }
 
 struct State<T> {
     waiting: VecDeque<T>,
-    /// Samples that are inflated, or about to be.
+    /// Samples that are decoded, or about to be.
     samples: u64,
-    /// The bytes of those samples.
+    /// The bytes that those samples count with.
     bytes: u64,
     /// How many threads sleep.
     idle: usize,
+    /// How many times runs have ended.
+    ends: u64,
     closed: bool,
 }
 
-/// The place of one inflated sample. It is given back when it is dropped.
+/// The place of one decoded sample. It is given back when it is dropped.
 pub(crate) struct Place<T> {
     pool: Arc<DecodePool<T>>,
     bytes: u64,
+}
+
+impl<T> Place<T> {
+    /// The bytes of memory that the sample may take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Says that the sample is decoded and takes no more than `bytes` from now on.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let less = self.bytes.saturating_sub(bytes);
+        if less == 0 {
+            return;
+        }
+        self.bytes -= less;
+        let mut state = self.pool.lock();
+        state.bytes -= less;
+        let wanted = usize::from(!state.waiting.is_empty());
+        self.pool.wake(state, wanted);
+    }
 }
 
 impl<T> Drop for Place<T> {
@@ -86,11 +123,11 @@ impl<T> Drop for Place<T> {
 }
 
 impl<T> DecodePool<T> {
-    /// An empty pool for so many threads. Each sample takes `least_bytes` at least once it is inflated.
-    pub(crate) fn new(threads: NonZeroUsize, window: Window, least_bytes: u64) -> Arc<DecodePool<T>> {
-        let state = State { waiting: VecDeque::new(), samples: 0, bytes: 0, idle: 0, closed: false };
+    /// An empty pool for so many threads.
+    pub(crate) fn new(threads: NonZeroUsize, window: Window, measure: Measure<T>) -> Arc<DecodePool<T>> {
+        let state = State { waiting: VecDeque::new(), samples: 0, bytes: 0, idle: 0, ends: 0, closed: false };
         let (state, changed, threads) = (Mutex::new(state), Condvar::new(), threads.get());
-        Arc::new(DecodePool { state, changed, window, threads, least_bytes })
+        Arc::new(DecodePool { state, changed, window, threads, measure })
     }
 
     /// Takes in samples, in their order.
@@ -129,40 +166,54 @@ impl<T> DecodePool<T> {
         }
     }
 
-    fn has_room(&self, state: &State<T>) -> bool {
-        state.samples == 0 || (state.samples < self.window.samples && state.bytes < self.window.bytes)
+    /// What the next sample counts with, if there is one and the window has room for it.
+    fn fitting(&self, state: &State<T>) -> Option<u64> {
+        let bytes = (self.measure)(state.waiting.front()?).min(self.window.bytes);
+        let fits = state.samples < self.window.samples && state.bytes.saturating_add(bytes) <= self.window.bytes;
+        (fits || state.samples == 0).then_some(bytes)
     }
 }
 
-impl<T: Inflatable> DecodePool<T> {
-    /// Takes out the samples of runs that are over.
+impl<T: Decodable> DecodePool<T> {
+    /// Takes out the samples of runs that are over. Some time later threads are told to [`Turn::Rest`].
     pub(crate) fn discard_ended(&self) -> Vec<T> {
         let mut state = self.lock();
+        state.ends += 1;
+        self.changed.notify_all();
         let (ended, left): (Vec<T>, Vec<T>) = state.waiting.drain(..).partition(T::is_over);
         state.waiting = left.into();
         self.wake_to_end(&state);
         ended
     }
 
-    /// Blocks until there is a sample and room for it inflated. Moves it into `batch`, which is empty, with a few more
-    /// of the same stream, and gives each its place. False when the pool is closed and empty.
-    pub(crate) fn take(self: &Arc<DecodePool<T>>, batch: &mut Vec<T>) -> bool {
+    /// Blocks until there is a sample and room for it decoded. Moves it into `batch`, which is empty, with a few more
+    /// of the same stream, and gives each its place. `ends` is the caller's own count of runs that have ended.
+    pub(crate) fn take(self: &Arc<DecodePool<T>>, batch: &mut Vec<T>, ends: &mut u64) -> Turn {
         let mut state = self.lock();
-        while state.waiting.is_empty() || !self.has_room(&state) {
+        while self.fitting(&state).is_none() {
             if state.closed && state.waiting.is_empty() {
-                return false;
+                return Turn::End;
             }
+            let rests = *ends == state.ends;
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = if rests {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                self.changed.wait_timeout(state, REST_AFTER).unwrap_or_else(PoisonError::into_inner).0
+            };
             state.idle -= 1;
+            if !rests && state.waiting.is_empty() && !state.closed {
+                *ends = state.ends;
+                return Turn::Rest;
+            }
         }
         // A share of what waits: other threads may be awake as well.
         let most = state.waiting.len().div_ceil(self.threads).min(TAKE_SAMPLES);
         let mut taken_bytes = 0;
-        while batch.len() < most && taken_bytes < TAKE_BYTES && self.has_room(&state) {
+        while batch.len() < most && taken_bytes < TAKE_BYTES {
+            let Some(bytes) = self.fitting(&state) else { break };
             let fits = |next: &mut T| batch.first().is_none_or(|first| first.goes_with(next));
             let Some(mut next) = state.waiting.pop_front_if(fits) else { break };
-            let bytes = next.inflated_bytes().max(self.least_bytes);
             state.samples += 1;
             state.bytes += bytes;
             taken_bytes += bytes;
@@ -170,9 +221,9 @@ impl<T: Inflatable> DecodePool<T> {
             batch.push(next);
         }
         self.wake_to_end(&state);
-        let wanted = usize::from(!state.waiting.is_empty() && self.has_room(&state));
+        let wanted = usize::from(self.fitting(&state).is_some());
         self.wake(state, wanted);
-        true
+        Turn::Work
     }
 }
 
@@ -191,11 +242,7 @@ mod tests {
         place: Option<Place<Item>>,
     }
 
-    impl Inflatable for Item {
-        fn inflated_bytes(&self) -> u64 {
-            self.bytes
-        }
-
+    impl Decodable for Item {
         fn goes_with(&self, other: &Item) -> bool {
             Arc::ptr_eq(&self.stream, &other.stream)
         }
@@ -210,7 +257,7 @@ mod tests {
     }
 
     fn pool(samples: u64, bytes: u64) -> Arc<DecodePool<Item>> {
-        DecodePool::new(NonZeroUsize::MIN, Window { samples, bytes }, 0)
+        DecodePool::new(NonZeroUsize::MIN, Window { samples, bytes }, Box::new(|item| item.bytes))
     }
 
     fn push(pool: &DecodePool<Item>, stream: &Arc<AtomicBool>, count: u64, bytes: u64) {
@@ -219,7 +266,7 @@ mod tests {
 
     fn taken(pool: &Arc<DecodePool<Item>>) -> Vec<Item> {
         let mut batch = Vec::new();
-        assert!(pool.take(&mut batch));
+        assert_eq!(pool.take(&mut batch, &mut 0), Turn::Work);
         assert!(batch.iter().all(|item| item.place.is_some()));
         batch
     }
@@ -238,31 +285,53 @@ mod tests {
     }
 
     #[test]
-    fn no_more_samples_are_inflated_than_the_window_has_room_for() {
+    fn no_more_samples_are_decoded_than_the_window_has_room_for() {
         let (pool, stream) = (pool(3, u64::MAX), Arc::default());
         push(&pool, &stream, 5, 1);
-        let mut inflated = taken(&pool);
-        assert_eq!(inflated.iter().map(|item| item.id).collect::<Vec<_>>(), [0, 1, 2]);
+        let mut decoded = taken(&pool);
+        assert_eq!(decoded.iter().map(|item| item.id).collect::<Vec<_>>(), [0, 1, 2]);
         let taker = taker(&pool);
         assert_eq!(pool.lock().waiting.len(), 2);
-        inflated.pop();
+        decoded.pop();
         assert_eq!(taker.join().unwrap(), 1);
     }
 
     #[test]
-    fn inflated_bytes_are_bounded_and_one_sample_always_fits() {
+    fn no_more_memory_is_taken_than_the_window_has() {
         let (pool, stream) = (pool(100, 1000), Arc::default());
-        push(&pool, &stream, 3, 600);
+        push(&pool, &stream, 3, 400);
         let first = taken(&pool);
-        assert_eq!(first.len(), 2, "the second begins below the bound");
+        assert_eq!(first.len(), 2, "the third does not fit beside them");
         let taker = taker(&pool);
         drop(first);
         assert_eq!(taker.join().unwrap(), 1);
-        push(&pool, &stream, 2, TAKE_BYTES);
-        assert_eq!(taken(&pool).len(), 1, "large ones are taken one by one");
+        // One that fits nowhere is taken alone, with what there is.
+        push(&pool, &stream, 2, 5000);
+        let alone = taken(&pool);
+        assert_eq!((alone.len(), alone[0].place.as_ref().unwrap().bytes()), (1, 1000));
+        drop(alone);
         assert_eq!(taken(&pool).len(), 1);
         let state = pool.lock();
         assert_eq!((state.samples, state.bytes), (0, 0));
+    }
+
+    #[test]
+    fn large_samples_are_taken_one_by_one() {
+        let (pool, stream) = (pool(100, u64::MAX), Arc::default());
+        push(&pool, &stream, 2, TAKE_BYTES);
+        assert_eq!([taken(&pool).len(), taken(&pool).len()], [1, 1]);
+    }
+
+    #[test]
+    fn what_a_sample_no_longer_takes_is_room_for_the_next() {
+        let (pool, stream) = (pool(100, 1000), Arc::default());
+        push(&pool, &stream, 2, 600);
+        let mut first = taken(&pool);
+        let taker = taker(&pool);
+        first[0].place.as_mut().unwrap().shrink(300);
+        assert_eq!(taker.join().unwrap(), 1);
+        first[0].place.as_mut().unwrap().shrink(301);
+        assert_eq!(pool.lock().bytes, 300, "never more again");
     }
 
     /// One of them gets what is left; the others, which sleep because there is no room, must not sleep for ever.
@@ -276,7 +345,7 @@ mod tests {
             std::thread::spawn(move || {
                 let mut count = 0;
                 let mut batch = Vec::new();
-                while pool.take(&mut batch) {
+                while pool.take(&mut batch, &mut 0) == Turn::Work {
                     count += batch.drain(..).count();
                 }
                 count
@@ -308,8 +377,8 @@ mod tests {
         push(&pool, &other, 1, 1);
         ended.store(true, SeqCst);
         assert_eq!(pool.discard_ended().len(), 2);
-        pool.close();
         assert!(Arc::ptr_eq(&taken(&pool)[0].stream, &other));
-        assert!(!pool.take(&mut Vec::new()));
+        let mut ends = 0;
+        assert_eq!([(); 2].map(|()| (pool.take(&mut Vec::new(), &mut ends), pool.close()).0), [Turn::Rest, Turn::End]);
     }
 }

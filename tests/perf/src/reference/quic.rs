@@ -7,25 +7,15 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, ServerConfig};
-use rustls::RootCertStore;
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::version::TLS13;
 
 use super::common::announce;
-use super::framed;
+use super::{framed, tls};
 
 const ALPN: &[u8] = b"lon-perf";
 
 /// Answers one connection.
 pub(crate) async fn serve(certificate: &Path, key: &Path) -> Result<()> {
-    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
-    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tls = tls::server(certificate, key, ALPN)?;
     let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     let endpoint = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
     announce(endpoint.local_addr()?)?;
@@ -39,13 +29,7 @@ pub(crate) async fn serve(certificate: &Path, key: &Path) -> Result<()> {
 
 /// Frames of `size` bytes per second.
 pub(crate) async fn drive(address: SocketAddr, size: usize, seconds: f64, authority: &Path) -> Result<f64> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(authority)?)?;
-    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tls = tls::client(authority, ALPN)?;
     let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
     let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     let connection = endpoint.connect_with(config, address, "localhost")?.await?;

@@ -1,34 +1,51 @@
 //! What gRPC carries over TLS at most: one bidirectional stream, with the windows and frames that ours has.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use futures_util::stream;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tonic::Request;
 use tonic::client::Grpc;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Server, ServerTlsConfig};
+use tonic::transport::server::Connected;
+use tonic::transport::{Endpoint, Server};
 use tonic_prost::ProstCodec;
+use tower::service_fn;
 
 use super::common::{IN_FLIGHT, payloads};
 use super::messages::{Answer, Answering, Ask, many};
+use super::tls;
 
 const FRAME: u32 = 1 << 20;
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 
+/// The name of HTTP/2 in TLS.
+const ALPN: &[u8] = b"h2";
+
 /// Answers until it is killed.
 pub(crate) async fn serve(listener: TcpListener, certificate: &Path, key: &Path) -> Result<()> {
     listener.set_nonblocking(true)?;
-    let incoming = TcpIncoming::from(tokio::net::TcpListener::from_std(listener)?).with_nodelay(Some(true));
-    let identity = Identity::from_pem(std::fs::read(certificate)?, std::fs::read(key)?);
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let acceptor = TlsAcceptor::from(Arc::new(tls::server(certificate, key, ALPN)?));
+    let incoming = stream::unfold((listener, acceptor), |(listener, acceptor)| async {
+        let accepted = accept(&listener, &acceptor).await;
+        Some((accepted, (listener, acceptor)))
+    });
     let mut server = Server::builder()
-        .tls_config(ServerTlsConfig::new().identity(identity))?
         .max_frame_size(FRAME)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
@@ -38,13 +55,20 @@ pub(crate) async fn serve(listener: TcpListener, certificate: &Path, key: &Path)
 /// Requests of `size` bytes per second.
 pub(crate) async fn drive(address: SocketAddr, size: usize, seconds: f64, authority: &Path) -> Result<f64> {
     let payloads: Vec<Bytes> = payloads(size).into_iter().map(Bytes::from).collect();
-    let authority = Certificate::from_pem(std::fs::read(authority)?);
-    let channel = Endpoint::from_shared(format!("https://{address}"))?
-        .tls_config(ClientTlsConfig::new().ca_certificate(authority).domain_name("localhost"))?
-        .tcp_nodelay(true)
+    let (connector, name) =
+        (TlsConnector::from(Arc::new(tls::client(authority, ALPN)?)), ServerName::try_from("localhost")?);
+    let connect = service_fn(move |_| {
+        let (connector, name) = (connector.clone(), name.clone());
+        async move {
+            let tcp = TcpStream::connect(address).await?;
+            tcp.set_nodelay(true)?;
+            connector.connect(name, tcp).await.map(TokioIo::new)
+        }
+    });
+    let channel = Endpoint::from_shared(format!("http://{address}"))?
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .connect()
+        .connect_with_connector(connect)
         .await?;
     let mut client = Grpc::new(channel);
     client.ready().await?;
@@ -69,4 +93,51 @@ pub(crate) async fn drive(address: SocketAddr, size: usize, seconds: f64, author
         last = Instant::now();
     }
     Ok(count as f64 / (last - begin).as_secs_f64())
+}
+
+async fn accept(listener: &tokio::net::TcpListener, acceptor: &TlsAcceptor) -> io::Result<Encrypted> {
+    let (tcp, _) = listener.accept().await?;
+    tcp.set_nodelay(true)?;
+    acceptor.accept(tcp).await.map(Encrypted)
+}
+
+/// A connection as tonic's server takes it.
+struct Encrypted(TlsStream<TcpStream>);
+
+impl Connected for Encrypted {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
 }

@@ -1,9 +1,18 @@
-//! Throw-away certificates, for the references and for ours: an authority, and a server on loopback signed by it.
+//! Throw-away certificates, for the references and for ours: an authority, and a server on loopback signed by it. And
+//! the TLS that references speak with them.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// The paths of the PEM files.
 #[derive(Debug)]
@@ -26,6 +35,31 @@ impl Files {
         let server = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
         std::fs::write(&certificate, server.signed_by(&server_key, &issuer)?.pem())?;
         std::fs::write(&key, server_key.serialize_pem())?;
+        // Ours refuses a key that others can read.
+        std::fs::set_permissions(&key, Permissions::from_mode(0o600))?;
         Ok(Files { authority, certificate, key })
     }
+}
+
+/// TLS 1.3 of a server that speaks the protocol of this name.
+pub(super) fn server(certificate: &Path, key: &Path, protocol: &[u8]) -> Result<ServerConfig> {
+    let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
+    let mut tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    Ok(tls)
+}
+
+/// TLS 1.3 of a client that trusts this authority alone.
+pub(super) fn client(authority: &Path, protocol: &[u8]) -> Result<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(authority)?)?;
+    let mut tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    Ok(tls)
 }

@@ -3,7 +3,7 @@
 //! Samples are read from the disk when they are loaded, so that an array may be larger than memory.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lon_proto::sample::Tensor;
 
@@ -14,6 +14,7 @@ use crate::dataset::error::{DatasetError, content};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{ReadError, Reader};
 use crate::files::disk;
+use crate::files::folder;
 use crate::files::sums::{SumError, Sums};
 
 /// One `.npy` file, whose first axis counts the samples.
@@ -58,6 +59,10 @@ impl Reader for Npy {
         usize::from(self.sums.is_some())
     }
 
+    fn sums_sha256(&self) -> Option<&str> {
+        self.sums.as_ref().map(Sums::sha256)
+    }
+
     fn verify(&self, _file: usize) -> Result<(), SumError> {
         self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&disk::split(&self.stored.path).1))
     }
@@ -66,7 +71,7 @@ impl Reader for Npy {
 /// A folder with a `.npy` file for each sample, in the order of their names.
 #[derive(Debug)]
 struct Folder {
-    folder: PathBuf,
+    folder: folder::Folder,
     names: Vec<String>,
     sums: Option<Sums>,
 }
@@ -90,7 +95,12 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
 pub(crate) fn open_folder(folder: &Path) -> Result<Opened, DatasetError> {
     let names = names(folder);
     let truths = labels::beside(folder, names.len())?;
-    Ok(Opened::at(folder, Folder { folder: folder.to_owned(), names, sums: Sums::beside(folder)? }, truths))
+    let told = |source| SumError::Read { file: folder.to_owned(), source };
+    let inside = folder::Folder::open(folder).map_err(told)?;
+    for name in &names {
+        inside.file(name).map_err(|error| content(folder, error.to_string()))?;
+    }
+    Ok(Opened::at(folder, Folder { folder: inside, names, sums: Sums::beside(folder)? }, truths))
 }
 
 impl Reader for Folder {
@@ -99,8 +109,9 @@ impl Reader for Folder {
     }
 
     fn tensors(&self, index: usize) -> Result<Vec<Tensor>, ReadError> {
-        let file = self.folder.join(&self.names[index]);
-        let bytes = disk::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
+        let file = self.folder.path().join(&self.names[index]);
+        let bytes = self.folder.read(&self.names[index]);
+        let bytes = bytes.map_err(|source| ReadError::File { file: file.clone(), source })?;
         Ok(vec![npy::tensor(&bytes).map_err(|reason| ReadError::Content { file, reason })?])
     }
 
@@ -110,6 +121,10 @@ impl Reader for Folder {
 
     fn listed_files(&self) -> usize {
         if self.sums.is_some() { self.names.len() } else { 0 }
+    }
+
+    fn sums_sha256(&self) -> Option<&str> {
+        self.sums.as_ref().map(Sums::sha256)
     }
 
     fn verify(&self, file: usize) -> Result<(), SumError> {

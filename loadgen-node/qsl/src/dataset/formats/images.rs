@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use lon_image::{Preprocess, decode_jpeg};
+use lon_image::{Preprocess, check_ends, decode_jpeg};
 use lon_proto::sample::Tensor;
 
 use crate::accuracy::{Truth, Truths};
@@ -13,6 +13,7 @@ use crate::dataset::opened::Opened;
 use crate::dataset::options::OpenOptions;
 use crate::dataset::reader::{ReadError, Reader};
 use crate::files::disk;
+use crate::files::folder::Folder;
 use crate::files::sums::{SumError, Sums};
 
 /// The name of the list of images.
@@ -20,7 +21,7 @@ pub(crate) const MAP: &str = "val_map.txt";
 
 #[derive(Debug)]
 struct Images {
-    folder: PathBuf,
+    folder: Folder,
     names: Vec<Box<str>>,
     /// None: the images are sent as they are.
     preprocess: Option<Preprocess>,
@@ -42,13 +43,17 @@ pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, Datas
         return Err(content(folder, reason));
     }
     let text = disk::read_to_string(&map).map_err(unreadable(&map))?;
+    // Labels are not read again, so that they are looked at here.
+    if let Some(sums) = sums.as_ref().filter(|sums| sums.has(MAP)) {
+        sums.verify_content(MAP, text.as_bytes())?;
+    }
+    let inside = Folder::open(folder).map_err(unreadable(folder))?;
     let (mut names, mut truths) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let (name, label) = entry(line).map_err(|reason| content(&map, format!("line {}: {reason}", number + 1)))?;
-        if !options.labels_only && !folder.join(name).is_file() {
-            let reason = format!("line {}: there is no file {}", number + 1, folder.join(name).display());
-            return Err(content(&map, reason));
-        }
+        let told = |reason: String| content(&map, format!("line {}: {reason}", number + 1));
+        let (name, label) = entry(line).map_err(told)?;
+        let checked = if options.labels_only { Folder::check_name(name) } else { inside.file(name).map(|_| ()) };
+        checked.map_err(|error| told(error.to_string()))?;
         names.push(name.into());
         truths.push(label.map(Truth::Class));
     }
@@ -56,7 +61,7 @@ pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, Datas
         return Err(content(&map, "it names no images"));
     }
     let preprocess = options.preprocess.clone().filter(|_| !options.original);
-    let images = Images { folder: folder.to_owned(), names, preprocess, sums };
+    let images = Images { folder: inside, names, preprocess, sums };
     Ok(Opened::at(folder, images, Some(Truths::Samples(truths))))
 }
 
@@ -76,7 +81,7 @@ fn entry(line: &str) -> Result<(&str, Option<i64>), String> {
 
 impl Images {
     fn path(&self, index: usize) -> PathBuf {
-        self.folder.join(&*self.names[index])
+        self.folder.path().join(&*self.names[index])
     }
 }
 
@@ -102,12 +107,29 @@ impl Reader for Images {
     }
 
     fn original(&self, index: usize) -> Result<Bytes, ReadError> {
-        let file = self.path(index);
-        disk::read(&file).map(Bytes::from).map_err(|source| ReadError::File { file, source })
+        let told = |source| ReadError::File { file: self.path(index), source };
+        let bytes = self.folder.read(&self.names[index]).map(Bytes::from).map_err(told)?;
+        // A node would say of such a file that it cannot be read, but not which it is.
+        check_ends(&bytes).map_err(|source| ReadError::Image { file: self.path(index), source })?;
+        Ok(bytes)
+    }
+
+    fn check(&self, index: usize) -> Result<(), ReadError> {
+        let pixels = decode_jpeg(&self.original(index)?);
+        let prepared = pixels.and_then(|pixels| match &self.preprocess {
+            Some(preprocess) => preprocess.apply(&pixels).map(drop),
+            None => Ok(()),
+        });
+        prepared.map_err(|source| ReadError::Image { file: self.path(index), source })
     }
 
     fn listed_files(&self) -> usize {
         if self.sums.is_some() { self.names.len() } else { 0 }
+    }
+
+    fn sums_sha256(&self) -> Option<&str> {
+        // Without that of the labels, equal lists are not of equal datasets.
+        self.sums.as_ref().filter(|sums| sums.has(MAP)).map(Sums::sha256)
     }
 
     fn verify(&self, file: usize) -> Result<(), SumError> {

@@ -56,9 +56,9 @@ struct Lines {
 /// Opens a file of JSON lines. `inputs` are the inputs of the model, when they are known.
 pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
     let (folder, name) = disk::split(path);
-    if let Some(sums) = Sums::beside(&folder)? {
-        sums.verify(&name)?;
-    }
+    let sums = Sums::beside(&folder)?;
+    sums.as_ref().map_or(Ok(()), |sums| sums.verify(&name))?;
+    let compared_with = sums.map(|sums| sums.sha256().to_owned());
     let bytes = disk::read(path).map_err(unreadable(path))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
@@ -68,7 +68,7 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
     let inputs = inputs.map_err(|reason| content(path, reason))?;
     let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs };
     let truths = lines.check().map_err(|reason| content(path, reason))?;
-    Ok(Opened::at(path, lines, truths))
+    Ok(Opened { compared_with, ..Opened::at(path, lines, truths) })
 }
 
 /// Returns the number and the place of each line that is not blank.

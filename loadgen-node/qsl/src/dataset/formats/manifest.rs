@@ -18,6 +18,7 @@ use bytes::Bytes;
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_proto::sample::{DType, Dims, Tensor, UnknownDType};
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::blocks::Stored;
 use super::labels;
@@ -25,6 +26,7 @@ use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{MAX_COUNT, ReadError, Reader};
 use crate::files::disk;
+use crate::files::folder::Folder;
 use crate::files::sums::{self, SumError, Sums};
 
 /// The name of the manifest in a folder.
@@ -35,7 +37,7 @@ pub(crate) const NAME: &str = "dataset.toml";
 struct Manifest {
     schema: u32,
     samples: usize,
-    labels: Option<String>,
+    labels: Option<Spanned<String>>,
     tensors: Vec<Line>,
 }
 
@@ -44,9 +46,9 @@ struct Manifest {
 struct Line {
     dtype: String,
     dims: Vec<u32>,
-    file: Option<String>,
+    file: Option<Spanned<String>>,
     sha256: Option<String>,
-    files: Option<Vec<String>>,
+    files: Option<Vec<Spanned<String>>>,
 }
 
 /// One input of every sample.
@@ -60,7 +62,7 @@ enum Input {
 
 #[derive(Debug)]
 struct Raw {
-    folder: PathBuf,
+    folder: Folder,
     count: usize,
     inputs: Vec<Input>,
     sums: Option<Sums>,
@@ -81,7 +83,14 @@ pub(crate) fn open(path: &Path) -> Result<Opened, DatasetError> {
     if count > MAX_COUNT {
         return Err(content(path, format!("samples = {count}; a dataset has {MAX_COUNT} at most")));
     }
+    let folder = Folder::open(&folder).map_err(unreadable(&folder))?;
+    // A name is checked where it stands, before anything of its file is read.
+    let name = |name: &Spanned<String>| {
+        let line = 1 + text[..name.span().start].matches('\n').count();
+        folder.file(name.get_ref()).map_err(|error| content(path, format!("line {line}: {error}")))
+    };
     let input = |(number, line): (usize, Line)| {
+        line.names().try_for_each(|named| name(named).map(|_| ()))?;
         input(&folder, count, line).map_err(|fault| match fault {
             Fault::Line(reason) => content(path, format!("tensor {number}: {reason}")),
             Fault::File(error) => error,
@@ -90,11 +99,21 @@ pub(crate) fn open(path: &Path) -> Result<Opened, DatasetError> {
     let inputs = tensors.into_iter().enumerate().map(input).collect::<Result<_, _>>()?;
     // Labels take memory for each sample. They come after the files, whose sizes have shown that there are so many.
     let truths = match labels {
-        Some(name) => Some(labels::read(&folder, &name, count)?),
-        None => labels::beside(&folder, count)?,
+        Some(labels) => {
+            name(&labels)?;
+            Some(labels::read(folder.path(), labels.get_ref(), count)?)
+        }
+        None => labels::beside(folder.path(), count)?,
     };
-    let sums = Sums::beside(&folder)?;
+    let sums = Sums::beside(folder.path())?;
     Ok(Opened::at(path, Raw { folder, count, inputs, sums }, truths))
+}
+
+impl Line {
+    /// The names of all files.
+    fn names(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.file.iter().chain(self.files.iter().flatten())
+    }
 }
 
 /// What is wrong with an entry of the manifest.
@@ -105,19 +124,21 @@ enum Fault {
     File(DatasetError),
 }
 
-fn input(folder: &Path, count: usize, line: Line) -> Result<Input, Fault> {
+fn input(folder: &Folder, count: usize, line: Line) -> Result<Input, Fault> {
     let Line { dtype, dims, file, sha256, files } = line;
     let dtype: DType = dtype.parse().map_err(|error: UnknownDType| Fault::Line(error.to_string()))?;
     let elements = Dims::new(&dims).and_then(|dims| dims.elements());
-    let sample_bytes = elements.and_then(|elements| elements.checked_mul(dtype.size() as u64));
+    let sample_bytes = elements.and_then(|elements| dtype.bytes_of(elements));
     let sample_bytes = sample_bytes.filter(|&bytes| bytes > 0 && bytes <= MAX_SAMPLE_BYTES);
     let sample_bytes = sample_bytes.ok_or_else(|| Fault::Line(format!("{dtype}{dims:?} is no size for a sample")))?;
     match (file, files) {
         (Some(name), None) => {
-            let stored = stored(folder.join(&name), count, dtype, dims, sample_bytes).map_err(Fault::File)?;
+            let name = name.into_inner();
+            let stored = stored(folder.path().join(&name), count, dtype, dims, sample_bytes).map_err(Fault::File)?;
             Ok(Input::One { stored, name, sha256: sha256.map(|sum| sum.to_ascii_lowercase()) })
         }
         (None, Some(names)) if names.len() == count && sha256.is_none() => {
+            let names = names.into_iter().map(Spanned::into_inner).collect();
             Ok(Input::Each { dtype, dims, sample_bytes: sample_bytes as usize, names })
         }
         (None, Some(names)) if sha256.is_none() => {
@@ -169,8 +190,9 @@ impl Reader for Raw {
         let tensor = |input: &Input| match input {
             Input::One { stored, .. } => stored.tensor(index),
             Input::Each { dtype, dims, sample_bytes, names } => {
-                let file = self.folder.join(&names[index]);
-                let data = disk::read(&file).map_err(|source| ReadError::File { file: file.clone(), source })?;
+                let file = self.folder.path().join(&names[index]);
+                let data = self.folder.read(&names[index]);
+                let data = data.map_err(|source| ReadError::File { file: file.clone(), source })?;
                 if data.len() != *sample_bytes {
                     let reason = format!("{} bytes, {dtype}{dims:?} has {sample_bytes}", data.len());
                     return Err(ReadError::Content { file, reason });
@@ -193,10 +215,14 @@ impl Reader for Raw {
         self.inputs.iter().map(files).sum()
     }
 
+    fn sums_sha256(&self) -> Option<&str> {
+        self.sums.as_ref().map(Sums::sha256)
+    }
+
     fn verify(&self, number: usize) -> Result<(), SumError> {
         let Some((name, sha256)) = self.file(number) else { return Ok(()) };
         if let Some(expected) = sha256 {
-            sums::verify_file(&self.folder.join(name), expected)?;
+            sums::verify_file(&self.folder.path().join(name), expected)?;
         }
         self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(name))
     }

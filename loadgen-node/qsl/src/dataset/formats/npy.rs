@@ -81,7 +81,7 @@ impl Header {
         }
         let (shape, data_at) = (header.shape().to_vec(), (start.len() - rest.len()) as u64);
         let elements = shape.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
-        let needed = elements.and_then(|count| count.checked_mul(dtype.size() as u64));
+        let needed = elements.and_then(|count| dtype.bytes_of(count));
         let there = file_bytes.saturating_sub(data_at);
         if needed != Some(there) {
             return Err(format!("{dtype}{shape:?} does not have the {there} bytes that follow the header"));

@@ -30,9 +30,9 @@ const LABELS: [&str; 2] = ["labels", "label"];
 /// Opens a `.npz` file. Named arrays are put into the order of `inputs`, when those are given.
 pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
     let (folder, name) = disk::split(path);
-    if let Some(sums) = Sums::beside(&folder)? {
-        sums.verify(&name)?;
-    }
+    let sums = Sums::beside(&folder)?;
+    sums.as_ref().map_or(Ok(()), |sums| sums.verify(&name))?;
+    let compared_with = sums.map(|sums| sums.sha256().to_owned());
     let bytes = disk::read(path).map_err(unreadable(path))?;
     let Unpacked { mut arrays, labels: own_labels } = unpack(bytes).map_err(|reason| content(path, reason))?;
     if let Some(inputs) = inputs {
@@ -51,7 +51,7 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
     };
     let input_names = if are_numbered(&names) { Vec::new() } else { names.into_iter().map(str::to_owned).collect() };
     let arrays = Arrays(arrays.into_iter().map(|(_, array)| array).collect());
-    Ok(Opened { note: Some(note), input_names, ..Opened::at(path, arrays, truths) })
+    Ok(Opened { note: Some(note), compared_with, input_names, ..Opened::at(path, arrays, truths) })
 }
 
 /// Returns the number of samples, which must be the same in every array.

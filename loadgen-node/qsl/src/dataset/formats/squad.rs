@@ -92,7 +92,8 @@ pub(crate) fn open(folder: &Path, inputs: Option<&Inputs>) -> Result<Opened, Dat
     let inputs = token_inputs(inputs).map_err(told)?;
     let windows = Windows { reading: Arc::clone(&reading), inputs };
     windows.fits().map_err(told)?;
-    Ok(Opened::at(folder, windows, Some(Truths::Questions(reading))))
+    let compared_with = sums.map(|sums| sums.sha256().to_owned());
+    Ok(Opened { compared_with, ..Opened::at(folder, windows, Some(Truths::Questions(reading))) })
 }
 
 /// Reads a file of the folder, after a comparison with its sum when there is a list of sums.

@@ -123,7 +123,7 @@ impl Part {
         };
         let numbers = numbers.map_err(|error| format!("dimensions '{dims}': {error}"))?;
         let dims = Dims::new(&numbers).ok_or("too many dimensions")?;
-        let bytes = dims.elements().and_then(|elements| elements.checked_mul(dtype.size() as u64));
+        let bytes = dims.elements().and_then(|elements| dtype.bytes_of(elements));
         let bytes = bytes.filter(|bytes| (1..=MAX_SAMPLE_BYTES).contains(bytes)).ok_or_else(too_large)? as usize;
         let content = match kind {
             None => Content::Random,
@@ -171,6 +171,11 @@ fn one(dtype: DType) -> Vec<u8> {
         DType::F16 => 0x3c00u16.to_le_bytes().to_vec(),
         DType::F32 => 1f32.to_le_bytes().to_vec(),
         DType::F64 => 1f64.to_le_bytes().to_vec(),
+        DType::Bf16 => 0x3f80u16.to_le_bytes().to_vec(),
+        DType::F8E4M3 => vec![0x38],
+        DType::F8E5M2 => vec![0x3c],
+        // Two in a byte.
+        DType::U4 | DType::I4 => vec![0x11],
         whole => 1u64.to_le_bytes()[..whole.size()].to_vec(),
     }
 }
@@ -183,6 +188,13 @@ fn from_one_to_two(dtype: DType, data: &mut [u8]) {
                 *bytes = (u16::from_le_bytes(*bytes) & 0x03ff | 0x3c00).to_le_bytes();
             }
         }
+        DType::Bf16 => {
+            for bytes in data.as_chunks_mut().0 {
+                *bytes = (u16::from_le_bytes(*bytes) & 0x007f | 0x3f80).to_le_bytes();
+            }
+        }
+        DType::F8E4M3 => data.iter_mut().for_each(|byte| *byte = *byte & 0x07 | 0x38),
+        DType::F8E5M2 => data.iter_mut().for_each(|byte| *byte = *byte & 0x03 | 0x3c),
         DType::F32 => {
             for bytes in data.as_chunks_mut().0 {
                 *bytes = (u32::from_le_bytes(*bytes) & 0x007f_ffff | 0x3f80_0000).to_le_bytes();

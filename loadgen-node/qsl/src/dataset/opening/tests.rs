@@ -434,6 +434,57 @@ fn raw_tensors_and_their_manifest() {
     assert!(error.contains("1.bin: 5 bytes, f32[] has 4"), "{error}");
 }
 
+/// A list could else have any file of this machine sent to a node.
+#[test]
+fn what_lies_outside_of_the_dataset_is_not_read() {
+    let (_guard, path) = image_folder();
+    let secret = path.parent().unwrap().join(format!("{}.secret", path.file_name().unwrap().display()));
+    fs::write(&secret, [7; 4]).unwrap();
+    std::os::unix::fs::symlink(&secret, path.join("link.jpg")).unwrap();
+    let outside = format!("../{}", secret.file_name().unwrap().display());
+    let names = [("link.jpg", "is a link to "), (outside.as_str(), "has a '..' in it"), ("/etc/passwd", "absolute")];
+    for (name, part) in names {
+        fs::write(path.join("val_map.txt"), format!("val/rgb.jpg 3\n{name} 4\n")).unwrap();
+        for original in [false, true] {
+            let options = OpenOptions { original, ..OpenOptions::default() };
+            let told = Benchmark::find("resnet50").unwrap().open_with(path.to_str(), &options).unwrap_err().to_string();
+            let wanted = format!("val_map.txt: line 2: '{name}' ");
+            assert!(told.contains(&wanted) && told.contains(part), "{told}");
+        }
+    }
+    let (_guard, path) = folder();
+    std::os::unix::fs::symlink(&secret, path.join("link.jpg")).unwrap();
+    let manifest = path.join("dataset.toml");
+    let lines = |keys: &str| format!("schema = 1\nsamples = 1\n[[tensors]]\ndtype = 'u8'\ndims = [4]\n{keys}\n");
+    for (name, part) in names {
+        for key in [format!("file = '{name}'"), format!("files = ['{name}']")] {
+            fs::write(&manifest, lines(&key)).unwrap();
+            let told = fault("synthetic", &path);
+            assert!(told.contains(&format!("dataset.toml: line 6: '{name}' ")) && told.contains(part), "{told}");
+        }
+    }
+    fs::write(path.join("a.bin"), [1; 4]).unwrap();
+    fs::write(&manifest, format!("labels = '/etc/passwd'\n{}", lines("file = 'a.bin'"))).unwrap();
+    assert!(fault("synthetic", &path).contains("dataset.toml: line 1: '/etc/passwd' is an absolute path"));
+    // A folder of arrays has no list, and its files may be links all the same.
+    fs::remove_file(&manifest).unwrap();
+    std::os::unix::fs::symlink(&secret, path.join("a.npy")).unwrap();
+    assert!(fault("synthetic", &path).contains("'a.npy' is a link to "));
+    fs::remove_file(secret).unwrap();
+}
+
+/// What a name stands for may change between opening and loading.
+#[test]
+fn a_file_that_becomes_a_link_is_not_read() {
+    let (_guard, path) = image_folder();
+    let mut dataset = opened("resnet50", &path).unwrap();
+    let dot = path.join("val/dot.jpg");
+    fs::remove_file(&dot).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", &dot).unwrap();
+    let told = dataset.load([3].into_iter()).unwrap_err().to_string();
+    assert!(told.contains("dot.jpg") && told.contains("is a link to /etc/passwd"), "{told}");
+}
+
 #[test]
 fn what_is_no_dataset_is_named() {
     let (_guard, path) = folder();

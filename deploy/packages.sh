@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes packages of the two programs, for hosts that build nothing: a wheel (`pip install`) and a .deb. Both have the
+# stripped programs; the .deb also has the manual pages, completions and the systemd unit. What was stripped lies beside
+# them, as FILE.debug, for backtraces with lines.
+#
+#   deploy/packages.sh [BINARIES] [OUT]     # target/release and target/packages unless given
+#
+# Needs python3 with venv, binutils and, for the .deb, dpkg-deb.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+binaries=$(cd "${1:-target/release}" && pwd)
+out=${2:-target/packages}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for program in loadgen-node sut-node; do
+  objcopy --only-keep-debug "$binaries/$program" "$out/$program.debug"
+  objcopy --strip-all --add-gnu-debuglink="$out/$program.debug" "$binaries/$program" "$work/$program"
+done
+
+# The wheel: its metadata is in packages/pyproject.toml.
+tools=${CARGO_TARGET_DIR:-target}/package-tools
+mkdir -p "$tools"
+tools=$(cd "$tools" && pwd)
+test -x "$tools/bin/python" || python3 -m venv "$tools"
+"$tools/bin/pip" install --quiet hatchling==1.27.0
+mkdir "$work/wheel"
+cp deploy/packages/pyproject.toml deploy/packages/hatch_build.py LICENSE README.md "$work/wheel/"
+cp "$work/loadgen-node" "$work/sut-node" "$work/wheel/"
+sed -i "s/@VERSION@/$version/" "$work/wheel/pyproject.toml"
+(cd "$work/wheel" && "$tools/bin/python" -m hatchling build --target wheel --directory "$out" >/dev/null)
+
+# The .deb.
+arch=$(dpkg --print-architecture)
+tree=$work/deb
+install -D -m 755 -t "$tree/usr/bin" "$work/loadgen-node" "$work/sut-node"
+install -D -m 644 LICENSE "$tree/usr/share/doc/lon/copyright"
+install -D -m 644 deploy/systemd/sut-node.env "$tree/usr/share/doc/lon/examples/sut-node.env"
+mkdir -p "$tree/usr/share/man/man1" "$tree/usr/share/bash-completion/completions" "$tree/usr/lib/systemd/system"
+sed 's#/usr/local/bin/#/usr/bin/#' deploy/systemd/sut-node.service >"$tree/usr/lib/systemd/system/sut-node.service"
+for program in loadgen-node sut-node; do
+  "$binaries/$program" manual "$tree/usr/share/man/man1"
+  "$binaries/$program" completions bash >"$tree/usr/share/bash-completion/completions/$program"
+done
+gzip -9n "$tree"/usr/share/man/man1/*.1
+mkdir "$tree/DEBIAN"
+sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$(du -sk "$tree" | cut -f1)/" \
+  deploy/packages/control >"$tree/DEBIAN/control"
+dpkg-deb --root-owner-group --build "$tree" "$out/lon_${version}_$arch.deb" >/dev/null
+ls -l "$out"

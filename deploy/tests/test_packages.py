@@ -1,0 +1,61 @@
+"""The packages: made of the programs that were tested, installed where nothing was built, and used there."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from cluster import BINARIES, DEPLOY, environment, needs_engine, run
+
+# The image that deploy/base.sh makes: a small Debian, and nothing of ours.
+CLEAN = "lon-debian:bookworm"
+
+
+class Packages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="lon-packages-"))
+        cls.out = cls.folder / "out"
+        run(DEPLOY / "packages.sh", BINARIES, cls.out, timeout=600)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def one(self, pattern):
+        """The one file of the packages with such a name."""
+        [found] = self.out.glob(pattern)
+        return found
+
+    def test_the_wheel_gives_both_programs(self):
+        venv = self.folder / "venv"
+        run(sys.executable, "-m", "venv", venv)
+        run(venv / "bin/pip", "install", "--quiet", "--no-index", self.one("*.whl"), timeout=300)
+        told = run(venv / "bin/sut-node", "--version").stdout
+        self.assertIn("features: onnx", told)
+        # The main job, with what was installed and nothing else.
+        demo = run(venv / "bin/loadgen-node", "demo", "--out", self.folder / "demo", env=environment(), timeout=300)
+        self.assertIn("Network SUT: demo-sut-1, demo-sut-2", demo.stdout)
+
+    def test_programs_are_stripped_and_their_lines_are_kept_apart(self):
+        venv = self.folder / "small"
+        run("dpkg-deb", "--extract", self.one("*.deb"), venv)
+        for program in ["loadgen-node", "sut-node"]:
+            self.assertLess((venv / "usr/bin" / program).stat().st_size, (BINARIES / program).stat().st_size)
+            self.assertTrue(self.one(f"{program}.debug").stat().st_size > 1e6)
+            self.assertTrue((venv / f"usr/share/man/man1/{program}.1.gz").exists())
+            self.assertIn(program, (venv / f"usr/share/bash-completion/completions/{program}").read_text())
+
+    @needs_engine
+    def test_the_deb_installs_into_a_clean_system(self):
+        script = "dpkg -i /packages/*.deb && loadgen-node --version && sut-node --version && loadgen-node demo --out /d"
+        mount = f"{self.out}:/packages:ro"
+        command = ["docker", "run", "--rm", "--network", "none", "--volume", mount, CLEAN, "sh", "-ec", script]
+        told = run(*command, timeout=300, stderr=subprocess.STDOUT).stdout
+        self.assertIn("Network SUT: demo-sut-1, demo-sut-2", told)
+
+
+if __name__ == "__main__":
+    unittest.main()

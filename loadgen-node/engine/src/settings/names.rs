@@ -1,0 +1,63 @@
+//! Names that a person types: capitals do not matter, nor do dashes, underscores and blanks; a slip gets a suggestion.
+
+use thiserror::Error;
+
+use super::keys;
+
+/// A name that is none of those that are known.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("'{name}' is not a {what}{hint}; there are: {}", known.join(", "))]
+pub struct UnknownName {
+    /// What was typed.
+    pub name: String,
+    /// What it should be a name of.
+    pub what: &'static str,
+    /// A suggestion, or nothing.
+    pub hint: String,
+    /// The names that are known.
+    pub known: Vec<&'static str>,
+}
+
+/// Which of the known names was typed: its place among them.
+///
+/// # Errors
+/// It is none of them. The error has them all, and the nearest.
+pub fn named(what: &'static str, name: &str, known: &[&'static str]) -> Result<usize, UnknownName> {
+    let wanted = bare(name);
+    let found = known.iter().position(|known| bare(known) == wanted);
+    found.ok_or_else(|| {
+        let bares: Vec<String> = known.iter().map(|known| bare(known)).collect();
+        let closest = keys::closest(&wanted, bares.iter().map(String::as_str));
+        let closest = closest.and_then(|closest| known.iter().find(|known| bare(known) == closest));
+        let hint = closest.map(|known| format!(" (did you mean {known}?)")).unwrap_or_default();
+        UnknownName { name: name.to_owned(), what, hint, known: known.to_vec() }
+    })
+}
+
+fn bare(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 3] = ["SingleStream", "Server", "Offline"];
+
+    #[test]
+    fn capitals_and_dashes_do_not_matter() {
+        for (typed, place) in
+            [("Server", 1), ("server", 1), ("single-stream", 0), ("SINGLE_STREAM", 0), (" offline", 2)]
+        {
+            assert_eq!(named("scenario", typed, &NAMES), Ok(place), "{typed}");
+        }
+    }
+
+    #[test]
+    fn slips_get_a_suggestion_and_all_names() {
+        let text = named("scenario", "Sever", &NAMES).unwrap_err().to_string();
+        assert_eq!(text, "'Sever' is not a scenario (did you mean Server?); there are: SingleStream, Server, Offline");
+        assert!(named("scenario", "off", &NAMES).unwrap_err().hint.contains("Offline"), "a beginning");
+        assert_eq!(named("scenario", "x", &NAMES).unwrap_err().hint, "");
+    }
+}

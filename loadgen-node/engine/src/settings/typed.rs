@@ -1,0 +1,209 @@
+//! The number that a person types for a setting, with its unit or without.
+//!
+//! Without a unit it counts in the unit of the name that was typed: milliseconds and percent for the keys of config
+//! files, nanoseconds and fractions for the names of fields, which end in theirs.
+
+use super::keys::{Key, Unit};
+
+/// Units of time, in nanoseconds. Longer names come before those that they end with.
+const TIMES: [(&str, f64); 8] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9), ("m", 60e9), ("h", 3_600e9)];
+
+/// The lowest percentile that is taken: what is below was meant as a fraction.
+const LOWEST_PERCENTILE: f64 = 50.0;
+
+/// What a typed number counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Typed {
+    unit: Unit,
+    /// One of what is counted, in what the field counts.
+    factor: f64,
+    /// A nanosecond, in what the field counts.
+    ns: f64,
+    is_field: bool,
+}
+
+impl Typed {
+    /// A number for this key, by the key's name or by the field's.
+    pub(super) fn new(key: &Key, is_field: bool) -> Typed {
+        let factor = if is_field { 1.0 } else { key.factor() };
+        Typed { unit: key.unit, factor, ns: key.factor() / 1e6, is_field }
+    }
+
+    /// A whole number for the field; an error says what was wanted.
+    pub(super) fn whole(self, text: &str) -> Result<u64, String> {
+        // Exact, where it can be: numbers may have 64 bits.
+        if let Ok(number) = text.parse::<u64>() {
+            return number.checked_mul(self.factor as u64).ok_or_else(|| self.wanted());
+        }
+        if self.unit != Unit::Ms {
+            return Err(self.wanted());
+        }
+        let number = self.time(text)?;
+        let rounded = number.round();
+        let is_whole = (number - rounded).abs() < 1e-6 && rounded < u64::MAX as f64;
+        if is_whole { Ok(rounded as u64) } else { Err(format!("{}, in whole {}", self.wanted(), self.grain())) }
+    }
+
+    /// A real number for the field; an error says what was wanted.
+    pub(super) fn real(self, text: &str) -> Result<f64, String> {
+        match self.unit {
+            Unit::Ms => self.time(text),
+            Unit::PerSecond => {
+                let number = number(text.strip_suffix("/s").unwrap_or(text).trim_end());
+                number.filter(|rate| *rate > 0.0).ok_or_else(|| self.wanted())
+            }
+            Unit::Percent => {
+                let share = self.share(text)?;
+                let most = if self.is_field { 1.0 } else { 100.0 * self.factor };
+                if share <= most { Ok(share) } else { Err(self.wanted()) }
+            }
+            Unit::Percentile => {
+                let share = self.share(text)?;
+                let percent = if self.is_field { share * 100.0 } else { share / self.factor };
+                if (LOWEST_PERCENTILE..100.0).contains(&percent) { Ok(share) } else { Err(self.not_so(percent)) }
+            }
+            Unit::Plain => number(text).ok_or_else(|| self.wanted()),
+        }
+    }
+
+    fn time(self, text: &str) -> Result<f64, String> {
+        let unit = TIMES.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?.trim_end(), *ns)));
+        let time = match unit {
+            Some((digits, ns)) => number(digits).map(|number| number * ns * self.ns),
+            None => number(text).map(|number| number * self.factor),
+        };
+        time.filter(|time| *time >= 0.0).ok_or_else(|| self.wanted())
+    }
+
+    fn share(self, text: &str) -> Result<f64, String> {
+        let share = match text.strip_suffix('%') {
+            Some(percent) => number(percent.trim_end()).map(|percent| percent * 0.01),
+            None => number(text).map(|number| number * self.factor),
+        };
+        share.filter(|share| *share >= 0.0).ok_or_else(|| self.wanted())
+    }
+
+    /// Why a percentile is refused, with what was probably meant.
+    fn not_so(self, percent: f64) -> String {
+        if self.is_field {
+            return format!("a fraction from 0.5 to 1: {}", if percent > 100.0 { "0.99, not 99" } else { "0.99" });
+        }
+        // A product with 0.01 is a little more or less than what was typed.
+        let [percent, meant] = [percent, percent * 100.0].map(|number| (number * 1e6).round() / 1e6);
+        match (LOWEST_PERCENTILE..100.0).contains(&meant) {
+            true => format!("percent: {meant}, not {percent}"),
+            false => format!("{}: 99, not 0.99", self.wanted()),
+        }
+    }
+
+    /// What would have been taken.
+    fn wanted(self) -> String {
+        let wanted = match (self.unit, self.is_field) {
+            (Unit::Plain, _) => "a whole number from 0 on",
+            (Unit::PerSecond, _) => "a rate above 0, in queries per second",
+            (Unit::Percent, false) => "percent, from 0 to 100",
+            (Unit::Percentile, false) => "percent, from 50 to below 100",
+            (Unit::Percent | Unit::Percentile, true) => "a fraction, from 0 to 1",
+            (Unit::Ms, false) => "a time: milliseconds, or a number with ns, us, ms, s, m or h",
+            (Unit::Ms, true) => {
+                return format!("a time: whole {}, or a number with ns, us, ms, s, m or h", self.grain());
+            }
+        };
+        wanted.to_owned()
+    }
+
+    /// What a field of time counts.
+    fn grain(self) -> &'static str {
+        if self.ns < 1.0 { "milliseconds" } else { "nanoseconds" }
+    }
+}
+
+/// A decimal number; no "inf", no "nan".
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use crate::settings::keys::find;
+
+    fn typed(name: &str, scenario: Scenario) -> Typed {
+        Typed::new(find(name, scenario).unwrap(), false)
+    }
+
+    #[test]
+    fn times_have_units_or_count_milliseconds() {
+        let latency = typed("target_latency", Scenario::SERVER);
+        for (text, ns) in [
+            ("15", 15_000_000),
+            ("0.1", 100_000),
+            ("10.5", 10_500_000),
+            ("15ms", 15_000_000),
+            ("500us", 500_000),
+            ("500 µs", 500_000),
+            ("1ns", 1),
+            ("2s", 2_000_000_000),
+            ("1m", 60_000_000_000),
+            ("1min", 60_000_000_000),
+            ("1h", 3_600_000_000_000),
+        ] {
+            assert_eq!(latency.whole(text), Ok(ns), "{text}");
+            assert_eq!(typed("target_latency", Scenario::SINGLE_STREAM).real(text), Ok(ns as f64), "{text}");
+        }
+        for bad in ["", "-1", "x", "1d", "inf", "0.1ns", "99999999999999h", "-2ms"] {
+            assert!(latency.whole(bad).is_err(), "{bad}");
+        }
+        let duration = typed("min_duration", Scenario::SERVER);
+        assert_eq!(
+            (duration.whole("60s"), duration.whole("60000"), duration.whole("1.5s")),
+            (Ok(60_000), Ok(60_000), Ok(1_500))
+        );
+        assert!(duration.whole("1us").unwrap_err().contains("whole milliseconds"));
+    }
+
+    #[test]
+    fn fields_count_what_their_names_say() {
+        let field = |name, scenario| Typed::new(find(name, scenario).unwrap(), true);
+        assert_eq!(field("target_latency", Scenario::SERVER).whole("15000000"), Ok(15_000_000));
+        assert_eq!(field("target_latency", Scenario::SERVER).whole("15ms"), Ok(15_000_000));
+        assert_eq!(field("min_duration", Scenario::SERVER).whole("60s"), Ok(60_000));
+        let percentile = field("target_latency_percentile", Scenario::SERVER);
+        assert_eq!(percentile.real("0.99"), Ok(0.99));
+        assert_eq!(percentile.real("90%"), Ok(0.9));
+        assert!(percentile.real("99").unwrap_err().contains("0.99, not 99"));
+    }
+
+    #[test]
+    fn percentiles_are_percent() {
+        let percentile = typed("target_latency_percentile", Scenario::SERVER);
+        assert_eq!(
+            (percentile.real("95"), percentile.real("99.9%")),
+            (Ok(0.950_000_000_000_000_1), Ok(0.999_000_000_000_000_1))
+        );
+        assert_eq!(percentile.real("0.99").unwrap_err(), "percent: 99, not 0.99");
+        for bad in ["150", "0.2", "49", "100", "-1", "p99"] {
+            assert!(percentile.real(bad).unwrap_err().contains("percent, from 50"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shares_are_no_more_than_all() {
+        let probability = typed("accuracy_log_probability", Scenario::SERVER);
+        assert_eq!((probability.real("100"), probability.real("0")), (Ok(1.0), Ok(0.0)));
+        assert!(probability.real("500").unwrap_err().contains("from 0 to 100"));
+        let field = Typed::new(find("accuracy_log_probability", Scenario::SERVER).unwrap(), true);
+        assert!(field.real("1").is_ok() && field.real("2").is_err());
+    }
+
+    #[test]
+    fn rates_are_above_zero() {
+        let rate = typed("target_qps", Scenario::SERVER);
+        assert_eq!((rate.real("500.5"), rate.real("500 /s")), (Ok(500.5), Ok(500.0)));
+        for bad in ["0", "-3", "nan", "fast"] {
+            assert!(rate.real(bad).unwrap_err().contains("queries per second"), "{bad}");
+        }
+    }
+}

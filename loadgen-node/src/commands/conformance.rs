@@ -1,0 +1,28 @@
+//! The command `conformance`: a SUT node of somebody's own, held against the wire contract.
+
+use anyhow::anyhow;
+use qdl::Payload;
+
+use super::io::{print_json_pretty, print_verdict};
+use crate::cli::{ConformanceArgs, KserveArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::conformance::ConformanceDocument;
+
+/// Checks one node, prints what was found, and ends as a run does: INVALID when a rule is broken.
+pub(crate) fn conformance(args: &ConformanceArgs) -> Outcome {
+    if args.dial.kind().payload != Payload::Sample {
+        return Err(anyhow!("the wire contract is for SUT nodes: --transport grpc, tcp or quic")).or_exit(Exit::Usage);
+    }
+    let target = args.dial.target(&KserveArgs::default())?;
+    let [address] = target.peers.addresses() else {
+        return Err(anyhow!("--sut {}: one node is checked at a time", target.written)).or_exit(Exit::Usage);
+    };
+    let found = qdl::conformance::check(&target.config()?).or_exit(Exit::Network)?;
+    let transport = target.peers.transport().name();
+    let document = ConformanceDocument::new(&found, &address.to_string(), transport);
+    match args.json {
+        true => print_json_pretty(&document)?,
+        false => print_verdict(&document.text())?,
+    };
+    Ok(if document.broken == 0 { Exit::Ok } else { Exit::Invalid })
+}

@@ -1,0 +1,42 @@
+//! The command `show`: the result of a run again, as its folder has it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use sha2::{Digest as _, Sha256};
+
+use super::io::{print_text, print_verdict, read, shown};
+use crate::cli::ShowArgs;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
+use crate::outputs::screen;
+
+/// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
+/// shown.
+pub(crate) fn show(args: &ShowArgs) -> Outcome {
+    let folder = args.folder.as_path();
+    let path = folder.join(RESULT);
+    let no_run = || format!("{} is not a run folder: it has no readable {RESULT}", shown(folder));
+    let text = std::fs::read_to_string(&path).with_context(no_run).or_exit(Exit::Usage)?;
+    if args.json {
+        return print_text(&text);
+    }
+    let result: ResultSummary = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not what a run writes", shown(&path)))
+        .or_exit(Exit::Usage)?;
+    match result.files.get(screen::FILE) {
+        Some(listed) => print_verdict(&checked(folder, &listed.sha256)?),
+        None => print_verdict(&screen::of_document(&result, folder)),
+    }
+}
+
+/// The text of the folder, which must be the one that its result lists.
+fn checked(folder: &Path, sha256: &str) -> Outcome<String> {
+    let path = folder.join(screen::FILE);
+    let text = read(&path)?;
+    if hex::encode(Sha256::digest(&text)) == sha256 {
+        return Ok(text);
+    }
+    Err(anyhow!("{} is not the file that the run wrote: its SHA-256 in {RESULT} is another", shown(&path)))
+        .or_exit(Exit::Usage)
+}

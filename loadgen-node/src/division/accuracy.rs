@@ -1,0 +1,203 @@
+//! Accuracy: the score of this run, or of an accuracy run of the same setup, against the round's bounds.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use lon_qsl::accuracy::to_five_digits;
+use lon_qsl::benchmark::{Bound, Official, OfficialScores};
+use qdl::{Host, NodeDescription};
+use serde_json::Value;
+
+use super::facts::{AccuracyRun, Data, Facts, NodesSeen};
+use super::identity;
+use super::rule::Verdict;
+
+/// Section 4.1: the accuracy target, and its upper limit where there is one. Of a benchmark with several targets the
+/// lowest counts: which of them is met is for the submission to say.
+pub(super) fn target(facts: &Facts<'_>) -> Verdict {
+    let planned = facts.planned;
+    let officials = planned.benchmark.official(planned.round);
+    let Some(official) = officials.first() else {
+        return Verdict::not_seen(format!("round {} has no target for {}", planned.round, planned.benchmark.name));
+    };
+    match scored(facts) {
+        Err(why) => Verdict::not_seen(why),
+        Ok(scores) => within(official, scores, planned.round),
+    }
+}
+
+/// The scores that count for a run.
+#[derive(Clone, Copy)]
+enum Scores<'a> {
+    /// What is scored here: one metric.
+    Own(f64),
+    /// What the official script printed.
+    Official(&'a OfficialScores),
+}
+
+impl Scores<'_> {
+    /// The score that is held against one of these bounds.
+    fn of(self, bound: &Bound, bounds: &[Bound]) -> Option<f64> {
+        match self {
+            Scores::Own(score) => (bounds.len() == 1).then_some(score),
+            Scores::Official(scores) => scores.of(&bound.metric),
+        }
+    }
+}
+
+/// Section 4.1: scores are rounded to five digits, half to even. The bounds are not: the official checker takes them as
+/// they are.
+fn within(official: &Official, scores: Scores<'_>, round: &str) -> Verdict {
+    let (bounds, name) = (&official.bounds, &official.checker);
+    let mut missing = bounds.iter().filter(|bound| scores.of(bound, bounds).is_none()).peekable();
+    if missing.peek().is_some() {
+        let metrics: Vec<&str> = missing.map(|bound| bound.metric.as_str()).collect();
+        return Verdict::not_seen(format!("round {round} asks for {}, which is not scored here", metrics.join(", ")));
+    }
+    let fault = |bound: &Bound| {
+        let (score, metric) = (to_five_digits(scores.of(bound, bounds)?), &bound.metric);
+        match *bound {
+            Bound { at_least: Some(least), .. } if score < least => {
+                Some(format!("{metric} is {score}, {least} at least in round {round} ({name})"))
+            }
+            Bound { at_most: Some(most), .. } if score > most => {
+                Some(format!("{metric} is {score}, {most} at most in round {round} ({name})"))
+            }
+            _ => None,
+        }
+    };
+    Verdict::of(bounds.iter().filter_map(fault))
+}
+
+/// The scores of this run, or of the accuracy run that belongs to it.
+fn scored<'a>(facts: &Facts<'a>) -> Result<Scores<'a>, String> {
+    if let Some(score) = facts.run.and_then(|run| run.score) {
+        return Ok(Scores::Own(score.value));
+    }
+    match &facts.planned.accuracy_run {
+        None => Err("no accuracy run of this setup is given (--accuracy-run FOLDER)".to_owned()),
+        Some(run) => match (&run.official, run.score) {
+            (Some(official), _) => of_its_log(run, official).map(|()| Scores::Official(official)),
+            (None, Some(score)) => Ok(Scores::Own(score)),
+            (None, None) => Err(format!("{} has no score: the official script gives it (accuracy.txt)", run.folder)),
+        },
+    }
+}
+
+/// Scores count only for the log that they were made of.
+fn of_its_log(run: &AccuracyRun, official: &OfficialScores) -> Result<(), String> {
+    let folder = &run.folder;
+    match (&official.log_sha256, &run.log_sha256) {
+        (Some(scored), Some(log)) if scored == log => Ok(()),
+        (Some(_), _) => Err(format!("{folder}/accuracy.txt was made of another log than its own (hash=)")),
+        (None, _) => Err(format!(
+            "{folder}/accuracy.txt does not say which log it was made of: its last line is to be hash= and the SHA-256 \
+             of mlperf_log_accuracy.json"
+        )),
+    }
+}
+
+/// Section 5.1: the accuracy run is of the same setup, VALID and over the whole set.
+pub(super) fn same_setup(facts: &Facts<'_>) -> Verdict {
+    let planned = facts.planned;
+    let Some(run) = &planned.accuracy_run else {
+        return match facts.run.and_then(|run| run.score) {
+            Some(_) => Verdict::Kept,
+            None => Verdict::not_seen("no accuracy run of this setup is given (--accuracy-run FOLDER)"),
+        };
+    };
+    let mut faults = differences(facts, run);
+    if !run.is_valid {
+        faults.push(format!("the accuracy run of {} is INVALID", run.folder));
+    }
+    let whole =
+        planned.benchmark.official(planned.round).iter().find_map(|of| of.accuracy_samples.or(of.dataset_samples));
+    if let Some(whole) = whole.filter(|whole| *whole != run.samples) {
+        faults.push(format!("the accuracy run has {} samples of {whole}", run.samples));
+    }
+    match facts.nodes {
+        Some(_) => Verdict::of(faults),
+        None if !faults.is_empty() => Verdict::of(faults),
+        None => Verdict::not_seen("whether the models are the same is known when the nodes have been asked"),
+    }
+}
+
+/// Settings that both runs have alike. Rates, limits, durations and counts of queries are those of each run.
+const SAME_SETTINGS: [&str; 5] = [
+    "qsl_rng_seed",
+    "sample_index_rng_seed",
+    "schedule_rng_seed",
+    "accuracy_sample_count_override",
+    "use_token_latencies",
+];
+
+/// What differs between the accuracy run and this one.
+fn differences(facts: &Facts<'_>, run: &AccuracyRun) -> Vec<String> {
+    let planned = facts.planned;
+    let mut pairs = vec![
+        ("benchmark", run.benchmark.clone(), planned.benchmark.name.to_owned()),
+        ("scenario", run.scenario.clone(), planned.scenario.name().to_owned()),
+        ("round", run.round.clone(), planned.round.to_owned()),
+        ("codec", run.codecs[0].clone(), planned.codec.to_string()),
+        ("response codec", run.codecs[1].clone(), planned.response_codec.to_string()),
+    ];
+    pairs.extend(planned.data.iter().flat_map(|data| data_pairs(run, data)));
+    let steps = |preprocess: &Option<String>| preprocess.clone().unwrap_or_default();
+    pairs.push(("pre-processing", steps(&run.preprocess), steps(&planned.preprocess)));
+    let text = |value: Option<&Value>| value.map(ToString::to_string).unwrap_or_default();
+    for name in SAME_SETTINGS {
+        pairs.push((name, text(run.settings.get(name)), text(planned.settings.wanted.get(name))));
+    }
+    if let Some(NodesSeen { nodes, .. }) = facts.nodes {
+        let engines = nodes.iter().map(|node| identity::engine(&node.engine).to_owned());
+        let models = nodes.iter().map(|node| identity::model(&node.model, &node.model_sha256));
+        pairs.push(("engine", listed(run.engines.iter().cloned()), listed(engines)));
+        pairs.push(("model", listed(run.models.iter().cloned()), listed(models)));
+        if !run.machines.is_empty() {
+            let machines = nodes.iter().map(|node| machine(&node.host));
+            pairs.push(("machine", listed(run.machines.iter().cloned()), listed(machines)));
+        }
+        for name in answering_options(nodes, run) {
+            let then = run.options.get(name).into_iter().flatten().cloned();
+            let settings = nodes.iter().flat_map(|node| &node.settings);
+            let now = settings.filter(|setting| setting.name == name).map(|setting| setting.value.clone());
+            pairs.push((name, listed(then), listed(now)));
+        }
+    }
+    let here = |text: &str| if text.is_empty() { "not told".to_owned() } else { text.to_owned() };
+    let differ = pairs.iter().filter(|(_, then, now)| then != now);
+    differ
+        .map(|(what, then, now)| format!("the accuracy run's {what} is {}, this one's {}", here(then), here(now)))
+        .collect()
+}
+
+/// What a node's machine is known by.
+fn machine(host: &Host) -> String {
+    identity::machine(&host.cpu, host.accelerators.iter().map(|accelerator| accelerator.device.as_str()))
+}
+
+/// What the datasets are known by: their lists of sums and the last parts of their names, wherever they lie; their
+/// whole names where one has no such list.
+fn data_pairs(run: &AccuracyRun, data: &Data) -> Vec<(&'static str, String, String)> {
+    let last = |name: &str| Path::new(name).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match (&run.dataset_sums_sha256, &data.sums_sha256) {
+        (Some(then), Some(now)) => {
+            vec![("dataset's SHA256SUMS", then.clone(), now.clone()), ("dataset", last(&run.dataset), last(&data.name))]
+        }
+        _ => vec![("dataset", run.dataset.clone(), data.name.clone())],
+    }
+}
+
+/// The names of the nodes' options that may change answers, and of those that no node of this run has any more.
+fn answering_options<'a>(nodes: &'a [NodeDescription], run: &'a AccuracyRun) -> BTreeSet<&'a str> {
+    let now = || nodes.iter().flat_map(|node| &node.settings);
+    let answering = now().filter(|setting| setting.shapes_answers).map(|setting| setting.name.as_str());
+    let gone = run.options.keys().map(String::as_str).filter(|name| now().all(|setting| setting.name != *name));
+    answering.chain(gone).collect()
+}
+
+/// Each value once, in order.
+fn listed(values: impl Iterator<Item = String>) -> String {
+    let values: BTreeSet<String> = values.collect();
+    values.into_iter().collect::<Vec<_>>().join(", ")
+}

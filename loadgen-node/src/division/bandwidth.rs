@@ -1,0 +1,34 @@
+//! Bandwidth: what Appendix B requires for the measured rate, beside what a probe has measured.
+
+use super::facts::Facts;
+use super::rule::Verdict;
+use crate::network::bandwidth::Bandwidth;
+use crate::network::fabric::rate;
+
+/// Appendix B: the network carries what the rate needs.
+pub(super) fn enough(facts: &Facts<'_>) -> Verdict {
+    match facts.run {
+        None => Verdict::not_seen("known after the run"),
+        Some(run) => of(run.bandwidth),
+    }
+}
+
+/// The verdict on these figures.
+pub(super) fn of(bandwidth: &Bandwidth) -> Verdict {
+    let (required, probed) = (&bandwidth.required, &bandwidth.probed);
+    let ways = [("ingress", required.ingress, probed.ingress), ("egress", required.egress, probed.egress)];
+    let little = ways.into_iter().filter_map(|(way, required, probed)| {
+        let (required, probed) = (required?, probed?);
+        let told = || format!("{way}: {} is required, the fabric gave {}", rate(Some(required)), rate(Some(probed)));
+        (required > probed).then(told)
+    });
+    let little: Vec<String> = little.collect();
+    match () {
+        () if !little.is_empty() => Verdict::of(little),
+        () if required.ingress.is_none() => Verdict::not_seen(bandwidth.verdict.clone()),
+        () if ways.iter().any(|(_, required, probed)| required.is_some_and(|bits| bits > 0.0) && probed.is_none()) => {
+            Verdict::not_seen("the fabric was not measured (--probe)")
+        }
+        () => Verdict::Kept,
+    }
+}

@@ -1,0 +1,17 @@
+//! Compression: which codecs a benchmark may have. Each sample is compressed for itself, the QSL has no other way.
+
+use lon_qsl::bandwidth::Direction;
+
+use super::facts::Facts;
+use super::rule::Verdict;
+
+/// Section 6.2.4: the table of compression options.
+pub(super) fn allowed(facts: &Facts<'_>) -> Verdict {
+    let planned = facts.planned;
+    let Some(rules) = planned.benchmark.network() else {
+        return Verdict::not_seen(format!("the rules have no codecs for {}", planned.benchmark.name));
+    };
+    let codecs = [(planned.codec, Direction::Ingress), (planned.response_codec, Direction::Egress)];
+    let breaches = codecs.into_iter().filter_map(|(codec, way)| rules.check(codec, way, planned.round).err());
+    Verdict::of(breaches.map(|breach| breach.to_string()))
+}

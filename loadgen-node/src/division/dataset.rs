@@ -1,0 +1,89 @@
+//! What is sent: the benchmark's own dataset, whole, and as much of it in memory as the round asks for.
+
+use super::facts::{Data, Facts, Planned};
+use super::rule::Verdict;
+
+/// The benchmark whose samples are several items of its dataset each (section 9.3).
+const AGGREGATED: &str = "dlrm-v2";
+
+/// Section 7: real data.
+pub(super) fn real(facts: &Facts<'_>) -> Verdict {
+    let Some(data) = &facts.planned.data else { return none() };
+    match data {
+        data if data.is_synthetic() => Verdict::broken(format!("the samples are made up: {}", data.name)),
+        Data { misfit: Some(misfit), .. } => Verdict::broken(misfit.clone()),
+        Data { is_aggregated: true, .. } if facts.planned.benchmark.name != AGGREGATED => {
+            Verdict::broken(format!("several items are one sample, which only {AGGREGATED} allows"))
+        }
+        _ => Verdict::Kept,
+    }
+}
+
+/// Section 7: the whole dataset.
+pub(super) fn complete(facts: &Facts<'_>) -> Verdict {
+    let planned = facts.planned;
+    let Some(data) = &planned.data else { return none() };
+    let officials = planned.benchmark.official(planned.round);
+    match officials.iter().find_map(|official| official.dataset_samples) {
+        None => Verdict::not_seen(format!("round {} has no count for {}", planned.round, planned.benchmark.name)),
+        Some(count) if data.total == count => Verdict::Kept,
+        Some(count) => Verdict::broken(format!(
+            "the dataset has {} samples, the whole one {count} in round {}",
+            data.total, planned.round
+        )),
+    }
+}
+
+/// Section 7: the dataset is unchanged.
+pub(super) fn sums(facts: &Facts<'_>) -> Verdict {
+    match &facts.planned.data {
+        None => none(),
+        Some(data) if data.is_synthetic() => Verdict::not_seen("samples that are made up have no sums"),
+        Some(data) if data.sums_sha256.is_none() => {
+            Verdict::not_seen("there is no list of all files' sums beside the dataset (SHA256SUMS)")
+        }
+        Some(data) if !data.is_compared => Verdict::not_seen("a run compares the files with their sums"),
+        // A file that is not as its sum says ends the test before the run.
+        Some(_) => Verdict::Kept,
+    }
+}
+
+/// Section 4.1: the size of the QSL.
+pub(super) fn performance_set(facts: &Facts<'_>) -> Verdict {
+    let planned = facts.planned;
+    let officials = planned.benchmark.official(planned.round);
+    let Some(least) = officials.iter().find_map(|official| official.performance_samples) else {
+        return Verdict::not_seen(format!("round {} has no QSL size for {}", planned.round, planned.benchmark.name));
+    };
+    match &planned.data {
+        None => none(),
+        // An accuracy run draws nothing.
+        Some(_) if !planned.mode.has_performance() => Verdict::Kept,
+        Some(data) if data.performance >= least => Verdict::Kept,
+        Some(data) => Verdict::broken(format!(
+            "a performance run draws from {} samples, {least} at least in round {}",
+            data.performance, planned.round
+        )),
+    }
+}
+
+/// Section 5.1: an accuracy run asks for each sample once.
+pub(super) fn accuracy_set(facts: &Facts<'_>) -> Verdict {
+    let settings = &facts.planned.settings;
+    if !settings.are_known {
+        let Planned { round, benchmark, .. } = facts.planned;
+        return Verdict::not_seen(format!("round {round} has no settings for {}", benchmark.name));
+    }
+    let field = "accuracy_sample_count_override";
+    match (settings.origins.get(field), settings.wanted.get(field), settings.official.get(field)) {
+        (Some(origin), Some(wanted), Some(official)) if wanted != official => {
+            let round = facts.planned.round;
+            Verdict::broken(format!("{field} is {wanted} ({origin}), {official} in round {round}"))
+        }
+        _ => Verdict::Kept,
+    }
+}
+
+fn none() -> Verdict {
+    Verdict::not_seen("no dataset is given")
+}

@@ -1,0 +1,189 @@
+//! What the rules are held against: what is planned, what the nodes say of themselves, and what the run has shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lon_qsl::Codec;
+use lon_qsl::accuracy::Score;
+use lon_qsl::benchmark::{Benchmark, OfficialScores};
+use lon_qsl::dataset::Dataset;
+use qdl::{Host, NodeDescription, NodeReport};
+use serde_json::{Map, Value};
+
+use crate::network::bandwidth::Bandwidth;
+use crate::network::nics::NicUse;
+use loadgen::conf::origin::Sourced;
+use loadgen::conf::rules::Rules;
+use loadgen::settings::{Mode, Scenario, TestSettings};
+
+/// All that is known at some moment.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    pub(crate) planned: &'a Planned,
+    /// `None`: the nodes have not been asked yet.
+    pub(crate) nodes: Option<NodesSeen<'a>>,
+    /// `None`: the run is not over.
+    pub(crate) run: Option<RunSeen<'a>>,
+}
+
+/// What is planned.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) benchmark: &'static Benchmark,
+    pub(crate) scenario: Scenario,
+    pub(crate) mode: Mode,
+    /// The round whose rules apply, for example `v6.1`.
+    pub(crate) round: &'static str,
+    pub(crate) settings: Settings,
+    /// Samples in one query; `None` when the settings cannot be run.
+    pub(crate) samples_per_query: Option<u64>,
+    /// `None`: no dataset is given.
+    pub(crate) data: Option<Data>,
+    /// Codec of the samples.
+    pub(crate) codec: Codec,
+    /// Codec of the answers.
+    pub(crate) response_codec: Codec,
+    /// Why nodes of this kind have no counters; they are no SUT nodes then.
+    pub(crate) no_counters: Option<&'static str>,
+    /// What is done to images before they are sent; none: nothing.
+    pub(crate) preprocess: Option<String>,
+    /// The accuracy run that belongs to this one.
+    pub(crate) accuracy_run: Option<AccuracyRun>,
+}
+
+/// The settings of a run beside those that the round has for its benchmark, by the names of `TestSettings`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// Whether the round has settings for this benchmark.
+    pub(crate) are_known: bool,
+    pub(crate) wanted: Map<String, Value>,
+    pub(crate) official: Map<String, Value>,
+    /// Where each setting is from that is not as the round has it.
+    pub(crate) origins: BTreeMap<String, String>,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Data {
+    /// A path, a built-in name, or `synthetic:` with what is generated.
+    pub(crate) name: String,
+    pub(crate) total: u64,
+    /// Samples from which a performance run draws.
+    pub(crate) performance: u64,
+    /// Whether several items of the dataset became one sample.
+    pub(crate) is_aggregated: bool,
+    /// SHA-256 of the list of the sums of all files; none: there is no such list.
+    pub(crate) sums_sha256: Option<String>,
+    /// Whether the files are compared with that list before the run.
+    pub(crate) is_compared: bool,
+    /// Why the samples cannot be this benchmark's, if they cannot.
+    pub(crate) misfit: Option<String>,
+}
+
+/// An accuracy run of the same setup, as its folder describes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AccuracyRun {
+    /// Its folder, for messages.
+    pub folder: String,
+    /// Whether its result is VALID.
+    pub is_valid: bool,
+    /// The benchmark that was run.
+    pub benchmark: String,
+    /// The scenario's official name.
+    pub scenario: String,
+    /// The dataset that was sent.
+    pub dataset: String,
+    /// SHA-256 of its list of sums; none: it has no list.
+    pub dataset_sums_sha256: Option<String>,
+    /// The round whose rules applied.
+    pub round: String,
+    /// The score, in the metric's unit.
+    pub score: Option<f64>,
+    /// What the official script made of its log, where its folder has that (`accuracy.txt`).
+    pub official: Option<OfficialScores>,
+    /// SHA-256 of its accuracy log; none: it has no such log.
+    pub log_sha256: Option<String>,
+    /// How many samples were scored; answered, where nothing here scores them.
+    pub samples: u64,
+    /// The engine of each node, without what stands behind it.
+    pub engines: Vec<String>,
+    /// The model of each node, with the sum of its file.
+    pub models: Vec<String>,
+    /// The processors and accelerators of each node's machine; empty where the result does not have them.
+    pub machines: Vec<String>,
+    /// What was done to images before they were sent; none: nothing is known to have been.
+    pub preprocess: Option<String>,
+    /// The options of the nodes by name, each with the values that nodes have of it.
+    pub options: BTreeMap<String, BTreeSet<String>>,
+    /// The settings as requested, by the names of `TestSettings`.
+    pub settings: Map<String, Value>,
+    /// The codecs of samples and of answers.
+    pub codecs: [String; 2],
+}
+
+/// What the nodes say of themselves.
+#[derive(Clone, Copy)]
+pub(crate) struct NodesSeen<'a> {
+    /// The LoadGen node's machine.
+    pub(crate) here: &'a Host,
+    pub(crate) nodes: &'a [NodeDescription],
+}
+
+/// What the run has shown.
+#[derive(Clone, Copy)]
+pub(crate) struct RunSeen<'a> {
+    pub(crate) reports: &'a [NodeReport],
+    /// The SUT's name before the run and after it; where it is in doubt it does not have what it must contain.
+    pub(crate) names: [&'a str; 2],
+    /// What the two ends have counted differently, in words.
+    pub(crate) differences: &'a [String],
+    pub(crate) bandwidth: &'a Bandwidth,
+    /// The interfaces of this host that the run used.
+    pub(crate) nics: &'a [NicUse],
+    /// How right the answers of this run were.
+    pub(crate) score: Option<Score>,
+}
+
+impl Settings {
+    /// The settings of `sourced` beside those of `rules` alone.
+    pub(crate) fn of(sourced: &Sourced, rules: &Rules, model: &str) -> Settings {
+        let scenario = sourced.settings().scenario;
+        let mut official = TestSettings { scenario, ..TestSettings::default() };
+        rules.apply(model, scenario.name(), &mut official);
+        let (wanted, official) = (fields(sourced.settings()), fields(&official));
+        let changed = wanted.iter().filter(|(name, value)| official.get(*name) != Some(value));
+        let origins = changed.map(|(name, _)| (name.clone(), sourced.origin(name).to_string())).collect();
+        Settings { are_known: rules.knows(model), wanted, official, origins }
+    }
+}
+
+/// Settings by the names of `TestSettings`.
+pub(crate) fn fields(settings: &TestSettings) -> Map<String, Value> {
+    match serde_json::to_value(settings) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+impl Data {
+    /// What a benchmark is given to send, with this setting of `performance_sample_count_override`.
+    pub(crate) fn of(benchmark: &Benchmark, dataset: &Dataset, performance_override: u64) -> Data {
+        let total = dataset.total_count() as u64;
+        Data {
+            name: dataset.name().to_owned(),
+            total,
+            performance: match performance_override {
+                0 => dataset.performance_count() as u64,
+                count => count.min(total),
+            },
+            is_aggregated: dataset.aggregation().is_some(),
+            sums_sha256: dataset.sums_sha256().map(str::to_owned),
+            is_compared: true,
+            misfit: benchmark.fits(dataset).err().map(|error| error.to_string()),
+        }
+    }
+
+    /// Whether the samples are generated.
+    pub(crate) fn is_synthetic(&self) -> bool {
+        self.name.starts_with("synthetic:")
+    }
+}

@@ -1,0 +1,79 @@
+//! The findings on all rules, and the words for them.
+
+use super::rule::{Finding, Judged, Verdict};
+
+/// What is found of every rule, in the order of the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings(pub(super) Vec<Finding>);
+
+/// Why a run is none for the Network division.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refusal(String);
+
+/// How many of the rules are kept, are broken, and are not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) kept: usize,
+    pub(crate) broken: usize,
+    pub(crate) not_seen: usize,
+}
+
+impl Findings {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+
+    /// The broken rules, each with why.
+    pub(crate) fn broken(&self) -> impl Iterator<Item = (&Finding, &str)> {
+        self.0.iter().filter_map(|finding| match &finding.verdict {
+            Verdict::Broken(why) => Some((finding, why.as_str())),
+            Verdict::Kept | Verdict::NotSeen(_) => None,
+        })
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        let broken = self.broken().count();
+        let kept = self.0.iter().filter(|finding| finding.verdict == Verdict::Kept).count();
+        Tally { kept, broken, not_seen: self.0.len() - kept - broken }
+    }
+
+    /// Refuses a run that breaks rules. The error names all of them, each on a line of its own.
+    pub(crate) fn refuse(&self) -> Result<(), Refusal> {
+        let broken: Vec<String> =
+            self.broken().map(|(finding, why)| format!("\n  - {}", sentence(finding, why))).collect();
+        let rules = match broken.len() {
+            0 => return Ok(()),
+            1 => "1 rule".to_owned(),
+            count => format!("{count} rules"),
+        };
+        let list = broken.concat();
+        Err(Refusal(format!("{rules} of the Network division broken; --division open runs it:{list}")))
+    }
+
+    /// Why this is no Network result, one text a broken rule.
+    pub(crate) fn marks(&self) -> Vec<String> {
+        self.broken().map(|(finding, why)| format!("not a Network result: {}", sentence(finding, why))).collect()
+    }
+
+    /// Rules that were broken during the run or by it, for the verdict.
+    pub(crate) fn broken_afterwards(&self) -> impl Iterator<Item = String> {
+        let after = self.broken().filter(|(finding, _)| finding.rule.judged == Judged::After);
+        after.map(|(finding, why)| format!("a rule of the Network division is broken: {}", sentence(finding, why)))
+    }
+}
+
+impl Tally {
+    /// The counts of those that are not broken, for a screen.
+    pub(crate) fn text(self) -> String {
+        let Tally { kept, broken, not_seen } = self;
+        format!("{broken} of {} rules of the Network division broken, {kept} kept, {not_seen} not seen", {
+            kept + broken + not_seen
+        })
+    }
+}
+
+/// One finding as a sentence, with the section of its rule.
+fn sentence(finding: &Finding, why: &str) -> String {
+    format!("{why} ({}, rules v5, {})", finding.rule.id, finding.rule.section)
+}

@@ -1,0 +1,78 @@
+//! The systems that the run is between: machines, what is between them, and what answers.
+
+use lon_net::nic::Interface;
+use qdl::{Host, NodeDescription};
+
+use super::facts::{Facts, NodesSeen};
+use super::rule::Verdict;
+
+/// Backends that answer without a model, by the first word of their engine.
+const NO_MODELS: [&str; 3] = ["null", "synthetic", "echo"];
+
+/// What the rules permit between the systems, as interfaces say it.
+const FABRICS: [&str; 4] = ["Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"];
+
+/// Section 6.2.2: two systems.
+pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
+    let Some(NodesSeen { here, nodes }) = facts.nodes else { return not_asked() };
+    let shared: Vec<&str> =
+        nodes.iter().filter(|node| same(here, &node.host) == Some(true)).map(|node| node.name.as_str()).collect();
+    match &shared[..] {
+        [] if nodes.iter().all(|node| same(here, &node.host).is_some()) => Verdict::Kept,
+        [] => Verdict::not_seen("a machine says neither its machine id nor its boot id"),
+        [name] => Verdict::broken(format!("one host: node {name} runs on the LoadGen node's machine")),
+        names => Verdict::broken(format!("one host: nodes {} run on the LoadGen node's machine", names.join(", "))),
+    }
+}
+
+/// Section 6.2.2: a permitted fabric.
+pub(super) fn fabric(facts: &Facts<'_>) -> Verdict {
+    let Some(run) = facts.run else { return Verdict::not_seen("known after the run") };
+    let theirs = run.reports.iter().filter_map(|report| report.sut.as_ref().ok()?.nic.as_ref());
+    let ours = run.nics.iter().map(|nic| &nic.interface);
+    let silent = run.reports.iter().find(|report| report.sut.as_ref().is_ok_and(|sut| sut.nic.is_none()));
+    match (kinds(ours.chain(theirs.map(|nic| &nic.interface))), silent) {
+        (Verdict::Kept, Some(node)) => {
+            Verdict::not_seen(format!("node {} does not say which interface it used", node.name))
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+/// What the interfaces at both ends come to.
+pub(super) fn kinds<'a>(interfaces: impl Iterator<Item = &'a Interface>) -> Verdict {
+    let all: Vec<&Interface> = interfaces.collect();
+    let odd = |nic: &&&Interface| !nic.link.is_empty() && !FABRICS.contains(&nic.link.as_str());
+    if let Some(nic) = all.iter().find(odd) {
+        let permitted = FABRICS.join(", ");
+        return Verdict::broken(format!("interface {} is {}; permitted are {permitted}", nic.name, nic.link));
+    }
+    match all.iter().find(|nic| nic.link.is_empty()) {
+        _ if all.is_empty() => Verdict::not_seen("no interface is known that the run went through"),
+        Some(nic) => Verdict::not_seen(format!("interface {} does not say what kind of network it is on", nic.name)),
+        None => Verdict::Kept,
+    }
+}
+
+/// Section 6.2.3: inference is executed at the SUT.
+pub(super) fn backend(facts: &Facts<'_>) -> Verdict {
+    let Some(NodesSeen { nodes, .. }) = facts.nodes else { return not_asked() };
+    let is_odd = |node: &&NodeDescription| {
+        let engine = node.engine.split([' ', ':']).next().unwrap_or_default();
+        NO_MODELS.contains(&engine)
+    };
+    let odd = nodes.iter().filter(is_odd);
+    Verdict::of(odd.map(|node| format!("node {} has no model: its backend is {}", node.name, node.engine)))
+}
+
+/// Whether two hosts are one machine; none: they do not say what it takes to know. Containers of a machine share its
+/// kernel, and so its boot id. Machines that were made from one image share the machine id, and no boot id.
+fn same(ours: &Host, theirs: &Host) -> Option<bool> {
+    let ids = [(&ours.boot_id, &theirs.boot_id), (&ours.machine_id, &theirs.machine_id)];
+    let (ours, theirs) = ids.into_iter().find(|(ours, theirs)| !ours.is_empty() && !theirs.is_empty())?;
+    Some(ours == theirs)
+}
+
+fn not_asked() -> Verdict {
+    Verdict::not_seen("the nodes have not been asked")
+}

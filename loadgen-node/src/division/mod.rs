@@ -1,0 +1,68 @@
+//! The Network division: what its rules ask of a run, rule by rule, with what is known of the run. Pure: facts in,
+//! findings out.
+//!
+//! `network` refuses a run that breaks a rule before it starts, and makes it INVALID where the rule is found broken
+//! afterwards. `open` runs everything; then every output says what a Network result would not have had. Either way
+//! nothing here makes a result official.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `rule` | what a rule is, and what is found of it |
+//! | `facts` | what is planned, what the nodes say, what the run has shown |
+//! | `table` | all rules, in the order of the sections of the rules |
+//! | `findings` | the findings on all rules, and the words for them |
+//! | `settings` | durations, counts, limits, seeds |
+//! | `dataset` | what is sent |
+//! | `accuracy` | scores and the runs that they are from |
+//! | `suite` | scenario, benchmark and round |
+//! | `identity` | what an engine and a model are known by |
+//! | `one_sut` | whether the nodes have the same model, engine and options |
+//! | `hosts` | machines, fabric and backends |
+//! | `transfer` | names, counters and what the QDL does |
+//! | `codecs` | compression |
+//! | `bandwidth` | what Appendix B requires |
+//! | `notes` | what every output says beside the findings |
+
+mod accuracy;
+mod bandwidth;
+mod codecs;
+mod dataset;
+pub(crate) mod facts;
+mod findings;
+mod hosts;
+pub(crate) mod identity;
+pub(crate) mod notes;
+pub(crate) mod one_sut;
+mod rule;
+mod settings;
+mod suite;
+mod table;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use self::facts::AccuracyRun;
+pub(crate) use self::facts::{Data, Facts, NodesSeen, Planned, RunSeen, Settings, fields};
+pub(crate) use self::findings::Findings;
+pub(crate) use self::rule::Finding;
+pub(crate) use self::table::judge;
+
+/// Whose rules a run is to keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Division {
+    /// Anything goes, and is marked.
+    #[default]
+    Open,
+    /// Server and Offline of the Datacenter suite over a network, by the rules of the Network division.
+    Network,
+}
+
+impl Division {
+    /// As typed, and in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Division::Open => "open",
+            Division::Network => "network",
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a rule is, and what is found of it.
+
+use super::facts::Facts;
+
+/// One rule of the Network division.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// A stable word for programs.
+    pub(crate) id: &'static str,
+    /// The section of the rules, version 5: `3`, `6.2.1`, `Appendix B`.
+    pub(crate) section: &'static str,
+    /// The rounds whose settings and tables it is held against.
+    pub(crate) rounds: &'static [&'static str],
+    /// What the rule asks, in words.
+    pub(crate) asks: &'static str,
+    pub(crate) judged: Judged,
+    /// Looks at the facts.
+    pub(crate) judge: fn(&Facts<'_>) -> Verdict,
+}
+
+/// When a rule can be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// Before the run.
+    Before,
+    /// After the run.
+    After,
+    /// By the submitter's word only.
+    Word,
+}
+
+/// What is found of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Kept,
+    /// It is broken, and by what.
+    Broken(String),
+    /// It cannot be judged from here, or not yet, and why.
+    NotSeen(String),
+}
+
+/// A rule, and what is found of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) rule: &'static Rule,
+    pub(crate) verdict: Verdict,
+}
+
+impl Judged {
+    /// As results have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Judged::Before => "before",
+            Judged::After => "after",
+            Judged::Word => "word",
+        }
+    }
+}
+
+impl Verdict {
+    /// As results have it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Verdict::Kept => "kept",
+            Verdict::Broken(_) => "broken",
+            Verdict::NotSeen(_) => "not seen",
+        }
+    }
+
+    /// Why the rule is broken or not seen.
+    pub(crate) fn why(&self) -> Option<&str> {
+        match self {
+            Verdict::Kept => None,
+            Verdict::Broken(why) | Verdict::NotSeen(why) => Some(why),
+        }
+    }
+
+    /// Broken by all of these together; kept when there are none.
+    pub(super) fn of(faults: impl IntoIterator<Item = String>) -> Verdict {
+        let faults: Vec<String> = faults.into_iter().collect();
+        if faults.is_empty() { Verdict::Kept } else { Verdict::Broken(faults.join("; ")) }
+    }
+
+    pub(super) fn broken(why: impl Into<String>) -> Verdict {
+        Verdict::Broken(why.into())
+    }
+
+    pub(super) fn not_seen(why: impl Into<String>) -> Verdict {
+        Verdict::NotSeen(why.into())
+    }
+}

@@ -1,0 +1,85 @@
+//! Scenario and benchmark: what the division consists of in a round.
+
+use lon_qsl::benchmark::{Benchmark, Membership, Suite};
+
+use super::facts::Facts;
+use super::rule::Verdict;
+use loadgen::settings::Mode;
+
+/// The official names of the Network division's scenarios.
+pub(super) const SCENARIOS: [&str; 2] = ["Server", "Offline"];
+
+/// Section 6.2: the Datacenter suite alone, whose scenarios are two.
+pub(super) fn scenario(facts: &Facts<'_>) -> Verdict {
+    match facts.planned.scenario.name() {
+        name if SCENARIOS.contains(&name) => Verdict::Kept,
+        name => Verdict::broken(format!("the Network division has the scenarios Server and Offline, not {name}")),
+    }
+}
+
+/// Section 6.2: the benchmarks of the Datacenter suite.
+pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
+    let planned = facts.planned;
+    let (name, round, scenario) = (planned.benchmark.name, planned.round, planned.scenario.name());
+    if planned.benchmark.network().is_none() {
+        let known = Benchmark::all().iter().filter(|benchmark| benchmark.network().is_some());
+        let known: Vec<&str> = known.map(|benchmark| benchmark.name).collect();
+        let known = known.join(", ");
+        return Verdict::broken(format!("the Network division has no rules for benchmark {name} (it knows {known})"));
+    }
+    match planned.benchmark.membership(Suite::Datacenter, round) {
+        Membership::Absent => Verdict::broken(format!("the Datacenter suite of round {round} does not have {name}")),
+        Membership::Scenarios(scenarios) if SCENARIOS.contains(&scenario) && !scenarios.has(scenario) => {
+            let told = format!("the Datacenter suite of round {round} does not have {name} with scenario {scenario}");
+            Verdict::broken(told)
+        }
+        Membership::Unknown => Verdict::not_seen(format!("the suites of round {round} are not known")),
+        Membership::Scenarios(_) => Verdict::Kept,
+    }
+}
+
+/// Section 4.1: benchmarks are as they are published.
+pub(super) fn unaltered(facts: &Facts<'_>) -> Verdict {
+    match &facts.planned.benchmark.file {
+        None => Verdict::Kept,
+        Some(file) => Verdict::broken(format!("the benchmark is that of {}, not the built-in one", file.display())),
+    }
+}
+
+/// Section 5.1: performance and accuracy are what is run.
+pub(super) fn mode(facts: &Facts<'_>) -> Verdict {
+    match facts.planned.mode {
+        Mode::FindPeakPerformance => {
+            Verdict::broken("a search for the peak is no result: run the rate that it finds (PerformanceOnly)")
+        }
+        _ => Verdict::Kept,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lon_qsl::benchmark::ROUNDS;
+
+    use super::*;
+    use loadgen::conf::rules::{RULES as ROUND_RULES, Rules};
+
+    #[test]
+    fn rounds_are_the_same_everywhere() {
+        assert_eq!(ROUND_RULES.each_ref().map(|rules| rules.round.name), ROUNDS);
+    }
+
+    #[test]
+    fn benchmarks_have_the_names_of_official_config_files() {
+        let newest = Rules::newest();
+        // Left the rules before the rounds that are known.
+        let retired = ["dlrm", "rnnt", "ssd-mobilenet"];
+        for model in newest.models().iter().filter(|model| !retired.contains(&model.as_str())) {
+            assert_eq!(Benchmark::find(model).map(|benchmark| benchmark.name), Ok(model.as_str()));
+        }
+        // The checker has the last three, the config files have no settings for them.
+        let others = ["digits", "synthetic", "qwen3-vl-235b-a22b-interactive", "e2e-rag-db", "e2e-rag-qna"];
+        for benchmark in Benchmark::all().iter().filter(|benchmark| !others.contains(&benchmark.name)) {
+            assert!(newest.knows(benchmark.name), "{}", benchmark.name);
+        }
+    }
+}

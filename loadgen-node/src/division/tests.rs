@@ -1,0 +1,534 @@
+//! Every rule: kept, broken and not seen, with the words that the user sees.
+
+use lon_qsl::Codec;
+use lon_qsl::accuracy::Score;
+use lon_qsl::benchmark::{Benchmark, official_scores};
+use qdl::{
+    Host, Interface, KSERVE_NO_COUNTERS, NicTraffic, NodeCounts, NodeDescription, NodeReport, NodeTraffic, PeerKind,
+    Setting, SutCounts,
+};
+
+use super::facts::{AccuracyRun, Data, Facts, NodesSeen, Planned, RunSeen, Settings};
+use super::findings::{Findings, Tally};
+use super::rule::{Judged, Verdict};
+use super::table::{RULES, judge};
+use super::{bandwidth, hosts};
+use crate::network::bandwidth::{Bandwidth, PerDirection};
+use crate::network::nics::NicUse;
+use crate::network::traffic::Bytes;
+use loadgen::conf::origin::{Origin, Sourced};
+use loadgen::conf::rules::Rules;
+use loadgen::settings::{Mode, Scenario};
+
+/// What the settings of `resnet50` come to in round v5.0 with these assignments on top.
+fn settings(scenario: Scenario, set: &[&str]) -> Settings {
+    let rules = Rules::find("v5.0").unwrap();
+    let mut sourced = Sourced::new("resnet50", scenario);
+    sourced.apply_round(rules);
+    for text in set {
+        sourced.assign(&text.parse().unwrap(), &Origin::Flag(format!("--set {text}"))).unwrap();
+    }
+    Settings::of(&sourced, rules, "resnet50")
+}
+
+/// A run of resnet50 that breaks no rule.
+fn good() -> Planned {
+    Planned {
+        benchmark: Benchmark::find("resnet50").unwrap(),
+        scenario: Scenario::SERVER,
+        mode: Mode::PerformanceOnly,
+        round: "v5.0",
+        settings: settings(Scenario::SERVER, &["target_qps=500", "target_latency=14"]),
+        samples_per_query: Some(1),
+        data: Some(Data {
+            name: "/data/imagenet".to_owned(),
+            total: 50_000,
+            performance: 1_024,
+            is_aggregated: false,
+            sums_sha256: Some("5a".to_owned()),
+            is_compared: true,
+            misfit: None,
+        }),
+        codec: Codec::None,
+        response_codec: Codec::None,
+        no_counters: None,
+        preprocess: Some("crop=224".to_owned()),
+        accuracy_run: None,
+    }
+}
+
+fn host(id: &str) -> Host {
+    Host { machine_id: format!("m{id}"), boot_id: format!("b{id}"), ..Host::default() }
+}
+
+fn node(name: &str, host_id: &str, engine: &str) -> NodeDescription {
+    NodeDescription {
+        address: "a:1".parse().unwrap(),
+        name: name.to_owned(),
+        software: String::new(),
+        host: host(host_id),
+        engine: engine.to_owned(),
+        model: "m".to_owned(),
+        model_sha256: "abc".to_owned(),
+        inputs: Default::default(),
+        outputs: Default::default(),
+        answers_checked: true,
+        codecs: Vec::new(),
+        build: Default::default(),
+        model_bytes: Default::default(),
+        settings: vec![Setting::of_answers("preprocess", "crop=224"), Setting::of_speed("workers", 2)],
+    }
+}
+
+fn report(name: &str, counters: bool) -> NodeReport {
+    NodeReport {
+        name: name.to_owned(),
+        peer_kind: PeerKind::SUT_NODE,
+        counts_resends: false,
+        counts: NodeCounts::default(),
+        traffic: NodeTraffic::default(),
+        sut: if counters { Ok(counts()) } else { Err("it is gone".to_owned()) },
+        lost: None,
+        stalls: Vec::new(),
+        local: None,
+    }
+}
+
+/// What a node counts on an interface of Ethernet.
+fn counts() -> SutCounts {
+    let traffic = NicTraffic { interface: nic("eth0", "Ethernet").interface, bytes_in: 0, bytes_out: 0 };
+    SutCounts { nic: Some(traffic), ..SutCounts::default() }
+}
+
+/// What is found of one rule before the nodes are asked.
+fn planned(id: &str, planned: &Planned) -> Verdict {
+    verdict(id, &Facts { planned, nodes: None, run: None })
+}
+
+fn verdict(id: &str, facts: &Facts<'_>) -> Verdict {
+    let found = judge(facts);
+    found.iter().find(|finding| finding.rule.id == id).unwrap_or_else(|| panic!("no rule {id}")).verdict.clone()
+}
+
+#[track_caller]
+fn broken(verdict: Verdict, parts: &[&str]) {
+    let Verdict::Broken(why) = verdict else { panic!("{verdict:?}") };
+    assert!(parts.iter().all(|part| why.contains(part)), "{parts:?} in: {why}");
+}
+
+#[track_caller]
+fn not_seen(verdict: Verdict, part: &str) {
+    let Verdict::NotSeen(why) = verdict else { panic!("{verdict:?}") };
+    assert!(why.contains(part), "{part} in: {why}");
+}
+
+#[test]
+fn rules_have_one_id_each_and_stand_in_order() {
+    let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+    let sections: Vec<&str> = RULES.iter().map(|rule| rule.section).collect();
+    assert!(sections.is_sorted(), "{sections:?}");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), RULES.len());
+}
+
+#[test]
+fn the_readme_has_every_rule_and_no_other() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let row = |section: &str, id: &str, asks: &str, judged: &str| format!("| {section} | `{id}` | {asks} | {judged} |");
+    let rows: Vec<String> =
+        RULES.iter().map(|rule| row(rule.section, rule.id, rule.asks, rule.judged.name())).collect();
+    assert!(readme.contains(&rows.join("\n")), "README's table of rules should be:\n{}", rows.join("\n"));
+}
+
+#[test]
+fn a_good_plan_breaks_nothing() {
+    let planned = good();
+    let found = judge(&Facts { planned: &planned, nodes: None, run: None });
+    let broken: Vec<_> = found.broken().collect();
+    assert!(broken.is_empty() && found.refuse().is_ok() && found.marks().is_empty(), "{broken:?}");
+    assert!(found.tally().kept >= 15, "{:?}", found.tally());
+    for finding in found.iter().filter(|finding| finding.rule.judged != Judged::Before) {
+        assert!(matches!(finding.verdict, Verdict::NotSeen(_)), "{} before the run", finding.rule.id);
+    }
+}
+
+#[test]
+fn settings_differ_only_as_the_rules_let_them() {
+    for (set, id, said) in [
+        ("min_duration=2s", "run_duration", "min_duration_ms is 2000 (--set min_duration=2s), 600000 at least"),
+        ("min_query_count=1", "query_count", "min_query_count is 1"),
+        ("max_duration=700s", "no_early_end", "max_duration_ms is 700000"),
+        ("max_query_count=9", "no_early_end", "max_query_count is 9"),
+        ("target_latency_percentile=50", "percentile", "0.99 in round v5.0"),
+        ("coalesce_queries=1", "samples_per_query", "server_coalesce_queries is true"),
+        ("target_latency=10000", "latency_limit", "15000000 at most"),
+        ("use_token_latencies=1", "latency_limit", "use_token_latencies is true"),
+        ("sample_index_rng_seed=7", "seeds", "sample_index_rng_seed is 7"),
+        ("test05=1", "seeds", "test05 is true"),
+        ("test05_qsl_rng_seed=7", "seeds", "test05_qsl_rng_seed is 7"),
+        ("accuracy_log_probability=1", "other_settings", "accuracy_log_probability is 0.01"),
+        ("accuracy_log_sampling_target=5", "other_settings", "accuracy_log_sampling_target is 5"),
+        ("print_timestamps=1", "other_settings", "print_timestamps is true"),
+        ("performance_issue_unique=1", "drawing", "performance_issue_unique is true"),
+        ("accuracy_sample_count_override=9", "accuracy_set", "accuracy_sample_count_override is 9"),
+    ] {
+        let changed = Planned { settings: settings(Scenario::SERVER, &[set]), ..good() };
+        broken(planned(id, &changed), &[said, "round v5.0"]);
+        assert_eq!(planned(id, &good()), Verdict::Kept, "{id}");
+    }
+    let own = Planned { settings: Settings { are_known: false, ..good().settings }, ..good() };
+    let all = ["run_duration", "query_count", "no_early_end", "percentile", "samples_per_query", "other_settings"];
+    for id in all.into_iter().chain(["latency_limit", "seeds", "drawing", "accuracy_set"]) {
+        not_seen(planned(id, &own), "no settings for resnet50");
+    }
+    for set in ["min_duration=601s", "min_query_count=1000000", "target_latency=1"] {
+        let changed = Planned { settings: settings(Scenario::SERVER, &[set]), ..good() };
+        assert!(judge(&Facts { planned: &changed, nodes: None, run: None }).refuse().is_ok(), "{set}");
+    }
+}
+
+#[test]
+fn an_offline_query_has_the_rounds_samples() {
+    let offline = |samples_per_query| Planned {
+        scenario: Scenario::OFFLINE,
+        settings: settings(Scenario::OFFLINE, &[]),
+        samples_per_query,
+        ..good()
+    };
+    assert_eq!(planned("query_count", &offline(Some(24_576))), Verdict::Kept);
+    broken(planned("query_count", &offline(Some(24_575))), &["24575 samples, 24576 at least"]);
+}
+
+#[test]
+fn data_are_the_benchmarks_own() {
+    let with = |change: fn(&mut Data)| {
+        let mut changed = good();
+        changed.data.as_mut().map(change);
+        changed
+    };
+    broken(planned("real_data", &with(|data| data.name = "synthetic:u8[4]x9".to_owned())), &["made up", "synthetic:"]);
+    broken(planned("real_data", &with(|data| data.misfit = Some("they are f32[4]".to_owned()))), &["f32[4]"]);
+    broken(planned("real_data", &with(|data| data.is_aggregated = true)), &["which only dlrm-v2 allows"]);
+    broken(planned("whole_dataset", &with(|data| data.total = 49_999)), &["49999 samples", "50000 in round v5.0"]);
+    broken(planned("qsl_size", &with(|data| data.performance = 64)), &["64 samples, 1024 at least"]);
+    not_seen(planned("unchanged_data", &with(|data| data.sums_sha256 = None)), "SHA256SUMS");
+    not_seen(planned("unchanged_data", &with(|data| data.is_compared = false)), "a run compares");
+    let accuracy = Planned { mode: Mode::AccuracyOnly, ..with(|data| data.performance = 64) };
+    assert_eq!(planned("qsl_size", &accuracy), Verdict::Kept, "an accuracy run draws nothing");
+    let none = Planned { data: None, ..good() };
+    for id in ["real_data", "whole_dataset", "qsl_size", "unchanged_data"] {
+        assert_eq!(planned(id, &good()), Verdict::Kept, "{id}");
+        not_seen(planned(id, &none), "no dataset");
+    }
+    let unknown = Planned { round: "v9.9", ..good() };
+    not_seen(planned("whole_dataset", &unknown), "no count for resnet50");
+    not_seen(planned("qsl_size", &unknown), "no QSL size for resnet50");
+}
+
+#[test]
+fn scenario_and_benchmark_are_of_the_suite() {
+    for scenario in Scenario::ALL {
+        let found = planned("scenario", &Planned { scenario, ..good() });
+        match scenario.name() {
+            "Server" | "Offline" => assert_eq!(found, Verdict::Kept),
+            name => broken(found, &["Server and Offline, not", name]),
+        }
+    }
+    let of = |name: &str, round, scenario| {
+        let benchmark = Benchmark::find(name).unwrap();
+        planned("suite", &Planned { benchmark, round, scenario, ..good() })
+    };
+    assert_eq!(of("resnet50", "v5.0", Scenario::SERVER), Verdict::Kept);
+    broken(of("resnet50", "v6.1", Scenario::SERVER), &["Datacenter suite of round v6.1 does not have resnet50"]);
+    broken(of("3d-unet", "v6.0", Scenario::SERVER), &["3d-unet with scenario Server"]);
+    not_seen(of("resnet50", "v9.9", Scenario::SERVER), "v9.9");
+    for name in ["digits", "synthetic", "yolo"] {
+        broken(of(name, "v6.1", Scenario::SERVER), &["no rules for benchmark", name, "resnet50", "llama2-70b"]);
+    }
+    let mut changed = good().benchmark.clone();
+    changed.file = Some("mine.toml".into());
+    let file: &'static Benchmark = Box::leak(Box::new(changed));
+    broken(planned("benchmark_unaltered", &Planned { benchmark: file, ..good() }), &["mine.toml"]);
+    assert_eq!(planned("benchmark_unaltered", &good()), Verdict::Kept);
+    broken(planned("mode", &Planned { mode: Mode::FindPeakPerformance, ..good() }), &["search for the peak"]);
+    assert_eq!(planned("mode", &Planned { mode: Mode::AccuracyOnly, ..good() }), Verdict::Kept);
+}
+
+#[test]
+fn codecs_are_those_of_the_rules_table() {
+    let of = |name: &str, codec: &str, response: &str| {
+        let (codec, response_codec) = (codec.parse().unwrap(), response.parse().unwrap());
+        planned("codecs", &Planned { benchmark: Benchmark::find(name).unwrap(), codec, response_codec, ..good() })
+    };
+    assert_eq!(of("resnet50", "zstd", "none"), Verdict::Kept);
+    assert_eq!(of("3d-unet", "lz4", "zstd"), Verdict::Kept);
+    broken(of("resnet50", "none", "zstd"), &["--response-compression zstd", "compression rules of resnet50"]);
+    broken(of("gptj", "zstd:3", "lz4"), &["--compression zstd", "--response-compression lz4"]);
+    not_seen(of("digits", "zstd", "none"), "no codecs for digits");
+    broken(planned("codecs", &Planned { round: "v9.0", ..good() }), &["v9.0"]);
+}
+
+#[test]
+fn nodes_are_separate_named_and_have_a_model() {
+    let (planned, here) = (good(), host("1"));
+    let with = |id: &str, nodes: &[NodeDescription]| {
+        verdict(id, &Facts { planned: &planned, nodes: Some(NodesSeen { here: &here, nodes }), run: None })
+    };
+    let apart = [node("n1", "2", "tract 0.23"), node("n2", "3", "tract 0.23")];
+    for id in ["separate_hosts", "named_nodes", "inference"] {
+        assert_eq!(with(id, &apart), Verdict::Kept, "{id}");
+        not_seen(super::tests::planned(id, &planned), "have not been asked");
+    }
+    broken(with("separate_hosts", &[node("n1", "1", "x"), node("n2", "3", "x")]), &["one host: node n1 runs on"]);
+    broken(with("separate_hosts", &[node("n1", "1", "x"), node("n2", "1", "x")]), &["nodes n1, n2 run"]);
+    let mut clone = node("n1", "2", "x");
+    clone.host.machine_id = host("1").machine_id;
+    assert_eq!(with("separate_hosts", &[clone]), Verdict::Kept, "two machines of one image");
+    let mut container = node("n1", "2", "x");
+    container.host.boot_id = host("1").boot_id;
+    broken(with("separate_hosts", &[container]), &["one host: node n1"]);
+    let mut silent = node("n1", "2", "x");
+    silent.host = Host::default();
+    not_seen(with("separate_hosts", &[silent]), "neither its machine id");
+    broken(with("named_nodes", &[node("n1", "2", "x"), node("n1", "3", "x")]), &["'n1'"]);
+    for engine in ["null", "synthetic:fixed=1ms", "echo"] {
+        broken(with("inference", &[node("n1", "2", engine)]), &["node n1 has no model", engine]);
+    }
+}
+
+#[test]
+fn kserve_has_no_counters() {
+    let odd = Planned { no_counters: Some(KSERVE_NO_COUNTERS), ..good() };
+    broken(planned("sut_nodes", &odd), &["KServe"]);
+    assert_eq!(planned("sut_nodes", &good()), Verdict::Kept);
+}
+
+/// A run that is over.
+struct Over {
+    reports: Vec<NodeReport>,
+    names: [&'static str; 2],
+    differences: Vec<String>,
+    bandwidth: Bandwidth,
+    nics: Vec<NicUse>,
+    score: Option<f64>,
+}
+
+impl Over {
+    fn good() -> Over {
+        let all = PerDirection { ingress: Some(1e9), egress: Some(0.0) };
+        Over {
+            reports: vec![report("n1", true)],
+            names: ["Network SUT: n1"; 2],
+            differences: Vec::new(),
+            bandwidth: Bandwidth { required: all, probed: all, ..Bandwidth::default() },
+            nics: vec![nic("eth0", "Ethernet")],
+            score: None,
+        }
+    }
+
+    fn judged(&self, planned: &Planned) -> Findings {
+        let (here, nodes) = (host("1"), [node("n1", "2", "tract")]);
+        judge(&Facts {
+            planned,
+            nodes: Some(NodesSeen { here: &here, nodes: &nodes }),
+            run: Some(RunSeen {
+                reports: &self.reports,
+                names: self.names,
+                differences: &self.differences,
+                bandwidth: &self.bandwidth,
+                nics: &self.nics,
+                score: self.score.map(|value| Score { value, samples: 50_000, questions: None }),
+            }),
+        })
+    }
+
+    fn verdict(&self, id: &str, planned: &Planned) -> Verdict {
+        let found = self.judged(planned);
+        found.iter().find(|finding| finding.rule.id == id).unwrap().verdict.clone()
+    }
+}
+
+fn nic(name: &str, link: &str) -> NicUse {
+    let interface = Interface { name: name.to_owned(), link: link.to_owned(), ..Interface::default() };
+    NicUse { interface, carried: Bytes::default(), explained: Bytes::default() }
+}
+
+/// Every field of the settings is some rule's, or the submitter's to choose.
+#[test]
+fn no_setting_is_forgotten() {
+    let fields = serde_json::to_value(loadgen::settings::TestSettings::default()).unwrap();
+    let known = || super::settings::ELSEWHERE.iter().chain(&super::settings::SEEDS);
+    for field in known() {
+        assert!(fields.get(*field).is_some(), "{field} is no setting");
+    }
+}
+
+#[test]
+fn nodes_that_differ_are_not_one_system() {
+    let (here, mut nodes) = (host("1"), [node("n1", "2", "tract"), node("n2", "3", "tract")]);
+    let one = |nodes: &[NodeDescription]| {
+        let planned = good();
+        verdict("one_sut", &Facts { planned: &planned, nodes: Some(NodesSeen { here: &here, nodes }), run: None })
+    };
+    assert_eq!(one(&nodes), Verdict::Kept);
+    nodes[1].engine = "onnxruntime 1.31.1".to_owned();
+    broken(one(&nodes), &["the nodes are not one SUT: engine: tract at n1, onnxruntime 1.31.1 at n2"]);
+    not_seen(planned("one_sut", &good()), "when the nodes have been asked");
+}
+
+#[test]
+fn a_whole_run_keeps_all_but_what_the_user_states() {
+    let over = Over { score: Some(76.4), ..Over::good() };
+    let found = over.judged(&good());
+    let mut silent = Over::good();
+    silent.reports[0].sut = Ok(SutCounts::default());
+    not_seen(silent.verdict("fabric", &good()), "node n1 does not say which interface it used");
+    let left: Vec<_> = found.iter().filter(|finding| finding.verdict != Verdict::Kept).collect();
+    assert!(left.iter().all(|finding| finding.rule.judged == Judged::Word), "{left:?}");
+    let words = RULES.iter().filter(|rule| rule.judged == Judged::Word).count();
+    assert_eq!(found.tally(), Tally { kept: RULES.len() - words, broken: 0, not_seen: words });
+    assert_eq!(found.broken_afterwards().count(), 0);
+}
+
+#[test]
+fn what_crossed_is_counted_at_both_ends() {
+    let over = Over { differences: vec!["n1: 4 messages, 5 there".to_owned()], ..Over::good() };
+    for id in ["all_crossed", "qdl"] {
+        broken(over.verdict(id, &good()), &["n1: 4 messages"]);
+        assert_eq!(Over::good().verdict(id, &good()), Verdict::Kept, "{id}");
+        not_seen(planned(id, &good()), "known after the run");
+    }
+    not_seen(Over { reports: vec![report("n1", false)], ..Over::good() }.verdict("all_crossed", &good()), "node n1");
+    let marks = over.judged(&good()).broken_afterwards().collect::<Vec<_>>();
+    assert!(marks.len() == 2 && marks[1].contains("(all_crossed, rules v5, 6.2.3)"), "{marks:?}");
+}
+
+#[test]
+fn the_name_says_that_the_sut_is_a_networks() {
+    let over = Over { names: ["Network SUT: n1", "SUT in doubt: node n1"], ..Over::good() };
+    broken(over.verdict("sut_name", &good()), &["'SUT in doubt: node n1'"]);
+    assert_eq!(Over::good().verdict("sut_name", &good()), Verdict::Kept);
+    not_seen(planned("sut_name", &good()), "after the run");
+}
+
+#[test]
+fn fabrics_are_of_a_permitted_kind() {
+    let of = |nics: &[NicUse]| hosts::kinds(nics.iter().map(|nic| &nic.interface));
+    assert_eq!(of(&[nic("eth0", "Ethernet"), nic("ib0", "InfiniBand")]), Verdict::Kept);
+    broken(of(&[nic("nv0", "NVLink")]), &["nv0 is NVLink", "Ethernet, InfiniBand"]);
+    not_seen(of(&[nic("wg0", "")]), "wg0");
+    not_seen(of(&[]), "no interface");
+    not_seen(planned("fabric", &good()), "after the run");
+}
+
+#[test]
+fn bandwidth_is_what_appendix_b_asks() {
+    let of = |probed: Option<f64>| {
+        let required = PerDirection { ingress: Some(2e9), egress: Some(0.0) };
+        let probed = PerDirection { ingress: probed, egress: None };
+        bandwidth::of(&Bandwidth { required, probed, ..Bandwidth::default() })
+    };
+    assert_eq!(of(Some(2e9)), Verdict::Kept);
+    broken(of(Some(1e9)), &["ingress: 2.00 Gbit/s is required, the fabric gave 1.00 Gbit/s"]);
+    not_seen(of(None), "--probe");
+    not_seen(bandwidth::of(&Bandwidth { verdict: "nothing answered".to_owned(), ..Bandwidth::default() }), "nothing");
+    not_seen(planned("bandwidth", &good()), "after the run");
+}
+
+/// 75.69535 is a tie of five digits.
+#[test]
+fn accuracy_is_within_bounds_to_five_digits() {
+    let of = |score| Over { score: Some(score), ..Over::good() }.verdict("accuracy_target", &good());
+    assert_eq!(of(75.6955), Verdict::Kept, "75.696 to five digits");
+    broken(of(75.69499), &["acc is 75.695, 75.6954", " at least in round v5.0 (resnet)"]);
+    broken(of(75.6944), &["acc is 75.694, 75.6954"]);
+    not_seen(Over::good().verdict("accuracy_target", &good()), "--accuracy-run");
+    let many = Planned { benchmark: Benchmark::find("gptj").unwrap(), ..good() };
+    not_seen(Over { score: Some(1.0), ..Over::good() }.verdict("accuracy_target", &many), "ROUGE1, ROUGE2");
+}
+
+#[test]
+fn what_the_official_script_printed_counts_for_its_log() {
+    let of = |text: &str| {
+        let (official, log_sha256) = (Some(official_scores(text)), Some("1a".to_owned()));
+        let run = AccuracyRun { folder: "acc".to_owned(), official, log_sha256, ..AccuracyRun::default() };
+        let (benchmark, round) = (Benchmark::find("stable-diffusion-xl").unwrap(), "v5.0");
+        planned("accuracy_target", &Planned { benchmark, round, accuracy_run: Some(run), ..good() })
+    };
+    let text = |fid: f64, clip: f64| format!("{{'CLIP_SCORE': {clip}, 'FID_SCORE': '{fid}'}}\nhash=1a\n");
+    assert_eq!(of(&text(23.5, 31.75)), Verdict::Kept);
+    broken(of(&text(24.5, 31.75)), &["FID_SCORE is 24.5, 23.95007626 at most in round v5.0"]);
+    broken(of(&text(22.5, 30.0)), &["CLIP_SCORE is 30", "FID_SCORE is 22.5, 23.01085758 at least"]);
+    not_seen(of("{'CLIP_SCORE': 31.75}\nhash=1a\n"), "round v5.0 asks for FID_SCORE, which is not scored here");
+    not_seen(of(&text(23.5, 31.75).replace("hash=1a", "")), "does not say which log");
+    not_seen(of(&text(23.5, 31.75).replace("hash=1a", "hash=2b")), "of another log");
+}
+
+#[test]
+fn the_accuracy_run_is_of_the_same_setup() {
+    let run = || AccuracyRun {
+        folder: "acc".to_owned(),
+        is_valid: true,
+        benchmark: "resnet50".to_owned(),
+        scenario: "Server".to_owned(),
+        dataset: "/mnt/imagenet".to_owned(),
+        dataset_sums_sha256: Some("5a".to_owned()),
+        round: "v5.0".to_owned(),
+        score: Some(76.1),
+        official: None,
+        log_sha256: Some("1a".to_owned()),
+        samples: 50_000,
+        engines: vec!["tract".to_owned()],
+        models: vec!["m with SHA-256 abc".to_owned(), "m with SHA-256 abc".to_owned()],
+        machines: vec!["a processor that is not told".to_owned()],
+        preprocess: Some("crop=224".to_owned()),
+        options: [("preprocess".to_owned(), ["crop=224".to_owned()].into())].into(),
+        settings: good().settings.wanted,
+        codecs: ["none".to_owned(), "none".to_owned()],
+    };
+    let of = |run: AccuracyRun, id: &str| Over::good().verdict(id, &Planned { accuracy_run: Some(run), ..good() });
+    assert_eq!(of(run(), "accuracy_run"), Verdict::Kept);
+    assert_eq!(of(run(), "accuracy_target"), Verdict::Kept);
+    type Change = fn(&mut AccuracyRun);
+    let changes: [(Change, &str); 15] = [
+        (|run| run.is_valid = false, "acc is INVALID"),
+        (|run| run.samples = 100, "has 100 samples of 50000"),
+        (|run| run.models = vec!["other".to_owned()], "model is other, this one's m with SHA-256 abc"),
+        (|run| run.engines = vec!["onnxruntime".to_owned()], "engine is onnxruntime, this one's tract"),
+        (|run| run.machines = vec!["Xeon + pci 10de:2330".to_owned()], "machine is Xeon + pci 10de:2330, this one's a"),
+        (|run| run.preprocess = None, "pre-processing is not told, this one's crop=224"),
+        (|run| run.dataset = "/mnt/other".to_owned(), "dataset is other, this one's imagenet"),
+        (|run| drop(run.options.insert("eos".to_owned(), ["2".to_owned()].into())), "eos is 2, this one's not told"),
+        (|run| run.dataset_sums_sha256 = Some("5b".to_owned()), "dataset's SHA256SUMS is 5b, this one's 5a"),
+        (|run| run.dataset_sums_sha256 = None, "dataset is /mnt/imagenet, this one's /data/imagenet"),
+        (|run| run.scenario = "Offline".to_owned(), "scenario is Offline, this one's Server"),
+        (|run| drop(run.options.remove("preprocess")), "preprocess is not told, this one's crop=224"),
+        (|run| drop(run.settings.insert("qsl_rng_seed".to_owned(), 7.into())), "qsl_rng_seed is 7, this one's"),
+        (|run| run.round = "v6.1".to_owned(), "round is v6.1"),
+        (|run| run.codecs[0] = "lz4".to_owned(), "codec is lz4"),
+    ];
+    for (change, said) in changes {
+        let mut changed = run();
+        change(&mut changed);
+        broken(of(changed, "accuracy_run"), &[said]);
+    }
+    let earlier = AccuracyRun { machines: Vec::new(), ..run() };
+    assert_eq!(of(earlier, "accuracy_run"), Verdict::Kept, "earlier versions do not tell machines");
+    not_seen(of(AccuracyRun { score: None, ..run() }, "accuracy_target"), "acc has no score");
+    not_seen(Over::good().verdict("accuracy_run", &good()), "--accuracy-run");
+}
+
+#[test]
+fn a_refusal_names_every_broken_rule_with_its_section() {
+    let odd = Planned {
+        scenario: Scenario::SINGLE_STREAM,
+        settings: settings(Scenario::SERVER, &["min_duration=2s", "target_latency=10000"]),
+        ..good()
+    };
+    let text = judge(&Facts { planned: &odd, nodes: None, run: None }).refuse().unwrap_err().to_string();
+    assert!(text.starts_with("3 rules of the Network division broken; --division open runs it:"), "{text}");
+    for part in ["(run_duration, rules v5, 3)", "(latency_limit, rules v5, 4.1)", "(scenario, rules v5, 6.2)"] {
+        assert!(text.contains(part), "{part} in: {text}");
+    }
+}

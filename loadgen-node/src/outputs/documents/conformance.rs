@@ -1,0 +1,110 @@
+//! What `conformance --json` prints: how a node keeps the rules of the wire contract.
+
+use qdl::conformance::{Conformance, Finding, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// The version of [`ConformanceDocument`].
+const SCHEMA: u32 = 1;
+
+/// A node held against the wire contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConformanceDocument {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// The node's name; empty when it gives none.
+    pub name: String,
+    /// Its address, `host:port`.
+    pub address: String,
+    /// What it says of its software; empty when it does not describe itself.
+    pub software: String,
+    /// The transport of its streams.
+    pub transport: String,
+    /// How many rules it keeps.
+    pub kept: usize,
+    /// How many rules it breaks.
+    pub broken: usize,
+    /// How many rules there was nothing to judge by.
+    pub not_seen: usize,
+    /// Every rule, in the order of the checks.
+    pub rules: Vec<RuleSeen>,
+}
+
+/// One rule of the wire contract, and how the node keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleSeen {
+    /// What the rule is called.
+    pub id: String,
+    /// The sentence of the contract.
+    pub sentence: String,
+    /// `kept`, `broken` or `not seen`.
+    pub verdict: String,
+    /// What was seen.
+    pub why: String,
+}
+
+impl ConformanceDocument {
+    /// The document about the node at `address`, whose streams went over `transport`.
+    pub(crate) fn new(found: &Conformance, address: &str, transport: &str) -> ConformanceDocument {
+        ConformanceDocument {
+            schema: SCHEMA,
+            name: found.name.clone(),
+            address: address.to_owned(),
+            software: found.software.clone(),
+            transport: transport.to_owned(),
+            kept: found.count(Verdict::Kept),
+            broken: found.count(Verdict::Broken),
+            not_seen: found.count(Verdict::NotSeen),
+            rules: found.findings.iter().map(RuleSeen::from).collect(),
+        }
+    }
+
+    /// The table for the screen.
+    pub(crate) fn text(&self) -> String {
+        let ConformanceDocument { name, address, software, transport, kept, broken, not_seen, rules, .. } = self;
+        let mut text = format!("Node {name} at {address} ({software}) over {transport}, held against lon.v1:\n\n");
+        for RuleSeen { id, sentence, verdict, why } in rules {
+            text += &format!("{verdict:<8}  {id:<16}  {sentence}\n{:28}{why}\n", "");
+        }
+        text + &format!("\n{kept} kept, {broken} broken, {not_seen} not seen\n")
+    }
+}
+
+impl From<&Finding> for RuleSeen {
+    fn from(finding: &Finding) -> RuleSeen {
+        RuleSeen {
+            id: finding.rule.id.to_owned(),
+            sentence: finding.rule.sentence.to_owned(),
+            verdict: finding.verdict.word().to_owned(),
+            why: finding.why.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use qdl::conformance::{RULES, Rule};
+
+    use super::super::reads_back;
+    use super::*;
+
+    #[test]
+    fn every_rule_stands_on_the_screen_and_in_the_document() {
+        let verdicts = [Verdict::Kept, Verdict::Broken, Verdict::NotSeen];
+        let finding = |(number, rule): (usize, &'static Rule)| Finding {
+            rule,
+            verdict: verdicts[number % 3],
+            why: format!("seen {number}"),
+        };
+        let findings = RULES.into_iter().enumerate().map(finding).collect();
+        let found = Conformance { name: "N1".to_owned(), software: "mine 1".to_owned(), findings };
+        let document = ConformanceDocument::new(&found, "h:1", "tcp");
+        let json = reads_back(&document);
+        assert_eq!((&json["kept"], &json["broken"], &json["not_seen"]), (&8.into(), &8.into(), &8.into()));
+        assert_eq!(json["rules"][1]["verdict"], "broken");
+        let text = document.text();
+        for (number, rule) in RULES.iter().enumerate() {
+            assert!(text.contains(rule.sentence) && text.contains(&format!("seen {number}")), "{text}");
+        }
+        assert!(text.ends_with("8 kept, 8 broken, 8 not seen\n") && text.contains("N1 at h:1 (mine 1) over tcp"));
+    }
+}

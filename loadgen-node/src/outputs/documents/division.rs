@@ -1,0 +1,89 @@
+//! The division, and what is found of its rules: a part of `result_summary.json` and of `conf --json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::division::{Division, Finding, Findings};
+
+/// The division whose rules were asked for, and what is found of the rules of the Network division.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+pub struct DivisionDocument {
+    /// `network` or `open`.
+    pub name: String,
+    /// Every rule of the Network division with what was found of it, in the order of the rules' sections. Empty in a
+    /// result until the run has ended, and in `conf` without `--division network`.
+    pub rules: Vec<RuleDocument>,
+}
+
+/// The forms that a division has in files: earlier versions wrote its name alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Name(String),
+    Whole { name: String, rules: Vec<RuleDocument> },
+}
+
+/// One rule, and what is found of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RuleDocument {
+    /// A stable word for the rule.
+    pub id: String,
+    /// The section of MLPerf's rules v5.
+    pub section: String,
+    /// The rounds whose settings and tables it is held against.
+    pub rounds: Vec<String>,
+    /// What the rule asks, in words.
+    pub asks: String,
+    /// When it can be judged: `before` or `after` the run, or by the submitter's `word` alone.
+    pub judged: String,
+    /// What was found: `kept`, `broken` or `not seen`.
+    pub verdict: String,
+    /// Why it is broken or not seen; null where it is kept.
+    pub why: Option<String>,
+}
+
+impl DivisionDocument {
+    /// With all findings, in the order of the sections.
+    pub(crate) fn new(division: Division, findings: &Findings) -> DivisionDocument {
+        let rules = findings.iter().map(RuleDocument::from).collect();
+        DivisionDocument { name: division.name().to_owned(), rules }
+    }
+}
+
+impl From<Stored> for DivisionDocument {
+    fn from(stored: Stored) -> DivisionDocument {
+        match stored {
+            Stored::Name(name) => DivisionDocument { name, rules: Vec::new() },
+            Stored::Whole { name, rules } => DivisionDocument { name, rules },
+        }
+    }
+}
+
+impl From<&Finding> for RuleDocument {
+    fn from(finding: &Finding) -> RuleDocument {
+        let Finding { rule, verdict } = finding;
+        RuleDocument {
+            id: rule.id.to_owned(),
+            section: rule.section.to_owned(),
+            rounds: rule.rounds.iter().map(ToString::to_string).collect(),
+            asks: rule.asks.to_owned(),
+            judged: rule.judged.name().to_owned(),
+            verdict: verdict.name().to_owned(),
+            why: verdict.why().map(str::to_owned),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_alone_is_read_too() {
+        let read = |text: &str| serde_json::from_str::<DivisionDocument>(text).unwrap();
+        let open = DivisionDocument::new(Division::Open, &Findings::default());
+        assert_eq!(read(r#""open""#), open);
+        assert_eq!(read(&serde_json::to_string(&open).unwrap()), open);
+    }
+}

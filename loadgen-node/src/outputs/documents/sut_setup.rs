@@ -1,0 +1,90 @@
+//! How a SUT node is set up: part of `result_summary.json` and of `system_desc.json`.
+
+use lon_shell::documents::HostDocument;
+use qdl::NodeDescription;
+use serde::{Deserialize, Serialize};
+
+use super::in_order;
+
+/// How one SUT node is set up, as it told before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SutSetup {
+    /// The node's unique name.
+    pub name: String,
+    /// The program and its version.
+    pub software: String,
+    /// What the program was built from; null where the node does not tell.
+    pub build: Option<BuildDocument>,
+    /// What runs the model, with its version.
+    pub engine: String,
+    /// The model's name.
+    pub model: String,
+    /// SHA-256 of the model file, hexadecimal; null when there is none.
+    pub model_sha256: Option<String>,
+    /// Bytes of the model file; null when there is none.
+    pub model_bytes: Option<u64>,
+    /// What a sample must have, with the precision of each tensor; empty when anything is taken.
+    pub inputs: Vec<String>,
+    /// What an answer has; empty when the node does not say.
+    pub outputs: Vec<String>,
+    /// Options of the node and of its backend; empty where the node does not tell.
+    #[serde(with = "in_order")]
+    pub settings: Vec<(String, String)>,
+}
+
+/// A SUT node and the machine that it runs on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SutNode {
+    /// How it is set up.
+    #[serde(flatten)]
+    pub setup: SutSetup,
+    /// The machine that it runs on.
+    #[serde(default)]
+    pub host: HostDocument,
+}
+
+/// What a program was built from. Null: not told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildDocument {
+    /// The version of the program.
+    pub version: String,
+    /// The revision of its source.
+    pub revision: Option<String>,
+    /// The digest of the container image that it ran in.
+    pub image_digest: Option<String>,
+    /// What was built in beside the rest.
+    pub features: Vec<String>,
+}
+
+impl From<&NodeDescription> for SutSetup {
+    fn from(node: &NodeDescription) -> SutSetup {
+        let build = node.build.clone().map(|build| BuildDocument {
+            version: build.version,
+            revision: told(build.revision),
+            image_digest: told(build.image_digest),
+            features: build.features,
+        });
+        SutSetup {
+            name: node.name.clone(),
+            software: node.software.clone(),
+            build,
+            engine: node.engine.clone(),
+            model: node.model.clone(),
+            model_sha256: told(node.model_sha256.clone()),
+            model_bytes: node.model_bytes,
+            inputs: node.inputs.iter().map(ToString::to_string).collect(),
+            outputs: node.outputs.iter().map(ToString::to_string).collect(),
+            settings: node.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect(),
+        }
+    }
+}
+
+impl From<&NodeDescription> for SutNode {
+    fn from(node: &NodeDescription) -> SutNode {
+        SutNode { setup: SutSetup::from(node), host: HostDocument::from(&node.host) }
+    }
+}
+
+fn told(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,245 @@
+//! What can be made of the folder of a run whose program was killed.
+//!
+//! Where everything had been written and only names were missing, the files get their names, and the result stands.
+//! Else the result is made of what the folder has of the samples and the answers. It is never VALID.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use loadgen::recorder::{self, StoredTimeline, Timeline};
+use loadgen::report::accuracy;
+use loadgen::vectors::{self, Rejudged};
+use lon_proto::sums;
+
+use super::documents::result_summary::{FILE as RESULT, ResultSummary};
+use super::documents::{self, find_peak};
+use super::folder::{FolderError, RunFolder, Written};
+use super::logs::{ACCURACY, SUMMARY, TIMELINE};
+use super::screen;
+
+/// The reason against every result that is made of what was left.
+const WHY: &str = "the program was killed before the run had ended: this is what its folder had, as of a second \
+                   before that at most";
+
+/// Why a folder cannot be recovered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecoverError {
+    #[error("{0} is not a run folder: it has no readable {RESULT}")]
+    NotARun(PathBuf, #[source] io::Error),
+    #[error("the run of {0} has ended, nothing is missing: loadgen-node show prints its result")]
+    HasEnded(PathBuf),
+    #[error("the run of {0} goes on: wait until it has ended")]
+    GoesOn(PathBuf),
+    #[error("cannot read {0}")]
+    Read(PathBuf, #[source] io::Error),
+    #[error(transparent)]
+    Write(#[from] FolderError),
+}
+
+/// Completes the folder, and returns its result.
+///
+/// # Errors
+/// It is no run folder, its run has ended or goes on, or files cannot be read or written.
+pub(crate) fn recover(path: &Path) -> Result<ResultSummary, RecoverError> {
+    let asked = unfinished(path)?;
+    let folder = RunFolder::of_earlier_run(path);
+    for part in parts(&folder, TIMELINE)? {
+        let locked = File::open(&part).map(|file| file.try_lock());
+        if let Ok(Err(TryLockError::WouldBlock)) = locked {
+            return Err(RecoverError::GoesOn(path.to_owned()));
+        }
+    }
+    let result = match named(&folder)? {
+        Some(result) => result,
+        None => partial(&folder, asked)?,
+    };
+    let left = folder.all_parts().map_err(|error| RecoverError::Read(path.to_owned(), error))?;
+    left.iter().for_each(|part| drop(fs::remove_file(part)));
+    folder.sync()?;
+    Ok(result)
+}
+
+/// What the run's folder says of it, which must be that it has not ended.
+fn unfinished(path: &Path) -> Result<ResultSummary, RecoverError> {
+    let not_a_run = |error| RecoverError::NotARun(path.to_owned(), error);
+    let text = fs::read(path.join(RESULT)).map_err(not_a_run)?;
+    let result: ResultSummary = serde_json::from_slice(&text).map_err(|error| not_a_run(error.into()))?;
+    if result.is_unfinished() { Ok(result) } else { Err(RecoverError::HasEnded(path.to_owned())) }
+}
+
+fn parts(folder: &RunFolder, name: &str) -> Result<Vec<PathBuf>, RecoverError> {
+    folder.parts(name).map_err(|error| RecoverError::Read(folder.path().to_owned(), error))
+}
+
+/// Gives every file its name, where all that the result lists is on the disk as it says. `None`: it is not.
+fn named(folder: &RunFolder) -> Result<Option<ResultSummary>, RecoverError> {
+    for part in parts(folder, RESULT)? {
+        let Some(result) = fs::read(&part).ok().and_then(|text| serde_json::from_slice::<ResultSummary>(&text).ok())
+        else {
+            continue;
+        };
+        let Some(sources) = sources(folder, &result)? else { continue };
+        for (source, target) in sources.into_iter().chain([(part, folder.path().join(RESULT))]) {
+            fs::rename(source, &target).map_err(|source| FolderError::Write { path: target, source })?;
+        }
+        return Ok(Some(result));
+    }
+    Ok(None)
+}
+
+/// For each file that the result lists and that has no name yet, where it is and where it belongs. `None`: one is
+/// missing, or is not what the result says.
+fn sources(folder: &RunFolder, result: &ResultSummary) -> Result<Option<Vec<(PathBuf, PathBuf)>>, RecoverError> {
+    let mut found = Vec::new();
+    for (name, listed) in &result.files {
+        let target = folder.path().join(name);
+        let is_it = |path: &PathBuf| File::open(path).and_then(sums::of).is_ok_and(|(sum, _)| sum == listed.sha256);
+        if is_it(&target) {
+            continue;
+        }
+        match parts(folder, name)?.into_iter().find(is_it) {
+            Some(part) => found.push((part, target)),
+            None => return Ok(None),
+        }
+    }
+    Ok((!result.files.is_empty()).then_some(found))
+}
+
+/// Makes a result of what there is of samples and answers.
+fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, RecoverError> {
+    let stored = samples(folder)?;
+    let judged = stored.as_ref().and_then(|stored| {
+        let judged = vectors::replay_timeline(stored, stored.about.settings.clone());
+        judged.map_err(|error| tracing::warn!(%error, "what was measured cannot be judged")).ok()
+    });
+    let result = asked.recovered(stored.as_ref(), judged.as_ref(), WHY);
+    let mut files = Vec::new();
+    if let (Some(stored), Some(judged)) = (&stored, &judged) {
+        files.extend(of_samples(folder, stored, judged)?);
+    }
+    files.extend(answers(folder)?);
+    files.extend(search(folder)?);
+    let text = screen::of_document(&result, folder.path());
+    files.push(folder.keep(folder.stage(screen::FILE, |out| out.write_all(text.as_bytes()))?)?);
+    folder.sync()?;
+    let result = result.with_files(&files);
+    folder.keep(folder.stage(RESULT, |out| documents::write(out, &result))?)?;
+    Ok(result)
+}
+
+/// How the samples ended, as far as it is known. `None`: no sample was timed.
+fn samples(folder: &RunFolder) -> Result<Option<StoredTimeline>, RecoverError> {
+    let mut paths = parts(folder, TIMELINE)?;
+    paths.push(folder.path().join(TIMELINE));
+    let mut looked_at = None;
+    for path in paths {
+        let open = || File::open(&path).map(|file| BufReader::with_capacity(1 << 20, file));
+        let (Ok(mut file), Ok(mut again)) = (open(), open()) else { continue };
+        // The run had ended, but not all of its files were written.
+        if let Ok(mut stored) = Timeline::read_from(&mut file) {
+            recorder::interrupt(&mut stored.about, WHY);
+            return Ok(Some(stored));
+        }
+        if let Ok(stored) = recorder::recover(&mut again, WHY) {
+            looked_at = Some(stored);
+        }
+    }
+    Ok(looked_at)
+}
+
+fn of_samples(folder: &RunFolder, stored: &StoredTimeline, judged: &Rejudged) -> Result<[Written; 2], FolderError> {
+    let timeline = folder.stage(TIMELINE, |out| stored.timeline.write_to(&stored.about, out))?;
+    let summary = folder.stage(SUMMARY, |out| out.write_all(judged.report.summary.as_bytes()))?;
+    Ok([folder.keep(timeline)?, folder.keep(summary)?])
+}
+
+/// The trials of a search for the peak that had ended. The next search goes on with them (`--find-peak-resume`).
+fn search(folder: &RunFolder) -> Result<Option<Written>, RecoverError> {
+    let path = folder.path().join(find_peak::FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = fs::read(&path).map_err(|error| RecoverError::Read(path, error))?;
+    let staged = folder.stage(find_peak::FILE, |out| out.write_all(&text))?;
+    Ok(Some(folder.keep(staged)?))
+}
+
+/// The log of the answers, up to the last whole one.
+fn answers(folder: &RunFolder) -> Result<Option<Written>, RecoverError> {
+    let here = Some(folder.path().join(ACCURACY)).filter(|path| path.exists());
+    let Some(path) = here.or(parts(folder, ACCURACY)?.into_iter().next()) else { return Ok(None) };
+    let file = File::open(&path).map_err(|error| RecoverError::Read(path, error))?;
+    let staged = folder.stage(ACCURACY, |out| whole_answers(BufReader::with_capacity(1 << 20, file), out))?;
+    Ok(Some(folder.keep(staged)?))
+}
+
+/// Copies a log that may end anywhere, and ends it after the last whole entry.
+fn whole_answers(log: impl io::BufRead, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{}", accuracy::OPEN)?;
+    let mut separator = "\n";
+    for line in log.lines() {
+        // A line that was cut within a character is the last one.
+        let Ok(line) = line else { break };
+        let entry = line.trim_end_matches(',');
+        if entry.starts_with('{') && entry.ends_with('}') {
+            write!(out, "{separator}{entry}")?;
+            separator = ",\n";
+        }
+    }
+    write!(out, "{}", accuracy::CLOSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn a_log_ends_after_the_last_whole_answer() {
+        let entries = ["{ \"seq_id\" : 0, \"data\" : \"0E\" }", "{ \"seq_id\" : 1, \"data\" : \"\" }"];
+        let whole = format!("[\n{},\n{}\n]\n", entries[0], entries[1]);
+        for len in 0..=whole.len() {
+            let mut out = Vec::new();
+            whole_answers(&whole.as_bytes()[..len], &mut out).unwrap();
+            let read: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
+            let cut = &whole[..len];
+            assert_eq!(read.len(), entries.iter().filter(|entry| cut.contains(**entry)).count(), "{cut:?}");
+        }
+    }
+
+    /// A folder that lacks the names of its last two files; `text` is what one of them has.
+    fn without_names(text: &str) -> tempfile::TempDir {
+        let above = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &[u8]| fs::write(above.path().join(name), text).unwrap();
+        let unfinished = ResultSummary { interrupted: true, benchmark: "b".to_owned(), ..ResultSummary::default() };
+        write(RESULT, &serde_json::to_vec(&unfinished).unwrap());
+        write("named.txt", b"named");
+        write(&format!(".{SUMMARY}.abc.part"), text.as_bytes());
+        let sum = |text: &[u8]| hex::encode(Sha256::digest(text));
+        let written = |name: &str, text: &[u8]| Written { name: name.to_owned(), bytes: 5, sha256: sum(text) };
+        let result = ResultSummary { benchmark: "b".to_owned(), ..ResultSummary::default() };
+        let result = result.with_files(&[written("named.txt", b"named"), written(SUMMARY, b"words")]);
+        write(&format!(".{RESULT}.def.part"), &serde_json::to_vec(&result).unwrap());
+        above
+    }
+
+    #[test]
+    fn files_that_only_lack_their_names_get_them() {
+        let folder = without_names("words");
+        let result = recover(folder.path()).unwrap();
+        assert!(!result.interrupted && result.files.len() == 2);
+        assert_eq!(fs::read(folder.path().join(SUMMARY)).unwrap(), b"words");
+        assert!(matches!(recover(folder.path()), Err(RecoverError::HasEnded(_))));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "no parts are left");
+    }
+
+    #[test]
+    fn a_file_that_is_not_what_the_result_says_makes_it_no_result() {
+        let folder = without_names("other");
+        let result = recover(folder.path()).unwrap();
+        assert!(result.interrupted && result.reasons == [WHY]);
+        assert!(!folder.path().join(SUMMARY).exists());
+    }
+}

@@ -1,0 +1,52 @@
+//! Latencies beside their limits, as the official rules judge them. Pure.
+
+use loadgen::judge::{LatencyStats, Summary};
+use loadgen::plan::Effective;
+
+/// What has a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limited {
+    /// A sample, from when its query was due until its answer was whole.
+    Latency,
+    /// The first token of a sample.
+    FirstToken,
+    /// The time per token after the first.
+    PerToken,
+}
+
+/// One latency and its limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LatencyLimit {
+    pub(crate) of: Limited,
+    /// The percentile that is judged, in percent.
+    pub(crate) percentile: f64,
+    pub(crate) value_ns: i64,
+    pub(crate) limit_ns: u64,
+}
+
+impl LatencyLimit {
+    /// Every limit of the run; none where the scenario has none.
+    pub(crate) fn all(summary: &Summary, effective: &Effective) -> Vec<LatencyLimit> {
+        if !effective.scenario.judge().has_latency_limit() {
+            return Vec::new();
+        }
+        // Percent times 0.01 is not always the nearest fraction, nor the way back.
+        let percentile = (summary.target_percentile * 1e11).round() / 1e9;
+        let limit = |of, stats: &LatencyStats, limit_ns| {
+            (stats.count > 0).then_some(LatencyLimit { of, percentile, value_ns: stats.target_ns, limit_ns })
+        };
+        let found = match &summary.tokens {
+            None => [limit(Limited::Latency, summary.judged_latency(), effective.target_latency_ns), None],
+            Some(tokens) => [
+                limit(Limited::FirstToken, &tokens.first_token, effective.ttft_latency_ns),
+                limit(Limited::PerToken, &tokens.per_token, effective.tpot_latency_ns),
+            ],
+        };
+        found.into_iter().flatten().collect()
+    }
+
+    /// The value does not exceed the limit. Whether enough queries were measured to say so is another question.
+    pub(crate) fn is_kept(&self) -> bool {
+        u64::try_from(self.value_ns).is_ok_and(|ns| ns <= self.limit_ns)
+    }
+}

@@ -1,0 +1,63 @@
+//! How many files and sockets a program may have open at one time.
+//!
+//! Most systems give a program a low limit that it may raise by itself: some old programs break with a high one. Ours
+//! do not, and both ends have a descriptor for each connection.
+
+use std::io;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// With fewer than this many, a program of ours cannot even begin: libraries, threads that wait, the log and one
+/// connection have some each.
+const LEAST: u64 = 48;
+
+/// The error of a program that may have too few open files and sockets to do anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this program may have {0} open files and sockets, and needs {LEAST} at least: raise the limit (ulimit -n)")]
+pub struct TooFew(u64);
+
+/// Raises this program's limit of open files and sockets to the most that it may have without a privilege. Returns the
+/// number that it may have now.
+///
+/// # Errors
+/// It is too small for this program to work.
+pub fn raise_limit() -> Result<u64, TooFew> {
+    // Where the system does not grant it, the limit stays as it is, and that may be enough.
+    let _ = raise();
+    enough(limit())
+}
+
+fn raise() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft < hard {
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    }
+    Ok(())
+}
+
+fn enough(limit: u64) -> Result<u64, TooFew> {
+    if limit < LEAST { Err(TooFew(limit)) } else { Ok(limit) }
+}
+
+/// How many files and sockets this program may have open now. Where the system does not say, as many as the oldest
+/// systems have.
+pub fn limit() -> u64 {
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_limit_is_as_high_as_it_may_be() {
+        let raised = super::raise_limit().unwrap();
+        assert_eq!(super::limit(), raised);
+        assert_eq!(super::raise_limit().unwrap(), raised);
+    }
+
+    #[test]
+    fn a_limit_under_which_nothing_works_is_refused_in_words() {
+        assert_eq!(super::enough(48), Ok(48));
+        let told = super::enough(12).unwrap_err().to_string();
+        assert!(told.contains("12 open files") && told.contains("ulimit -n"), "{told}");
+    }
+}

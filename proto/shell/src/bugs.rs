@@ -1,0 +1,69 @@
+//! Bugs: what is said when a thread panics or memory runs out, and how the rest of the program learns of it.
+
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, Write};
+use std::panic::{Location, PanicHookInfo};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+use signal_hook::consts::SIGABRT;
+use signal_hook::flag;
+
+/// What the first panic said.
+static FIRST: OnceLock<String> = OnceLock::new();
+
+/// From here on a panic in any thread is told in one line on standard error, and [`first`] knows it. A program that
+/// gives up at once, as for lack of memory, ends with the exit code `exit`; the reason has been told by then.
+///
+/// # Errors
+/// The operating system refuses a handler.
+pub fn watch(program: &'static str, exit: u8) -> io::Result<()> {
+    std::panic::set_hook(Box::new(move |info| notice(&mut io::stderr(), program, info)));
+    flag::register_conditional_shutdown(SIGABRT, i32::from(exit), Arc::new(AtomicBool::new(true)))?;
+    Ok(())
+}
+
+/// What the first panic since [`watch`] said; `None` as long as there was none.
+pub fn first() -> Option<&'static str> {
+    FIRST.get().map(String::as_str)
+}
+
+fn notice(told: &mut impl Write, program: &str, info: &PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let text = text(thread.name().unwrap_or("without a name"), info.payload(), info.location());
+    let backtrace = Backtrace::capture();
+    let more = match backtrace.status() {
+        BacktraceStatus::Captured => format!("\n{backtrace}"),
+        _ => " (RUST_BACKTRACE=1 shows the way there)".to_owned(),
+    };
+    // There is nobody else to tell.
+    let _ = writeln!(told, "{program}: this is a bug, please report it: {text}{more}");
+    FIRST.get_or_init(|| text);
+}
+
+/// What happened, on one line.
+fn text(thread: &str, payload: &dyn Any, location: Option<&Location<'_>>) -> String {
+    let said = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let said = said.unwrap_or("it does not say why").replace(char::is_control, " ");
+    let place = location.map_or_else(String::new, |location| format!(" at {location}"));
+    format!("thread {thread} panicked{place}: {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_any_thread_is_known() {
+        // Told to nobody: a log of tests with a panic in it is read as a failure.
+        std::panic::set_hook(Box::new(|info| notice(&mut io::sink(), "a-program", info)));
+        assert_eq!(first(), None);
+        let thread = std::thread::Builder::new().name("worker-7".to_owned());
+        let panics = thread.spawn(|| assert_eq!([1].len(), 2, "two\nlines")).unwrap();
+        assert!(panics.join().is_err());
+        let said = first().unwrap();
+        assert!(said.starts_with("thread worker-7 panicked at ") && said.contains("bugs.rs:"), "{said}");
+        assert!(said.contains("two lines") && said.lines().count() == 1, "{said}");
+    }
+}

@@ -1,0 +1,76 @@
+//! A connection of which no more is read than its guest may send.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use lon_net::io::NetStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::guest::{Guest, Ration};
+
+/// A connection and its guest. What is not read stays with the client.
+#[derive(Debug)]
+pub(crate) struct Rationed {
+    stream: NetStream,
+    guest: Guest,
+    left: Ration,
+}
+
+impl Rationed {
+    /// Nothing has been read of what comes now.
+    pub(crate) fn new(stream: NetStream, guest: Guest) -> Rationed {
+        Rationed { stream, guest, left: Ration::Exactly(0) }
+    }
+}
+
+impl AsyncRead for Rationed {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if let Ration::Exactly(0) | Ration::About(0) = this.left {
+            this.left = ready!(this.guest.poll_ration(cx));
+        }
+        let before = buf.filled().len();
+        match &mut this.left {
+            Ration::About(left) => {
+                ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+                *left = left.saturating_sub(buf.filled().len() - before);
+            }
+            Ration::Exactly(left) => {
+                let room = buf.remaining().min(*left);
+                let mut part = ReadBuf::new(buf.initialize_unfilled_to(room));
+                ready!(Pin::new(&mut this.stream).poll_read(cx, &mut part))?;
+                let count = part.filled().len();
+                buf.advance(count);
+                *left -= count;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Rationed {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

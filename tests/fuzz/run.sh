@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Builds every fuzz target and runs each for some seconds, from its seeds: tests/fuzz/run.sh [SECONDS] [TARGET...].
+# What crashes is left in target/fuzz/artifacts. Works with the stable toolchain: what libFuzzer needs of the compiler
+# is asked for by flags, as `cargo fuzz --sanitizer none` does. Needs a C++ compiler, for libFuzzer itself.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+seconds=${1:-5}
+shift || true
+coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+coverage+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
+# The targets use a part of each crate; what is unused here is for clippy to find, with all of them.
+coverage+=" -Awarnings"
+host=$(rustc -vV | sed -n 's/^host: //p')
+# With --target the flags are not those of build scripts, which are no fuzz targets.
+RUSTFLAGS="$coverage" cargo build --quiet --release --locked --manifest-path tests/fuzz/Cargo.toml \
+  --target-dir target/fuzz --target "$host"
+built=target/fuzz/$host/release
+targets=("$@")
+if [ $# = 0 ]; then mapfile -t targets < <(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' tests/fuzz/Cargo.toml); fi
+mkdir -p target/fuzz/artifacts target/fuzz/logs
+failed=0
+for target in "${targets[@]}"; do
+  corpus=target/fuzz/corpus/$target
+  mkdir -p "$corpus"
+  log=target/fuzz/logs/$target.log
+  if ! "$built/$target" "$corpus" "tests/fuzz/seeds/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
+    -rss_limit_mb=1024 -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="target/fuzz/artifacts/$target-" \
+    ${FUZZ_ARGS:-} >"$log" 2>&1; then
+    echo "$target FAILED:"
+    tail -n 40 "$log"
+    failed=1
+  fi
+  printf '%-10s %s runs\n' "$target" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
+done
+rm -rf /dev/shm/lon-fuzz-* "${TMPDIR:-/tmp}"/lon-fuzz-*
+exit $failed

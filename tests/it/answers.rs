@@ -1,0 +1,165 @@
+//! Answers that are not what a node has said of its model, answers without end, and books that cannot be true.
+
+use bytes::Bytes;
+use lon_proto::v1::{DispatchResponse, TensorSpec};
+use lon_tests::memory;
+use lon_tests::peer::{Manners, Script, Step, eight_bytes};
+use lon_tests::process::Finished;
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+use lon_tests::way::Way;
+
+/// How a run against a peer ended.
+struct Outcome {
+    way: Way,
+    finished: Finished,
+    folder: RunFolder,
+    /// The most memory that the LoadGen node had.
+    most_bytes: u64,
+}
+
+impl Outcome {
+    /// It ended with this code, complete files and these counts.
+    fn assert(&self, code: i32, counts: &[(&str, u64)]) {
+        let Outcome { way, finished, folder, .. } = self;
+        assert_eq!(finished.code, Some(code), "{way:?}: {finished:?}");
+        folder.assert_complete();
+        let result = self.folder.result();
+        for (name, count) in counts {
+            assert_eq!(result["counts"][name], *count, "{way:?}: {name} in {result}");
+        }
+        assert_eq!(result["result"], "INVALID", "{way:?}");
+    }
+
+    /// It took no more memory than a quiet run does, what is `set_aside`, and 64 MiB.
+    fn assert_memory(&self, quiet_bytes: u64, set_aside: u64) {
+        let Outcome { way, most_bytes, .. } = self;
+        let told = format!("{way:?}: {most_bytes} bytes, {quiet_bytes} of a quiet run, {set_aside} set aside");
+        println!("{told}");
+        assert!(*most_bytes < quiet_bytes + set_aside + (64 << 20), "{told}");
+    }
+
+    fn assert_reason(&self, part: &str) {
+        let reasons = self.folder.result()["reasons"].to_string();
+        assert!(reasons.contains(part), "{:?}: no '{part}' in {reasons}", self.way);
+    }
+}
+
+/// A short run against a peer with these manners on each way, all at once.
+fn outcomes(manners: &Manners, more: &[&str]) -> [Outcome; 3] {
+    let begun = [Way::Grpc, Way::Tcp, Way::QuicTls].map(|way| {
+        let paved = way.paved();
+        let peer = paved.peer(manners.clone());
+        let test = TestRun::new("Server").args(more).set("min_duration=0,min_query_count=100,target_qps=2000");
+        let (run, folder) = paved.to(test, &peer.address.to_string()).start();
+        (paved, peer, memory::Watch::begin(run.id()), run, folder)
+    });
+    begun.map(|(paved, _peer, watch, run, folder)| {
+        let finished = run.finish();
+        Outcome { way: paved.way, finished, folder, most_bytes: watch.most_bytes() }
+    })
+}
+
+fn runs_against(script: Script, more: &[&str]) -> [Outcome; 3] {
+    outcomes(&Manners { script, ..Manners::good("odd") }, more)
+}
+
+#[test]
+fn tokens_that_cannot_be_in_an_answer_make_the_run_invalid() {
+    let many: Script = |_, id| vec![Step::Send(DispatchResponse { n_tokens: u64::MAX, ..eight_bytes(id) })];
+    for outcome in runs_against(many, &[]) {
+        outcome.assert(3, &[("completed", 0), ("failed", 100)]);
+        outcome.assert_reason("node odd counts 18446744073709551615 tokens in an answer of 8 bytes");
+    }
+}
+
+/// Of a node that has said that its answers are ten floats.
+#[test]
+fn answers_that_are_not_what_the_node_described_make_the_run_invalid() {
+    let floats = TensorSpec { name: "y".into(), dtype: "f32".into(), dims: vec![-1, 10], ..TensorSpec::default() };
+    let manners = |script| Manners { script, outputs: vec![floats.clone()], ..Manners::good("odd") };
+    let nothing: Script =
+        |_, id| vec![Step::Send(DispatchResponse { total_len: 0, data: Bytes::new(), ..eight_bytes(id) })];
+    let short: Script = |_, id| vec![Step::Send(eight_bytes(id))];
+    for (script, bytes) in [(nothing, 0), (short, 8)] {
+        for outcome in outcomes(&manners(script), &[]) {
+            outcome.assert(3, &[("completed", 0), ("failed", 100)]);
+            outcome.assert_reason(&format!("node odd gave an answer of {bytes} bytes, 40 were due"));
+        }
+    }
+    let forty: Script = |_, id| {
+        vec![Step::Send(DispatchResponse { total_len: 40, data: Bytes::from_static(&[0; 40]), ..eight_bytes(id) })]
+    };
+    for outcome in outcomes(&manners(forty), &[]) {
+        // Too few for LoadGen's own rules, but all as described.
+        outcome.assert(3, &[("completed", 100), ("failed", 0)]);
+        assert!(!outcome.folder.result()["marks"].to_string().contains("not checked"), "{:?}", outcome.way);
+    }
+    for outcome in outcomes(&Manners::good("odd"), &[]) {
+        outcome.assert(3, &[("completed", 100), ("failed", 0)]);
+        let Outcome { way, finished, folder, .. } = outcome;
+        let marks = folder.result()["marks"].to_string();
+        assert!(marks.contains("answers not checked: node odd"), "{way:?}: {marks}");
+        assert!(finished.stdout.contains("answers not checked"), "{way:?}: {}", finished.stdout);
+    }
+}
+
+/// A node says what it takes in before it stops reading, and announces answers without end.
+#[test]
+fn answers_without_end_are_refused_before_they_take_memory() {
+    let endless: Script = |_, id| {
+        let part = DispatchResponse { last: false, total_len: 1 << 30, ..eight_bytes(id) };
+        vec![Step::Send(part)]
+    };
+    let quiet_bytes = quiet_bytes();
+    for outcome in runs_against(endless, &["--max-answer", "1MiB"]) {
+        outcome.assert(4, &[]);
+        outcome.assert_reason("1073741824 bytes, 1048576 are allowed (--max-answer)");
+        outcome.assert_memory(quiet_bytes, 0);
+    }
+}
+
+/// Each answer has a size that is allowed, and none of them comes to its end.
+#[test]
+fn answers_that_never_end_take_no_more_memory_than_is_set_aside_for_all() {
+    const MIB: usize = 1 << 20;
+    let unfinished: Script = |_, id| {
+        let data = Bytes::from_static(&[0; MIB]);
+        let part =
+            |part| DispatchResponse { part, last: false, total_len: 60 << 20, data: data.clone(), ..eight_bytes(id) };
+        (0..59).map(|number| Step::Send(part(number))).collect()
+    };
+    let quiet_bytes = quiet_bytes();
+    for outcome in runs_against(unfinished, &[]) {
+        outcome.assert(4, &[]);
+        outcome.assert_reason("unfinished answers take more than 1073741824 bytes together");
+        // Beside it there are the window of a connection, and what buffers have unused at their ends.
+        outcome.assert_memory(quiet_bytes, (1 << 30) + (256 << 20));
+    }
+}
+
+/// The most memory that a LoadGen node has whose node answers well.
+fn quiet_bytes() -> u64 {
+    outcomes(&Manners::good("odd"), &[]).iter().map(|outcome| outcome.most_bytes).max().unwrap()
+}
+
+#[test]
+fn a_node_whose_sockets_carried_nothing_is_told() {
+    for outcome in outcomes(&Manners { honest_sockets: false, ..Manners::good("odd") }, &[]) {
+        outcome.assert(3, &[("completed", 100)]);
+        outcome.assert_reason("node odd: socket bytes, ingress");
+    }
+}
+
+/// A node of somebody else's need not be able to count bytes on sockets. What it cannot count it leaves out.
+#[test]
+fn a_node_that_cannot_count_its_sockets_is_marked() {
+    for outcome in outcomes(&Manners { counts_sockets: false, ..Manners::good("odd") }, &[]) {
+        // So short a run is INVALID by the official rules, and by nothing else.
+        outcome.assert(3, &[("completed", 100)]);
+        let result = outcome.folder.result();
+        let (marks, reasons) = (result["marks"].to_string(), result["reasons"].to_string());
+        assert!(marks.contains("socket bytes not compared: node odd counts no bytes of sockets"), "{marks}");
+        assert!(!reasons.contains("odd"), "{reasons}");
+    }
+}

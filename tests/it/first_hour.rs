@@ -1,0 +1,210 @@
+//! What a new user meets in the first hour: units and names, a run that cannot become VALID, a result shown again.
+
+use std::fs;
+use std::process::Command;
+
+use lon_tests::process::{LoadGen, SutNode, binary};
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+
+fn conf(set: &str) -> lon_tests::process::Finished {
+    LoadGen::run(&["conf", "--benchmark", "digits", "--scenario", "Server", "--set", set, "--json"])
+}
+
+/// A key of the config files and a field of the results say the same, with units or without.
+#[test]
+fn a_setting_has_one_meaning_however_it_is_written() {
+    for (written, field, value) in [
+        ("target_latency=15", "server_target_latency_ns", "15000000"),
+        ("target_latency=15ms", "server_target_latency_ns", "15000000"),
+        ("target_latency=0.1", "server_target_latency_ns", "100000"),
+        ("server_target_latency_ns=15000000", "server_target_latency_ns", "15000000"),
+        ("min_duration=60s", "min_duration_ms", "60000"),
+        ("min_duration_ms=60000", "min_duration_ms", "60000"),
+        ("target_latency_percentile=99", "server_target_latency_percentile", "0.99"),
+        ("server_target_latency_percentile=0.99", "server_target_latency_percentile", "0.99"),
+        ("server_target_qps=500", "server_target_qps", "500.0"),
+        ("server.target_qps=500/s", "server_target_qps", "500.0"),
+    ] {
+        let told = conf(written);
+        assert_eq!(told.code, Some(0), "{written}: {told:?}");
+        let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+        assert_eq!(document["settings"][field]["value"].to_string(), value, "{written}");
+    }
+}
+
+#[test]
+fn a_fraction_is_not_taken_for_percent() {
+    for (written, wanted) in [
+        ("target_latency_percentile=0.99", "percent: 99, not 0.99"),
+        ("target_latency_percentile=150", "percent, from 50 to below 100"),
+        ("target_qps=-1", "a rate above 0"),
+        ("min_duration=soon", "milliseconds, or a number with ns, us, ms, s, m or h"),
+    ] {
+        let told = conf(written);
+        assert_eq!(told.code, Some(2), "{written}: {told:?}");
+        assert!(told.stderr.contains(wanted), "{written}: {told:?}");
+    }
+    // An official file keeps its value, and is warned of.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("user.conf");
+    fs::write(&file, "*.Server.target_latency_percentile = 0.99\n").unwrap();
+    let args = ["conf", "--benchmark", "digits", "--scenario", "Server", "--user-conf", file.to_str().unwrap()];
+    let told = LoadGen::run(&args);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.stdout.contains("user.conf:1: ") && told.stdout.contains("write 99"), "{told:?}");
+    assert_eq!(LoadGen::run(&[&args[..], &["--strict-conf"]].concat()).code, Some(2));
+}
+
+/// The limit that was judged stands beside the latency, on the screen and in the JSON.
+#[test]
+fn a_result_has_its_limit_how_it_was_made_and_can_be_shown_again() {
+    let node = SutNode::start("a", "null", &[]);
+    let run = TestRun::new("Server").on(&node.address).set("target_qps=200,min_duration=1000,target_latency=15");
+    let set = "min_query_count=100,target_latency_percentile=90";
+    let (finished, folder) = run.set(set).args(&["--max-lag", "500ms", "--note", "the first one"]).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stdout.contains("\nLimit     p90 "), "{finished:?}");
+    assert!(finished.stdout.contains(", limit 15.0ms: within\n"), "{finished:?}");
+    assert!(finished.stdout.contains("p99 up to 500.0ms: --max-lag)"), "{finished:?}");
+    let result = folder.result();
+    let limit = &result["latency_limits"][0];
+    assert_eq!((&limit["of"], &limit["percentile"]), (&"latency".into(), &90.0.into()), "{limit}");
+    assert_eq!((&limit["limit_ns"], &limit["kept"]), (&15_000_000.into(), &true.into()), "{limit}");
+    let made = &result["made"];
+    assert_eq!((&made["note"], &made["tls"]), (&"the first one".into(), &false.into()), "{made}");
+    assert_eq!((&made["max_lag_ns"], &made["response_timeout_ns"]), (&500_000_000.into(), &60_000_000_000_u64.into()));
+    assert!(made["wall_time_ns"].as_u64().unwrap() >= 1_000_000_000, "{made}");
+    assert!(made["started_utc"].as_str().unwrap().ends_with('Z'), "{made}");
+    let command: Vec<&str> = made["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(command[1..4], ["run", "--benchmark", "synthetic"]);
+
+    let again = LoadGen::run(&["show", folder.arg()]);
+    assert_eq!((again.code, &again.stdout), (Some(0), &finished.stdout), "{again:?}");
+    let text = folder.path.join("result.txt");
+    fs::write(&text, fs::read_to_string(&text).unwrap().replace("within", "WITHIN")).unwrap();
+    let altered = LoadGen::run(&["show", folder.arg()]);
+    assert_eq!(altered.code, Some(2), "{altered:?}");
+    assert!(altered.stderr.contains("is not the file that the run wrote"), "{altered:?}");
+    let nothing = LoadGen::run(&["show", "/"]);
+    assert_eq!(nothing.code, Some(2), "{nothing:?}");
+    assert!(nothing.stderr.contains("/ is not a run folder"), "{nothing:?}");
+}
+
+#[test]
+fn minutes_are_not_spent_on_what_cannot_become_valid() {
+    let node = SutNode::start("a", "null", &[]);
+    let long = |more: &[&str]| {
+        TestRun::new("Server").on(&node.address).set("target_qps=1,min_duration=100000").args(more).finish()
+    };
+    let (refused, folder) = long(&[]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("too few for early stopping"), "{refused:?}");
+    assert!(refused.stderr.contains("--anyway"), "{refused:?}");
+    assert!(!folder.path.exists());
+    // A short one is run, with a warning.
+    let (short, _folder) = TestRun::new("Server").on(&node.address).set("target_qps=20,min_duration=1000").finish();
+    assert_eq!(short.code, Some(3), "{short:?}");
+    assert!(short.stderr.contains("too few for early stopping"), "{short:?}");
+}
+
+/// A run that was too short names the number with which it would not have been.
+#[test]
+fn a_run_that_is_too_short_says_what_to_set() {
+    let node = SutNode::start("a", "synthetic:constant=1ms", &[]);
+    let run = TestRun::new("SingleStream").on(&node.address);
+    let (finished, folder) = run.set("min_duration=2000,target_latency=100,min_query_count=1").finish();
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(finished.stdout.contains("Try --set target_latency="), "{finished:?}");
+    let hint = folder.result()["hints"][0].as_str().unwrap().to_owned();
+    let set = hint.split_whitespace().nth(1).unwrap().to_owned();
+    let run = TestRun::new("SingleStream").on(&node.address).args(&["--max-lag", "500ms"]);
+    let (finished, _folder) = run.set("min_duration=2000,min_query_count=1").set(&set).finish();
+    assert_eq!(finished.code, Some(0), "{set}: {finished:?}");
+}
+
+/// A rate that nobody knows is found, shown and recorded.
+#[test]
+fn rates_that_are_not_known_are_found() {
+    let node = SutNode::start("a", "synthetic:constant=2ms", &[]);
+    for (scenario, key, at_least, at_most) in
+        [("Offline", "target_qps", 100.0, 100_000.0), ("SingleStream", "target_latency", 0.5, 20.0)]
+    {
+        let run = TestRun::new(scenario).on(&node.address).args(&["--max-lag", "500ms"]);
+        let (finished, folder) = run.set(&format!("{key}=auto,min_duration=1000,min_query_count=64")).finish();
+        assert_eq!(finished.code, Some(0), "{scenario}: {finished:?}");
+        assert!(finished.stdout.contains(&format!("Found     {key}=")), "{finished:?}");
+        let found = folder.result()["made"]["found"].as_str().unwrap().to_owned();
+        let value: f64 = found.split_once('=').unwrap().1.parse().unwrap();
+        assert!((at_least..at_most).contains(&value), "{scenario}: {found}");
+    }
+}
+
+#[test]
+fn an_empty_folder_is_fine_and_names_forgive_capitals() {
+    let node = SutNode::start("a", "null", &[]);
+    let folder = RunFolder::new();
+    fs::create_dir(&folder.path).unwrap();
+    let args = ["run", "--benchmark", "Synthetic", "--scenario", "single-stream", "--mode", "performanceonly"];
+    let more = ["--dataset", "synthetic:u8[64]x16", "--sut", &node.address, "--out", folder.arg()];
+    let set = ["--set", "target_latency=0.01,min_duration=100ms,min_query_count=64", "--max-lag", "500ms"];
+    let finished = LoadGen::run(&[&args[..], &more, &set].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(folder.result()["scenario"], "SingleStream");
+}
+
+#[test]
+fn traffic_is_shown_by_the_flags_of_a_run() {
+    let told =
+        LoadGen::run(&["trace", "--benchmark", "digits", "--scenario", "Server", "--set", "target_qps=50", "--digest"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert!(document["phases"][0]["generated_query_count"].as_u64().unwrap() > 400, "{document}");
+}
+
+/// `--json` is a document on standard output, of `run` as of every other command.
+#[test]
+fn a_run_prints_its_result_as_json() {
+    let node = SutNode::start("a", "null", &[]);
+    let settings = "target_qps=1000,min_duration=700,min_query_count=1,target_latency=10000";
+    let run = TestRun::new("Server").on(&node.address).set(settings).args(&["--json", "--max-lag", "60s"]);
+    let (finished, folder) = run.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let printed: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(printed, folder.result());
+}
+
+/// What packages need beside the programs.
+#[test]
+fn programs_tell_their_build_and_write_completions_and_manual_pages() {
+    for (program, command) in [("loadgen-node", "recover"), ("sut-node", "healthcheck")] {
+        let run = |words: &[&str]| {
+            let output = Command::new(binary(program)).args(words).output().unwrap();
+            assert!(output.status.success(), "{program} {words:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let version = run(&["--version"]);
+        assert!(version.starts_with(&format!("{program} {}", env!("CARGO_PKG_VERSION"))), "{version}");
+        assert!(version.contains("revision") && version.contains("features"), "{version}");
+        for shell in ["bash", "zsh", "fish"] {
+            assert!(run(&["completions", shell]).contains(command), "{shell}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        run(&["manual", folder.path().to_str().unwrap()]);
+        let page = fs::read_to_string(folder.path().join(format!("{program}-{command}.1"))).unwrap();
+        assert!(page.contains(".TH"), "{page}");
+    }
+}
+
+/// The flags that most people need fit on a screen; the others are in `--help`.
+#[test]
+fn short_help_is_short() {
+    for (program, command) in [("loadgen-node", "run"), ("loadgen-node", "probe"), ("sut-node", "serve")] {
+        let help = |flag| {
+            let output = Command::new(binary(program)).args([command, flag]).env("COLUMNS", "80").output().unwrap();
+            String::from_utf8(output.stdout).unwrap().lines().count()
+        };
+        let (short, long) = (help("-h"), help("--help"));
+        assert!(short <= 60 && long > short, "{program} {command}: {short} and {long} lines");
+    }
+}

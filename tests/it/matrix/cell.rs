@@ -1,0 +1,124 @@
+//! A cell of the matrix: a fault, and what it happens to.
+
+use std::fmt;
+use std::time::Duration;
+
+use lon_tests::way::Way;
+
+use super::table::{Fault, Over};
+
+/// All scenarios.
+const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
+
+/// The modes that every scenario has.
+const MODES: [&str; 3] = ["PerformanceOnly", "AccuracyOnly", "SubmissionRun"];
+
+/// The mode that Server alone has.
+const PEAK: &str = "FindPeakPerformance";
+
+/// The transports, without certificates.
+const PLAIN: [Way; 3] = [Way::Grpc, Way::Tcp, Way::Quic];
+
+/// The same with certificates.
+const ENCRYPTED: [Way; 3] = [Way::GrpcTls, Way::TcpTls, Way::QuicTls];
+
+/// How long a run would go on if nothing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// A second or two.
+    Short,
+    /// Beyond a stall of three seconds.
+    Medium,
+    /// Until the fault ends it.
+    Long,
+}
+
+/// One cell.
+#[derive(Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) fault: &'static Fault,
+    pub(super) scenario: &'static str,
+    pub(super) mode: &'static str,
+    pub(super) way: Way,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cell { fault, scenario, mode, way } = self;
+        let way = format!("{way:?}").to_lowercase();
+        write!(f, "{:<40} {scenario:<12} {mode:<19} {way:<7}", fault.name)
+    }
+}
+
+impl Cell {
+    /// The cells of a fault, of which `number` is its place in the table: over the rows, modes and transports take
+    /// turns.
+    pub(super) fn of(fault: &'static Fault, number: usize) -> Vec<Cell> {
+        let cell = |scenario, mode, way| Cell { fault, scenario, mode, way };
+        let turn = |offset: usize| MODES[(number + offset) % MODES.len()];
+        match fault.over {
+            Over::Everything | Over::EveryRun => {
+                let mut cells = Vec::new();
+                for (row, scenario) in SCENARIOS.into_iter().enumerate() {
+                    cells.extend((0..3).map(|column| cell(scenario, turn(row + column), PLAIN[column])));
+                }
+                if matches!(fault.over, Over::Everything) {
+                    cells.push(cell("Server", PEAK, PLAIN[number % 3]));
+                }
+                cells.push(cell(SCENARIOS[number % 4], MODES[0], ENCRYPTED[number % 3]));
+                cells
+            }
+            Over::EveryScenario => {
+                let way = |row: usize| PLAIN[(number + row) % 3];
+                SCENARIOS.into_iter().enumerate().map(|(row, s)| cell(s, turn(row), way(row))).collect()
+            }
+            Over::EveryWay(scenario) => {
+                Way::ALL.into_iter().enumerate().map(|(row, way)| cell(scenario, turn(row / 2), way)).collect()
+            }
+            Over::Ways(scenario, ways) => {
+                ways.iter().enumerate().map(|(row, way)| cell(scenario, turn(row), *way)).collect()
+            }
+        }
+    }
+
+    /// The settings that make the run as long as the fault needs it.
+    pub(super) fn settings(&self) -> String {
+        let is_peak = self.mode == PEAK;
+        let lasts = match self.fault.length {
+            // Of each trial.
+            _ if is_peak => Duration::from_millis(400),
+            Length::Short => Duration::from_millis(1_200),
+            Length::Medium => Duration::from_secs(5),
+            Length::Long => Duration::from_secs(60),
+        };
+        // A search tries rates until one is too high.
+        let latency_ms = if is_peak { 150 } else { 4_000 };
+        // What the nodes answer well within the limits: two with one sample in 2 ms each.
+        format!(
+            "min_duration={},min_query_count=64,SingleStream.target_latency=1.9,\
+             Server.target_qps=300,Server.target_latency={latency_ms},Server.target_latency_percentile=90,\
+             MultiStream.target_latency=7,MultiStream.target_latency_percentile=90,Offline.target_qps=1000",
+            lasts.as_millis()
+        )
+    }
+
+    /// Whether this exit code is one that is expected. A search may find nothing on a machine that is busy.
+    pub(super) fn may_end_with(&self, code: Option<i32>) -> bool {
+        let codes = self.fault.expect.codes;
+        codes.contains(&code) || self.mode == PEAK && code == Some(3) && codes.contains(&Some(0))
+    }
+
+    /// Flags besides those of the fault.
+    pub(super) fn flags(&self) -> &'static [&'static str] {
+        if self.mode == PEAK { &["--find-peak-max-trials", "8"] } else { &[] }
+    }
+
+    /// Samples for an accuracy phase of about the same length.
+    pub(super) fn dataset(&self) -> &'static str {
+        match self.fault.length {
+            Length::Short => "synthetic:u8[64]x400",
+            Length::Medium => "synthetic:u8[64]x2000",
+            Length::Long => "synthetic:u8[64]x30000",
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a fault happens to: two SUT nodes or a scripted peer, perhaps behind relays, and the run that asks them.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use lon_tests::books::Audit;
+use lon_tests::peer::Peer;
+use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::relay::Relay;
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+use lon_tests::way::PavedWay;
+use nix::sys::signal::Signal;
+
+use super::cell::Cell;
+use super::table::Sut;
+
+/// From when the run has begun until the fault.
+const INTO_THE_RUN: Duration = Duration::from_millis(300);
+
+/// How soon a node must be free after the run that had it has ended, in whatever way.
+const FREE_WITHIN: &str = "20s";
+
+/// Everything of one cell.
+pub(super) struct Scene {
+    pub(super) way: PavedWay,
+    backend: &'static str,
+    /// By number; none once it is gone.
+    pub(super) nodes: Vec<Option<SutNode>>,
+    /// Told to stop.
+    ending: Vec<SutNode>,
+    addresses: Vec<String>,
+    pub(super) relays: Vec<Relay>,
+    _peer: Option<Peer>,
+    pub(super) run: Option<LoadGen>,
+    /// A run that is not the one under test.
+    pub(super) other: Option<(LoadGen, RunFolder)>,
+}
+
+/// How a cell came out.
+pub(super) struct Outcome {
+    pub(super) audit: Audit,
+    pub(super) finished: Finished,
+    pub(super) has_folder: bool,
+    /// From the fault to the end of the run.
+    pub(super) lasted: Duration,
+}
+
+impl Scene {
+    pub(super) fn set(cell: &Cell) -> Scene {
+        let way = cell.way.paved();
+        let mut scene = Scene {
+            way,
+            backend: "",
+            nodes: Vec::new(),
+            ending: Vec::new(),
+            addresses: Vec::new(),
+            relays: Vec::new(),
+            _peer: None,
+            run: None,
+            other: None,
+        };
+        match cell.fault.sut {
+            Sut::Nodes(backend) => scene.start_nodes(backend, &[]),
+            Sut::Limited(backend, under) => scene.start_nodes(backend, under),
+            Sut::Relayed(backend) => {
+                scene.start_nodes(backend, &[]);
+                scene.relays = scene.addresses.iter().map(|address| Relay::to(address)).collect();
+            }
+            Sut::Scripted(manners) => {
+                let peer = scene.way.peer(manners());
+                scene.addresses.push(peer.address.to_string());
+                scene._peer = Some(peer);
+            }
+        }
+        scene
+    }
+
+    fn start_nodes(&mut self, backend: &'static str, under: &[&str]) {
+        self.backend = backend;
+        for (name, under) in [("a", &[][..]), ("b", under)] {
+            let node = self.way.node_under(under, name, backend, &["--max-batch", "1"]);
+            self.addresses.push(node.address.clone());
+            self.nodes.push(Some(node));
+        }
+    }
+
+    /// Node b, to which things happen; node a stays well.
+    pub(super) fn node(&self) -> &SutNode {
+        self.nodes[1].as_ref().expect("it is there")
+    }
+
+    /// Ends a node without a word.
+    pub(super) fn kill(&mut self, number: usize) {
+        let node = self.nodes[number].take().expect("it is there");
+        node.signal(Signal::SIGKILL);
+        assert_eq!(node.wait(), None, "killed");
+    }
+
+    /// Tells a node to end in good order.
+    pub(super) fn end(&mut self, number: usize) {
+        let node = self.nodes[number].take().expect("it is there");
+        node.signal(Signal::SIGTERM);
+        self.ending.push(node);
+    }
+
+    /// Starts a node of the same name where one was.
+    pub(super) fn restart(&mut self, number: usize) {
+        let flags = ["--max-batch", "1"];
+        self.nodes[number] = Some(self.way.node_on(&self.addresses[number], "b", self.backend, &flags));
+    }
+
+    pub(super) fn signal_run(&self, signal: Signal) {
+        self.run.as_ref().expect("it is under way").signal(signal);
+    }
+
+    /// Another run takes the nodes, and keeps them until it is over.
+    pub(super) fn occupy(&mut self) {
+        let long = TestRun::new("Server").set("min_duration=60000,target_qps=50");
+        self.other = Some(self.way.to(long, &self.addresses.join(",")).begin());
+    }
+
+    /// Runs the test of this cell to its end, and lets the fault happen.
+    pub(super) fn run(&mut self, cell: &Cell) -> Outcome {
+        let fault = cell.fault;
+        (fault.before)(self);
+        let to: Vec<String> = match self.relays.as_slice() {
+            [] => self.addresses.clone(),
+            relays => relays.iter().map(|relay| relay.address.to_string()).collect(),
+        };
+        let test = TestRun::new(cell.scenario).under(fault.under).dataset(cell.dataset());
+        let test = test.set(&cell.settings()).args(&["--mode", cell.mode, "--max-lag", fault.max_lag]);
+        let (mut run, folder) = self.way.to(test.args(fault.flags).args(cell.flags()), &to.join(",")).start();
+        let has_begun = run.has_logged("run started");
+        self.run = Some(run);
+        let fault_at = Instant::now();
+        if has_begun {
+            sleep(INTO_THE_RUN);
+            (fault.during)(self);
+        }
+        let finished = self.run.take().expect("it is under way").finish();
+        let lasted = fault_at.elapsed();
+        let audit = Audit::of(&folder.path, finished.code);
+        Outcome { audit, finished, has_folder: folder.path.exists(), lasted }
+    }
+
+    /// What is wrong with the nodes that stayed: they must be free for the next run, and end in good order.
+    pub(super) fn leave(mut self) -> Vec<String> {
+        drop(self.other.take());
+        self.relays.clear();
+        let mut faults = Vec::new();
+        let free: Vec<&SutNode> = self.nodes.iter().flatten().collect();
+        if !free.is_empty() {
+            free.iter().for_each(|node| node.signal(Signal::SIGCONT));
+            let sut: Vec<&str> = free.iter().map(|node| node.address.as_str()).collect();
+            let next = TestRun::new("Offline").set("min_duration=0,min_query_count=20,target_qps=1");
+            let next = next.args(&["--wait-ready", FREE_WITHIN, "--max-lag", "10s"]);
+            let (finished, _folder) = self.way.to(next, &sut.join(",")).finish();
+            if finished.code != Some(0) {
+                faults.push(format!("the next run on {sut:?} ended with {:?}: {}", finished.code, finished.stderr));
+            }
+        }
+        for number in 0..self.nodes.len() {
+            if self.nodes[number].is_some() {
+                self.end(number);
+            }
+        }
+        for node in self.ending {
+            let (code, log) = node.wait_with_log();
+            if code != Some(0) || log.contains("panicked") {
+                faults.push(format!("a node ended with {code:?}: {log}"));
+            }
+        }
+        faults
+    }
+}

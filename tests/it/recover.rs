@@ -1,0 +1,123 @@
+//! Runs whose LoadGen node is killed: what had been measured is in the folder, and `recover` makes a result of it.
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::run_folder::{RunFolder, assert_sums};
+use lon_tests::test_run::TestRun;
+use nix::sys::signal::Signal;
+
+/// Longer than a run needs to have been looked at twice.
+const A_WHILE: Duration = Duration::from_millis(2500);
+
+fn path(folder: &RunFolder) -> &Path {
+    Path::new(folder.arg())
+}
+
+fn recover(folder: &RunFolder) -> lon_tests::process::Finished {
+    LoadGen::run(&["recover", folder.arg()])
+}
+
+/// Begins a run, refuses to recover it meanwhile, and kills it after a while.
+fn killed(run: TestRun) -> RunFolder {
+    let (loadgen, folder) = run.begin();
+    sleep(A_WHILE);
+    let early = recover(&folder);
+    let reasons = &folder.result()["reasons"];
+    assert!(early.code == Some(2) && early.stderr.contains("goes on"), "{early:?}, {reasons}");
+    loadgen.signal(Signal::SIGKILL);
+    loadgen.finish();
+    assert!(folder.result()["reasons"][0].as_str().unwrap().contains("loadgen-node recover"));
+    folder
+}
+
+#[test]
+fn what_was_measured_is_there_after_a_kill() {
+    for (scenario, settings) in [
+        ("Server", "target_qps=500,min_duration=60000,min_query_count=1"),
+        ("SingleStream", "min_duration=60000,target_latency=0.02"),
+        ("MultiStream", "min_duration=60000,samples_per_query=3,target_latency=0.02"),
+        ("Offline", "target_qps=400000,min_duration=60000,min_query_count=1"),
+    ] {
+        let node = SutNode::start("a", "null", &[]);
+        let folder = killed(TestRun::new(scenario).on(&node.address).set(settings).args(&["--anyway"]));
+        let told = recover(&folder);
+        assert_eq!(told.code, Some(0), "{scenario}: {told:?}");
+        assert!(told.stdout.starts_with("Result    INVALID") && told.stdout.contains("was killed"), "{told:?}");
+        let result = folder.result();
+        let completed = result["counts"]["completed"].as_u64().unwrap();
+        assert!(completed >= 200, "{scenario}: {completed} in more than a second");
+        assert!(result["latency_ns"]["p50"].as_i64().unwrap() > 0 && result["metric"]["value"].as_f64().is_some());
+        assert_eq!((&result["result"], &result["official_result"]), (&"INVALID".into(), &"INVALID".into()));
+        assert!(folder.texts().iter().all(|text| !text.contains("Result is : VALID")), "{scenario}");
+        assert_sums(path(&folder));
+        let names: Vec<_> = fs::read_dir(path(&folder)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(names.iter().all(|name| !name.to_string_lossy().ends_with(".part")), "{names:?}");
+        let timeline = path(&folder).join("timeline.bin");
+        let replayed = LoadGen::run(&["replay", "--timeline", timeline.to_str().unwrap()]);
+        assert_eq!(replayed.code, Some(5), "as a run that was interrupted: {replayed:?}");
+        let again = recover(&folder);
+        assert!(again.code == Some(2) && again.stderr.contains("has ended"), "{again:?}");
+    }
+}
+
+#[test]
+fn answers_are_there_after_a_kill() {
+    let slow = "synthetic:constant=100ms,output=40";
+    let node = SutNode::start("a", slow, &[]);
+    let folder = killed(TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]));
+    assert_eq!(recover(&folder).code, Some(0));
+    let log = fs::read_to_string(path(&folder).join("mlperf_log_accuracy.json")).unwrap();
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&log).unwrap();
+    assert!(entries.len() > 10, "{}", entries.len());
+    let shown = LoadGen::run(&["show", folder.arg()]);
+    assert!(shown.code == Some(0) && shown.stdout.contains("INVALID"), "{shown:?}");
+}
+
+#[test]
+fn what_is_no_broken_run_is_named() {
+    let empty = tempfile::tempdir().unwrap();
+    let told = LoadGen::run(&["recover", empty.path().to_str().unwrap()]);
+    assert!(told.code == Some(2) && told.stderr.contains("is not a run folder"), "{told:?}");
+}
+
+/// The trials that had ended need not be run again.
+#[test]
+fn a_search_that_was_killed_goes_on_with_its_trials() {
+    let node = SutNode::start("a", "null", &[]);
+    let search = || {
+        let settings = "target_qps=200,min_duration=300,min_query_count=1,target_latency=1000";
+        TestRun::new("Server").on(&node.address).set(settings).args(&["--mode", "FindPeakPerformance", "--anyway"])
+    };
+    let (loadgen, folder) = search().begin();
+    let record = path(&folder).join("find_peak.json");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !record.exists() {
+        assert!(Instant::now() < deadline, "no trial ended");
+        sleep(Duration::from_millis(50));
+    }
+    loadgen.signal(Signal::SIGKILL);
+    loadgen.finish();
+    let told = recover(&folder);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let result = folder.result();
+    assert!(result["result"] == "INVALID" && result["files"].get("find_peak.json").is_some(), "{result}");
+    assert_sums(path(&folder));
+    let trials = |record: &Path| {
+        let text = fs::read_to_string(record).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["trials"].as_array().unwrap().clone()
+    };
+    let before = trials(&record);
+    let (_, again) = search()
+        .args(&["--wait-ready", "60s", "--find-peak-resume", record.to_str().unwrap(), "--find-peak-max-trials", "1"])
+        .finish();
+    let after = trials(&path(&again).join("find_peak.json"));
+    assert!(!before.is_empty() && after.len() > before.len(), "{before:?} {after:?}");
+    for (before, after) in before.iter().zip(&after) {
+        assert!(after["known"] == true && before["known"] == false, "{after}");
+        assert_eq!(before["qps"], after["qps"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Both ends in virtual time, on one thread, over a network that a seed decides.
+//!
+//! The code of the QDL and of the SUT node is the real one, with its framing, HTTP/2 and control calls, and the engine
+//! drives it; the clock, the network below TLS and the backend are simulated. QUIC and TLS are not part of it. A seed
+//! that fails is printed with the command that plays it again.
+//!
+//! - `rng`: numbers by seed; `record`: what has happened;
+//! - `pipe`, `network`: connections and hosts; `backend`, `node`: the nodes;
+//! - `lies`: what nodes say that is not so; `plan`: what a seed means;
+//! - `world`: the engine's world; `simulation`: one seed, and what must be true of it.
+
+// A simulation that goes wrong is to say so at once.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod backend;
+mod lies;
+mod network;
+mod node;
+mod pipe;
+mod plan;
+mod record;
+mod rng;
+mod simulation;
+mod world;
+
+use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Instant;
+
+use self::simulation::{Ended, Outcome, simulate, simulate_lie};
+
+/// How many seeds an ordinary test run plays.
+const SEEDS: u64 = 400;
+
+/// The variable with the number of seeds of the long run.
+const SEEDS_VAR: &str = "LON_SIM_SEEDS";
+/// How many lies an ordinary test run tells.
+const LIES: u64 = 400;
+
+/// The variable with the one lie to tell.
+const LIE_VAR: &str = "LON_SIM_LIE";
+/// The variable with the one seed to play.
+const SEED_VAR: &str = "LON_SIM_SEED";
+
+/// The command that plays a seed again.
+fn again(seed: u64) -> String {
+    format!("play it again: {SEED_VAR}={seed} cargo test -p lon-sim -- --ignored one_seed --nocapture")
+}
+
+/// What came of a seed; none when it failed, which is printed.
+fn play(seed: u64) -> Option<Outcome> {
+    let outcome = catch_unwind(|| simulate(seed, false));
+    outcome.inspect_err(|_| println!("seed {seed} failed; {}", again(seed))).ok()
+}
+
+/// Plays seeds on two threads, each seed on one of them, and counts.
+fn play_all(seeds: std::ops::Range<u64>) {
+    let begun = Instant::now();
+    let next = AtomicU64::new(seeds.start);
+    let failed = AtomicU64::new(0);
+    let (events, valid, begun_runs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, SeqCst);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let Some(outcome) = play(seed) else {
+                        failed.fetch_add(1, SeqCst);
+                        continue;
+                    };
+                    events.fetch_add(outcome.events, SeqCst);
+                    valid.fetch_add(u64::from(outcome.ended == Ended::Valid), SeqCst);
+                    begun_runs.fetch_add(u64::from(outcome.ended != Ended::NotBegun), SeqCst);
+                }
+            });
+        }
+    });
+    let (took, count) = (begun.elapsed(), seeds.end - seeds.start);
+    println!(
+        "{count} seeds, {begun_runs:?} runs begun, {valid:?} VALID, {events:?} events, {took:.1?}: {:.0} seeds/min",
+        count as f64 * 60.0 / took.as_secs_f64()
+    );
+    assert_eq!(failed.load(SeqCst), 0, "seeds that failed");
+    assert!(valid.load(SeqCst) > count / 20, "simulations in which nothing works find nothing");
+}
+
+#[test]
+fn both_ends_keep_their_promises_under_every_seed() {
+    play_all(0..SEEDS);
+}
+
+/// Every field of every message that a node sends, changed once: no result is VALID by it.
+#[test]
+fn no_result_is_valid_by_a_lie() {
+    let (mut lies, mut valid) = (0, 0);
+    for seed in 0..LIES {
+        let outcome = catch_unwind(|| simulate_lie(seed, false));
+        let outcome = outcome.unwrap_or_else(|_| panic!("the lie {seed} failed; {LIE_VAR}={seed}: see `one_lie`"));
+        lies += u64::from(outcome.is_lie);
+        valid += u64::from(outcome.ended == Ended::Valid);
+    }
+    println!("{LIES} seeds: {lies} lies that matter, {valid} VALID without one");
+    assert!(lies > LIES / 3 && valid > LIES / 20);
+}
+
+#[test]
+#[ignore = "plays the one lie in LON_SIM_LIE"]
+fn one_lie() {
+    let seed = std::env::var(LIE_VAR).map_or(0, |text| text.parse().unwrap());
+    println!("{:?}", simulate_lie(seed, true));
+}
+
+#[test]
+#[ignore = "takes as long as LON_SIM_SEEDS says; from the seed after those of the ordinary run"]
+fn many_seeds() {
+    let count = std::env::var(SEEDS_VAR).map_or(100, |text| text.parse().unwrap());
+    play_all(SEEDS..SEEDS + count);
+}
+
+#[test]
+#[ignore = "plays the one seed in LON_SIM_SEED"]
+fn one_seed() {
+    let seed = std::env::var(SEED_VAR).map_or(0, |text| text.parse().unwrap());
+    println!("{:#?}", plan::Plan::of(seed));
+    println!("{:?}", simulate(seed, true));
+}

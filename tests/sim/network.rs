@@ -1,0 +1,124 @@
+//! The simulated network: hosts that listen or do not, and how a connection to one is made.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use lon_net::socket::{Connecting, Network, Socket};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+
+use crate::pipe::{End, Way};
+use crate::record::{Happened, Record};
+use crate::rng::Rng;
+
+/// How long a connection attempt waits before it is made again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Where the connections of a host go.
+pub(crate) type Door = mpsc::Sender<(Socket, SocketAddr)>;
+
+/// All hosts, and the ways to them.
+#[derive(Clone, Debug)]
+pub(crate) struct Net(Arc<Mutex<Hosts>>);
+
+#[derive(Debug)]
+struct Hosts {
+    rng: Rng,
+    hosts: BTreeMap<String, Host>,
+    /// How many of a thousand connections come twice.
+    doubled: u64,
+}
+
+#[derive(Debug)]
+struct Host {
+    way: Arc<Way>,
+    /// None while nothing listens there.
+    door: Option<Door>,
+}
+
+impl Net {
+    pub(crate) fn new(rng: Rng, doubled: u64) -> Net {
+        Net(Arc::new(Mutex::new(Hosts { rng, hosts: BTreeMap::new(), doubled })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hosts> {
+        self.0.lock().unwrap()
+    }
+
+    pub(crate) fn add(&self, address: &str, record: &Record, latency: Duration, jitter_ms: u64) -> Arc<Way> {
+        let way = Arc::new(Way::new(record.clone(), latency, jitter_ms));
+        let host = Host { way: Arc::clone(&way), door: None };
+        self.lock().hosts.insert(address.to_owned(), host);
+        way
+    }
+
+    /// From here on connections to this address go through `door`; with `None` they are refused.
+    pub(crate) fn listen(&self, address: &str, door: Option<Door>) {
+        if let Some(host) = self.lock().hosts.get_mut(address) {
+            host.door = door;
+        }
+    }
+
+    async fn reach(&self, address: &str) -> io::Result<End> {
+        let unknown = || io::Error::new(io::ErrorKind::NotFound, "no such host");
+        let way = self.lock().hosts.get(address).map(|host| Arc::clone(&host.way)).ok_or_else(unknown)?;
+        loop {
+            tokio::time::sleep(2 * way.latency()).await;
+            if !way.is_dark() {
+                let mut hosts = self.lock();
+                let (rng, ghost) = (hosts.rng.split(), hosts.doubled > 0);
+                let is_doubled = ghost && {
+                    let often = hosts.doubled;
+                    hosts.rng.chance(often)
+                };
+                let mut ghost_rng = hosts.rng.split();
+                let Some(door) = &hosts.hosts[address].door else { return Err(refused()) };
+                let (near, far) = way.connect(rng);
+                match door.try_send((Socket::Brought(Box::new(far)), ([10, 0, 0, 1], 40_000).into())) {
+                    Ok(()) => {
+                        way.record.note(Happened::Connected, 0, 0);
+                        if is_doubled {
+                            let (again, far) = way.connect(ghost_rng.split());
+                            if door.try_send((Socket::Brought(Box::new(far)), ([10, 0, 0, 1], 40_001).into())).is_ok() {
+                                tokio::spawn(repeat(Arc::clone(near.wire()), again, ghost_rng));
+                            }
+                        }
+                        return Ok(near);
+                    }
+                    Err(mpsc::error::TrySendError::Closed(_)) => return Err(refused()),
+                    // The backlog is full; the system asks again.
+                    Err(mpsc::error::TrySendError::Full(_)) => {}
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+fn refused() -> io::Error {
+    io::ErrorKind::ConnectionRefused.into()
+}
+
+/// A connection that came twice: says what the first one has said, or part of it, and goes away.
+async fn repeat(first: Arc<crate::pipe::Wire>, mut again: End, mut rng: Rng) {
+    tokio::time::sleep(rng.millis(0..1500)).await;
+    let mut said = first.first();
+    if rng.chance(500) && !said.is_empty() {
+        said.truncate(rng.within(0..said.len() as u64) as usize);
+    }
+    drop(first);
+    if again.write_all(&said).await.is_ok() {
+        let mut heard = [0; 512];
+        let listening = async { while again.read(&mut heard).await.is_ok_and(|count| count > 0) {} };
+        let _ = tokio::time::timeout(rng.millis(0..3000), listening).await;
+    }
+}
+
+impl Network for Net {
+    fn connect<'a>(&'a self, address: &'a str) -> Connecting<'a> {
+        Box::pin(async move { Ok(Socket::Brought(Box::new(self.reach(address).await?))) })
+    }
+}

@@ -1,0 +1,76 @@
+//! The connections of a relay.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::road::{Heading, RUBBISH, Road};
+
+/// Bytes that are read at once.
+const BLOCK: usize = 64 << 10;
+
+/// Accepts and carries connections until it is dropped.
+pub(super) async fn carry(listener: std::net::TcpListener, road: &Arc<Road>) {
+    listener.set_nonblocking(true).expect("a listener");
+    let listener = TcpListener::from_std(listener).expect("a listener");
+    loop {
+        // Out of descriptors, a test has found what it looked for; the next caller may have more luck.
+        let Ok((caller, _)) = listener.accept().await else { continue };
+        tokio::spawn(connect(caller, Arc::clone(road)));
+    }
+}
+
+/// Carries one connection. A node that refuses is a connection that ends.
+async fn connect(caller: TcpStream, road: Arc<Road>) {
+    road.open().await;
+    let Ok(node) = TcpStream::connect(road.node).await else { return };
+    for stream in [&caller, &node] {
+        let _ = stream.set_nodelay(true);
+    }
+    let ((from_caller, to_caller), (from_node, to_node)) = (caller.into_split(), node.into_split());
+    tokio::spawn(pass(from_caller, to_node, Arc::clone(&road), Heading::Node));
+    pass(from_node, to_caller, road, Heading::LoadGen).await;
+}
+
+/// Passes bytes on until there are no more, or an end is gone.
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, road: Arc<Road>, heading: Heading) {
+    let mut resets = road.resets.subscribe();
+    let mut bytes = vec![0; BLOCK];
+    loop {
+        let count = tokio::select! {
+            _ = resets.changed() => {
+                // With nothing to wait for, the kernel sends a reset when both halves are gone.
+                let _ = from.as_ref().set_zero_linger();
+                let _ = to.as_ref().set_zero_linger();
+                // Dropped as it is, it would say a good end first.
+                to.forget();
+                return;
+            }
+            count = read(&mut from, &mut bytes, &road) => count,
+        };
+        if count == 0 {
+            let _ = to.shutdown().await;
+            return;
+        }
+        if road.spoiled(heading).swap(false, std::sync::atomic::Ordering::Relaxed) {
+            let _ = to.write_all(&RUBBISH).await;
+        }
+        if to.write_all(&bytes[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next bytes that may pass; none: the end.
+async fn read(from: &mut OwnedReadHalf, bytes: &mut [u8], road: &Road) -> usize {
+    road.open().await;
+    let count = from.read(bytes).await.unwrap_or(0);
+    if !road.delay().is_zero() {
+        tokio::time::sleep(road.delay()).await;
+    }
+    // What came while the road was cut waits, the news of an end too.
+    road.open().await;
+    count
+}
