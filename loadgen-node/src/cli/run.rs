@@ -68,8 +68,8 @@ pub(crate) struct RunArgs {
     /// Run although it is known beforehand that the result cannot become VALID, and the run takes more than a minute.
     #[arg(long, env = "LON_ANYWAY", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) anyway: bool,
-    /// Go on beyond the planned queries, up to four times as many, where early stopping asks for more; the result is
-    /// marked. Not for merged queries, nor for performance_issue_unique.
+    /// Go on beyond the planned queries where early stopping asks for more: up to four times as many, and 16 million
+    /// more at most; the result is marked. Not for merged queries, nor for performance_issue_unique.
     #[arg(long, env = "LON_EXTEND", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) extend: bool,
     /// Run nodes that are not one SUT, with different models, engines or options that may change answers; the result is

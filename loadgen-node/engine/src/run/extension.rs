@@ -13,6 +13,9 @@ use crate::world::TimeNs;
 /// A phase has at most this many times the planned queries.
 const MOST: u64 = 4;
 
+/// And at most this many more than planned: room for what is recorded of them is made, and written to, beforehand.
+const MOST_MORE: u64 = 1 << 24;
+
 /// Counts late queries in issue order, and moves the end of a phase as they ask for it.
 #[derive(Clone, Debug)]
 pub(super) struct Extension {
@@ -55,7 +58,7 @@ impl Extension {
             Rule::None => return None,
             // Known beforehand, whatever the latencies are.
             Rule::Estimate { .. } => (least, planned.max(least)),
-            Rule::Limit => (planned, planned.max(least).saturating_mul(MOST)),
+            Rule::Limit => (planned, at_most(planned, planned.max(least))),
         };
         Some(Extension { bound, terms, goal, most, planned: None, unit, next: 0, late: Late::default() })
     }
@@ -130,8 +133,25 @@ impl Extension {
     }
 }
 
+/// The most queries of a phase with so many planned, and so many that early stopping asks for if none is late.
+fn at_most(planned: u64, least: u64) -> u64 {
+    least.saturating_mul(MOST).min(planned.saturating_add(MOST_MORE))
+}
+
 impl Late {
     fn and(self, other: Late) -> Late {
         Late { latency: self.latency + other.latency, per_token: self.per_token + other.per_token }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_goes_on_four_times_as_far_or_by_a_bounded_number() {
+        assert_eq!([at_most(500, 500), at_most(5, 662)], [2_000, 2_648]);
+        assert_eq!(at_most(1 << 30, 1 << 30), (1 << 30) + MOST_MORE);
+        assert_eq!(at_most(u64::MAX, u64::MAX), u64::MAX);
     }
 }
