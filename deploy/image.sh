@@ -61,7 +61,8 @@ fi
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
 revision=$(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)
-# The same arguments each time: with others, stages that both images have would be built twice, and one copy stay behind.
+# The same arguments each time: with others, stages that both images have would be built twice, and one copy would stay
+# behind.
 arguments=(--build-arg DEBIAN_IMAGE="$base" --build-arg VERSION="$version" --build-arg REVISION="$revision")
 build() {
   docker build --quiet --file "$here/Dockerfile" "${arguments[@]}" "$@" "$context" >/dev/null 2>"$log" ||

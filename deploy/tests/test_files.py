@@ -1,4 +1,4 @@
-"""What the files say, where nothing has to run: shell, compose, systemd, tuning, and that names are the programs' own."""
+"""What the files say, where nothing has to run: shell, compose, systemd, tuning; and that names are the programs'."""
 
 import os
 import re
@@ -124,7 +124,8 @@ class Tune(unittest.TestCase):
         return run(DEPLOY / "tune.sh", *words, check=check, env=environment(TUNE_ROOT=str(self.root)))
 
     def contents(self):
-        return {str(path.relative_to(self.root)): path.read_text().strip() for path in self.root.rglob("*") if path.is_file()}
+        files = [path for path in self.root.rglob("*") if path.is_file()]
+        return {str(path.relative_to(self.root)): path.read_text().strip() for path in files}
 
     def test_says_and_does_nothing(self):
         before = self.contents()

@@ -101,17 +101,6 @@ fn assert_all(cells: &[Cell]) {
     assert!(wrong.is_empty(), "{} cells of {} are wrong:\n{}", wrong.len(), lines.len(), told.join("\n"));
 }
 
-/// Every fault once, in turn in all scenarios, modes and transports.
-#[test]
-#[ignore = "takes a minute"]
-fn a_cell_of_every_fault() {
-    let one = |(number, fault)| {
-        let cells = Cell::of(fault, number);
-        cells[number % cells.len()]
-    };
-    assert_all(&FAULTS.iter().enumerate().map(one).collect::<Vec<_>>());
-}
-
 #[test]
 #[ignore = "takes minutes"]
 fn every_cell() {

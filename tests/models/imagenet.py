@@ -1,5 +1,5 @@
-"""Writes a dataset of the size and form of ImageNet's validation set: tiny JPEGs, val_map.txt with what a small model says
-of each, and SHA256SUMS; beside the folder that model.
+"""Writes a dataset of the size and form of ImageNet's validation set: tiny JPEGs, val_map.txt with what a small model
+says of each, and SHA256SUMS; beside the folder that model.
 
     python imagenet.py FOLDER [COUNT]
 
