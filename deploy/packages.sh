@@ -47,7 +47,10 @@ for program in loadgen-node sut-node; do
 done
 gzip -9n "$tree"/usr/share/man/man1/*.1
 mkdir "$tree/DEBIAN"
-sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$(du -sk "$tree" | cut -f1)/" \
+# The newest symbol of the C library that the programs ask for.
+libc=$(objdump -T "$work/loadgen-node" "$work/sut-node" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+size=$(du -sk "$tree" | cut -f1)
+sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@LIBC@/${libc#GLIBC_}/" -e "s/@SIZE@/$size/" \
   deploy/packages/control >"$tree/DEBIAN/control"
 dpkg-deb --root-owner-group --build "$tree" "$out/lon_${version}_$arch.deb" >/dev/null
 ls -l "$out"

@@ -1,5 +1,6 @@
 """The packages: made of the programs that were tested, installed where nothing was built, and used there."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,14 @@ class Packages(unittest.TestCase):
             self.assertTrue(self.one(f"{program}.debug").stat().st_size > 1e6)
             self.assertTrue((venv / f"usr/share/man/man1/{program}.1.gz").exists())
             self.assertIn(program, (venv / f"usr/share/bash-completion/completions/{program}").read_text())
+
+    def test_the_deb_asks_for_the_c_library_that_the_programs_need(self):
+        depends = run("dpkg-deb", "--field", self.one("*.deb"), "Depends").stdout
+        for program in ["loadgen-node", "sut-node"]:
+            symbols = re.findall(r"GLIBC_([0-9.]+)", run("objdump", "-T", BINARIES / program).stdout)
+            newest = max(symbols, key=lambda version: [int(part) for part in version.split(".")])
+            asked = re.search(r"libc6 \(>= ([0-9.]+)\)", depends)[1]
+            self.assertGreaterEqual([int(part) for part in asked.split(".")], [int(part) for part in newest.split(".")])
 
     @needs_engine
     def test_the_deb_installs_into_a_clean_system(self):

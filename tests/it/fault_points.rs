@@ -193,7 +193,10 @@ fn a_loadgen_whose_calls_fail_says_so_and_leaves_nothing_that_looks_whole() {
         let injected = Injected::new(*point, *number);
         let (finished, folder) = short(&node.address).under(&injected.under()).finish();
         let faults = faults_of(&finished, &folder);
-        if !faults.is_empty() && injected.is_beside_the_point() { Vec::new() } else { faults }
+        // Nothing excuses a success that is none, nor a panic but that of threads that cannot be woken.
+        let told = |what: &str| finished.stdout.matches(what).count() + finished.stderr.matches(what).count();
+        let is_excusable = finished.code != Some(0) && told("panicked at") <= told("failed to wake I/O driver");
+        if !faults.is_empty() && is_excusable && injected.is_beside_the_point() { Vec::new() } else { faults }
     });
 }
 

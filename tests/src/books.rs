@@ -109,7 +109,7 @@ impl Audit {
                 self.faults.push(format!("{name} is listed and missing"));
                 continue;
             };
-            let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            let sum: String = hex::encode(Sha256::digest(&bytes));
             let is_it = file["sha256"] == sum.as_str() && file["bytes"] == bytes.len();
             self.fault(
                 !is_it,

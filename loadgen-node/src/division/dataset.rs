@@ -1,6 +1,6 @@
 //! What is sent: the benchmark's own dataset, whole, and as much of it in memory as the round asks for.
 
-use super::facts::{Data, Facts, Planned};
+use super::facts::{Data, Facts};
 use super::rule::Verdict;
 
 /// The benchmark whose samples are several items of its dataset each (section 9.3).
@@ -64,23 +64,6 @@ pub(super) fn performance_set(facts: &Facts<'_>) -> Verdict {
             "a performance run draws from {} samples, {least} at least in round {}",
             data.performance, planned.round
         )),
-    }
-}
-
-/// Section 5.1: an accuracy run asks for each sample once.
-pub(super) fn accuracy_set(facts: &Facts<'_>) -> Verdict {
-    let settings = &facts.planned.settings;
-    if !settings.are_known {
-        let Planned { round, benchmark, .. } = facts.planned;
-        return Verdict::not_seen(format!("round {round} has no settings for {}", benchmark.name));
-    }
-    let field = "accuracy_sample_count_override";
-    match (settings.origins.get(field), settings.wanted.get(field), settings.official.get(field)) {
-        (Some(origin), Some(wanted), Some(official)) if wanted != official => {
-            let round = facts.planned.round;
-            Verdict::broken(format!("{field} is {wanted} ({origin}), {official} in round {round}"))
-        }
-        _ => Verdict::Kept,
     }
 }
 

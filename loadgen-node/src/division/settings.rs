@@ -129,6 +129,11 @@ pub(super) fn drawing(facts: &Facts<'_>) -> Verdict {
     found(facts, changed(facts, &fields, May::Equal))
 }
 
+/// Section 5.1: an accuracy run asks for each sample once.
+pub(super) fn accuracy_set(facts: &Facts<'_>) -> Verdict {
+    found(facts, changed(facts, &["accuracy_sample_count_override"], May::Equal))
+}
+
 /// What the faults come to. The settings that a round has for all benchmarks are not meant for those of our own.
 fn found(facts: &Facts<'_>, faults: Vec<String>) -> Verdict {
     let planned = facts.planned;

@@ -58,7 +58,7 @@ pub(super) static RULES: [Rule; 35] = [
     rule("mode", "5.1", "the run measures performance or accuracy", Before, suite::mode),
     rule("seeds", "5.1", "traffic is drawn with the round's seeds", Before, settings::seeds),
     rule("drawing", "5.1", "samples are drawn as the round has it", Before, settings::drawing),
-    rule("accuracy_set", "5.1", "the accuracy run asks for every sample once", Before, dataset::accuracy_set),
+    rule("accuracy_set", "5.1", "the accuracy run asks for every sample once", Before, settings::accuracy_set),
     rule("accuracy_run", "5.1", "a valid accuracy run of the same setup exists", After, accuracy::same_setup),
     rule("official_loadgen", "5.1", "the official LoadGen, unaltered, makes the submitted result", Word, by_word),
     rule("no_caching", "5.1", "no query, answer or intermediate result is cached", Word, by_word),

@@ -2,9 +2,8 @@
 //!
 //! First come the facts, which say nothing of the verdict; then the files that name it; last `result_summary.json`,
 //! with the sum of every other file. No file that names the verdict gets its name before all of them are on the disk. A
-//! file that cannot be written is a
-//! reason against the result, and every file that names the verdict is then written again. What the folder does not
-//! take is saved in another one, if there is any.
+//! file that cannot be written is a reason against the result, and every file that names the verdict is then written
+//! again. What the folder does not take is saved in another one, if there is any.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

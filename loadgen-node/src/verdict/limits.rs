@@ -1,5 +1,6 @@
 //! Latencies beside their limits, as the official rules judge them. Pure.
 
+use loadgen::judge::early_stopping::percent;
 use loadgen::judge::{LatencyStats, Summary};
 use loadgen::plan::Effective;
 
@@ -30,8 +31,7 @@ impl LatencyLimit {
         if !effective.scenario.judge().has_latency_limit() {
             return Vec::new();
         }
-        // Percent times 0.01 is not always the nearest fraction, nor the way back.
-        let percentile = (summary.target_percentile * 1e11).round() / 1e9;
+        let percentile = percent(summary.target_percentile);
         let limit = |of, stats: &LatencyStats, limit_ns| {
             (stats.count > 0).then_some(LatencyLimit { of, percentile, value_ns: stats.target_ns, limit_ns })
         };

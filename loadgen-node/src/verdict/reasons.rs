@@ -1,6 +1,5 @@
 //! The node's own reasons against a result: schedule lag, lost nodes, byte counts that differ, failures, the SUT's
-//! name,
-//! accuracy. Pure.
+//! name, accuracy. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

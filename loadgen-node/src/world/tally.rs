@@ -70,8 +70,9 @@ impl Tally {
         }
     }
 
-    /// From now on the durations of this phase are told, counted from 0.
+    /// From now on the durations of this phase are told, counted from 0. One without an answer has none.
     pub(crate) fn show_phase(&mut self, number: usize) {
+        self.begin_phase(number);
         self.shown = Some(number).filter(|number| *number < self.ended.len());
     }
 
@@ -254,5 +255,8 @@ mod tests {
             assert_eq!(tally.all_nodes().round_trip_ns[0], p50, "phase {number}");
             assert_eq!(tally.by_node().len(), usize::from(p50 > 0));
         }
+        // The last one, without answers, is not the one before it.
+        tally.show_phase(4);
+        assert_eq!((tally.all_nodes().round_trip_ns[0], tally.by_node().len()), (0, 0));
     }
 }

@@ -35,7 +35,8 @@ impl Preprocess {
     pub fn working_bytes(&self, width: u32, height: u32) -> u64 {
         let (dtype, dims) = self.output();
         let tensor = dims.iter().fold(dtype.size() as u64, |bytes, &dim| bytes.saturating_mul(u64::from(dim)));
-        let Some(resize) = self.resize else { return tensor };
+        // What has no pixels is refused before it is resized.
+        let Some(resize) = self.resize.filter(|_| width > 0 && height > 0) else { return tensor };
         let (wide, high) = resize.of(width, height);
         let pixels = wide.saturating_mul(high).saturating_add(wide.saturating_mul(u64::from(height)));
         // The weights of each new row and column.

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Read or write for the group, and anything for others.
+/// What others must not have: anything.
 const OTHERS: u32 = 0o007;
 /// What the group must not have when the file is the reader's own.
 const GROUP: u32 = 0o070;

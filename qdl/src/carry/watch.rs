@@ -54,8 +54,8 @@ pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, pa
             let (before, node) = (overdue.len(), &dispatcher.nodes[lane.node.0]);
             let is_stalled = lane.expire(now, patience.response_timeout, &mut overdue);
             // Without heartbeats a server that has said nothing since the sample was sent is taken for one that hangs.
-            let heard_nothing = |reply: &Reply| reply.sent_at.is_some_and(|sent_at| sent_at >= node.heard_at());
-            let hangs = !is_open && overdue[before..].iter().any(heard_nothing);
+            let last_sent = overdue[before..].iter().filter_map(|reply| reply.sent_at).max();
+            let hangs = !is_open && last_sent.is_some_and(|sent_at| sent_at >= node.heard_at());
             if is_stalled || hangs {
                 dispatcher.lose(lane.node, &NodeFailure::Stalled(patience.response_timeout));
             }

@@ -9,7 +9,8 @@
 //! - *Tokens.* Where the one output is of integers, so many tokens as are counted must be in the answer. Where it is of
 //!   bytes (text), or nothing is said, a token has a byte at least, a few tokens aside: marks of the end have no text.
 //!   Anything else has no tokens.
-//! - *First token.* It has bytes, and the answer begins with it (`lane/answers.rs`).
+//! - *First token.* It has bytes, and the answer begins with it (`lane/answers.rs`). Where answers have a codec this is
+//!   not looked at: a first token never has one, and is gone when its answer is inflated.
 
 use lon_proto::sample::{DType, Signature, TensorSpec};
 

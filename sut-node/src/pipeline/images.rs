@@ -202,5 +202,19 @@ mod tests {
         let file = file_sample(file.into()).unwrap();
         assert!(working_bytes(&spec, &file, Form::Files) > 8_000 * 8_000 * 3);
         assert_eq!(working_bytes(&spec, &Bytes::from_static(b"no sample"), Form::Files), output_bytes(&spec));
+        // Without a pixel there is nothing to resize.
+        for dims in [[0, 100, 3], [100, 0, 3], [0, 0, 3]] {
+            let none = sample(&dims);
+            assert_eq!(working_bytes(&spec, &none, Form::Plain), none.len() as u64 + output_bytes(&spec));
+            let refused = pixels(&crate::tensor::decode(none).unwrap(), Form::Plain, u64::MAX);
+            assert!(refused.is_err(), "{dims:?}");
+        }
+        for (height, width) in [(0, 0x40), (0x40, 0)] {
+            let mut file = vec![0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0, height, 0, width, 3];
+            file.resize(100, 0);
+            let file = file_sample(file.into()).unwrap();
+            assert!(working_bytes(&spec, &file, Form::Files) >= output_bytes(&spec));
+            assert!(pixels(&crate::tensor::decode(file).unwrap(), Form::Files, u64::MAX).is_err());
+        }
     }
 }

@@ -11,7 +11,10 @@ use super::table::{Fault, Over};
 const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
 
 /// The modes that every scenario has.
-const MODES: [&str; 3] = ["PerformanceOnly", "AccuracyOnly", "SubmissionRun"];
+const MODES: [&str; 3] = [PERFORMANCE, "AccuracyOnly", "SubmissionRun"];
+
+/// The mode in which nothing but latencies and rates is measured.
+const PERFORMANCE: &str = "PerformanceOnly";
 
 /// The mode that Server alone has.
 const PEAK: &str = "FindPeakPerformance";
@@ -102,9 +105,13 @@ impl Cell {
         )
     }
 
-    /// Whether this exit code is one that is expected. A search may find nothing on a machine that is busy.
+    /// Whether this exit code is one that is expected. A search may find nothing on a machine that is busy. Where both
+    /// VALID and INVALID may be right, that is for phases without latencies: a performance run is INVALID.
     pub(super) fn may_end_with(&self, code: Option<i32>) -> bool {
         let codes = self.fault.expect.codes;
+        if codes == [Some(0), Some(3)] && self.mode == PERFORMANCE {
+            return code == Some(3);
+        }
         codes.contains(&code) || self.mode == PEAK && code == Some(3) && codes.contains(&Some(0))
     }
 

@@ -19,7 +19,8 @@ const MOST_MORE: u64 = 1 << 24;
 /// Counts late queries in issue order, and moves the end of a phase as they ask for it.
 #[derive(Clone, Debug)]
 pub(super) struct Extension {
-    bound: Bound,
+    /// How many queries late ones ask for; none where late ones have no effect on the number.
+    bound: Option<Bound>,
     terms: Terms,
     /// Queries after which the phase may end.
     goal: u64,
@@ -51,14 +52,16 @@ impl Extension {
             return None;
         }
         let (terms, planned) = (effective.terms(), phase.generated.queries);
-        let bound = Bound::new(terms.target_percentile, 0.0, CONFIDENCE);
         let (unit, rule) = (phase.unit()?, effective.scenario.judge().early_stopping());
         let least = rule.least_queries(terms.target_percentile).checked_next_multiple_of(unit)?;
-        let (goal, most) = match rule {
+        let (bound, goal, most) = match rule {
             Rule::None => return None,
             // Known beforehand, whatever the latencies are.
-            Rule::Estimate { .. } => (least, planned.max(least)),
-            Rule::Limit => (planned, at_most(planned, planned.max(least))),
+            Rule::Estimate { .. } => (None, least, planned.max(least)),
+            Rule::Limit => {
+                let bound = Bound::new(terms.target_percentile, 0.0, CONFIDENCE);
+                (Some(bound), planned, at_most(planned, planned.max(least)))
+            }
         };
         Some(Extension { bound, terms, goal, most, planned: None, unit, next: 0, late: Late::default() })
     }
@@ -71,6 +74,9 @@ impl Extension {
     /// Counts what has ended since it was last asked.
     #[inline]
     pub(super) fn look(&mut self, recorder: &Recorder) {
+        if self.bound.is_none() {
+            return;
+        }
         while let Some(late) = self.ended(recorder, self.next) {
             self.late = self.late.and(late);
             self.next += 1;
@@ -90,9 +96,10 @@ impl Extension {
 
     /// Moves the goal to where early stopping would be met if nothing else is late; whether that is further on.
     fn moved(&mut self, recorder: &Recorder, now_ns: u64) -> bool {
+        let Some(bound) = &self.bound else { return false };
         let out_of_order = (self.next..self.goal).filter_map(|position| self.so_far(recorder, position, now_ns));
         let late = out_of_order.fold(self.late, Late::and);
-        let wanted = |late: u64| self.bound.min_passing(late).saturating_add(late);
+        let wanted = |late: u64| bound.min_passing(late).saturating_add(late);
         let wanted = wanted(late.latency).max(wanted(late.per_token));
         let goal = wanted.checked_next_multiple_of(self.unit).unwrap_or(u64::MAX);
         let is_within = goal > self.goal && goal <= self.most;

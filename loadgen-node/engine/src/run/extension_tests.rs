@@ -70,6 +70,27 @@ fn what_needs_no_more_ends_as_planned() {
     }
 }
 
+/// Latencies far beyond the expected one leave most of the generated queries unissued; that asks for no more of them.
+#[test]
+fn slow_answers_are_no_reason_to_go_on_where_nothing_is_late() {
+    for (scenario, change) in [
+        (Scenario::SINGLE_STREAM, (|s| s.single_stream_expected_latency_ns = 1_000.0) as Change<TestSettings>),
+        (Scenario::MULTI_STREAM, |s| s.multi_stream_expected_latency_ns = 1_000.0),
+    ] {
+        let settings = |extend| {
+            let mut settings = settings(scenario, 5);
+            change(&mut settings);
+            (settings.min_duration_ms, settings.min_query_count) = (2_000, 1);
+            let plan = Plan::new(settings, Qsl { total: 64, performance: 24 }).unwrap();
+            let options = RunOptions { extend, ..RunOptions::default() };
+            of(&run(&plan, &mut SimWorld::new(sut(5)), &mut (), options))
+        };
+        let [plain, extended] = [false, true].map(settings);
+        assert!(plain.2, "{scenario:?}: {plain:?}");
+        assert_eq!(plain, extended, "{scenario:?}");
+    }
+}
+
 #[test]
 fn equal_issue_goes_on_by_whole_sets() {
     let equal: Change<TestSettings> = |s| (s.sample_concatenate_permutation, s.min_duration_ms) = (true, 5);

@@ -146,7 +146,7 @@ impl<T> DecodePool<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // No code of others runs under this lock.
+        // Of others' code only the measure runs under this lock, which changes nothing here.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -196,13 +196,16 @@ impl<T: Decodable> DecodePool<T> {
             }
             let rests = *ends == state.ends;
             state.idle += 1;
-            state = if rests {
-                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            let has_waited;
+            (state, has_waited) = if rests {
+                (self.changed.wait(state).unwrap_or_else(PoisonError::into_inner), false)
             } else {
-                self.changed.wait_timeout(state, REST_AFTER).unwrap_or_else(PoisonError::into_inner).0
+                let waited = self.changed.wait_timeout(state, REST_AFTER);
+                let (state, how) = waited.unwrap_or_else(PoisonError::into_inner);
+                (state, how.timed_out())
             };
             state.idle -= 1;
-            if !rests && state.waiting.is_empty() && !state.closed {
+            if has_waited && state.waiting.is_empty() && !state.closed {
                 *ends = state.ends;
                 return Turn::Rest;
             }
