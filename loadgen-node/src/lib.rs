@@ -33,17 +33,20 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
+pub use cli::object;
 use cli::{Cli, Command};
 pub use division::{AccuracyRun, Division};
 use exit::OrExit as _;
 pub use exit::{Exit, Failure, Outcome};
 use lon_shell::{bugs, packaging, short_help};
+pub use outputs::beside;
 pub use outputs::documents;
 pub use outputs::folder::{FolderError, Place, RunFolder};
 pub use outputs::keep::{NotWritten, Saved};
 pub use outputs::record::{Recorded, record};
 pub use test_run::{
-    Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Limits, Measured, SettingsSpec, Test, TestSpec,
+    Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Guided, Limits, Measured, SettingsSpec, Taker,
+    Test, TestSpec, open_samples,
 };
 pub use world::pace::{PacingSpec, Spin};
 pub use world::signals::StopRequests;

@@ -77,6 +77,12 @@ impl Run {
         self.dispatcher.room()
     }
 
+    /// Whether a sample of this many bytes can be sent now without failing for lack of room. True when no node is left,
+    /// since then it fails for another reason. Says nothing of samples that other threads send at the same time.
+    pub fn takes(&self, bytes: u64) -> bool {
+        self.dispatcher.takes(bytes)
+    }
+
     /// Samples that all nodes together hold at most.
     pub fn capacity(&self) -> u64 {
         self.dispatcher.nodes.iter().map(Node::max_samples).sum()

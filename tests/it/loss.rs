@@ -10,10 +10,14 @@ const LONG: &str = "min_duration=60000,Server.target_qps=500,Offline.target_qps=
 
 /// A run on each way, all at once, which has begun; with its nodes.
 fn long_runs(scenario: &str, names: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, LoadGen, RunFolder)> {
+    long_runs_with(scenario, names, &[])
+}
+
+fn long_runs_with(scenario: &str, names: &[&str], more: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, LoadGen, RunFolder)> {
     let begin = |way: Way| {
         let paved = way.paved();
         let nodes: Vec<_> = names.iter().map(|name| paved.node(name, "synthetic:constant=2ms", &[])).collect();
-        let (run, folder) = paved.on(TestRun::new(scenario), &nodes).set(LONG).begin();
+        let (run, folder) = paved.on(TestRun::new(scenario), &nodes).args(more).set(LONG).begin();
         (paved, nodes, run, folder)
     };
     Way::ALL.into_iter().map(begin).collect()
@@ -64,6 +68,30 @@ fn a_node_is_free_again_after_its_loadgen_froze() {
         assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", paved.way);
         let reasons = folder.result()["reasons"].to_string();
         assert!(reasons.contains("nothing came from its client for 10s"), "{:?}: {reasons}", paved.way);
+    }
+}
+
+/// Where a thread of its own does the network's work, it watches over the nodes, too, and says that the client is there.
+#[test]
+fn a_thread_for_the_network_sends_heartbeats_and_misses_those_of_nodes() {
+    let begin = |way: Way| {
+        let paved = way.paved();
+        let nodes = [paved.node("slow", "synthetic:constant=12s", &[])];
+        let test = TestRun::new("Server").set("min_duration=0,min_query_count=1,target_qps=1,target_latency=60000");
+        let (run, folder) = paved.on(test, &nodes).args(&["--io-threads", "1"]).start();
+        (paved, nodes, run, folder)
+    };
+    let waiting = Way::ALL.map(begin);
+    for (paved, nodes, run, folder) in long_runs_with("Server", &["freezes"], &["--io-threads", "1"]) {
+        nodes[0].signal(Signal::SIGSTOP);
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", paved.way);
+        let reasons = folder.result()["reasons"].to_string();
+        assert!(reasons.contains("nothing was heard from it"), "{:?}: {reasons}", paved.way);
+    }
+    for (paved, _nodes, run, folder) in waiting {
+        let finished = run.finish();
+        assert_eq!(folder.result()["counts"]["completed"], 1, "{:?}: {finished:?}", paved.way);
     }
 }
 

@@ -43,6 +43,7 @@
 
 mod answers;
 mod bandwidth;
+mod capi;
 mod ceilings;
 mod conformance;
 mod datasets;

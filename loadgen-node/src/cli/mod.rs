@@ -2,7 +2,7 @@
 //!
 //! - `run`, `shared`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
 //!   flags; `headings`: under which help lists the flags;
-//! - `checked`: from the flags of `run` to what is asked for.
+//! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -30,6 +30,7 @@ mod checked;
 mod headings;
 mod help;
 mod nodes;
+pub mod object;
 mod others;
 mod parse;
 mod run;

@@ -3,12 +3,14 @@
 //! - `record`: a test that leaves a run folder;
 //! - `folder`: the run folder; `keep`: in which order it is filled; `faults`: how tests let that fail;
 //! - `journal`: what is on the disk while a run goes on; `recover`: what can be made of it when it was killed;
+//! - `beside`: what is written beside the logs of another engine that led a run;
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
 //! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
 //!   `progress`: how far a run is;
 //! - `conf_text`: the settings for people.
 
+pub mod beside;
 pub(crate) mod conf_text;
 mod diagram;
 pub mod documents;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use lon_qsl::Codec;
-use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, RunConfig};
+use lon_qsl::dataset::Dataset;
+use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, RunConfig, Sink};
 
 use super::claimed::Claimed;
+use super::gather::Held;
 use super::test::{Test, worth_running};
 use super::{kserve, score};
 use crate::division::{self, Division, Facts, NodesSeen, notes, one_sut};
@@ -21,6 +23,7 @@ use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
 use crate::world::pace::{Circumstances, Pacing};
 use crate::world::signals::StopRequests;
+use loadgen::run::RunOptions;
 use loadgen::traffic;
 
 /// A test and its nodes, which take its samples. Nobody else is kept from the nodes yet.
@@ -66,6 +69,28 @@ impl Connected {
     /// # Errors
     /// A node is lost, busy or refuses the run (exit code 4).
     pub fn claim(self, stop: &dyn StopRequests) -> Outcome<Claimed> {
+        let inbox = Arc::new(Inbox::new());
+        let mut asked_to_stop = None;
+        let begins = || {
+            asked_to_stop = Some(stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?);
+            Ok(())
+        };
+        let Holding { held, dataset, options, pacing } = self.hold(Arc::clone(&inbox) as _, None, begins)?;
+        let stop = asked_to_stop.unwrap_or_default();
+        Ok(Claimed { held, dataset, options, pacing, stop, inbox, counts: Arc::new(Counts::default()) })
+    }
+
+    /// Asks for the SUT's name and claims every node. `sink` takes what arrives; `pacing`: None decides by scenario and
+    /// machine. `begins` is called right before the nodes are claimed.
+    ///
+    /// # Errors
+    /// A node is lost, busy or refuses the run (exit code 4), or `begins` fails.
+    pub(super) fn hold(
+        self,
+        sink: Arc<dyn Sink>,
+        pacing: Option<Pacing>,
+        begins: impl FnOnce() -> Outcome<()>,
+    ) -> Outcome<Holding> {
         let Connected { mut test, qdl, fabric } = self;
         let host = qdl.here();
         test.notes.extend(notes::unchecked(qdl.nodes().iter().filter(|node| !node.answers_checked)));
@@ -73,16 +98,29 @@ impl Connected {
         let first_name = qdl.name();
         tracing::info!(name = first_name.text, took = ?asked.elapsed(), "the SUT has said its name");
         test.decide_lag(&host, qdl.nodes());
-        let pacing = test.decide_pacing(&host, qdl.nodes());
+        let pacing = pacing.unwrap_or_else(|| test.decide_pacing(&host, qdl.nodes()));
         tracing::debug!(?pacing, "threads");
-        let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
-        let inbox = Arc::new(Inbox::new());
+        begins()?;
         let counters = nics::Counters::now();
-        let run = qdl.start(&test.run_config(pacing), Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
+        let run = qdl.start(&test.run_config(pacing), sink).or_exit(Exit::Network)?;
         let sampler = Sampler::start(run.meter());
-        let counts = Arc::new(Counts::default());
-        Ok(Claimed { test, qdl, fabric, host, first_name, pacing, stop, inbox, counters, run, sampler, counts })
+        let Test { setup, dataset, options, notes, .. } = test;
+        let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
+        Ok(Holding { held, dataset, options, pacing })
     }
+
+    /// Threads that do the network's work, where the user says how many.
+    pub(super) fn io_threads(&self) -> Option<usize> {
+        self.test.pacing.io_threads
+    }
+}
+
+/// A test whose nodes are claimed, and what its samples are sent with.
+pub(super) struct Holding {
+    pub(super) held: Held,
+    pub(super) dataset: Dataset,
+    pub(super) options: RunOptions,
+    pub(super) pacing: Pacing,
 }
 
 impl Test {

@@ -8,6 +8,8 @@
 //! | `samples`, `settings`, `stated`, `find_peak`, `kserve` | the parts of that check |
 //! | `connected` | a test -> a [`Connected`] one, whose nodes take its samples -> a [`Claimed`] one |
 //! | `claimed` | a claimed test -> a [`Measured`] one -> a [`Finished`] one |
+//! | `guided` | a test whose samples another engine issues -> a [`Finished`] one |
+//! | `gather` | the end of a run, whoever issued its samples |
 //! | `look` | a setting that is `auto` -> its value, by a short look at the nodes |
 //! | `run` | the steps from a test to a finished one, in one call |
 //! | `follow`, `score` | what happens to answers during the run, and after it |
@@ -18,6 +20,8 @@ mod connected;
 pub(crate) mod find_peak;
 pub(crate) mod finished;
 mod follow;
+mod gather;
+mod guided;
 pub(crate) mod kserve;
 mod look;
 mod run;
@@ -31,5 +35,7 @@ mod test;
 pub use self::claimed::{Claimed, Measured};
 pub use self::connected::Connected;
 pub use self::finished::Finished;
+pub use self::guided::{Guided, Taker};
+pub use self::samples::open_for_run as open_samples;
 pub use self::spec::{Call, Codecs, DataSpec, FindPeakSpec, Limits, SettingsSpec, TestSpec};
 pub use self::test::Test;

@@ -31,7 +31,10 @@ pub(crate) fn open(benchmark: &Benchmark, spec: &DataSpec, codec: Codec) -> Outc
 }
 
 /// Opens the dataset for a run: with the codec of its samples, and with no more samples in memory together than fit.
-pub(super) fn open_for_run(benchmark: &Benchmark, spec: &DataSpec, codecs: Codecs) -> Outcome<Dataset> {
+///
+/// # Errors
+/// The dataset cannot be opened, or cannot be sent with this codec (exit code 2).
+pub fn open_for_run(benchmark: &Benchmark, spec: &DataSpec, codecs: Codecs) -> Outcome<Dataset> {
     if codecs.answers == Codec::Original {
         return Err(anyhow!("--response-compression original: answers have no files of their own"))
             .or_exit(Exit::Usage);

@@ -24,6 +24,16 @@ pub fn watch(program: &'static str, exit: u8) -> io::Result<()> {
     Ok(())
 }
 
+/// From here on [`first`] knows panics. What is done about them otherwise stays as it was: for a library, whose program
+/// may have a mind of its own.
+pub fn watch_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        notice(&mut io::sink(), "", info);
+        before(info);
+    }));
+}
+
 /// What the first panic since [`watch`] said; `None` as long as there was none.
 pub fn first() -> Option<&'static str> {
     FIRST.get().map(String::as_str)

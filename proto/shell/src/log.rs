@@ -36,10 +36,7 @@ pub struct LogError {
 /// # Panics
 /// When the process already has a log.
 pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(text) => EnvFilter::try_new(&text).map_err(|source| LogError { text, source })?,
-        Err(_) => EnvFilter::new(usual),
-    };
+    let filter = filter(usual)?;
     // A log that cannot be written is no reason to stop, and must not become a panic.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     match format {
@@ -47,6 +44,25 @@ pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
         LogFormat::Json => log.json().init(),
     }
     Ok(())
+}
+
+/// Starts the log of a library as [`start`] does, as text, unless the process has a log already.
+///
+/// # Errors
+/// A `RUST_LOG` that cannot be read.
+pub fn start_if_none(usual: &str) -> Result<(), LogError> {
+    let log = tracing_subscriber::fmt().with_env_filter(filter(usual)?).with_writer(std::io::stderr);
+    // It fails where there is a log already.
+    let _ = log.log_internal_errors(false).with_ansi(has_colours()).try_init();
+    Ok(())
+}
+
+/// What is logged.
+fn filter(usual: &str) -> Result<EnvFilter, LogError> {
+    match std::env::var("RUST_LOG") {
+        Ok(text) => EnvFilter::try_new(&text).map_err(|source| LogError { text, source }),
+        Err(_) => Ok(EnvFilter::new(usual)),
+    }
 }
 
 /// A terminal, where nobody has asked for no colours (<https://no-color.org>).

@@ -85,6 +85,14 @@ pub(crate) struct LaneTasks {
     watch: JoinSet<()>,
 }
 
+impl LaneTasks {
+    /// Waits until the streams have ended, not longer than they may take.
+    async fn close(&mut self) {
+        let all = async { while self.lanes.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(CLOSING_TIME, all).await;
+    }
+}
+
 /// One thread with a single-threaded runtime and some of the lanes.
 pub(crate) struct IoThread {
     stop: Option<oneshot::Sender<()>>,
@@ -200,7 +208,7 @@ impl IoDriver {
     /// Gives the streams a moment to end, while what still comes is read, then drops them.
     pub(crate) fn finish(self) {
         match self {
-            IoDriver::Inline { runtime, mut tasks, .. } => runtime.block_on(close(&mut tasks.lanes)),
+            IoDriver::Inline { runtime, mut tasks, .. } => runtime.block_on(tasks.close()),
             IoDriver::Threads(mut threads) => {
                 // All are told before the first is waited for.
                 threads.iter_mut().for_each(|thread| drop(thread.stop.take()));
@@ -228,7 +236,8 @@ impl IoThread {
             runtime.block_on(async {
                 // Ends with an error when the sender is dropped, which is how it is told.
                 let _ = stopped.await;
-                close(&mut tasks.lanes).await;
+                // The whole of it: of a field alone the closure would take no more, and the watch would end at once.
+                tasks.close().await;
             });
         };
         let thread = std::thread::Builder::new().name(format!("qdl-io-{number}")).spawn(body);
@@ -292,12 +301,6 @@ fn spawn_lanes(
     }
     tasks.watch.spawn(watch(Arc::clone(dispatcher), watched, patience));
     Ok(tasks)
-}
-
-/// Waits until the streams have ended, not longer than they may take.
-async fn close(tasks: &mut JoinSet<()>) {
-    let all = async { while tasks.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(CLOSING_TIME, all).await;
 }
 
 fn build_runtime() -> Result<Runtime, ConnectError> {

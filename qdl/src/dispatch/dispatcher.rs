@@ -159,6 +159,14 @@ impl Dispatcher {
         }
     }
 
+    /// Whether the node that is next in turn takes a sample of this many bytes, or none is left.
+    pub(crate) fn takes(&self, bytes: u64) -> bool {
+        match self.policy {
+            Policy::LeastOutstanding => self.least_outstanding().is_none_or(|node| node.has_room_for(bytes)),
+            Policy::Pull => self.backlog.room() > 0 || self.all_lost(),
+        }
+    }
+
     /// Nothing that was issued still waits to be sent.
     pub(crate) fn all_sent(&self) -> bool {
         self.backlog.is_empty() && self.nodes.iter().all(Node::all_sent)

@@ -356,6 +356,18 @@ impl Dataset {
         self.loaded = Loaded::default();
     }
 
+    /// Drops these samples. Those that are not loaded, or not there, are passed over.
+    pub fn unload_some(&mut self, indices: impl Iterator<Item = usize>) {
+        for index in indices {
+            let Some(sample) = self.samples.get_mut(index).map(std::mem::take) else { continue };
+            if !sample.payload.is_empty() {
+                self.loaded.samples -= 1;
+                self.loaded.tensor_bytes -= sample.tensor_bytes;
+                self.loaded.encoded_bytes -= sample.payload.len() as u64;
+            }
+        }
+    }
+
     /// Returns the bytes of a loaded sample as they are sent, shared and not copied. Empty when it is not loaded.
     pub fn payload(&self, index: usize) -> Bytes {
         self.samples.get(index).map(|sample| sample.payload.clone()).unwrap_or_default()

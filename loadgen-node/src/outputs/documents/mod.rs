@@ -7,6 +7,7 @@
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
 //! - `baseline`, `counts`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of `result_summary`;
 //!   `sut_setup`: part of it and of `system_desc`;
+//! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
@@ -29,6 +30,7 @@ pub mod network_report;
 pub mod network_summary;
 pub mod parts;
 pub mod probe;
+pub mod qdl_result;
 pub mod result_summary;
 pub mod saturation;
 pub mod sut_setup;

@@ -354,11 +354,18 @@ impl ResultSummary {
 
     /// With these files in the folder.
     pub(crate) fn with_files(mut self, files: &[Written]) -> ResultSummary {
+        self.files = FileDocument::by_name(files);
+        self
+    }
+}
+
+impl FileDocument {
+    /// These files by their names.
+    pub(super) fn by_name(files: &[Written]) -> BTreeMap<String, FileDocument> {
         let document = |Written { name, bytes, sha256 }: &Written| {
             (name.clone(), FileDocument { bytes: *bytes, sha256: sha256.clone() })
         };
-        self.files = files.iter().map(document).collect();
-        self
+        files.iter().map(document).collect()
     }
 }
 

@@ -1,0 +1,112 @@
+//! The end of a run, whoever issued its samples: the nodes are let go and asked, and all that is known is put together.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use lon_qsl::accuracy::{Score, ScoreError};
+use lon_shell::bugs;
+use qdl::{Host, NodeDescription, Qdl, Run, SutName};
+
+use super::finished::{Finished, Judgement, Nodes, Setup};
+use crate::division::{self, Division, Facts, NodesSeen, RunSeen, notes};
+use crate::network::fabric::Fabric;
+use crate::network::traffic::Sampler;
+use crate::network::{Gathered, NetworkFacts, nics};
+use crate::verdict::reasons::{self, Evidence};
+use crate::verdict::saturation::Saturation;
+use crate::verdict::stalls;
+use crate::world::stall::Stall;
+use crate::world::tally::Tally;
+use loadgen::run::RunOutcome;
+
+/// What a run holds of its nodes, and what was noted before it.
+pub(super) struct Held {
+    pub(super) setup: Setup,
+    /// What could not be checked.
+    pub(super) notes: Vec<String>,
+    pub(super) qdl: Qdl,
+    pub(super) fabric: Option<Fabric>,
+    /// The LoadGen node's machine.
+    pub(super) host: Host,
+    pub(super) first_name: SutName,
+    /// This host's interfaces before the run.
+    pub(super) counters: nics::Counters,
+    pub(super) sampler: Sampler,
+    pub(super) run: Run,
+}
+
+/// What was seen of the samples while the run went on.
+pub(super) struct Seen {
+    pub(super) outcome: RunOutcome,
+    pub(super) tally: Tally,
+    /// When the LoadGen node itself stood still.
+    pub(super) stalls: Vec<Stall>,
+    /// Whether stalls speak against the result. Where another engine judges, they are in its latencies.
+    pub(super) judges_stalls: bool,
+    /// The start of the run's clock.
+    pub(super) origin: Instant,
+    pub(super) started: SystemTime,
+    pub(super) wall_time: Duration,
+    pub(super) saturation: Saturation,
+}
+
+impl Held {
+    /// Lets the nodes go, asks them for their counters and for the SUT's name once more, and adds the node's own
+    /// reasons to the verdict. `score` says how right the answers were, where they are scored.
+    pub(super) fn gather(
+        self,
+        seen: Seen,
+        score: impl FnOnce(&Setup, &[NodeDescription]) -> Option<Result<Score, ScoreError>>,
+    ) -> Finished {
+        let Held { setup, qdl, .. } = self;
+        let Seen { mut outcome, tally, .. } = seen;
+        // While the nodes are still ours: afterwards the connection may have to make room for others.
+        let last_name = qdl.name();
+        let reports = self.run.end();
+        let network = NetworkFacts::gather(Gathered {
+            formula: setup.bandwidth.as_ref(),
+            outcome: &outcome,
+            reports: &reports,
+            looks: self.sampler.end(),
+            counters: &self.counters,
+            fabric: self.fabric,
+            control: qdl.control_traffic(),
+        });
+        let described = qdl.nodes().to_vec();
+        let score = score(&setup, &described);
+        let of_nodes = stalls::of_nodes(&reports, seen.origin);
+        let stalls = stalls::of_run(seen.stalls.into_iter().chain(of_nodes).collect(), &outcome);
+        let findings = division::judge(&Facts {
+            planned: &setup.planned,
+            nodes: Some(NodesSeen { here: &self.host, nodes: &described }),
+            run: Some(RunSeen {
+                reports: &reports,
+                names: [&self.first_name.text, &last_name.text],
+                differences: &network.differences,
+                bandwidth: &network.bandwidth,
+                nics: &network.nics,
+                score: score.as_ref().and_then(|score| score.as_ref().ok()).copied(),
+            }),
+        });
+        reasons::add(
+            &mut outcome,
+            &Evidence {
+                plan: &setup.plan,
+                benchmark: setup.benchmark,
+                lag_limit: setup.lag_limit,
+                reports: &reports,
+                differences: &network.differences,
+                tally: &tally,
+                names: [&self.first_name, &last_name],
+                score: score.as_ref(),
+                stalls: if seen.judges_stalls { &stalls } else { &[] },
+                bug: bugs::first(),
+                findings: (setup.division == Division::Network).then_some(&findings),
+            },
+        );
+        let nodes = Nodes { host: self.host, described, reports, first_name: self.first_name, last_name, tally };
+        let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases)];
+        let notes = self.notes.into_iter().chain(more.into_iter().flatten()).collect();
+        let judgement = Judgement { notes, findings, score, saturation: seen.saturation, stalls };
+        Finished { setup, started: seen.started, wall_time: seen.wall_time, outcome, nodes, network, judgement }
+    }
+}

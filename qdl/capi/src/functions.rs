@@ -1,0 +1,419 @@
+//! The functions of `include/lon_qdl.h`, in its order. Each checks its pointers, lets no panic out, and keeps the text of
+//! its error for the thread that called it. What the functions do, and when they fail, stands in the header.
+
+#![allow(unsafe_code, reason = "raw pointers of the caller")]
+
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Once;
+use std::time::Duration;
+use std::{ptr, slice};
+
+use bytes::Bytes;
+use loadgen_node::{object, open_samples};
+use lon_qsl::PART_BYTES;
+use lon_shell::{bugs, log};
+
+use crate::callbacks::{Caller, response};
+pub use crate::callbacks::{LonCallbacks, LonLostFn, LonResponse, LonResponsesFn};
+use crate::handles::{self, Open};
+use crate::queue::Kind;
+use crate::run::Run;
+use crate::samples::Samples;
+use crate::status::{Code, Error, keep_last, last_text, not_in_callback};
+
+/// The version of the interface: `LON_ABI` of the header.
+const ABI: u32 = 1;
+
+/// What is logged on standard error unless `RUST_LOG` says otherwise. What a test of our own could not become is of no
+/// interest: another engine judges.
+const USUAL_LOG: &str = "warn,loadgen_node::test_run::test=error";
+
+/// A sample of the dataset to send: `lon_sample` of the header.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct LonSample {
+    /// The caller's name for the sample.
+    pub id: u64,
+    /// Its place in the dataset.
+    pub index: usize,
+}
+
+/// Does it, and turns how it ended into a code.
+fn guarded(work: impl FnOnce() -> Result<(), Error>) -> i32 {
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    let bug = || Error::new(Code::Bug, bugs::first().unwrap_or("a panic"));
+    match outcome.unwrap_or_else(|_| Err(bug())) {
+        Ok(()) => 0,
+        Err(error) => {
+            keep_last(&error);
+            error.code as i32
+        }
+    }
+}
+
+fn null(what: &str) -> Error {
+    Error::new(Code::Argument, format!("'{what}' is a null pointer"))
+}
+
+/// # Safety
+/// `text` is null or leads to a text that ends with 0.
+unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Error> {
+    if text.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: it is not null, and the rest is promised by the caller.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|error| Error::new(Code::Argument, format!("'{what}' is no UTF-8: {error}")))
+}
+
+/// # Safety
+/// `items` is null or leads to `count` items.
+unsafe fn items<'a, T>(items: *const T, count: usize, what: &str) -> Result<&'a [T], Error> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if items.is_null() {
+        return Err(null(what));
+    }
+    if !items.is_aligned() {
+        return Err(Error::new(Code::Argument, format!("'{what}' is not aligned")));
+    }
+    if count > isize::MAX as usize / size_of::<T>() {
+        return Err(Error::new(Code::Argument, format!("'{what}' cannot have {count} items")));
+    }
+    // SAFETY: not null, aligned, no longer than memory; the rest is promised by the caller.
+    Ok(unsafe { slice::from_raw_parts(items, count) })
+}
+
+/// # Safety
+/// `place` is null or can be written to.
+unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<(), Error> {
+    if place.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: it is not null, and the rest is promised by the caller.
+    unsafe { ptr::write_unaligned(place, value) };
+    Ok(())
+}
+
+/// Writes a text into a buffer as far as it fits, with a 0 at its end.
+///
+/// # Safety
+/// `buffer` is null or has `capacity` bytes; `length` is null or can be written to.
+unsafe fn put_text(text: &str, buffer: *mut c_char, capacity: usize, length: *mut usize) -> Result<(), Error> {
+    // SAFETY: as the caller promises.
+    unsafe { put(length, text.len(), "length") }?;
+    if capacity == 0 {
+        return Ok(());
+    }
+    if buffer.is_null() {
+        return Err(null("buffer"));
+    }
+    let fits = text.len().min(capacity - 1);
+    // SAFETY: `fits` bytes and the 0 are at most `capacity`, and the two do not overlap.
+    unsafe {
+        ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, fits);
+        buffer.add(fits).write(0);
+    }
+    Ok(())
+}
+
+/// What the library does once, before it opens something.
+fn prepare() -> Result<(), Error> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(bugs::watch_panics);
+    log::start_if_none(USUAL_LOG).map_err(|error| Error::new(Code::Usage, error.to_string()))?;
+    lon_net::descriptors::raise_limit().map_err(|error| Error::new(Code::Usage, error.to_string()))?;
+    Ok(())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn lon_version() -> *const c_char {
+    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+    VERSION.as_ptr()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn lon_abi() -> u32 {
+    ABI
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn lon_last_error() -> *const c_char {
+    last_text()
+}
+
+/// See the header.
+///
+/// # Safety
+/// Pointers are null or lead to what the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_open(options: *const c_char, callbacks: *const LonCallbacks, run: *mut u64) -> i32 {
+    guarded(|| {
+        not_in_callback("lon_open")?;
+        // SAFETY: as the caller promises.
+        unsafe { put(run, 0, "run") }?;
+        // SAFETY: as the caller promises.
+        let options = unsafe { text(options, "options") }?;
+        // SAFETY: as the caller promises; it is only read where it is as long as the header says.
+        let callbacks = unsafe { read_callbacks(callbacks) }?;
+        prepare()?;
+        let handle = handles::keep(Open::Run(Run::open(options, Caller::new(callbacks))?));
+        // SAFETY: as the caller promises.
+        unsafe { put(run, handle, "run") }
+    })
+}
+
+/// # Safety
+/// `callbacks` is null or leads to a structure that begins with its size.
+unsafe fn read_callbacks(callbacks: *const LonCallbacks) -> Result<Option<LonCallbacks>, Error> {
+    if callbacks.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the first field is there, as the caller promises.
+    let size = unsafe { ptr::read_unaligned(callbacks.cast::<usize>()) };
+    if size != size_of::<LonCallbacks>() {
+        let wanted = size_of::<LonCallbacks>();
+        let text = format!("struct_size of the callbacks is {size}, not {wanted}: is it set to sizeof(lon_callbacks)?");
+        return Err(Error::new(Code::Argument, text));
+    }
+    // SAFETY: it is as long as it says.
+    Ok(Some(unsafe { ptr::read_unaligned(callbacks) }))
+}
+
+/// See the header.
+///
+/// # Safety
+/// Pointers are null or lead to what the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> i32 {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        unsafe { put(qsl, 0, "qsl") }?;
+        // SAFETY: as the caller promises.
+        let options = unsafe { text(options, "options") }?;
+        prepare()?;
+        let asked = object::data_of(options)?;
+        let dataset = open_samples(asked.benchmark, &asked.data, asked.codecs)?;
+        let handle = handles::keep(Open::Samples(Samples::new(dataset, asked.benchmark.name).into()));
+        // SAFETY: as the caller promises.
+        unsafe { put(qsl, handle, "qsl") }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// Pointers are null or lead to what the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_name(run: u64, buffer: *mut c_char, capacity: usize, length: *mut usize) -> i32 {
+    guarded(|| {
+        let name = handles::run(run)?.name()?;
+        // SAFETY: as the caller promises.
+        unsafe { put_text(&name, buffer, capacity, length) }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// Pointers are null or lead to what the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_describe(handle: u64, buffer: *mut c_char, capacity: usize, length: *mut usize) -> i32 {
+    guarded(|| {
+        let description = match handles::get(handle)? {
+            Open::Run(run) => run.description(),
+            Open::Samples(samples) => samples.description(),
+        };
+        // SAFETY: as the caller promises.
+        unsafe { put_text(&description.to_string(), buffer, capacity, length) }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `count` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_total_count(handle: u64, count: *mut usize) -> i32 {
+    // SAFETY: as the caller promises.
+    guarded(|| unsafe { put(count, handles::samples(handle)?.total_count(), "count") })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `count` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_performance_count(handle: u64, count: *mut usize) -> i32 {
+    // SAFETY: as the caller promises.
+    guarded(|| unsafe { put(count, handles::samples(handle)?.performance_count(), "count") })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `indices` is null or has `count` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_load(handle: u64, indices: *const usize, count: usize) -> i32 {
+    // SAFETY: as the caller promises.
+    guarded(|| handles::samples(handle)?.load(unsafe { items(indices, count, "indices") }?))
+}
+
+/// See the header.
+///
+/// # Safety
+/// `indices` is null or has `count` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_unload(handle: u64, indices: *const usize, count: usize) -> i32 {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        handles::samples(handle)?.unload(unsafe { items(indices, count, "indices") }?);
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `data` and `size` are null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_encoded(handle: u64, index: usize, data: *mut *const c_void, size: *mut usize) -> i32 {
+    guarded(|| {
+        // The dataset goes on owning the bytes until the sample is unloaded.
+        let payload = handles::samples(handle)?.payload(index)?;
+        // SAFETY: as the caller promises.
+        unsafe {
+            put(data, payload.as_ptr().cast(), "data")?;
+            put(size, payload.len(), "size")
+        }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `samples` is null or has `count` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_issue_loaded(run: u64, samples: *const LonSample, count: usize) -> i32 {
+    guarded(|| {
+        let run = handles::run(run)?;
+        // SAFETY: as the caller promises.
+        let samples = unsafe { items(samples, count, "samples") }?;
+        run.issue_loaded(samples.iter().map(|sample| (sample.id, sample.index)))
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The three arrays are null or have `count` items, and each of `data` leads to as many bytes as its size says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_issue(
+    run: u64,
+    ids: *const u64,
+    data: *const *const c_void,
+    sizes: *const usize,
+    count: usize,
+) -> i32 {
+    guarded(|| {
+        let run = handles::run(run)?;
+        // SAFETY: as the caller promises.
+        let (ids, data, sizes) =
+            unsafe { (items(ids, count, "ids")?, items(data, count, "data")?, items(sizes, count, "sizes")?) };
+        for (id, (data, size)) in ids.iter().zip(data.iter().zip(sizes)) {
+            if data.is_null() || *size == 0 || *size > MOST_BYTES {
+                let text = format!("sample {id} has {size} bytes at {data:?}: 1 to {MOST_BYTES} bytes are sent");
+                return Err(Error::new(Code::Argument, text));
+            }
+        }
+        let samples = ids.iter().zip(data.iter().zip(sizes)).map(|(id, (data, size))| {
+            // SAFETY: not null and no longer than memory, checked above; the rest is promised by the caller.
+            let bytes = unsafe { slice::from_raw_parts(data.cast::<u8>(), *size) };
+            (*id, Bytes::copy_from_slice(bytes))
+        });
+        run.issue(samples);
+        Ok(())
+    })
+}
+
+/// Bytes of one sample at most: more than that is a slip, not a sample.
+const MOST_BYTES: usize = PART_BYTES << 11;
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn lon_flush(run: u64) -> i32 {
+    guarded(|| {
+        handles::run(run)?.flush();
+        Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `responses` is null or has room for `capacity`; `count` and `kind` are null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_take(
+    run: u64,
+    responses: *mut LonResponse,
+    capacity: usize,
+    timeout_ms: u32,
+    count: *mut usize,
+    kind: *mut i32,
+) -> i32 {
+    guarded(|| {
+        not_in_callback("lon_take")?;
+        // SAFETY: as the caller promises.
+        unsafe {
+            put(count, 0, "count")?;
+            put(kind, Kind::Completed as i32, "kind")?;
+        }
+        if responses.is_null() || capacity == 0 || !responses.is_aligned() {
+            return Err(Error::new(Code::Argument, "'responses' has no room"));
+        }
+        let run = handles::run(run)?;
+        if !run.caller().is_fetched() {
+            return Err(Error::new(Code::Argument, "this run was opened with callbacks, which get everything"));
+        }
+        let timeout = Duration::from_millis(timeout_ms.into());
+        let go_on = run.caller().queue.take(capacity, timeout, |fetched| {
+            for (place, one) in fetched.iter().enumerate() {
+                // SAFETY: there are `capacity` at most, for which there is room.
+                unsafe { responses.add(place).write(response(one.id, &one.data, one.n_tokens)) };
+            }
+            // SAFETY: as the caller promises, and checked for null above.
+            unsafe {
+                count.write_unaligned(fetched.len());
+                kind.write_unaligned(fetched.first().map_or(Kind::Completed, |first| first.kind) as i32);
+            }
+        });
+        if go_on { Ok(()) } else { Err(run.is_over()) }
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `folder` is null or leads to a text that ends with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lon_close(handle: u64, folder: *const c_char) -> i32 {
+    guarded(|| {
+        not_in_callback("lon_close")?;
+        // SAFETY: not null, and the rest is promised by the caller.
+        let folder = (!folder.is_null()).then(|| unsafe { CStr::from_ptr(folder) });
+        match handles::forget(handle)? {
+            Open::Run(run) => run.close(folder.map(|folder| Path::new(OsStr::from_bytes(folder.to_bytes())))),
+            Open::Samples(_) => Ok(()),
+        }
+    })
+}
