@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Makes packages of the two programs, for hosts that build nothing: a wheel (`pip install`) and a .deb. Both have the
-# stripped programs; the .deb also has the manual pages, completions and the systemd unit. What was stripped lies beside
-# them, as FILE.debug, for backtraces with lines.
+# Makes packages of what was built, for hosts that build nothing: a wheel (`pip install`) and a .deb. Both have the
+# stripped programs. The wheel also has the Python package loadgen_network, the library and its headers; the .deb has
+# the manual pages, completions and the systemd unit. What was stripped lies beside them, as FILE.debug, for backtraces
+# with lines.
 #
 #   deploy/packages.sh [BINARIES] [OUT]     # target/release and target/packages unless given
 #
-# Needs python3 with venv, binutils and, for the .deb, dpkg-deb.
+# Needs cargo, python3 with venv, binutils and, for the .deb, dpkg-deb.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 binaries=$(cd "${1:-target/release}" && pwd)
@@ -16,22 +17,17 @@ version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Carg
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-for program in loadgen-node sut-node; do
-  objcopy --only-keep-debug "$binaries/$program" "$out/$program.debug"
-  objcopy --strip-all --add-gnu-debuglink="$out/$program.debug" "$binaries/$program" "$work/$program"
+for file in loadgen-node sut-node liblon_qdl.so; do
+  objcopy --only-keep-debug "$binaries/$file" "$out/$file.debug"
+  objcopy --strip-all --add-gnu-debuglink="$out/$file.debug" "$binaries/$file" "$work/$file"
 done
 
-# The wheel: its metadata is in packages/pyproject.toml.
+# The wheel: that of `pip install ./qdl/capi/python`, of what was built already.
 tools=${CARGO_TARGET_DIR:-target}/package-tools
 mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
 test -x "$tools/bin/python" || python3 -m venv "$tools"
-"$tools/bin/pip" install --quiet hatchling==1.27.0
-mkdir "$work/wheel"
-cp deploy/packages/pyproject.toml deploy/packages/hatch_build.py LICENSE README.md "$work/wheel/"
-cp "$work/loadgen-node" "$work/sut-node" "$work/wheel/"
-sed -i "s/@VERSION@/$version/" "$work/wheel/pyproject.toml"
-(cd "$work/wheel" && "$tools/bin/python" -m hatchling build --target wheel --directory "$out" >/dev/null)
+LON_BUILT=$work "$tools/bin/pip" wheel --quiet --no-deps --wheel-dir "$out" ./qdl/capi/python
 
 # The .deb.
 arch=$(dpkg --print-architecture)

@@ -2,7 +2,7 @@
 # Tests everything in deploy: images built, clusters run, manifests held against their schemas. Installs what it needs
 # from Debian's packages and PyPI; removes every container, network and image it made.
 #
-#   deploy/tests/run.sh [DIR]     # DIR has loadgen-node and sut-node; target/debug, freshly built, unless given
+#   deploy/tests/run.sh [DIR]     # DIR has both programs and the library; target/debug, freshly built, unless given
 #
 # LON_TEST_COMPOSE names the compose command (docker-compose; "docker compose" works, too). Where no Docker engine
 # answers, the tests that need one are skipped and say so.
@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 binaries=${1:-}
 if [ -z "$binaries" ]; then
-  cargo build --locked --workspace --bins
+  cargo build --locked --workspace
   binaries=${CARGO_TARGET_DIR:-target}/debug
 fi
 LON_TEST_BINARIES=$(cd "$binaries" && pwd)

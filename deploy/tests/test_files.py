@@ -27,7 +27,7 @@ class Names(unittest.TestCase):
     OWN = {
         *("LON_UID", "LON_GID", "LON_TAG", "LON_RATE", "LON_MTU", "LON_RESULTS"),
         *("LON_SUT_CPUS", "LON_SUT_MEMORY", "LON_LOADGEN_CPUS", "LON_LOADGEN_MEMORY"),
-        *("LON_BIN", "LON_INTERFACE", "LON_PORT", "LON_REVISION"),
+        *("LON_BIN", "LON_BUILT", "LON_INTERFACE", "LON_PORT", "LON_REVISION"),
     }
 
     @classmethod

@@ -5,11 +5,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 
-from cluster import BINARIES, DEPLOY, environment, needs_engine, run
+from cluster import BINARIES, DEPLOY, REPOSITORY, environment, needs_engine, run
 
+CAPI = REPOSITORY / "qdl/capi"
 # The image that deploy/base.sh makes: a small Debian, and nothing of ours.
 CLEAN = "lon-debian:bookworm"
 
@@ -30,15 +32,48 @@ class Packages(unittest.TestCase):
         [found] = self.out.glob(pattern)
         return found
 
-    def test_the_wheel_gives_both_programs(self):
+    def venv(self):
+        """An environment with the wheel and nothing else."""
         venv = self.folder / "venv"
-        run(sys.executable, "-m", "venv", venv)
-        run(venv / "bin/pip", "install", "--quiet", "--no-index", self.one("*.whl"), timeout=300)
+        if not venv.exists():
+            run(sys.executable, "-m", "venv", venv)
+            run(venv / "bin/pip", "install", "--quiet", "--no-index", self.one("*.whl"), timeout=300)
+        return venv
+
+    def test_the_wheel_gives_both_programs(self):
+        venv = self.venv()
         told = run(venv / "bin/sut-node", "--version").stdout
         self.assertIn("features: onnx", told)
         # The main job, with what was installed and nothing else.
         demo = run(venv / "bin/loadgen-node", "demo", "--out", self.folder / "demo", env=environment(), timeout=300)
         self.assertIn("Network SUT: demo-sut-1, demo-sut-2", demo.stdout)
+
+    def test_the_wheel_gives_the_library_and_its_headers(self):
+        python = self.venv() / "bin/python"
+        said = run(python, "-m", "loadgen_network", "files", env=environment()).stdout
+        files = dict(re.split(r"  +", line, maxsplit=1) for line in said.splitlines())
+        for header, source in [("header", "include/lon_qdl.h"), ("C++ header", "cpp/lon_qdl.hpp")]:
+            self.assertEqual(Path(files[header]).read_text(), (CAPI / source).read_text())
+        library = Path(files["library"])
+        self.assertTrue(library.is_relative_to(self.folder))
+        self.assertLess(library.stat().st_size, (BINARIES / library.name).stat().st_size)
+        # A dataset is opened and read, with what was installed and nothing else.
+        script = """
+            import loadgen_network
+            qsl = loadgen_network.Qsl.open({"benchmark": "digits"})
+            qsl.load([0, 449])
+            print(loadgen_network.version(), qsl.total_count, len(qsl.encoded(449)) >= 64)
+            qsl.close()
+        """
+        said = run(python, "-c", textwrap.dedent(script), env=environment()).stdout.split()
+        version = re.search(r"lon_network_loadgen-(.*?)-", self.one("*.whl").name)[1]
+        self.assertEqual(said, [version, "450", "True"])
+
+    def test_a_test_without_the_official_loadgen_says_what_to_install(self):
+        words = ["--sut", "127.0.0.1:1", "--benchmark", "digits", "--scenario", "Server"]
+        done = run(self.venv() / "bin/python", "-m", "loadgen_network", "run", *words, check=False, env=environment())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pip install mlcommons-loadgen", done.stdout)
 
     def test_programs_are_stripped_and_their_lines_are_kept_apart(self):
         venv = self.folder / "small"
