@@ -71,7 +71,7 @@ fn a_node_is_free_again_after_its_loadgen_froze() {
     }
 }
 
-/// Where a thread of its own does the network's work, it watches over the nodes, too, and says that the client is there.
+/// Where a thread of its own does the network's work, it watches over the nodes, too, and sends heartbeats.
 #[test]
 fn a_thread_for_the_network_sends_heartbeats_and_misses_those_of_nodes() {
     let begin = |way: Way| {

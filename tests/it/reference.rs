@@ -31,11 +31,12 @@ is an error.
 ";
 
 /// The documents of a run folder: file and type.
-const RUN_FOLDER: [(&str, &str); 4] = [
+const RUN_FOLDER: [(&str, &str); 5] = [
     ("result_summary.json", "ResultSummary"),
     ("network_report.json", "NetworkReport"),
     ("system_desc.json", "SystemDesc"),
     ("find_peak.json", "SearchRecord"),
+    ("qdl_result.json", "QdlResult"),
 ];
 
 /// The other files of a run folder.

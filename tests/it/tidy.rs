@@ -84,7 +84,10 @@ const ROOMS: &[Floors] = &[
             "peer_kind types",
         ],
     },
-    Floors { folder: "qdl/capi", floors: &["functions", "handles", "run", "callbacks samples", "queue", "status"] },
+    Floors {
+        folder: "qdl/capi",
+        floors: &["functions", "handles", "run", "callbacks samples", "description queue", "status"],
+    },
     Floors {
         folder: "loadgen-node/engine",
         floors: &[

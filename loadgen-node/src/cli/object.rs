@@ -1,5 +1,5 @@
-//! The flags of `run` as a JSON object: how a program that calls the library says what it wants. Names, values, defaults
-//! and errors are those of the command line, since the same parser reads them.
+//! The flags of `run` as a JSON object: how a program that calls the library says what it wants. Names, values,
+//! defaults and errors are those of the command line, since the same parser reads them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,9 +54,9 @@ struct DataObject {
 
 /// What is loaded, when no nodes are involved.
 pub struct DataAsked {
-    /// The benchmark.
+    /// The benchmark that is loaded.
     pub benchmark: &'static Benchmark,
-    /// Its samples.
+    /// Which samples of it are loaded.
     pub data: DataSpec,
     /// What they are wrapped in.
     pub codecs: Codecs,

@@ -20,7 +20,7 @@ pub struct LonResponse {
     pub id: u64,
     /// The model's outputs; null when `size` is 0.
     pub data: *const c_void,
-    /// Bytes.
+    /// Length of the data, bytes.
     pub size: usize,
     /// Tokens of the answer; 0 where the node counts none.
     pub n_tokens: i64,
@@ -40,9 +40,9 @@ pub struct LonCallbacks {
     pub struct_size: usize,
     /// Handed to each callback.
     pub user: *mut c_void,
-    /// Takes answers.
+    /// Takes answers, many at a time.
     pub completed: LonResponsesFn,
-    /// Takes first tokens.
+    /// Takes first tokens, many at a time.
     pub first_tokens: LonResponsesFn,
     /// Is told when the run became unusable.
     pub lost: LonLostFn,

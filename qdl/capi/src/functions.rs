@@ -1,5 +1,5 @@
-//! The functions of `include/lon_qdl.h`, in its order. Each checks its pointers, lets no panic out, and keeps the text of
-//! its error for the thread that called it. What the functions do, and when they fail, stands in the header.
+//! The functions of `include/lon_qdl.h`, in its order. Each checks its pointers, lets no panic out, and keeps the text
+//! of its error for the thread that called it. What the functions do, and when they fail, stands in the header.
 
 #![allow(unsafe_code, reason = "raw pointers of the caller")]
 
@@ -234,8 +234,9 @@ pub unsafe extern "C" fn lon_describe(handle: u64, buffer: *mut c_char, capacity
             Open::Run(run) => run.description(),
             Open::Samples(samples) => samples.description(),
         };
+        let text = serde_json::to_string(&description).map_err(|error| Error::new(Code::Bug, error.to_string()))?;
         // SAFETY: as the caller promises.
-        unsafe { put_text(&description.to_string(), buffer, capacity, length) }
+        unsafe { put_text(&text, buffer, capacity, length) }
     })
 }
 

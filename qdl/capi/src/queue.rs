@@ -12,9 +12,9 @@ use qdl::{Outcome, Reply};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Kind {
-    /// Answers.
+    /// Answers, which end their samples.
     Completed = 0,
-    /// First tokens.
+    /// First tokens of answers that go on.
     FirstTokens = 1,
 }
 
@@ -66,8 +66,8 @@ struct State {
 }
 
 impl Queue {
-    /// Fetches responses of one kind, `most` at most. `of` sees them in order. Waits for `timeout` at most. False, once,
-    /// where [`Queue::interrupt`] stands among them, and always when nothing more will come.
+    /// Fetches responses of one kind, `most` at most. `of` sees them in order. Waits for `timeout` at most. False,
+    /// once, where [`Queue::interrupt`] stands among them, and always when nothing more will come.
     pub(crate) fn take(&self, most: usize, timeout: Duration, of: impl FnOnce(&[Response])) -> bool {
         let until = Instant::now() + timeout;
         let mut state = self.state();

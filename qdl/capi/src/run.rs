@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use loadgen_node::{Exit, Finished, Guided, Taker, Test, beside, object};
 use qdl::{Sample, SampleId};
-use serde_json::{Value, json};
 
 use crate::callbacks::Caller;
+use crate::description::{Description, NodeDescription};
 use crate::samples::{self, Samples};
 use crate::status::{Code, Error};
 
@@ -69,20 +69,12 @@ impl Run {
     }
 
     /// What is known of the samples and of the nodes.
-    pub(crate) fn description(&self) -> Value {
-        let node = |node: &qdl::NodeDescription| {
-            json!({
-                "name": node.name,
-                "address": node.address.to_string(),
-                "software": node.software,
-                "engine": node.engine,
-                "model": node.model,
-            })
-        };
-        let mut description = self.samples.description();
-        description["title"] = self.guided.title().into();
-        description["nodes"] = self.guided.nodes().iter().map(node).collect();
-        description
+    pub(crate) fn description(&self) -> Description {
+        Description {
+            title: Some(self.guided.title().to_owned()),
+            nodes: self.guided.nodes().iter().map(NodeDescription::from).collect(),
+            ..self.samples.description()
+        }
     }
 
     /// Sends samples of the dataset: pairs of the caller's id and the index.

@@ -4,8 +4,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 use lon_qsl::dataset::Dataset;
-use serde_json::json;
 
+use crate::description::Description;
 use crate::status::{Code, Error};
 
 /// A dataset, of which some samples are loaded.
@@ -47,16 +47,18 @@ impl Samples {
         self.dataset.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of it, as JSON.
-    pub(crate) fn description(&self) -> serde_json::Value {
+    /// What is known of it.
+    pub(crate) fn description(&self) -> Description {
         let dataset = self.read();
-        json!({
-            "benchmark": self.benchmark,
-            "dataset": dataset.name(),
-            "total_count": dataset.total_count(),
-            "performance_count": dataset.performance_count(),
-            "codec": dataset.codec().to_string(),
-        })
+        Description {
+            benchmark: self.benchmark,
+            dataset: dataset.name().to_owned(),
+            total_count: dataset.total_count(),
+            performance_count: dataset.performance_count(),
+            codec: dataset.codec().to_string(),
+            title: None,
+            nodes: Vec::new(),
+        }
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Dataset> {

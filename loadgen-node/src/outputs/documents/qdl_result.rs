@@ -1,5 +1,5 @@
-//! `qdl_result.json`: the network's side of a run that another engine led, for example the official LoadGen. Whether the
-//! result is VALID stands in that engine's logs; this file says whether they can be used at all.
+//! `qdl_result.json`: the network's side of a run that another engine led, for example the official LoadGen. Whether
+//! the result is VALID stands in that engine's logs; this file says whether they can be used at all.
 
 use std::collections::BTreeMap;
 

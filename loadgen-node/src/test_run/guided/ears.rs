@@ -43,7 +43,7 @@ pub(super) struct Ears {
 struct State {
     /// Why the run is unusable: the first cause.
     why: Option<String>,
-    /// Samples that will not be answered, and that nobody has been told of.
+    /// Samples that will not be answered, and that nobody knows about yet.
     lost: Vec<SampleId>,
 }
 
