@@ -8,6 +8,7 @@
 //! - `baseline`, `counts`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of `result_summary`;
 //!   `sut_setup`: part of it and of `system_desc`;
 //! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
+//!   `official_replay`: what `replay --official` does;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
@@ -27,6 +28,7 @@ pub mod limits;
 pub mod made;
 pub mod network_report;
 pub mod network_summary;
+pub mod official_replay;
 pub mod parts;
 pub mod probe;
 pub mod result_summary;
