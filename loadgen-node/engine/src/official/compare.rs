@@ -25,6 +25,7 @@ const VERDICTS: &[&str] = &["result_validity", "Result is"];
 /// Results of a search that name no trial.
 const SEARCH: &str = "the logs do not say which trial of the search the result is of";
 const ROUNDED: &str = "the log has six digits of the requested rate, which had more";
+const REFUSED: &str = "this engine refuses to run these settings";
 const INFERRED: &str = "the log does not have token_latency_scaling_factor";
 const NOT_KNOWN: &str = "this engine has no such setting";
 
@@ -123,10 +124,10 @@ impl Compared<'_> {
             }));
         }
         let mut quantities = table::compare(Part::Traffic, &official, &Ours::certain(vec![ours]));
+        let why = if phases.is_empty() { Some(REFUSED) } else { self.stated.is_rounded().then_some(ROUNDED) };
         for quantity in quantities.iter_mut().filter(|quantity| quantity.agreement == Agreement::Differs) {
-            if self.stated.is_rounded() || phases.is_empty() {
-                (quantity.agreement, quantity.ours, quantity.note) =
-                    (Agreement::Unchecked, None, Some(ROUNDED.to_owned()));
+            if let Some(why) = why {
+                (quantity.agreement, quantity.ours, quantity.note) = (Agreement::Unchecked, None, Some(why.to_owned()));
             }
         }
         self.comparison.quantities.append(&mut quantities);

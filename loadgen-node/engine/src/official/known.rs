@@ -44,7 +44,7 @@ impl Known {
         for filling in [Filling::Least, Filling::Most] {
             let mut phases = match sources.phase {
                 Some(phase) => phase.starts.iter().map(|start| phase.measured(*start)).collect(),
-                None => vec![sources.from_numbers(filling, &mut taken)?],
+                None => vec![sources.by_numbers(filling, &mut taken)?],
             };
             phases.dedup();
             if sources.effective.use_token_latencies {
@@ -60,12 +60,13 @@ impl Known {
 
 impl Sources<'_> {
     /// The phase as far as the logged numbers show it.
-    fn from_numbers(&self, filling: Filling, taken: &mut BTreeSet<String>) -> Result<Measured, LogError> {
+    fn by_numbers(&self, filling: Filling, taken: &mut BTreeSet<String>) -> Result<Measured, LogError> {
         let queries: u64 = self.log.needed("result_query_count")?;
         let samples_per_query: u64 = self.log.needed("generated_samples_per_query")?;
         let samples = queries.saturating_mul(samples_per_query);
-        if samples > MAX_SAMPLES_PER_PHASE {
-            let why = format!("it has {samples} samples, and {MAX_SAMPLES_PER_PHASE} are the most of a run");
+        let most = samples.max(queries);
+        if most > MAX_SAMPLES_PER_PHASE {
+            let why = format!("it has {most} samples, and {MAX_SAMPLES_PER_PHASE} are the most of a run");
             return Err(LogError::new(DETAIL_FILE, 0, why));
         }
         let samples = samples as usize;

@@ -10,7 +10,7 @@ pub(super) type Lines = Vec<(String, String)>;
 /// Why a quantity that a filling decides is unchecked.
 const UNKNOWN: &str = "the logs do not have what it follows from";
 /// Why a quantity that other ones were worked out from is unchecked.
-const TAKEN: &str = "taken as it is logged: it follows from latencies that the logs do not have";
+const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
 /// Why a quantity is not compared to the digit.
 const WITHIN: &str = "within what the logs leave open";
 

@@ -12,6 +12,8 @@ use super::error::LogError;
 
 /// The name of the file.
 pub const TRACE_FILE: &str = "mlperf_log_trace.json";
+/// Longest time that an event may have: more than ten years.
+const LONGEST_NS: i64 = 1 << 59;
 
 /// What an official trace log says of samples. All times are ns from the origin of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,20 +87,26 @@ impl TraceLog {
             return Ok(());
         }
         let event: Event = serde_json::from_str(text).map_err(|error| format!("{name}: {error}"))?;
-        let at = ns(event.ts);
-        let taken = match (name, event.ph.as_str()) {
-            ("GenerateQueries", "X") => event.dur.map(|dur| self.generated.push(at + ns(dur))),
-            ("SampleLoop", "X") => Some(self.issuing.push(at)),
-            ("Token_Latency", "C") => event.args.as_ref().and_then(Args::counted).map(|latency| {
-                self.tokens_by_schedule.entry(at).or_default().push_back(latency);
-            }),
-            (_, "b") => event.args.as_ref().and_then(|args| args.traced(at)).map(|(seq, traced)| {
+        self.take(name, &event).ok_or_else(|| format!("{name}: the event is not complete, or a time is out of range"))
+    }
+
+    fn take(&mut self, name: &str, event: &Event) -> Option<()> {
+        let at = ns(event.ts)?;
+        match (name, event.ph.as_str()) {
+            ("GenerateQueries", "X") => self.generated.push(at + ns(event.dur?)?),
+            ("SampleLoop", "X") => self.issuing.push(at),
+            ("Token_Latency", "C") => {
+                let latency_ns = event.args.as_ref()?.counted()?;
+                self.tokens_by_schedule.entry(at).or_default().push_back(latency_ns);
+            }
+            ("Sample" | "Token", "b") => {
+                let (seq, traced) = event.args.as_ref()?.traced(at)?;
                 self.spans(name).insert(seq, traced);
-            }),
-            (_, "e") => event.id.map(|seq| self.end(name, seq, at)),
-            _ => None,
-        };
-        taken.ok_or_else(|| format!("{name}: the event is not complete"))
+            }
+            ("Sample" | "Token", "e") => self.end(name, event.id?, at),
+            _ => return None,
+        }
+        Some(())
     }
 
     fn spans(&mut self, name: &str) -> &mut BTreeMap<u64, Traced> {
@@ -116,18 +124,23 @@ impl TraceLog {
 
 impl Args {
     fn traced(&self, scheduled_ns: i64) -> Option<(u64, Traced)> {
-        let (query, issue_delay_ns, latency_ns) = (self.query_seq?, self.issue_start_ns?, self.complete_ns?);
-        Some((self.sample_seq?, Traced { query, scheduled_ns, issue_delay_ns, latency_ns }))
+        let (issue_delay_ns, latency_ns) = (in_range(self.issue_start_ns?)?, in_range(self.complete_ns?)?);
+        Some((self.sample_seq?, Traced { query: self.query_seq?, scheduled_ns, issue_delay_ns, latency_ns }))
     }
 
     fn counted(&self) -> Option<i64> {
-        Some(self.issue_delay? + self.issue_to_done?)
+        Some(in_range(self.issue_delay?)? + in_range(self.issue_to_done?)?)
     }
 }
 
 /// Microseconds as the trace has them, in ns: exact for a hundred days.
-fn ns(us: f64) -> i64 {
-    (us * 1_000.0).round() as i64
+fn ns(us: f64) -> Option<i64> {
+    in_range((us * 1_000.0).round() as i64)
+}
+
+/// A time that no sum can make too large.
+fn in_range(ns: i64) -> Option<i64> {
+    (-LONGEST_NS..=LONGEST_NS).contains(&ns).then_some(ns)
 }
 
 #[cfg(test)]
