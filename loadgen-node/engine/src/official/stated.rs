@@ -53,7 +53,10 @@ impl Stated {
                 continue;
             };
             let why = |error| LogError::new(DETAIL_FILE, entry.line, format!("{}: {error}", entry.key));
-            stated.settings.insert(name.to_owned(), serde_json::from_str(&entry.value).map_err(why)?);
+            let value: Value = serde_json::from_str(&entry.value).map_err(why)?;
+            let alone = Map::from_iter([(name.to_owned(), value.clone())]);
+            serde_json::from_value::<TestSettings>(Value::Object(alone)).map_err(why)?;
+            stated.settings.insert(name.to_owned(), value);
             let asked = if default.is_f64() { asked_as(&entry.value) } else { None };
             let rounded = asked.filter(|range| range.start() < range.end()).map(|range| (name.to_owned(), range));
             stated.rounded = rounded.or(stated.rounded);

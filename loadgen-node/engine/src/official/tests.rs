@@ -64,9 +64,8 @@ fn trace_of(plan: &Plan, outcome: &RunOutcome, context: &detail::DetailContext<'
     trace_log::write(plan, outcome, context, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let started_us = outcome.performance().unwrap().started.0 as f64 / 1e3;
-    let around = ["GenerateQueries", "SampleLoop"].map(|name| {
-        format!("{{\"name\":\"{name}\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{started_us:.3},\"dur\":0.000,\"args\":{{}}}},\n")
-    });
+    let rest = format!("\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{started_us:.3},\"dur\":0.000,\"args\":{{}}}},\n");
+    let around = ["GenerateQueries", "SampleLoop"].map(|name| format!("{{\"name\":\"{name}\",{rest}"));
     text.replacen("[\n", &format!("[\n{}", around.concat()), 1)
 }
 
@@ -198,6 +197,10 @@ fn logs_that_are_not_whole_are_named() {
     assert!(
         refused("\"requested_min_duration_ms\", \"value\": 200", "\"requested_min_duration_ms\", \"value\": 2x")
             .contains("requested_min_duration_ms: ")
+    );
+    assert!(
+        refused("\"requested_min_query_count\", \"value\": 100", "\"requested_min_query_count\", \"value\": -1")
+            .contains("requested_min_query_count: ")
     );
     assert!(refused("\"qsl_reported_total_count\"", "\"x\"").contains("qsl_reported_total_count"));
 }

@@ -108,9 +108,10 @@ impl OfficialReplay {
         let verdict = self.official.as_deref().unwrap_or("without a verdict");
         let first = self.quantities.iter().find(|quantity| quantity.agreement == Agreement::Differs);
         match first {
-            None => format!("Same: {verdict}, {same_count} quantities are the same, {unchecked_count} are unchecked"),
+            None => format!("Same: {verdict}; {same_count} quantities the same, {unchecked_count} unchecked"),
             Some(quantity) => format!(
-                "Differs: {differs_count} quantities, first {}: official {}, ours {}",
+                "Differs: {differs_count} of {} quantities, first {}: official {}, ours {}",
+                self.quantities.len(),
                 quantity.name,
                 quantity.official.as_deref().unwrap_or("none"),
                 quantity.ours.as_deref().unwrap_or("none"),
@@ -181,6 +182,6 @@ mod tests {
             assert!(text.contains(said), "no '{said}' in {text}");
         }
         assert!(!text.contains("effective_a"), "{text}");
-        assert!(text.ends_with("\nDiffers: 1 quantities, first result_b: official 7, ours 8\n"), "{text}");
+        assert!(text.ends_with("\nDiffers: 1 of 4 quantities, first result_b: official 7, ours 8\n"), "{text}");
     }
 }
