@@ -112,10 +112,10 @@ pub(crate) const REPLAY: &str = "--timeline takes the timeline.bin of a run fold
 prints the summary file: by the run's own settings, unless told otherwise. Both verdicts follow on standard error, \
 this program's and that of the official rules. Exit codes are those of run.
 
---official takes the folder in which the official LoadGen left mlperf_log_detail.txt and mlperf_log_summary.txt. It \
-judges the run again and compares the settings in force, every result and the lines of the summary. \
-mlperf_log_trace.json (LogSettings.enable_trace) has all latencies in ns, so results are equal to the digit. In \
-SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. What depends on the \
+--official takes the folder (OFFICIAL below) in which the official LoadGen left mlperf_log_detail.txt and \
+mlperf_log_summary.txt. It judges the run again and compares the settings in force, every result and the lines of the \
+summary. mlperf_log_trace.json (LogSettings.enable_trace) has all latencies in ns, so results are equal to the digit. \
+In SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. What depends on the \
 start is compared within them. Times per token also need mlperf_log_accuracy.json with an answer for each sample \
 (accuracy_log_probability 1). Without these files, what follows from settings and other results is compared, and the \
 rest is listed as unchecked. Exit code 0 when nothing differs and the official result is VALID, 3 when nothing differs \
@@ -138,8 +138,7 @@ THE JSON VALUE], ...]}. The object has these keys and no others:
     final_query_issued_time            start, as are these two
     final_query_all_samples_done_time
 
-Examples, with RUN being a run folder, OFFICIAL the folder of an official run, and
-results.json having
+Examples, with RUN being a run folder and results.json having
   {\"sut_name\":\"S\",\"qsl\":{\"total\":4,\"performance\":4},
    \"settings\":{\"scenario\":\"Offline\"},
    \"result\":{\"sample_latencies\":[5,6],\"queries_issued\":1,\"max_latency\":6e-9,

@@ -10,6 +10,8 @@ const SCHEMA: u32 = 1;
 /// Columns of a name, and of each text, in the table for the screen.
 const NAME: usize = 46;
 const TEXT: usize = 24;
+/// Columns of a text in the last line.
+const TOLD: usize = 80;
 
 /// An official run, judged again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,8 +115,8 @@ impl OfficialReplay {
                 "Differs: {differs_count} of {} quantities, first {}: official {}, ours {}",
                 self.quantities.len(),
                 quantity.name,
-                quantity.official.as_deref().unwrap_or("none"),
-                quantity.ours.as_deref().unwrap_or("none"),
+                cut(quantity.official.as_deref().unwrap_or("none"), TOLD),
+                cut(quantity.ours.as_deref().unwrap_or("none"), TOLD),
             ),
         }
     }
