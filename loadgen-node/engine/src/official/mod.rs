@@ -11,7 +11,7 @@
 //! | `ranks` | latencies of which only percentiles are known |
 //! | `known` | what was measured, as far as the logs have it |
 //! | `table` | two lists of names and texts -> what is the same and what is not |
-//! | `compare` | [`compare`]: logs -> [`Comparison`] |
+//! | `compare` | [`compare()`]: logs -> [`Comparison`] |
 //! | `quantity` | [`Comparison`] and its [`Quantity`]s |
 //!
 //! With a trace every latency is known to the ns, and every result is compared to the digit. Without one, a result is
