@@ -6,7 +6,7 @@
 pub enum Exit {
     /// VALID, or the command did its job.
     Ok = 0,
-    /// A bug, or the operating system failed us.
+    /// A bug, the operating system failed us, or official logs say what the engine does not.
     Bug = 1,
     /// Usage, configuration, or a file or model mismatch found before the start.
     Usage = 2,

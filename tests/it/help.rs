@@ -127,6 +127,13 @@ impl Scene {
         let (finished, made) = run.set("target_qps=1000,min_duration=1s").finish();
         assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
         fs::rename(&made.path, at("RUN")).unwrap();
+        // Its logs have the official form, but for the marks.
+        fs::create_dir(at("OFFICIAL")).unwrap();
+        for file in ["mlperf_log_summary.txt", "mlperf_log_detail.txt", "mlperf_log_accuracy.json"] {
+            let text = fs::read_to_string(at("RUN").join(file)).unwrap();
+            let lines = text.split_inclusive('\n').filter(|line| !line.starts_with("Mark"));
+            fs::write(at("OFFICIAL").join(file), lines.collect::<String>()).unwrap();
+        }
         let (killed, left) = TestRun::digits("Offline").on(&plain[0].address).set("min_duration=60s").begin();
         let begun = Instant::now();
         while !left.path.join("result_summary.json").exists() && begun.elapsed() < PATIENCE {

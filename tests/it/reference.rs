@@ -55,11 +55,12 @@ const OTHER_FILES: [(&str, &str); 8] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
     ("conformance", "ConformanceDocument"),
     ("accuracy", "AccuracyDocument"),
+    ("replay --official DIR", "OfficialReplay"),
 ];
 
 /// The smallest benchmark file of one's own that is scored. A test reads it.

@@ -91,7 +91,8 @@ const ROOMS: &[Floors] = &[
     Floors {
         folder: "loadgen-node/engine",
         floors: &[
-            "sim vectors",
+            "official sim",
+            "vectors",
             "conf report",
             "run",
             "plan recorder",

@@ -9,6 +9,7 @@
 //! | room | what it turns into what |
 //! |---|---|
 //! | [`sim`] | a world with virtual time, for tests |
+//! | [`official`] | logs of the official LoadGen -> what this engine judges otherwise |
 //! | [`vectors`] | settings -> traffic, measured latencies -> reports, as JSON; for checking other LoadGens |
 //! | [`report`] | a run and its summary -> the official files, as text |
 //! | [`run`] | plan and world -> a [`run::RunOutcome`]: issuing, waiting, recording; the search for the peak |
@@ -28,6 +29,7 @@
 pub mod conf;
 mod effective;
 pub mod judge;
+pub mod official;
 pub mod plan;
 pub mod recorder;
 pub mod report;

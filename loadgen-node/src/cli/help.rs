@@ -5,7 +5,7 @@
 /// The table for `--help`.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
   0  VALID, or the command did its job
-  1  a bug, or not everything could be written
+  1  a bug, not everything could be written, or two verdicts that differ
   2  usage, configuration, a file or a model that does not fit, before the start
   3  the run finished and is INVALID
   4  SUT nodes or the network failed
@@ -112,6 +112,15 @@ pub(crate) const REPLAY: &str = "--timeline takes the timeline.bin of a run fold
 prints the summary file: by the run's own settings, unless told otherwise. Both verdicts follow on standard error, \
 this program's and that of the official rules. Exit codes are those of run.
 
+--official takes the folder (OFFICIAL below) in which the official LoadGen left mlperf_log_detail.txt and \
+mlperf_log_summary.txt. It judges the run again and compares the settings in force, every result and the lines of the \
+summary. mlperf_log_trace.json (LogSettings.enable_trace) has all latencies in ns, so results are equal to the digit. \
+In SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. What depends on the \
+start is compared within them. Times per token also need mlperf_log_accuracy.json with an answer for each sample \
+(accuracy_log_probability 1). Without these files, what follows from settings and other results is compared, and the \
+rest is listed as unchecked. Exit code 0 when nothing differs and the official result is VALID, 3 when nothing differs \
+and it is INVALID, 1 when something differs, 2 when a file is missing or broken.
+
 --report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF \
 THE JSON VALUE], ...]}. The object has these keys and no others:
   sut_name  text
@@ -137,6 +146,7 @@ Examples, with RUN being a run folder and results.json having
              \"final_query_all_samples_done_time\":6e-9}}
 
   loadgen-node replay --timeline RUN/timeline.bin --set target_latency=50
+  loadgen-node replay --official OFFICIAL
   loadgen-node replay --report-vector results.json";
 
 pub(crate) const SHOW: &str = "Examples, with RUN being a run folder:

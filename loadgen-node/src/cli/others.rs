@@ -107,7 +107,7 @@ pub(crate) struct TraceArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("what").required(true).args(["report_vector", "timeline"]))]
+#[command(group = ArgGroup::new("what").required(true).args(["report_vector", "timeline", "official"]))]
 pub(crate) struct ReplayArgs {
     /// The results to judge.
     #[arg(long, value_name = "FILE.json")]
@@ -115,14 +115,17 @@ pub(crate) struct ReplayArgs {
     /// The recorded run to judge.
     #[arg(long, value_name = "FILE")]
     pub(crate) timeline: Option<PathBuf>,
+    /// The folder with the logs of an official LoadGen, to be judged again and compared.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) official: Option<PathBuf>,
     /// Judge by these settings instead: an object of LoadGen's TestSettings, or one that has it as "settings".
     #[arg(long, value_name = "FILE.json", requires = "timeline")]
     pub(crate) settings: Option<PathBuf>,
     /// Judge with another setting, by LoadGen's config key; can be repeated.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", value_delimiter = ',', requires = "timeline")]
     pub(crate) set: Vec<Assignment>,
-    /// Print JSON, as --report-vector does.
-    #[arg(long, requires = "timeline")]
+    /// Print JSON: of a timeline as --report-vector does, of official logs every quantity.
+    #[arg(long, conflicts_with = "report_vector")]
     pub(crate) json: bool,
 }
 

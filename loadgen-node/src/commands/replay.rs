@@ -7,23 +7,27 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use lon_proto::sums::Summing;
 
-use super::io::{print_json, print_text, read, shown};
+use super::io::{print_json, print_json_pretty, print_text, read, shown};
 use crate::cli::ReplayArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::official_replay::OfficialReplay;
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::screen;
+use crate::outputs::{official_logs, screen};
 use loadgen::judge::Verdict;
 use loadgen::recorder::Timeline;
 use loadgen::settings::TestSettings;
 use loadgen::vectors;
 
-/// `replay --report-vector FILE.json` and `replay --timeline FILE`.
+/// `replay --report-vector FILE.json`, `replay --timeline FILE` and `replay --official DIR`.
 pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     if let Some(path) = &args.timeline {
         return replay_timeline(args, path);
     }
+    if let Some(folder) = &args.official {
+        return replay_official(folder, args.json);
+    }
     let Some(path) = &args.report_vector else {
-        return Err(anyhow!("give --timeline or --report-vector")).or_exit(Exit::Usage);
+        return Err(anyhow!("give --timeline, --official or --report-vector")).or_exit(Exit::Usage);
     };
     let report = vectors::replay_report(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
     print_json(&report)
@@ -53,6 +57,23 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     told.extend(verdict.reasons().iter().map(|reason| format!("          - {}\n", reason.text)));
     std::io::stderr().write_all(told.as_bytes()).or_exit(Exit::Bug)?;
     Ok(exit(&verdict))
+}
+
+/// Judges the logs of an official LoadGen again, and ends by whether that comes to the same.
+fn replay_official(folder: &Path, is_json: bool) -> Outcome {
+    let logs = official_logs::read(folder).or_exit(Exit::Usage)?;
+    let compared = loadgen::official::compare(&logs).with_context(|| shown(folder)).or_exit(Exit::Usage)?;
+    let document = OfficialReplay::from(compared);
+    if is_json {
+        print_json_pretty(&document)?
+    } else {
+        print_text(&document.text())?
+    };
+    Ok(match (document.same, document.official.as_deref()) {
+        (false, _) => Exit::Bug,
+        (true, Some("INVALID")) => Exit::Invalid,
+        (true, _) => Exit::Ok,
+    })
 }
 
 /// What `run` would have ended with, as far as the reasons say it.

@@ -8,7 +8,8 @@
 //!   system;
 //! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
 //!   `progress`: how far a run is;
-//! - `conf_text`: the settings for people.
+//! - `conf_text`: the settings for people;
+//! - `official_logs`: the files of an official LoadGen, read.
 
 pub mod beside;
 pub(crate) mod conf_text;
@@ -20,6 +21,7 @@ mod journal;
 pub(crate) mod keep;
 pub(crate) mod logs;
 pub(crate) mod network_lines;
+pub(crate) mod official_logs;
 pub(crate) mod paint;
 pub(crate) mod progress;
 pub(crate) mod record;

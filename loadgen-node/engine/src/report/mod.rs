@@ -19,6 +19,7 @@ mod summary_text;
 pub mod trace_log;
 
 pub use result_keys::{extra_keys, result_keys};
+pub(crate) use settings_keys::settings_keys;
 pub use summary_text::{Trailer, accuracy_only_text, summary_text};
 
 pub use crate::value::{Entry, Line, Value};

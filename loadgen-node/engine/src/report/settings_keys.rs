@@ -6,7 +6,7 @@ use crate::scenario::TestSettings;
 use crate::value::{Entry, Value};
 
 /// The requested settings, then the effective ones, each key with its prefix.
-pub(super) fn settings_keys(plan: &Plan) -> Vec<Entry> {
+pub(crate) fn settings_keys(plan: &Plan) -> Vec<Entry> {
     let requested = requested(plan.requested()).into_iter().map(|(name, value)| (format!("requested_{name}"), value));
     let effective = effective(plan.effective()).into_iter().map(|(name, value)| (format!("effective_{name}"), value));
     requested.chain(effective).collect()

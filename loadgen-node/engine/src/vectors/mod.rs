@@ -21,6 +21,7 @@ mod trace;
 pub use config::{ConfigCase, config_cases};
 pub use form::VectorError;
 pub use listing::{ListDigest, Numbers};
+pub(crate) use replay::report;
 pub use replay::{ReplayedReport, replay_report};
 pub use timeline::{RejudgeError, Rejudged, replay_timeline};
 pub use trace::{AllSamples, LoggedSamples, PhaseTraffic, TrafficTrace, trace, traffic};

@@ -103,11 +103,15 @@ pub fn replay_report(input: &str) -> Result<ReplayedReport, VectorError> {
     let input: Input = from_vector(input)?;
     let plan = Plan::for_judging(input.settings, input.qsl)?;
     let measured = input.result.measured()?;
-    // A vector is of answered samples; it has no others.
+    Ok(report(&plan, measured, &input.sut_name, Trailer::default()))
+}
+
+/// The report of samples that were all answered.
+pub(crate) fn report(plan: &Plan, measured: Measured, sut_name: &str, trailer: Trailer) -> ReplayedReport {
     let counts = Counts::all_answered(measured.sample_latencies_ns.len() as u64);
     let summary = plan.effective().judge(measured);
     let verdict = Verdict::new(Some(&summary), &counts);
-    Ok(ReplayedReport::new(&plan, &summary, &verdict, &input.sut_name, Trailer::default()))
+    ReplayedReport::new(plan, &summary, &verdict, sut_name, trailer)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //!   `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
+//!   `official_replay`: what `replay --official` does;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
@@ -28,6 +29,7 @@ pub mod limits;
 pub mod made;
 pub mod network_report;
 pub mod network_summary;
+pub mod official_replay;
 pub mod parts;
 pub mod probe;
 pub mod qdl_result;

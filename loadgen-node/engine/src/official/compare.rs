@@ -1,0 +1,268 @@
+//! Official logs, held against what this engine makes of them.
+
+use super::detail_log::{DETAIL_FILE, DetailLog};
+use super::error::LogError;
+use super::known::{Known, Sources};
+use super::phase::TracedPhase;
+use super::quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+use super::stated::{Plans, Stated};
+use super::table::{self, Lines, Ours, lines_of};
+use super::token_counts::TokenCounts;
+use super::trace_log::TraceLog;
+use crate::judge::{Counts, Verdict};
+use crate::plan::Plan;
+use crate::report::{Trailer, accuracy_only_text, settings_keys};
+use crate::requested::Mode;
+use crate::trace::Trace;
+use crate::traffic::Pacing;
+use crate::vectors::report;
+
+/// The name of the summary file.
+pub const SUMMARY_FILE: &str = "mlperf_log_summary.txt";
+
+/// Names of the verdict in both logs.
+const VERDICTS: &[&str] = &["result_validity", "Result is"];
+/// Results of a search that name no trial.
+const SEARCH: &str = "the logs do not say which trial of the search the result is of";
+const ROUNDED: &str = "the log has six digits of the requested rate, which had more";
+const REFUSED: &str = "this engine refuses to run these settings";
+const INFERRED: &str = "the log does not have token_latency_scaling_factor";
+const NOT_KNOWN: &str = "this engine has no such setting";
+
+/// What an official run left behind.
+#[derive(Clone, Debug)]
+pub struct Logs {
+    /// The detail log.
+    pub detail: DetailLog,
+    /// The text of the summary file.
+    pub summary: String,
+    /// The trace, where the run had one.
+    pub trace: Option<TraceLog>,
+    /// The counts of tokens in the accuracy log.
+    pub tokens: Option<TokenCounts>,
+}
+
+/// Holds the logs of an official run against what this engine makes of the same settings and latencies.
+///
+/// # Errors
+/// The logs are not whole, or contradict each other so that nothing can be judged.
+pub fn compare(logs: &Logs) -> Result<Comparison, LogError> {
+    let stated = Stated::read(&logs.detail)?;
+    let plans = stated.plans(&logs.detail)?;
+    let effective = plans.judging.effective();
+    let mut comparison = Comparison {
+        loadgen_version: logs.detail.text("loadgen_version").unwrap_or_default().to_owned(),
+        scenario: effective.scenario.name().to_owned(),
+        mode: effective.mode.name().to_owned(),
+        official: logs.detail.text("result_validity").map(str::to_owned),
+        ours: None,
+        trace: None,
+        quantities: settings(&logs.detail, &stated, &plans),
+    };
+    let mut run = Compared { logs, stated: &stated, plans: &plans, comparison: &mut comparison };
+    run.traffic();
+    match effective.mode {
+        Mode::FindPeakPerformance => run.search(),
+        mode if mode.has_performance() => run.performance()?,
+        _ => run.accuracy_only(),
+    }
+    Ok(comparison)
+}
+
+/// The settings in force against those that this engine makes of the requested ones.
+fn settings(log: &DetailLog, stated: &Stated, plans: &Plans) -> Vec<Quantity> {
+    let of_log = |prefix| log.beginning(prefix).map(|entry| (entry.key.clone(), entry.value.clone()));
+    let ours = |plan: &Plan| {
+        let entries = settings_keys(plan).into_iter().filter(|(key, _)| key.starts_with("effective_"));
+        entries.map(|(key, value)| (key, value.detail())).collect()
+    };
+    let mut ends: Vec<Lines> = plans.extremes.iter().map(ours).collect();
+    ends.insert(ends.len() / 2, ours(&plans.judging));
+    let mut quantities = table::compare(Part::Settings, &of_log("effective_").collect(), &Ours::certain(ends));
+    quantities.extend(stated.unknown.iter().map(|(key, value)| unchecked(Part::Settings, key, value, NOT_KNOWN)));
+    quantities
+}
+
+fn unchecked(part: Part, name: &str, official: &str, note: &str) -> Quantity {
+    Quantity {
+        part,
+        name: name.to_owned(),
+        official: Some(official.to_owned()),
+        ours: None,
+        agreement: Agreement::Unchecked,
+        note: Some(note.to_owned()),
+    }
+}
+
+/// A comparison that is being made.
+struct Compared<'a> {
+    logs: &'a Logs,
+    stated: &'a Stated,
+    plans: &'a Plans,
+    comparison: &'a mut Comparison,
+}
+
+impl Compared<'_> {
+    /// The size of each phase against that which this engine generates.
+    fn traffic(&mut self) {
+        let phases = self.plans.whole.as_ref().map(Plan::phases).unwrap_or_default();
+        let is_search = self.plans.judging.effective().mode == Mode::FindPeakPerformance;
+        let (mut official, mut ours) = (Lines::new(), Lines::new());
+        for key in ["generated_query_count", "generated_samples_per_query", "generated_query_duration"] {
+            let name = |phase: usize| if phase == 0 { key.to_owned() } else { format!("{key} ({})", phase + 1) };
+            // Of a search the first trial alone is known before.
+            let logged = self.logs.detail.all(key).take(if is_search { 1 } else { usize::MAX }).enumerate();
+            official.extend(logged.map(|(phase, entry)| (name(phase), entry.value.clone())));
+            ours.extend(phases.iter().enumerate().map(|(phase, plan)| {
+                let generated = plan.generated;
+                let value = match key {
+                    "generated_query_count" => generated.queries,
+                    "generated_samples_per_query" => generated.samples_per_query,
+                    _ => generated.duration_ns,
+                };
+                (name(phase), value.to_string())
+            }));
+        }
+        let mut quantities = table::compare(Part::Traffic, &official, &Ours::certain(vec![ours]));
+        let why = if phases.is_empty() { Some(REFUSED) } else { self.stated.is_rounded().then_some(ROUNDED) };
+        for quantity in quantities.iter_mut().filter(|quantity| quantity.agreement == Agreement::Differs) {
+            if let Some(why) = why {
+                (quantity.agreement, quantity.ours, quantity.note) = (Agreement::Unchecked, None, Some(why.to_owned()));
+            }
+        }
+        self.comparison.quantities.append(&mut quantities);
+    }
+
+    /// A search for the peak has a result that names no trial.
+    fn search(&mut self) {
+        let results = self.logs.detail.results();
+        let results = results.iter().map(|(key, value)| unchecked(Part::Results, key, value, SEARCH));
+        self.comparison.quantities.extend(results);
+        let lines = lines_of(&self.logs.summary).into_iter().filter(|(_, value)| !value.is_empty());
+        self.comparison.quantities.extend(lines.map(|(name, value)| unchecked(Part::Summary, &name, &value, SEARCH)));
+    }
+
+    /// Without a performance phase there is nothing but the number of warnings and errors.
+    fn accuracy_only(&mut self) {
+        let ours = accuracy_only_text(&Verdict::new(None, &Counts::default()), self.trailer());
+        let ours = Ours::certain(vec![lines_of(&ours)]);
+        self.comparison.quantities.extend(table::compare(Part::Summary, &lines_of(&self.logs.summary), &ours));
+    }
+
+    fn trailer(&self) -> Trailer {
+        Trailer { warnings: self.logs.detail.warnings(), errors: self.logs.detail.errors() }
+    }
+
+    fn performance(&mut self) -> Result<(), LogError> {
+        let (log, effective) = (&self.logs.detail, self.plans.judging.effective());
+        if self.comparison.official.is_none() {
+            return Err(LogError::new(DETAIL_FILE, 0, "it has no result_validity: the run did not come to its end"));
+        }
+        let phase = self.logs.trace.as_ref().map(|trace| TracedPhase::new(log, trace, effective)).transpose()?;
+        if let (Some(phase), Some(trace)) = (&phase, &self.logs.trace) {
+            self.trace(phase, trace);
+        }
+        let sources = Sources {
+            log,
+            effective,
+            phase: phase.as_ref(),
+            tokens: self.logs.tokens.as_ref(),
+            last_due_ns: self.last_due_ns(),
+        };
+        let Known { fillings, taken } = Known::new(&sources)?;
+        let mut judged = Judged::default();
+        for filling in fillings {
+            let reports = filling
+                .into_iter()
+                .map(|measured| report(&self.plans.judging, measured, &self.stated.sut_name, self.trailer()));
+            let (detail, summary) = reports.map(|report| (report.detail, lines_of(&report.summary))).unzip();
+            judged.detail.push(detail);
+            judged.summary.push(summary);
+        }
+        let uncertain = if judged.is_certain() { &[] } else { VERDICTS };
+        let detail = Ours { fillings: judged.detail, taken, uncertain };
+        let results = table::compare(Part::Results, &log.results(), &detail);
+        let summary = Ours { fillings: judged.summary, taken: [].into(), uncertain };
+        let lines = table::compare(Part::Summary, &lines_of(&self.logs.summary), &summary);
+        let verdict = results.iter().find(|quantity| quantity.name == VERDICTS[0]).and_then(|q| q.ours.clone());
+        self.comparison.ours = verdict.map(|text| text.trim_matches('"').to_owned());
+        let is_inferred = |quantity: &Quantity| quantity.name.contains("inferred") && quantity.ours.is_none();
+        let quantities = results.into_iter().chain(lines).map(|quantity| match &quantity.official {
+            Some(official) if is_inferred(&quantity) => unchecked(quantity.part, &quantity.name, official, INFERRED),
+            _ => quantity,
+        });
+        self.comparison.quantities.extend(quantities);
+        Ok(())
+    }
+
+    /// What the trace shows, and whether it agrees with itself.
+    fn trace(&mut self, phase: &TracedPhase, trace: &TraceLog) {
+        let span = phase.starts.last().zip(phase.starts.first()).map_or(0, |(last, first)| last - first);
+        self.comparison.trace = Some(TraceSeen {
+            samples: phase.len() as u64,
+            resolution_ns: 1,
+            start_uncertain_ns: u64::try_from(span).unwrap_or(0),
+        });
+        let quantity = |name: String, official: String, ours: String, agreement| Quantity {
+            part: Part::Trace,
+            name,
+            official: Some(official),
+            ours: Some(ours),
+            agreement,
+            note: None,
+        };
+        let found = match trace.misfits.first() {
+            Some((seq, by_latency, at)) => quantity(
+                format!("end of sample {seq}, ns of the trace"),
+                at.to_string(),
+                by_latency.to_string(),
+                Agreement::Differs,
+            ),
+            None => {
+                let ended = trace.samples.len().to_string();
+                quantity("samples that end when their latency says".to_owned(), ended.clone(), ended, Agreement::Same)
+            }
+        };
+        self.comparison.quantities.push(found);
+    }
+
+    /// When the last query was due by the settings, if they generate what was generated.
+    fn last_due_ns(&self) -> Option<u64> {
+        let whole = self.plans.whole.as_ref()?;
+        let mut traffic = self.comparison.quantities.iter().filter(|quantity| quantity.part == Part::Traffic);
+        let is_same = traffic.all(|quantity| quantity.agreement == Agreement::Same);
+        let is_by_schedule = whole.effective().scenario.pacing() == Pacing::Schedule;
+        let last = self.logs.detail.number::<u64>("result_query_count")?.checked_sub(1)?;
+        let phase = whole.phases().iter().find(|phase| !phase.is_accuracy())?;
+        let mut trace = Trace::new(phase);
+        (is_same && is_by_schedule).then(|| std::iter::from_fn(|| trace.next()).nth(last as usize))?.map(|q| q.due_ns)
+    }
+}
+
+/// The reports by all fillings.
+#[derive(Default)]
+struct Judged {
+    detail: Vec<Vec<Lines>>,
+    summary: Vec<Vec<Lines>>,
+}
+
+impl Judged {
+    /// Whether the verdict follows from what is known: from each of its conditions, or from one that cannot be met.
+    fn is_certain(&self) -> bool {
+        let Some(conditions) = self.detail.first().and_then(|filling| filling.first()) else { return false };
+        let mut conditions = conditions.iter().filter(|(key, _)| key.ends_with("_met"));
+        let said = |key: &str| -> Vec<Vec<Option<&str>>> {
+            let text = |lines: &'_ Lines| lines.iter().position(|(name, _)| name == key);
+            self.detail
+                .iter()
+                .map(|f| f.iter().map(|lines| text(lines).map(|at| lines[at].1.as_str())).collect())
+                .collect()
+        };
+        let mut all_known = true;
+        conditions.any(|(key, _)| {
+            let said = said(key);
+            all_known &= said.iter().all(|filling| *filling == said[0]);
+            said.iter().flatten().all(|text| *text == Some("false"))
+        }) || all_known
+    }
+}

@@ -1,0 +1,41 @@
+//! The logs of the official LoadGen, judged again: settings, results and verdict, each held against what this engine
+//! makes of them.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `detail_log`, `trace_log`, `token_counts` | the files of an official run -> what stands in them |
+//! | `error` | [`LogError`]: file, line and what is wrong there |
+//! | `digits` | numbers of which the log has six digits |
+//! | `stated` | the requested settings -> plans of this engine |
+//! | `phase` | the trace -> what was measured |
+//! | `ranks` | latencies of which only percentiles are known |
+//! | `known` | what was measured, as far as the logs have it |
+//! | `table` | two lists of names and texts -> what is the same and what is not |
+//! | `compare` | [`compare()`]: logs -> [`Comparison`] |
+//! | `quantity` | [`Comparison`] and its [`Quantity`]s |
+//!
+//! With a trace every latency is known to the ns, and every result is compared to the digit. Without one, a result is
+//! compared if it follows from the settings and the other results.
+
+mod compare;
+mod detail_log;
+mod digits;
+mod error;
+mod known;
+mod phase;
+mod quantity;
+mod ranks;
+mod stated;
+mod table;
+mod token_counts;
+mod trace_log;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::{Logs, SUMMARY_FILE, compare};
+pub use detail_log::{DETAIL_FILE, DetailLog};
+pub use error::LogError;
+pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+pub use token_counts::{ACCURACY_FILE, TokenCounts};
+pub use trace_log::{TRACE_FILE, TraceLog};

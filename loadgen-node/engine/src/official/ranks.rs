@@ -1,0 +1,112 @@
+//! Latencies of which only a few are known: the smallest, the largest and some percentiles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::detail_log::DetailLog;
+use crate::judge::PERCENTILES;
+
+/// Where the detail log has what is known of one kind of latency.
+pub(super) struct Names {
+    least: &'static str,
+    most: &'static str,
+    /// What stands before and after the percent.
+    percentile: (&'static str, &'static str),
+}
+
+/// Latencies of samples.
+pub(super) const SAMPLES: Names = Names {
+    least: "result_min_latency_ns",
+    most: "result_max_latency_ns",
+    percentile: ("result_", "_percentile_latency_ns"),
+};
+/// Latencies of queries.
+pub(super) const QUERIES: Names = Names {
+    least: "result_min_query_latency_ns",
+    most: "result_max_query_latency_ns",
+    percentile: ("result_", "_percentile_per_query_latency_ns"),
+};
+/// Latencies of first tokens.
+pub(super) const FIRST_TOKENS: Names = Names {
+    least: "result_first_token_min_latency_ns",
+    most: "result_first_token_max_latency_ns",
+    percentile: ("result_first_token_", "_percentile_latency_ns"),
+};
+/// Times per output token.
+pub(super) const PER_TOKEN: Names = Names {
+    least: "result_time_to_output_token_min",
+    most: "result_time_to_output_token_max",
+    percentile: ("result_time_per_output_token_", "_percentile_ns"),
+};
+
+/// The two ways to fill what is not known: with the least that it can be, and with the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filling {
+    Least,
+    Most,
+}
+
+/// How many latencies lie above a limit, where the log counts them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Above {
+    pub(super) count: usize,
+    pub(super) limit_ns: i64,
+}
+
+/// Sorted latencies of which some are known, by their position.
+pub(super) struct Ranks {
+    count: usize,
+    known: BTreeMap<usize, i64>,
+}
+
+impl Ranks {
+    /// What the log knows of `count` latencies; the keys that it is taken from go to `taken`. `None` where the log has
+    /// no such latencies.
+    pub(super) fn of(log: &DetailLog, names: &Names, count: usize, taken: &mut BTreeSet<String>) -> Option<Ranks> {
+        let mut known = BTreeMap::new();
+        let (before, after) = names.percentile;
+        let percentile = |fraction: f64| (count as f64 * fraction) as usize;
+        let percentiles = PERCENTILES.map(|of| (format!("{before}{:.2}{after}", of * 100.0), percentile(of)));
+        let ends = [(names.least.to_owned(), 0), (names.most.to_owned(), count.saturating_sub(1))];
+        for (key, at) in percentiles.into_iter().chain(ends) {
+            if let Some(ns) = log.number::<i64>(&key).filter(|_| at < count) {
+                known.insert(at, ns);
+                taken.insert(key);
+            }
+        }
+        (!known.is_empty()).then_some(Ranks { count, known })
+    }
+
+    /// As many latencies as there were: those that are known, and between two of them the smaller or the larger one.
+    pub(super) fn filled(&self, filling: Filling, above: Option<Above>) -> Vec<i64> {
+        let mut latencies = Vec::with_capacity(self.count);
+        let known: Vec<(usize, i64)> = self.known.iter().map(|(at, ns)| (*at, *ns)).collect();
+        for (index, &(at, ns)) in known.iter().enumerate() {
+            let (end, next_ns) = known.get(index + 1).copied().unwrap_or((self.count, ns));
+            latencies.push(ns);
+            let between = if filling == Filling::Least { ns } else { next_ns };
+            latencies.extend((at + 1..end).map(|position| match above {
+                Some(Above { count, limit_ns }) if position >= self.count.saturating_sub(count) => {
+                    between.max(limit_ns.saturating_add(1))
+                }
+                Some(Above { limit_ns, .. }) => between.min(limit_ns),
+                None => between,
+            }));
+        }
+        latencies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_filled_from_below_and_from_above() {
+        let ranks = Ranks { count: 6, known: BTreeMap::from([(0, 10), (3, 40), (5, 90)]) };
+        assert_eq!(ranks.filled(Filling::Least, None), [10, 10, 10, 40, 40, 90]);
+        assert_eq!(ranks.filled(Filling::Most, None), [10, 40, 40, 40, 90, 90]);
+        let above = |count| Some(Above { count, limit_ns: 50 });
+        assert_eq!(ranks.filled(Filling::Least, above(2)), [10, 10, 10, 40, 51, 90]);
+        assert_eq!(ranks.filled(Filling::Most, above(1)), [10, 40, 40, 40, 50, 90]);
+    }
+}

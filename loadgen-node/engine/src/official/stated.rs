@@ -1,0 +1,126 @@
+//! What the detail log says of the test: its requested settings, its library, and what both come to here.
+
+use serde_json::{Map, Value};
+
+use super::detail_log::{DETAIL_FILE, DetailLog};
+use super::digits::asked_as;
+use super::error::LogError;
+use crate::plan::Plan;
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
+
+/// Steps by which a rounded rate is approached: as many as a number has binary digits.
+const STEPS: usize = 60;
+
+/// The requested settings and the library, as the log has them.
+pub(super) struct Stated {
+    settings: Map<String, Value>,
+    qsl: Qsl,
+    pub(super) sut_name: String,
+    /// Requested settings that this engine does not have: key and value.
+    pub(super) unknown: Vec<(String, String)>,
+    /// The requested number of which the log has six digits and may have lost more, and what it can have been.
+    rounded: Option<(String, std::ops::RangeInclusive<f64>)>,
+}
+
+/// The settings as this engine understands them.
+pub(super) struct Plans {
+    /// The settings to judge by.
+    pub(super) judging: Plan,
+    /// The settings with the least and the largest number that the log can mean, where it has lost digits of one.
+    pub(super) extremes: Vec<Plan>,
+    /// The same settings with all phases; none where they cannot be run.
+    pub(super) whole: Option<Plan>,
+}
+
+impl Stated {
+    pub(super) fn read(log: &DetailLog) -> Result<Stated, LogError> {
+        let defaults = match serde_json::to_value(TestSettings::default()) {
+            Ok(Value::Object(defaults)) => defaults,
+            _ => Map::new(),
+        };
+        let qsl = Qsl {
+            total: log.needed("qsl_reported_total_count")?,
+            performance: log.needed("qsl_reported_performance_count")?,
+        };
+        let sut_name = log.text("sut_name").unwrap_or_default().to_owned();
+        let mut stated = Stated { settings: Map::new(), qsl, sut_name, unknown: Vec::new(), rounded: None };
+        for entry in log.beginning("requested_") {
+            let key = entry.key.trim_start_matches("requested_");
+            let name = if key == "test_mode" { "mode" } else { key };
+            let Some(default) = defaults.get(name) else {
+                stated.unknown.push((entry.key.clone(), entry.value.clone()));
+                continue;
+            };
+            let why = |error| LogError::new(DETAIL_FILE, entry.line, format!("{}: {error}", entry.key));
+            let value: Value = serde_json::from_str(&entry.value).map_err(why)?;
+            let alone = Map::from_iter([(name.to_owned(), value.clone())]);
+            serde_json::from_value::<TestSettings>(Value::Object(alone)).map_err(why)?;
+            stated.settings.insert(name.to_owned(), value);
+            let asked = if default.is_f64() { asked_as(&entry.value) } else { None };
+            let rounded = asked.filter(|range| range.start() < range.end()).map(|range| (name.to_owned(), range));
+            stated.rounded = rounded.or(stated.rounded);
+        }
+        for needed in ["scenario", "mode"] {
+            if !stated.settings.contains_key(needed) {
+                return Err(LogError::new(DETAIL_FILE, 0, "it has no requested settings"));
+            }
+        }
+        Ok(stated)
+    }
+
+    /// Whether a requested number may have had more digits than the log has.
+    pub(super) fn is_rounded(&self) -> bool {
+        self.rounded.is_some()
+    }
+
+    /// The plans for these settings. Of a rounded number that one is taken which explains the whole numbers in force.
+    pub(super) fn plans(&self, log: &DetailLog) -> Result<Plans, LogError> {
+        let plain = self.with(None)?;
+        let Some((name, range)) = &self.rounded else {
+            return Ok(self.with_phases(plain, Vec::new()));
+        };
+        let extremes = [*range.start(), *range.end()].map(|value| self.with(Some((name, value))));
+        let [Ok(least), Ok(most)] = extremes else { return Ok(self.with_phases(plain, Vec::new())) };
+        let logged = ["effective_samples_per_query", "effective_min_query_count"];
+        let wanted = logged.iter().filter_map(|key| log.number::<u64>(key)).map(u128::from).sum();
+        let judging = match size(&plain) == wanted {
+            true => plain,
+            false => self.explaining(wanted, name, range.clone(), size(&least) < size(&most)).unwrap_or(plain),
+        };
+        Ok(self.with_phases(judging, vec![least, most]))
+    }
+
+    fn with_phases(&self, judging: Plan, extremes: Vec<Plan>) -> Plans {
+        let whole = Plan::new(judging.requested().clone(), self.qsl).ok();
+        Plans { judging, extremes, whole }
+    }
+
+    /// The plan with a rounded number that comes to the wanted size, if there is one.
+    fn explaining(&self, wanted: u128, name: &str, range: std::ops::RangeInclusive<f64>, grows: bool) -> Option<Plan> {
+        let (mut low, mut high) = range.into_inner();
+        for _ in 0..STEPS {
+            let middle = low + (high - low) / 2.0;
+            let plan = self.with(Some((name, middle))).ok()?;
+            if size(&plan) == wanted {
+                return Some(plan);
+            }
+            if (size(&plan) < wanted) == grows { low = middle } else { high = middle }
+        }
+        None
+    }
+
+    fn with(&self, changed: Option<(&str, f64)>) -> Result<Plan, LogError> {
+        let mut settings = self.settings.clone();
+        settings.extend(changed.map(|(name, value)| (name.to_owned(), Value::from(value))));
+        let why = |error: String| LogError::new(DETAIL_FILE, 0, format!("the requested settings: {error}"));
+        let settings: TestSettings =
+            serde_json::from_value(Value::Object(settings)).map_err(|error| why(error.to_string()))?;
+        Plan::for_judging(settings, self.qsl).map_err(|error| why(error.to_string()))
+    }
+}
+
+/// What grows or shrinks with a rate, as one number.
+fn size(plan: &Plan) -> u128 {
+    u128::from(plan.effective().samples_per_query) + u128::from(plan.effective().min_query_count)
+}

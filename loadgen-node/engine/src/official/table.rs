@@ -1,0 +1,160 @@
+//! Two lists of names and texts, held against each other line by line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::quantity::{Agreement, Part, Quantity};
+
+/// Names and texts, in the order of a log. No name is there twice.
+pub(super) type Lines = Vec<(String, String)>;
+
+/// Why a quantity that a filling decides is unchecked.
+const UNKNOWN: &str = "the logs do not have what it follows from";
+/// Why a quantity that other ones were worked out from is unchecked.
+const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
+/// Why a quantity is not compared to the digit.
+const WITHIN: &str = "within what the logs leave open";
+
+/// What this engine says, in all ways that the logs allow.
+pub(super) struct Ours {
+    /// For each filling of what is unknown, the lines by the earliest and by the latest start of the phase.
+    pub(super) fillings: Vec<Vec<Lines>>,
+    /// Names whose texts were taken from the log.
+    pub(super) taken: BTreeSet<String>,
+    /// Names of verdicts that are uncertain, though all fillings may come to the same one.
+    pub(super) uncertain: &'static [&'static str],
+}
+
+impl Ours {
+    /// Lines that follow from the settings alone; with several, those between the first and the last are right, too.
+    pub(super) fn certain(ends: Vec<Lines>) -> Ours {
+        Ours { fillings: vec![ends], taken: BTreeSet::new(), uncertain: &[] }
+    }
+}
+
+/// Holds the official lines against ours.
+pub(super) fn compare(part: Part, official: &Lines, ours: &Ours) -> Vec<Quantity> {
+    let texts = |lines: &Lines| lines.iter().cloned().collect::<BTreeMap<String, String>>();
+    let by_name = ours.fillings.iter().map(|filling| filling.iter().map(texts).collect()).collect();
+    let table = Table { part, ours, by_name };
+    let known: BTreeSet<&str> = official.iter().map(|(name, _)| name.as_str()).collect();
+    let first = ours.fillings.first().and_then(|filling| filling.first());
+    let others = first.into_iter().flatten().filter(|(name, _)| !known.contains(name.as_str()));
+    let mut quantities: Vec<Quantity> =
+        official.iter().map(|(name, text)| table.quantity(name, Some(text.as_str()))).collect();
+    quantities.extend(others.map(|(name, _)| table.quantity(name, None)));
+    // A line without a value says nothing where both have it.
+    let says_nothing = |q: &Quantity| q.agreement != Agreement::Differs && q.official.as_deref() == Some("");
+    quantities.retain(|quantity| !says_nothing(quantity));
+    quantities
+}
+
+struct Table<'a> {
+    part: Part,
+    ours: &'a Ours,
+    by_name: Vec<Vec<BTreeMap<String, String>>>,
+}
+
+impl Table<'_> {
+    fn quantity(&self, name: &str, official: Option<&str>) -> Quantity {
+        let said = |lines: &BTreeMap<String, String>| lines.get(name).cloned();
+        let by_filling: Vec<Vec<Option<String>>> =
+            self.by_name.iter().map(|filling| filling.iter().map(said).collect()).collect();
+        let quantity = |ours: Option<String>, agreement, note: Option<&str>| Quantity {
+            part: self.part,
+            name: name.to_owned(),
+            official: official.map(str::to_owned),
+            ours,
+            agreement,
+            note: note.map(str::to_owned),
+        };
+        let Some((first, others)) = by_filling.split_first() else {
+            return quantity(None, Agreement::Unchecked, Some(UNKNOWN));
+        };
+        if others.iter().any(|other| other != first) || self.ours.uncertain.contains(&name) {
+            return quantity(None, Agreement::Unchecked, Some(UNKNOWN));
+        }
+        let is_one = first.iter().all(|text| *text == first[0]);
+        let same = first.iter().any(|text| text.as_deref() == official) || (!is_one && is_between(official, first));
+        let note = if is_one { None } else { Some(WITHIN) };
+        match (same, self.ours.taken.contains(name)) {
+            (true, true) => quantity(None, Agreement::Unchecked, Some(TAKEN)),
+            (true, false) => quantity(shown(first), Agreement::Same, note),
+            (false, _) => quantity(shown(first), Agreement::Differs, note),
+        }
+    }
+}
+
+/// Whether a number lies between the least and the largest of ours.
+fn is_between(official: Option<&str>, ours: &[Option<String>]) -> bool {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok());
+    let Some(official) = number(official) else { return false };
+    let numbers: Option<Vec<f64>> = ours.iter().map(|text| number(text.as_deref())).collect();
+    numbers.is_some_and(|all| all.iter().any(|one| *one <= official) && all.iter().any(|one| *one >= official))
+}
+
+/// Ours in one text: from the first to the last, where they are not the same.
+fn shown(ours: &[Option<String>]) -> Option<String> {
+    let (first, last) = (ours.first()?.as_deref(), ours.last()?.as_deref());
+    match (first, last) {
+        (first, last) if first == last => first.map(str::to_owned),
+        (first, last) => Some(format!("{} to {}", first.unwrap_or("nothing"), last.unwrap_or("nothing"))),
+    }
+}
+
+/// The lines of a text as names and values; what stands before `: ` is the name. A name that comes again has a number.
+pub(super) fn lines_of(text: &str) -> Lines {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    text.lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+            let name = name.trim().to_owned();
+            let times = seen.entry(name.clone()).or_default();
+            *times += 1;
+            let name = if *times > 1 { format!("{name} ({times})") } else { name };
+            (name, value.to_owned())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(of: &[(&str, &str)]) -> Lines {
+        of.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    fn agreements(official: &[(&str, &str)], fillings: &[&[&[(&str, &str)]]], taken: &[&str]) -> Vec<Agreement> {
+        let fillings = fillings.iter().map(|filling| filling.iter().map(|of| lines(of)).collect()).collect();
+        let taken = taken.iter().map(|name| (*name).to_owned()).collect();
+        let ours = Ours { fillings, taken, uncertain: &["verdict"] };
+        compare(Part::Results, &lines(official), &ours).into_iter().map(|quantity| quantity.agreement).collect()
+    }
+
+    #[test]
+    fn texts_agree_to_the_digit_or_lie_between_two_ends() {
+        use Agreement::{Differs, Same, Unchecked};
+        let one: &[&[&[(&str, &str)]]] = &[&[&[("a", "1.5"), ("verdict", "x")]]];
+        assert_eq!(agreements(&[("a", "1.5"), ("verdict", "x")], one, &[]), [Same, Unchecked]);
+        assert_eq!(agreements(&[("a", "1.50"), ("verdict", "x")], one, &["a"]), [Differs, Unchecked]);
+        let ends: &[&[&[(&str, &str)]]] = &[&[&[("a", "9")], &[("a", "11")]]];
+        assert_eq!(agreements(&[("a", "10")], ends, &[]), [Same]);
+        assert_eq!(agreements(&[("a", "12")], ends, &[]), [Differs]);
+        assert_eq!(agreements(&[("a", "10")], ends, &["a"]), [Unchecked]);
+    }
+
+    #[test]
+    fn what_fillings_decide_is_unchecked_and_what_one_side_lacks_differs() {
+        use Agreement::{Differs, Same, Unchecked};
+        let two: &[&[&[(&str, &str)]]] = &[&[&[("a", "1"), ("b", "2")]], &[&[("a", "3"), ("b", "2")]]];
+        assert_eq!(agreements(&[("a", "1"), ("b", "2")], two, &[]), [Unchecked, Same]);
+        assert_eq!(agreements(&[("c", "1"), ("b", "2")], two, &[]), [Differs, Same, Unchecked]);
+    }
+
+    #[test]
+    fn lines_have_names_and_repeated_ones_numbers() {
+        let found = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n");
+        assert_eq!(found, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3")]));
+    }
+}

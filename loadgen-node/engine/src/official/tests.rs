@@ -1,0 +1,206 @@
+//! Logs of made-up official runs. They are written by this engine's own reports, with the events around them that the
+//! official trace has, so that every scenario is there without the official LoadGen.
+
+use super::{Agreement, Comparison, DetailLog, Logs, TokenCounts, TraceLog, compare};
+use crate::plan::Plan;
+use crate::report::{Trailer, detail, summary_text, trace_log};
+use crate::run::{RunOptions, RunOutcome, run};
+use crate::settings::{Qsl, Scenario, TestSettings};
+use crate::sim::{SimOptions, SimWorld};
+use crate::world::TimeNs;
+
+const TOKENS: i64 = 5;
+
+/// The texts of an official run.
+#[derive(Clone)]
+struct Texts {
+    detail: String,
+    summary: String,
+    trace: String,
+    accuracy: String,
+}
+
+impl Texts {
+    fn of(settings: TestSettings) -> Texts {
+        let tokens = settings.use_token_latencies.then_some(TOKENS);
+        let plan = Plan::new(settings, Qsl { total: 90, performance: 80 }).unwrap();
+        let sim = SimOptions { tokens, ..SimOptions::default() };
+        let options = RunOptions { keep_issue_times: true, ..RunOptions::default() };
+        let outcome = run(&plan, &mut SimWorld::new(sim), &mut (), options);
+        let context = detail::DetailContext {
+            version: "0",
+            sut_name: "made up",
+            sut_name_duration_ns: 0,
+            qsl_name: "",
+            start: TimeNs(0),
+            start_unix_ns: 0,
+            pid: 1,
+            tid: 2,
+        };
+        let summary = outcome.summary.as_ref().unwrap();
+        let trailer = Trailer { warnings: outcome.events.warnings(), errors: outcome.events.errors() };
+        let answered = 0..outcome.counts().issued;
+        let answer =
+            |seq| format!("{{ \"seq_id\" : {seq}, \"qsl_idx\" : 0, \"data\" : \"\", \"token_count\" : 5 }},\n");
+        Texts {
+            detail: detail::render(&plan, &outcome, &context),
+            summary: summary_text(&plan, summary, &outcome.verdict, "made up", trailer),
+            trace: trace_of(&plan, &outcome, &context),
+            accuracy: format!("[\n{}]\n", answered.map(answer).collect::<String>()),
+        }
+    }
+
+    fn compared(&self, has_trace: bool) -> Comparison {
+        let trace = if has_trace { TraceLog::read(self.trace.as_bytes()).unwrap() } else { None };
+        let tokens = TokenCounts::read(self.accuracy.as_bytes()).ok().filter(|_| has_trace);
+        let detail = DetailLog::read(&self.detail).unwrap();
+        compare(&Logs { detail, summary: self.summary.clone(), trace, tokens }).unwrap()
+    }
+}
+
+/// The trace with the events around its samples that say when the phase began.
+fn trace_of(plan: &Plan, outcome: &RunOutcome, context: &detail::DetailContext<'_>) -> String {
+    let mut bytes = Vec::new();
+    trace_log::write(plan, outcome, context, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let started_us = outcome.performance().unwrap().started.0 as f64 / 1e3;
+    let rest = format!("\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{started_us:.3},\"dur\":0.000,\"args\":{{}}}},\n");
+    let around = ["GenerateQueries", "SampleLoop"].map(|name| format!("{{\"name\":\"{name}\",{rest}"));
+    text.replacen("[\n", &format!("[\n{}", around.concat()), 1)
+}
+
+fn settings(scenario: Scenario, tokens: bool) -> TestSettings {
+    TestSettings {
+        scenario,
+        min_duration_ms: 200,
+        min_query_count: 100,
+        server_target_qps: 700.0,
+        offline_expected_qps: 2_000.0,
+        use_token_latencies: tokens,
+        accuracy_log_probability: 1.0,
+        ..TestSettings::default()
+    }
+}
+
+fn differences(compared: &Comparison) -> Vec<String> {
+    let differing = compared.quantities.iter().filter(|quantity| quantity.agreement == Agreement::Differs);
+    differing.map(|quantity| format!("{quantity:?}")).collect()
+}
+
+fn unchecked(compared: &Comparison) -> Vec<&str> {
+    let unchecked = compared.quantities.iter().filter(|quantity| quantity.agreement == Agreement::Unchecked);
+    unchecked.map(|quantity| quantity.name.as_str()).collect()
+}
+
+#[test]
+fn with_a_trace_everything_is_compared_in_every_scenario() {
+    for scenario in Scenario::ALL {
+        for tokens in [false, true] {
+            let compared = Texts::of(settings(scenario, tokens)).compared(true);
+            assert_eq!(differences(&compared), Vec::<String>::new(), "{scenario:?} {tokens}");
+            assert_eq!(unchecked(&compared), Vec::<&str>::new(), "{scenario:?} {tokens}");
+            assert!(compared.ours.is_some() && compared.ours == compared.official, "{scenario:?}");
+            assert!(compared.trace.is_some_and(|trace| trace.start_uncertain_ns == 0), "{scenario:?}");
+        }
+    }
+}
+
+#[test]
+fn an_altered_number_is_named() {
+    let texts = Texts::of(settings(Scenario::SERVER, false));
+    let compared = |change: &dyn Fn(&mut Texts)| {
+        let mut altered = texts.clone();
+        change(&mut altered);
+        let compared = altered.compared(true);
+        compared.first_difference().map(|quantity| quantity.name.clone()).unwrap_or_default()
+    };
+    let detail = |from: &str, to: &str| {
+        assert!(texts.detail.contains(from), "{from}");
+        compared(&|texts| texts.detail = texts.detail.replace(from, to))
+    };
+    assert_eq!(
+        detail("\"result_query_count\", \"value\": ", "\"result_query_count\", \"value\": 9"),
+        "result_query_count"
+    );
+    assert_eq!(
+        detail("\"effective_min_query_count\", \"value\": 100", "\"effective_min_query_count\", \"value\": 99"),
+        "effective_min_query_count"
+    );
+    assert_eq!(detail("\"result_min_duration_met\"", "\"result_min_duration_mett\""), "result_min_duration_mett");
+    assert_eq!(
+        compared(&|texts| texts.summary =
+            texts.summary.replace("Mean latency (ns)               : ", "Mean latency (ns)               : 1")),
+        "Mean latency (ns)"
+    );
+    let told = compared(&|texts| texts.trace = texts.trace.replacen("\"complete_ns\":", "\"complete_ns\":1", 1));
+    assert!(told.starts_with("end of sample "), "{told}");
+}
+
+#[test]
+fn without_a_trace_the_verdict_of_server_and_offline_follows_from_the_numbers() {
+    for scenario in [Scenario::SERVER, Scenario::OFFLINE] {
+        for target_ns in [1, 100_000_000] {
+            let texts = Texts::of(TestSettings { server_target_latency_ns: target_ns, ..settings(scenario, false) });
+            let compared = texts.compared(false);
+            assert_eq!(differences(&compared), Vec::<String>::new(), "{scenario:?}");
+            assert!(compared.ours.is_some() && compared.ours == compared.official, "{scenario:?} {compared:?}");
+            assert!(unchecked(&compared).contains(&"result_mean_latency_ns"), "{scenario:?}");
+        }
+    }
+    let scheduled = |compared: &Comparison| {
+        compared.quantities.iter().find(|q| q.name == "result_scheduled_samples_per_sec").map(|q| q.agreement)
+    };
+    assert_eq!(scheduled(&Texts::of(settings(Scenario::SERVER, false)).compared(false)), Some(Agreement::Same));
+}
+
+#[test]
+fn without_a_trace_a_verdict_that_the_numbers_contradict_differs() {
+    let texts = Texts::of(settings(Scenario::SERVER, false));
+    let met = |word: &str| format!("\"early_stopping_met\", \"value\": {word}");
+    // The run is too short for early stopping.
+    assert!(texts.detail.contains(&met("false")));
+    let compared = Texts { detail: texts.detail.replace(&met("false"), &met("true")), ..texts }.compared(false);
+    assert_eq!(compared.first_difference().map(|quantity| quantity.name.as_str()), Some("early_stopping_met"));
+}
+
+#[test]
+fn without_token_counts_the_times_per_token_are_unchecked() {
+    let texts = Texts { accuracy: "[\n]\n".to_owned(), ..Texts::of(settings(Scenario::SINGLE_STREAM, true)) };
+    let compared = texts.compared(true);
+    assert_eq!(differences(&compared), Vec::<String>::new());
+    let unchecked = unchecked(&compared);
+    for name in ["result_time_to_output_token_max", "result_completed_tokens_per_second"] {
+        assert!(unchecked.contains(&name), "{unchecked:?}");
+    }
+    assert!(!unchecked.contains(&"result_first_token_mean_latency_ns"), "{unchecked:?}");
+}
+
+#[test]
+fn a_rate_with_more_digits_than_the_log_has_is_no_difference() {
+    for (scenario, qps) in [(Scenario::OFFLINE, 123_456.789), (Scenario::SERVER, 876.543_21)] {
+        let asked = settings(scenario, false);
+        let compared = Texts::of(TestSettings { server_target_qps: qps, offline_expected_qps: qps, ..asked });
+        for has_trace in [true, false] {
+            assert_eq!(differences(&compared.compared(has_trace)), Vec::<String>::new(), "{scenario:?}");
+        }
+    }
+}
+
+#[test]
+fn logs_that_are_not_whole_are_named() {
+    let texts = Texts::of(settings(Scenario::SERVER, false));
+    let refused = |from: &str, to: &str| {
+        let detail = DetailLog::read(&texts.detail.replace(from, to)).unwrap();
+        compare(&Logs { detail, summary: String::new(), trace: None, tokens: None }).unwrap_err().to_string()
+    };
+    assert!(refused("\"result_validity\"", "\"x\"").contains("did not come to its end"));
+    assert!(
+        refused("\"requested_min_duration_ms\", \"value\": 200", "\"requested_min_duration_ms\", \"value\": 2x")
+            .contains("requested_min_duration_ms: ")
+    );
+    assert!(
+        refused("\"requested_min_query_count\", \"value\": 100", "\"requested_min_query_count\", \"value\": -1")
+            .contains("requested_min_query_count: ")
+    );
+    assert!(refused("\"qsl_reported_total_count\"", "\"x\"").contains("qsl_reported_total_count"));
+}

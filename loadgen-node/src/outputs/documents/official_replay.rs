@@ -1,0 +1,189 @@
+//! What `replay --official --json` prints: the logs of an official LoadGen against this engine, quantity by quantity.
+
+use std::fmt::Write as _;
+
+use loadgen::official::{Agreement, Comparison, Part, Quantity, TraceSeen};
+use serde::{Deserialize, Serialize};
+
+/// The version of [`OfficialReplay`].
+const SCHEMA: u32 = 1;
+/// Columns of a name, and of each text, in the table for the screen.
+const NAME: usize = 46;
+const TEXT: usize = 24;
+/// Columns of a text in the last line.
+const TOLD: usize = 80;
+
+/// An official run, judged again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfficialReplay {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// Whether nothing differs. What is unchecked is not counted.
+    pub same: bool,
+    /// Name of the first quantity that differs; null when none does.
+    pub first_difference: Option<String>,
+    /// Version of the official LoadGen, as its log has it.
+    pub loadgen_version: String,
+    /// The scenario of the run.
+    pub scenario: String,
+    /// The mode of the run.
+    pub mode: String,
+    /// The official verdict, `VALID` or `INVALID`; null of a run without a performance phase.
+    pub official: Option<String>,
+    /// The verdict of this engine by the official rules; null where it is unchecked.
+    pub ours: Option<String>,
+    /// What the trace shows; null without a trace.
+    pub trace: Option<TraceSeen>,
+    /// How many quantities are the same.
+    pub same_count: usize,
+    /// How many quantities differ.
+    pub differs_count: usize,
+    /// How many quantities are unchecked.
+    pub unchecked_count: usize,
+    /// Every quantity, in the order of the logs.
+    pub quantities: Vec<Quantity>,
+}
+
+impl From<Comparison> for OfficialReplay {
+    fn from(compared: Comparison) -> OfficialReplay {
+        let first_difference = compared.first_difference().map(|quantity| quantity.name.clone());
+        OfficialReplay {
+            schema: SCHEMA,
+            same: first_difference.is_none(),
+            first_difference,
+            same_count: compared.count(Agreement::Same),
+            differs_count: compared.count(Agreement::Differs),
+            unchecked_count: compared.count(Agreement::Unchecked),
+            loadgen_version: compared.loadgen_version,
+            scenario: compared.scenario,
+            mode: compared.mode,
+            official: compared.official,
+            ours: compared.ours,
+            trace: compared.trace,
+            quantities: compared.quantities,
+        }
+    }
+}
+
+impl OfficialReplay {
+    /// The table for the screen: results one by one; of the other parts, what is not the same.
+    pub(crate) fn text(&self) -> String {
+        let OfficialReplay { loadgen_version, scenario, mode, .. } = self;
+        let mut text = format!("LoadGen {loadgen_version}, {scenario}, {mode}\n{}\n\n", self.trace_line());
+        line(&mut text, ["quantity", "official", "ours"], "");
+        for (part, title) in [
+            (Part::Settings, "settings in force"),
+            (Part::Traffic, "generated traffic"),
+            (Part::Trace, "trace"),
+            (Part::Results, ""),
+            (Part::Summary, "lines of the summary"),
+        ] {
+            let of_part = || self.quantities.iter().filter(move |quantity| quantity.part == part);
+            let same = of_part().filter(|quantity| quantity.agreement == Agreement::Same).count();
+            if same > 0 && !title.is_empty() {
+                line(&mut text, [title, "", ""], &format!("{same} of {} same", of_part().count()));
+            }
+            for quantity in of_part().filter(|q| title.is_empty() || q.agreement != Agreement::Same) {
+                row(&mut text, quantity);
+            }
+        }
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "\n{}", self.last_line());
+        text
+    }
+
+    fn trace_line(&self) -> String {
+        match self.trace {
+            None => "no trace: latencies are not known, and what follows from them is unchecked".to_owned(),
+            Some(TraceSeen { samples, resolution_ns, start_uncertain_ns: 0 }) => {
+                format!("trace of {samples} samples, times to {resolution_ns} ns")
+            }
+            Some(TraceSeen { samples, resolution_ns, start_uncertain_ns }) => format!(
+                "trace of {samples} samples, times to {resolution_ns} ns, the start of the phase to \
+                 {start_uncertain_ns} ns"
+            ),
+        }
+    }
+
+    fn last_line(&self) -> String {
+        let OfficialReplay { same_count, differs_count, unchecked_count, .. } = self;
+        let verdict = self.official.as_deref().unwrap_or("without a verdict");
+        let first = self.quantities.iter().find(|quantity| quantity.agreement == Agreement::Differs);
+        match first {
+            None => format!("Same: {verdict}; {same_count} quantities the same, {unchecked_count} unchecked"),
+            Some(quantity) => format!(
+                "Differs: {differs_count} of {} quantities, first {}: official {}, ours {}",
+                self.quantities.len(),
+                quantity.name,
+                cut(quantity.official.as_deref().unwrap_or("none"), TOLD),
+                cut(quantity.ours.as_deref().unwrap_or("none"), TOLD),
+            ),
+        }
+    }
+}
+
+fn row(text: &mut String, quantity: &Quantity) {
+    let word = match quantity.agreement {
+        Agreement::Same => "same",
+        Agreement::Differs => "differs",
+        Agreement::Unchecked => "unchecked",
+    };
+    let note = quantity.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    let [official, ours] = [&quantity.official, &quantity.ours].map(|said| said.as_deref().unwrap_or("-"));
+    line(text, [&quantity.name, official, ours], &format!("{word}{note}"));
+}
+
+fn line(text: &mut String, [name, official, ours]: [&str; 3], word: &str) {
+    let [name, official, ours] = [cut(name, NAME), cut(official, TEXT), cut(ours, TEXT)];
+    let row = format!("{name:<NAME$}  {official:>TEXT$}  {ours:>TEXT$}  {word}");
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}", row.trim_end());
+}
+
+/// A text of at most so many columns.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns - 3).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reads_back;
+    use super::*;
+
+    fn quantity(part: Part, name: &str, ours: Option<&str>, agreement: Agreement, note: Option<&str>) -> Quantity {
+        let texts = [Some("7"), ours].map(|text| text.map(str::to_owned));
+        let [official, ours] = texts;
+        Quantity { part, name: name.to_owned(), official, ours, agreement, note: note.map(str::to_owned) }
+    }
+
+    #[test]
+    fn each_quantity_that_is_not_the_same_is_named() {
+        let quantities = vec![
+            quantity(Part::Settings, "effective_a", Some("7"), Agreement::Same, None),
+            quantity(Part::Results, "result_b", Some("8"), Agreement::Differs, None),
+            quantity(Part::Results, "result_c", None, Agreement::Unchecked, Some("no trace")),
+            quantity(Part::Summary, "Line d", None, Agreement::Unchecked, None),
+        ];
+        let compared = Comparison {
+            loadgen_version: "6.0.17".to_owned(),
+            scenario: "Server".to_owned(),
+            mode: "PerformanceOnly".to_owned(),
+            official: Some("VALID".to_owned()),
+            ours: None,
+            trace: Some(TraceSeen { samples: 3, resolution_ns: 1, start_uncertain_ns: 20 }),
+            quantities,
+        };
+        let document = OfficialReplay::from(compared);
+        let json = reads_back(&document);
+        assert_eq!((&json["same"], &json["first_difference"]), (&false.into(), &"result_b".into()));
+        let text = document.text();
+        for said in ["1 of 1 same", "differs", "unchecked: no trace", "Line d", "the phase to 20 ns"] {
+            assert!(text.contains(said), "no '{said}' in {text}");
+        }
+        assert!(!text.contains("effective_a"), "{text}");
+        assert!(text.ends_with("\nDiffers: 1 of 4 quantities, first result_b: official 7, ours 8\n"), "{text}");
+    }
+}
