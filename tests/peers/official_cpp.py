@@ -214,16 +214,18 @@ class Tests:
         return self.scratch / f"run-{self.count}"
 
     @contextlib.contextmanager
-    def nodes(self) -> Iterator[tuple[list[str], list[subprocess.Popen]]]:
-        """Two SUT nodes, which are stopped in any case."""
+    def nodes(self, *flags: str) -> Iterator[tuple[list[str], list[subprocess.Popen]]]:
+        """Two SUT nodes, which are stopped in any case; with the digits' model unless the flags name a backend."""
         addresses, processes = [], []
+        if "--backend" not in flags:
+            flags = ("--backend", f"onnx:{DIGITS / 'digits.onnx'}", *flags)
         with contextlib.ExitStack() as stack:
             for name in NODE_NAMES:
                 addresses.append(f"127.0.0.1:{free_port()}")
                 log = stack.enter_context(open(self.scratch / f"{name}.log", "a", encoding="utf-8"))
                 process = subprocess.Popen(
-                    [self.binaries / "sut-node", "serve", "--node", name, "--listen", addresses[-1],
-                     "--backend", f"onnx:{DIGITS / 'digits.onnx'}"], stdout=log, stderr=log)
+                    [self.binaries / "sut-node", "serve", "--node", name, "--listen", addresses[-1], *flags],
+                    stdout=log, stderr=log)
                 stack.callback(process.wait)
                 stack.callback(process.kill)
                 processes.append(process)

@@ -126,6 +126,8 @@ def paste(tried, binaries):
     shell = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=REPOSITORY,
+        # The wheel takes what is built.
+        env={**os.environ, "LON_BUILT": str(REPOSITORY / binaries)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         encoding="utf-8",
