@@ -10,7 +10,7 @@ use super::documents::system_desc::{self, SystemDesc};
 use super::folder::{FolderError, RunFolder};
 use crate::test_run::Finished;
 
-/// The files that [`write`] makes; the last one says whether the run can be used.
+/// The files that [`write()`] makes; the last one says whether the run can be used.
 const FILES: [&str; 3] = [network_report::FILE, system_desc::FILE, qdl_result::FILE];
 
 /// Logs of the official LoadGen that have its verdict in them.

@@ -87,7 +87,8 @@ typedef struct lon_callbacks {
    * When it returns, every outstanding sample, and every sample that is issued from then on, is completed with size 0,
    * once a second, so that the caller's LoadGen comes to its end; lon_close then returns LON_ERROR_NETWORK, and takes
    * the word VALID away from official logs in its folder.
-   * Null: the library says why on standard error and ends the process with exit code 4. */
+   * Null: the library says why on standard error and ends the process with exit code 4. Where answers are fetched,
+   * lon_take says so, and this is not called. */
   lon_lost_fn lost;
 } lon_callbacks;
 

@@ -124,7 +124,7 @@ impl Run {
         let is_written = was_over && folder == self.out.as_deref();
         match folder {
             Some(folder) if is_written => {
-                beside::take_away(folder).map_err(|error| Error::new(Code::Bug, error.to_string()))?
+                beside::take_away(folder).map_err(|error| Error::new(Code::Bug, error.to_string()))?;
             }
             Some(folder) => write(finished, folder)?,
             None => {}
