@@ -86,7 +86,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "qdl/capi",
-        floors: &["functions", "handles", "run", "callbacks samples", "description queue", "status"],
+        floors: &["functions", "handles pointers", "run", "callbacks samples", "description queue", "status"],
     },
     Floors {
         folder: "loadgen-node/engine",

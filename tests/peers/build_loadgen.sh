@@ -9,7 +9,10 @@ set -euo pipefail
 test $# -ge 2 || { sed -n '2,8s/^#//p' "$0"; exit 2; }
 source=$1/loadgen out=$2
 shift 2
-test -f "$source/loadgen.cc" || { echo "$source/loadgen.cc is missing: is this a clone of mlcommons/inference?"; exit 2; }
+if [ ! -f "$source/loadgen.cc" ]; then
+  echo "$source/loadgen.cc is missing: is this a clone of mlcommons/inference?" >&2
+  exit 2
+fi
 mkdir -p "$out/include"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
@@ -18,7 +21,7 @@ cp -r "$source/." "$work"
 cd "$work"
 # Two sources are made from others: one with the version, one with mlperf.conf as text.
 mkdir -p generated
-python3 -W ignore version_generator.py generated/version_generated.cc . >/dev/null 2>&1
+python3 -W ignore version_generator.py generated/version_generated.cc . >version.log 2>&1 || { cat version.log >&2; exit 1; }
 python3 - <<'PY'
 lines = open("mlperf.conf", encoding="utf-8").read().split("\n")
 quoted = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]

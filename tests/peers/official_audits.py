@@ -17,10 +17,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from typing import Any, Callable, NamedTuple
 
-from official_cpp import SAMPLES, Tests, Wrong, check_accuracy, expect, expect_exit, samples_of
+from official_cpp import SAMPLES, Tests, Wrong, check_accuracy, expect, expect_exit, keep, samples_of, tried
 
 # In Offline the count ends the run, since how long it takes is for the machine to say.
 SETTINGS: dict[str, dict[str, float]] = {
@@ -56,18 +55,7 @@ def main() -> None:
     # The scripts hand names of files to a shell.
     with tempfile.TemporaryDirectory(prefix="official-audits-") as scratch:
         tests = AuditTests(args.program.resolve(), args.bin.resolve(), pathlib.Path(scratch), args.inference.resolve())
-        failed = 0
-        for name, test in tests.all():
-            started = time.monotonic()
-            try:
-                test()
-                print(f"ok      {name} ({time.monotonic() - started:.1f} s)", flush=True)
-            except (Wrong, OSError, ValueError, KeyError) as error:
-                failed += 1
-                print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
-                if args.keep:
-                    shutil.copytree(scratch, args.keep, dirs_exist_ok=True)
-        print(f"{len(tests.all()) - failed} passed, {failed} failed")
+        failed = tried(tests.all(), lambda: keep(scratch, args.keep))
     sys.exit(1 if failed else 0)
 
 

@@ -7,6 +7,8 @@ PROGRAM is made by qdl/capi/cpp/build.sh; FOLDER has loadgen-node and sut-node. 
 this file. The last line is `N passed, N failed`; every failure is a line of its own.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import json
@@ -55,19 +57,32 @@ def main() -> None:
     args = parse_args()
     with tempfile.TemporaryDirectory(prefix="official-cpp-") as scratch:
         tests = Tests(args.program.resolve(), args.bin.resolve(), pathlib.Path(scratch))
-        failed = 0
-        for name, test in tests.all():
-            started = time.monotonic()
-            try:
-                test()
-                print(f"ok      {name} ({time.monotonic() - started:.1f} s)", flush=True)
-            except (Wrong, OSError, ValueError, KeyError) as error:
-                failed += 1
-                print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
-                if args.keep:
-                    shutil.copytree(scratch, args.keep, dirs_exist_ok=True)
-        print(f"{len(tests.all()) - failed} passed, {failed} failed")
+        failed = tried(tests.all(), lambda: keep(scratch, args.keep))
     sys.exit(1 if failed else 0)
+
+
+def tried(tests: list[tuple[str, Callable[[], None]]], on_failure: Callable[[], None] = lambda: None,
+          afterwards: Callable[[], None] = lambda: None) -> int:
+    """Does these tests and says how each ended; how many failed. `afterwards` is called after each."""
+    failed = 0
+    for name, test in tests:
+        started = time.monotonic()
+        try:
+            test()
+            print(f"ok      {name} ({time.monotonic() - started:.1f} s)", flush=True)
+        except (Wrong, OSError, ValueError, KeyError, IndexError, struct.error, subprocess.SubprocessError) as error:
+            failed += 1
+            print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
+            on_failure()
+        afterwards()
+    print(f"{len(tests) - failed} passed, {failed} failed", flush=True)
+    return failed
+
+
+def keep(scratch: str | pathlib.Path, folder: pathlib.Path | None) -> None:
+    """Copies everything there, where it is to be kept."""
+    if folder:
+        shutil.copytree(scratch, folder, dirs_exist_ok=True)
 
 
 def parse_args() -> argparse.Namespace:
@@ -100,6 +115,7 @@ class Tests:
         for scenario in LONG:
             for how, what in [(signal.SIGKILL, "is killed"), (signal.SIGSTOP, "freezes")]:
                 tests.append((f"{scenario}, a node {what}", lambda run=(scenario, how): self.lost(*run)))
+        tests.append(("Server, a node is killed while the program stands still", self.lost_in_a_pause))
         return tests
 
     def usage(self) -> None:
@@ -136,6 +152,7 @@ class Tests:
         if mode != "PerformanceOnly":
             check_accuracy(folder)
         self.check_traffic(folder, scenario, mode, detail)
+        self.check_judged(folder, mode)
 
     def peak(self) -> None:
         settings = {"target_qps": 50, "min_duration": 300, "min_query_count": 50, "target_latency": 20}
@@ -192,6 +209,29 @@ class Tests:
         expect(f"{NODE_NAMES[1]} is in {reasons!r}", True, NODE_NAMES[1] in reasons)
         summary = folder / "mlperf_log_summary.txt"
         expect("VALID in the summary", False, summary.exists() and "VALID" in summary.read_text())
+
+    def lost_in_a_pause(self) -> None:
+        """Afterwards it writes to a connection that has gone, more than once before it reads. Not every try does so."""
+        settings = {"target_qps": 20000, "min_duration": 20000, "min_query_count": 100}
+        for _ in range(6):
+            with self.nodes("--backend", "null") as (addresses, processes):
+                command, folder = self.command(addresses, "Server", "PerformanceOnly", settings)
+                program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                           cwd=self.scratch)
+                try:
+                    wait_until(lambda: (folder / "mlperf_log_detail.txt").exists() or program.poll() is not None, 30)
+                    time.sleep(1)
+                    program.send_signal(signal.SIGSTOP)
+                    processes[1].kill()
+                    processes[1].wait()
+                    time.sleep(0.4)
+                    program.send_signal(signal.SIGCONT)
+                    _, told = communicate_within(program, LOSS_TIMEOUT_S)
+                finally:
+                    program.kill()
+                    program.wait()
+            expect(f"exit code; {told[-200:]!r}", 4, program.returncode)
+            expect(f"standard error names {NODE_NAMES[1]}", True, NODE_NAMES[1] in told)
 
     def run(self, command: list[Any]) -> subprocess.CompletedProcess:
         try:
@@ -268,6 +308,17 @@ class Tests:
         if samples is not None:
             expect("samples issued", samples, result["counts"]["issued"])
         expect("system_desc.json", True, bool(json.loads((folder / "system_desc.json").read_text())))
+
+    def check_judged(self, folder: pathlib.Path, mode: str) -> None:
+        """Our engine comes to the same as the official LoadGen, number by number. Accuracy runs are not judged."""
+        if mode == "AccuracyOnly":
+            return
+        answer = self.run([self.binaries / "loadgen-node", "replay", "--official", folder, "--json"])
+        if answer.returncode not in (0, 3):
+            raise Wrong(f"replay --official ended with {answer.returncode}: {answer.stdout} {answer.stderr.strip()}")
+        said = json.loads(answer.stdout)
+        expect("replay --official: same", True, said["same"])
+        expect("replay --official: both verdicts", said["official"], said["ours"])
 
     def check_traffic(self, folder: pathlib.Path, scenario: str, mode: str, detail: dict[str, Any]) -> None:
         """Order and schedule of the samples are those that loadgen-node makes of the same settings."""

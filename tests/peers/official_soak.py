@@ -24,7 +24,7 @@ import tempfile
 import time
 from typing import NamedTuple
 
-from official_cpp import Wrong, expect, expect_exit, free_port
+from official_cpp import Wrong, expect, expect_exit, free_port, tried
 
 # Samples of Server, of all; a quarter, since LoadGen makes queries and a schedule of them beforehand.
 SHARES = {"Offline": 1.0, "Server": 0.25}
@@ -103,18 +103,9 @@ class Ran(NamedTuple):
 
 def main() -> None:
     args = parse_args()
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="official-soak-") as scratch:
         soak = Soak(args, pathlib.Path(scratch))
-        for scenario in SHARES:
-            started = time.monotonic()
-            try:
-                soak.scenario(scenario)
-                print(f"ok      {scenario} ({time.monotonic() - started:.1f} s)", flush=True)
-            except (Wrong, OSError, ValueError, KeyError) as error:
-                failed += 1
-                print(f"FAILED  {scenario}: {type(error).__name__}: {error}", flush=True)
-    print(f"{len(SHARES) - failed} passed, {failed} failed")
+        failed = tried([(scenario, lambda scenario=scenario: soak.scenario(scenario)) for scenario in SHARES])
     sys.exit(1 if failed else 0)
 
 
@@ -198,7 +189,7 @@ class Soak:
         with open(self.scratch / "program.log", "w+", encoding="utf-8") as log:
             program = subprocess.Popen(command, stdout=log, stderr=log)
             try:
-                pid, status, usage = 0, 0, None
+                pid = status = 0
                 while pid == 0:
                     if time.monotonic() - began > TIMEOUT_S:
                         raise Wrong(f"{command[0].name} had not ended after {TIMEOUT_S} s")

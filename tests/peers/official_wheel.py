@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from typing import Any
 
 from loadgen_diff import check_wheel
 from official_cpp import (LONG, NODE_NAMES, SAMPLES, SHORT, Tests, Wrong, check_accuracy, expect, expect_exit,
-                          free_port, samples_of, wait_until)
+                          free_port, keep, samples_of, tried, wait_until)
 from wheel_logs import DETAIL
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "qdl/capi/python"
@@ -42,8 +41,8 @@ VERDICT = "the official log's own words: Result is : "
 # 20 ms to the first of 16 tokens, 2 ms for each further one.
 STREAM = "synthetic:ttft=20ms,tpot=2ms,tokens=16"
 TOKENS = 16
-TOKEN_SETTINGS = {"use_token_latencies": 1, "ttft_latency": 60000, "tpot_latency": 60000, "min_duration": 1000,
-                  "min_query_count": 100, "target_qps": 100}
+TOKEN_SETTINGS = {"use_token_latencies": 1, "accuracy_log_probability": 1, "ttft_latency": 60000,
+                  "tpot_latency": 60000, "min_duration": 1000, "min_query_count": 100, "target_qps": 100}
 # A run of one's own: it goes on where the program would end, and prints how it ended.
 GOES_ON = """
 import json, sys, threading
@@ -73,18 +72,7 @@ def main() -> None:
     check_wheel()
     with tempfile.TemporaryDirectory(prefix="official-wheel-") as scratch:
         tests = WheelTests(args.bin.resolve(), pathlib.Path(scratch))
-        failed = 0
-        for name, test in tests.all():
-            started = time.monotonic()
-            try:
-                test()
-                print(f"ok      {name} ({time.monotonic() - started:.1f} s)", flush=True)
-            except (Wrong, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
-                failed += 1
-                print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
-                if args.keep:
-                    shutil.copytree(scratch, args.keep, dirs_exist_ok=True)
-        print(f"{len(tests.all()) - failed} passed, {failed} failed")
+        failed = tried(tests.all(), lambda: keep(scratch, args.keep))
     sys.exit(1 if failed else 0)
 
 
@@ -161,6 +149,7 @@ class WheelTests(Tests):
         if mode != "PerformanceOnly":
             check_accuracy(folder)
         self.check_traffic(folder, scenario, mode, detail)
+        self.check_judged(folder, mode)
 
     def peak(self) -> None:
         settings = {"target_qps": 50, "min_duration": 300, "min_query_count": 50, "target_latency": 20}
@@ -173,7 +162,7 @@ class WheelTests(Tests):
 
     def tokens(self) -> None:
         """First tokens reach LoadGen before the answers do, and every answer says how many tokens it has."""
-        with self.nodes(STREAM, "--slots", "64") as (addresses, _):
+        with self.nodes("--backend", STREAM, "--slots", "64") as (addresses, _):
             words, folder = self.words(addresses, "Server", "PerformanceOnly", TOKEN_SETTINGS, "synthetic")
             ended = self.ran([*words, "--option", "dataset=synthetic:tokens-i64[16]x8"])
         expect_exit(" ".join(words), 0, ended)
@@ -188,6 +177,8 @@ class WheelTests(Tests):
         summary = (folder / "mlperf_log_summary.txt").read_text()
         expect("TTFT and TPOT in the summary", True, "TTFT" in summary and "TPOT" in summary)
         self.check_network(folder, None)
+        # With every answer in the accuracy log, times per token among them.
+        self.check_judged(folder, "PerformanceOnly")
 
     def built_in(self) -> None:
         """What is built into LoadGen is enough for a first run: 660 samples."""
@@ -200,7 +191,7 @@ class WheelTests(Tests):
 
     def no_answer(self) -> None:
         """Both nodes stay, and are too slow for --response-timeout."""
-        with self.nodes("synthetic:constant=20s") as (addresses, _):
+        with self.nodes("--backend", "synthetic:constant=20s") as (addresses, _):
             words, folder = self.words(addresses, "Server", "PerformanceOnly", LONG["Server"])
             began = time.monotonic()
             ended = self.ran([*words, "--option", "response-timeout=2s"])
@@ -281,25 +272,6 @@ class WheelTests(Tests):
         finally:
             program.kill()
             program.wait()
-
-    @contextlib.contextmanager
-    def nodes(self, backend: str = "", *flags: str) -> Iterator[tuple[list[str], list[subprocess.Popen]]]:
-        """Two SUT nodes, which are stopped in any case."""
-        if not backend:
-            with super().nodes() as started:
-                yield started
-            return
-        with contextlib.ExitStack() as stack:
-            addresses, processes = [], []
-            for name in NODE_NAMES:
-                addresses.append(f"127.0.0.1:{free_port()}")
-                command = [str(self.binaries / "sut-node"), "serve", "--node", name, "--listen", addresses[-1],
-                           "--backend", backend, *flags]
-                log = stack.enter_context(open(self.scratch / f"{name}.log", "a", encoding="utf-8"))
-                processes.append(subprocess.Popen(command, stdout=log, stderr=log))
-                stack.callback(processes[-1].wait)
-                stack.callback(processes[-1].kill)
-            yield addresses, processes
 
     def check_logs(self, folder: pathlib.Path, scenario: str, mode: str) -> dict[str, Any]:
         """Returns the detail log; of keys that are there more than once, the last."""

@@ -118,8 +118,8 @@ summary. mlperf_log_trace.json (LogSettings.enable_trace) has all latencies in n
 In SingleStream and MultiStream the trace shows the start of the phase to some microseconds only. What depends on the \
 start is compared within them. Times per token also need mlperf_log_accuracy.json with an answer for each sample \
 (accuracy_log_probability 1). Without these files, what follows from settings and other results is compared, and the \
-rest is listed as unchecked. Exit code 0 when nothing differs and the official result is VALID, 3 when nothing differs \
-and it is INVALID, 1 when something differs, 2 when a file is missing or broken.
+rest is listed as unchecked. Exit code 0 when nothing differs and both verdicts are VALID, 3 when nothing differs and \
+the verdict is INVALID or unchecked, 1 when something differs, 2 when a file is missing or broken.
 
 --report-vector takes one JSON object, and prints {\"summary\": TEXT of the summary file, \"detail\": [[KEY, TEXT OF \
 THE JSON VALUE], ...]}. The object has these keys and no others:

@@ -8,6 +8,8 @@ use anyhow::{anyhow, bail};
 use clap::{Arg, Parser};
 use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::checked::Asked;
@@ -101,15 +103,50 @@ pub fn data_of(text: &str) -> Outcome<DataAsked> {
 
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
     match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => bail!("the options are no JSON object: {{\"sut\": \"10.0.0.2:8000\", ...}} is one"),
+        Ok(Distinct(object)) => Ok(object),
+        Err(error) if error.is_data() => bail!("the options are no JSON object such as {EXAMPLE}: {error}"),
         Err(error) => bail!("the options are no JSON: {error}"),
+    }
+}
+
+const EXAMPLE: &str = r#"{"sut": "10.0.0.2:8000", "benchmark": "digits", "scenario": "Server"}"#;
+
+/// An object in which no key is there twice: of two values the last one would count without a word.
+struct Distinct(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Distinct {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Distinct, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Map<String, Value>;
+
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Map<String, Value>, A::Error> {
+                let mut object = Map::new();
+                while let Some((key, value)) = from.next_entry::<String, Value>()? {
+                    if object.contains_key(&key) {
+                        return Err(A::Error::custom(format!("'{key}' is there twice")));
+                    }
+                    object.insert(key, value);
+                }
+                Ok(object)
+            }
+        }
+        from.deserialize_map(Keys).map(Distinct)
     }
 }
 
 /// The flags that the object stands for, read as the command line is.
 fn parsed<T: Parser>(object: &Map<String, Value>) -> anyhow::Result<T> {
-    let command = T::command();
+    // What is refused as a key is no setting of the environment either.
+    let command =
+        T::command().mut_args(|flag| match flag.get_long().is_some_and(|name| OF_OUR_ENGINE.contains(&name)) {
+            true => flag.env(None::<&str>),
+            false => flag,
+        });
     let flags: Vec<&Arg> = command.get_arguments().collect();
     let mut args = vec![OsString::from("options")];
     for (key, value) in object {
@@ -133,12 +170,12 @@ fn parsed<T: Parser>(object: &Map<String, Value>) -> anyhow::Result<T> {
             }
         }
     }
-    let matches = T::command().try_get_matches_from(args).map_err(|error| anyhow!(one_line(&error)))?;
+    let matches = command.clone().try_get_matches_from(args).map_err(|error| anyhow!(one_line(&error)))?;
     Ok(T::from_arg_matches(&matches)?)
 }
 
 fn unknown(key: &str, flags: &[&Arg]) -> String {
-    let names = flags.iter().filter_map(|flag| flag.get_long());
+    let names = flags.iter().filter_map(|flag| flag.get_long()).filter(|name| !OF_OUR_ENGINE.contains(name));
     let near = names.map(|name| (strsim::jaro(key, name), name)).filter(|(likeness, _)| *likeness > 0.7);
     let meant = near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| format!("; did you mean '{name}'?"));
     format!("'{key}' is no option{}", meant.unwrap_or_default())
@@ -186,7 +223,13 @@ mod tests {
             let error = refused(more);
             assert!(error.contains(said), "{more}: {error}");
         }
-        for (text, said) in [("[]", "no JSON object"), ("{", "no JSON: "), ("{}", "--sut <SUT>")] {
+        let twice = format!(r#"{{{NODE}, "scenario": "Offline"}}"#);
+        for (text, said) in [
+            (&*twice, "'scenario' is there twice"),
+            ("[]", "no JSON object"),
+            ("{", "no JSON: "),
+            ("{}", "--sut <SUT>"),
+        ] {
             let error = test_of(text).map(|_| ()).unwrap_err().one_line();
             assert!(error.contains(said), "{text}: {error}");
         }

@@ -1,6 +1,8 @@
 //! What is written beside the logs of another engine that led a run.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::documents;
@@ -13,8 +15,11 @@ use crate::test_run::Finished;
 /// The files that [`write()`] makes; the last one says whether the run can be used.
 const FILES: [&str; 3] = [network_report::FILE, system_desc::FILE, qdl_result::FILE];
 
-/// Logs of the official LoadGen that have its verdict in them.
-const OFFICIAL: [&str; 2] = ["mlperf_log_summary.txt", "mlperf_log_detail.txt"];
+/// How the official logs begin that have a verdict in them, whatever they are called.
+const BEGINNINGS: [&str; 2] = [":::MLLOG", "====="];
+
+/// Words in their names, with any prefix and suffix that the official LoadGen was told to give them.
+const WORDS: [&str; 2] = ["summary", "detail"];
 
 /// What is added to the name of an official log whose verdict does not count.
 const TAKEN_AWAY: &str = ".unusable";
@@ -30,19 +35,30 @@ pub enum BesideError {
     Folder(#[from] FolderError),
 }
 
-/// Whether the folder can take the files: none of them is there.
+/// Makes the folder where it is missing, and tries whether it can be written to. Returns whether it was made.
 ///
 /// # Errors
-/// The first that is there.
-pub fn check(folder: &Path) -> Result<(), BesideError> {
+/// It cannot, or files of ours or logs with a verdict are there already.
+pub fn prepare(folder: &Path) -> Result<bool, BesideError> {
+    let was_there = folder.exists();
+    fs::create_dir_all(folder).map_err(|source| FolderError::Create { path: folder.to_owned(), source })?;
+    check(folder)?;
+    if let Some(log) = official_logs(folder).into_iter().find(|path| begins_like_a_log(path)) {
+        return Err(BesideError::Taken(log));
+    }
+    drop(RunFolder::of_earlier_run(folder).part(qdl_result::FILE)?);
+    Ok(!was_there)
+}
+
+/// Whether none of our files is there.
+fn check(folder: &Path) -> Result<(), BesideError> {
     match FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()) {
         Some(path) => Err(BesideError::Taken(path)),
         None => Ok(()),
     }
 }
 
-/// Writes the network's side of a run into a folder, which is made where it is missing, and takes the word away from
-/// official logs there whose verdict does not count.
+/// Writes the network's side of a run into a folder, which is made where it is missing.
 ///
 /// # Errors
 /// Something could not be written, or is there already. `qdl_result.json` is missing then.
@@ -54,9 +70,6 @@ pub fn write(finished: &Finished, folder: &Path) -> Result<(), BesideError> {
     let desc = files.stage(system_desc::FILE, |out| documents::write(out, &SystemDesc::from(finished)))?;
     let written = [files.keep(report)?, files.keep(desc)?];
     let result = QdlResult::from(finished).with_files(&written);
-    if !finished.outcome.verdict.is_valid() {
-        take_away(folder)?;
-    }
     let result = files.stage(qdl_result::FILE, |out| documents::write(out, &result))?;
     files.sync()?;
     files.keep(result)?;
@@ -64,23 +77,59 @@ pub fn write(finished: &Finished, folder: &Path) -> Result<(), BesideError> {
     Ok(())
 }
 
-/// Renames the official logs in the folder that say VALID, so that nobody takes them for a result.
-///
-/// # Errors
-/// A log cannot be renamed.
-pub fn take_away(folder: &Path) -> Result<(), FolderError> {
-    for path in OFFICIAL.map(|name| folder.join(name)) {
-        let says_valid = fs::read(&path).is_ok_and(|text| says_valid(&text));
-        if says_valid {
-            let other = PathBuf::from(format!("{}{TAKEN_AWAY}", path.display()));
-            fs::rename(&path, &other).map_err(|source| FolderError::Write { path: other, source })?;
-        }
+/// Takes the word away from the official logs in the folder that say VALID, so that nobody takes them for a result.
+pub fn take_away(folder: &Path) {
+    official_logs(folder).iter().filter(|path| says_valid(path)).for_each(|path| remove_word(path));
+}
+
+/// The same of all official logs in the folder, whatever they say by now: their engine writes on into the files that it
+/// has open, under whatever name.
+pub fn take_all_away(folder: &Path) {
+    official_logs(folder).iter().filter(|path| begins_like_a_log(path)).for_each(|path| remove_word(path));
+}
+
+/// Gives the log another name; where that cannot be, nothing is left in it.
+fn remove_word(path: &Path) {
+    let mut other = PathBuf::from(format!("{}{TAKEN_AWAY}", path.display()));
+    let mut number = 1;
+    while other.exists() {
+        number += 1;
+        other = PathBuf::from(format!("{}{TAKEN_AWAY}-{number}", path.display()));
     }
-    Ok(())
+    let Err(renaming) = fs::rename(path, &other) else { return };
+    if let Err(error) = File::options().write(true).truncate(true).open(path) {
+        let log = path.display();
+        tracing::error!(%log, %renaming, %error, "an official log may still say VALID; it does not count");
+    }
+}
+
+/// Files that may be official logs with a verdict.
+fn official_logs(folder: &Path) -> Vec<PathBuf> {
+    let is_named_so = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.ends_with(".txt") && WORDS.iter().any(|word| name.contains(word)) && path.is_file()
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(is_named_so).collect()
+}
+
+/// Whether the file begins like an official log, or has nothing in it yet.
+fn begins_like_a_log(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut begin));
+    let is_begun = |known: &&str| known.as_bytes().starts_with(&begin) || begin.starts_with(known.as_bytes());
+    read.is_err() || BEGINNINGS.iter().any(is_begun)
+}
+
+/// Whether a line of the file has the word. A file that cannot be read may have it.
+fn says_valid(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return true };
+    let lines = BufReader::new(file).split(b'\n');
+    lines.map(|line| line.is_ok_and(|line| !has_word(&line))).any(|is_free| !is_free)
 }
 
 /// The word alone, not as a part of INVALID.
-fn says_valid(text: &[u8]) -> bool {
+fn has_word(text: &[u8]) -> bool {
     let word = b"VALID";
     let mut windows = text.windows(word.len()).enumerate();
     windows.any(|(at, window)| window == word && (at == 0 || !text[at - 1].is_ascii_alphabetic()))
@@ -90,23 +139,43 @@ fn says_valid(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     #[test]
-    fn logs_that_say_valid_lose_their_names() {
+    fn logs_that_say_valid_lose_their_names_whatever_these_are() {
         let folder = tempfile::tempdir().unwrap();
-        let summary = folder.path().join(OFFICIAL[0]);
-        fs::write(&summary, "Result is : INVALID\n").unwrap();
-        take_away(folder.path()).unwrap();
-        assert!(summary.exists());
-        fs::write(&summary, "Result is : VALID\n").unwrap();
-        take_away(folder.path()).unwrap();
-        assert!(!summary.exists() && folder.path().join("mlperf_log_summary.txt.unusable").exists());
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("mlperf_log_summary.txt"), "=====\nResult is : INVALID\n").unwrap();
+        fs::write(at("run1_summary_2.txt"), "=====\nResult is : VALID\n").unwrap();
+        fs::write(at("mlperf_log_detail.txt"), ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}")
+            .unwrap();
+        fs::write(at("mine.txt"), "VALID").unwrap();
+        take_away(folder.path());
+        let left =
+            ["mine.txt", "mlperf_log_detail.txt.unusable", "mlperf_log_summary.txt", "run1_summary_2.txt.unusable"];
+        assert_eq!(names(folder.path()), left);
+        // A name that is taken gets a number.
+        fs::write(at("mlperf_log_detail.txt"), ":::MLLOG").unwrap();
+        take_all_away(folder.path());
+        assert!(at("mlperf_log_detail.txt.unusable-2").exists() && at("mlperf_log_summary.txt.unusable").exists());
     }
 
     #[test]
     fn files_that_are_there_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        check(folder.path()).unwrap();
-        fs::write(folder.path().join(qdl_result::FILE), "").unwrap();
-        assert!(check(folder.path()).unwrap_err().to_string().contains("is there already"));
+        let path = folder.path().join("new");
+        assert_eq!([prepare(&path).unwrap(), prepare(&path).unwrap()], [true, false]);
+        assert_eq!(names(&path), [""; 0]);
+        for (name, content) in [(qdl_result::FILE, ""), ("mlperf_log_summary.txt", "=====")] {
+            fs::write(path.join(name), content).unwrap();
+            assert!(prepare(&path).unwrap_err().to_string().contains("is there already"), "{name}");
+            fs::remove_file(path.join(name)).unwrap();
+        }
+        assert!(prepare(Path::new("/proc/nope")).unwrap_err().to_string().contains("/proc/nope"));
     }
 }

@@ -21,6 +21,12 @@ pub(crate) fn read(folder: &Path) -> Result<Logs> {
         let path = folder.join(name);
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
+    for name in [DETAIL_FILE, SUMMARY_FILE, TRACE_FILE, ACCURACY_FILE] {
+        let path = folder.join(name);
+        // A pipe would be waited for without end.
+        let is_other = path.metadata().is_ok_and(|data| !data.is_file());
+        anyhow::ensure!(!is_other, "{} is no file", path.display());
+    }
     let of_folder = || folder.display().to_string();
     Ok(Logs {
         detail: DetailLog::read(&text(DETAIL_FILE)?).with_context(of_folder)?,

@@ -198,6 +198,9 @@ class Run {
   // Whether the loss handler was called.
   bool is_lost() const noexcept { return is_lost_; }
 
+  // Whether a handler of the caller's own decides what follows a loss.
+  bool has_handler() const noexcept { return static_cast<bool>(on_loss_); }
+
   // For functions of lon_qdl.h that have no method here.
   lon_handle handle() const noexcept { return handle_; }
 
@@ -247,7 +250,9 @@ class Qdl : public mlperf::QueryDispatchLibrary {
       status = lon_name(run_.handle(), &name[0], name.size(), &length);
     }
     std::lock_guard<std::mutex> lock(mutex_);
-    if (status != LON_OK && last_name_ != nullptr && run_.is_lost()) return *last_name_;
+    // A handler is told of the loss in a moment; LoadGen goes on until then, and needs a name.
+    const bool goes_on = run_.is_lost() || run_.has_handler();
+    if (status != LON_OK && last_name_ != nullptr && goes_on) return *last_name_;
     run_.end_process_unless_ok(status, "the nodes' names");
     name.resize(length);
     last_name_ = &*names_.insert(std::move(name)).first;

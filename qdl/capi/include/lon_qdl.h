@@ -16,8 +16,10 @@
  *   lon_flush(run);
  *   lon_close(run, "results");
  *
- * Threads: every function may be called from any thread, at the same time as any other, with two exceptions that are
- * refused with LON_ERROR_THREAD: lon_close and lon_take inside a callback.
+ * Threads: every function may be called from any thread, at the same time as any other. Inside a callback, whose thread
+ * the network waits for, functions that may have to wait are refused with LON_ERROR_THREAD: lon_open, lon_qsl_open,
+ * lon_close, lon_take, lon_name, lon_load, lon_unload, lon_issue and lon_issue_loaded. No callback runs after lon_close
+ * has returned, so a callback must not wait for the thread that closes.
  *
  * Errors: every function returns LON_OK or one of the codes below, and lon_last_error() has a sentence about it. A
  * handle that is 0, was closed or never existed is an error (LON_ERROR_HANDLE), and so is a null pointer where a
@@ -85,8 +87,8 @@ typedef struct lon_callbacks {
   /* The run became unusable: a node was lost, or a sample got no answer. By then everything is written into the
    * folder `out` of the options, if one is named there. The callback may end the process, with exit code 4.
    * When it returns, every outstanding sample, and every sample that is issued from then on, is completed with size 0,
-   * once a second, so that the caller's LoadGen comes to its end; lon_close then returns LON_ERROR_NETWORK, and takes
-   * the word VALID away from official logs in its folder.
+   * one to two seconds later, so that the caller's LoadGen comes to its end; lon_close then returns LON_ERROR_NETWORK,
+   * and takes the word VALID away from official logs in its folder.
    * Null: the library says why on standard error and ends the process with exit code 4. Where answers are fetched,
    * lon_take says so, and this is not called. */
   lon_lost_fn lost;
@@ -110,7 +112,8 @@ const char* lon_last_error(void);
  * "scenario", "user-conf", "transport", "tls-ca", "compression", ...), with the same values, defaults and meanings;
  * LON_... variables count as they do there. Numbers and texts are values, true is a flag that is set, false and null
  * are a flag that is not there, an array is a flag that is given several times. Flags about the engine of
- * `loadgen-node` are refused. "out" is the folder that lon_close writes into unless it is given one.
+ * `loadgen-node` are refused. "out" is the folder that lon_close writes into unless it is given one: it is
+ * made, and must not have files of an earlier run.
  *
  * callbacks: copied; null: everything is fetched by lon_take.
  */
@@ -163,8 +166,9 @@ int32_t lon_flush(lon_handle run);
 /*
  * Fetches responses, for runs that were opened without callbacks: waits until there are some, for `timeout_ms` at most,
  * and writes `capacity` of them at most, all of one *kind. *count is 0 when the time has passed. Their data are valid
- * until the next lon_take on this handle, so one thread fetches. When the run has become unusable it returns
- * LON_ERROR_NETWORK, once, after what was answered before; from then on it fetches the lost samples, with size 0.
+ * until the next lon_take or lon_close on this handle, so one thread fetches. When the run has become unusable it
+ * returns LON_ERROR_NETWORK, once, after what was answered before; from then on it fetches the lost samples, with
+ * size 0.
  */
 int32_t lon_take(lon_handle run, lon_response* responses, size_t capacity, uint32_t timeout_ms, size_t* count,
                  int32_t* kind);

@@ -15,10 +15,12 @@ use bytes::Bytes;
 use loadgen_node::{object, open_samples};
 use lon_qsl::PART_BYTES;
 use lon_shell::{bugs, log};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
 use crate::callbacks::{Caller, response};
 pub use crate::callbacks::{LonCallbacks, LonLostFn, LonResponse, LonResponsesFn};
 use crate::handles::{self, Open};
+use crate::pointers::{items, put, put_text, text};
 use crate::queue::Kind;
 use crate::run::Run;
 use crate::samples::Samples;
@@ -54,73 +56,6 @@ fn guarded(work: impl FnOnce() -> Result<(), Error>) -> i32 {
     }
 }
 
-fn null(what: &str) -> Error {
-    Error::new(Code::Argument, format!("'{what}' is a null pointer"))
-}
-
-/// # Safety
-/// `text` is null or leads to a text that ends with 0.
-unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Error> {
-    if text.is_null() {
-        return Err(null(what));
-    }
-    // SAFETY: it is not null, and the rest is promised by the caller.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|error| Error::new(Code::Argument, format!("'{what}' is no UTF-8: {error}")))
-}
-
-/// # Safety
-/// `items` is null or leads to `count` items.
-unsafe fn items<'a, T>(items: *const T, count: usize, what: &str) -> Result<&'a [T], Error> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if items.is_null() {
-        return Err(null(what));
-    }
-    if !items.is_aligned() {
-        return Err(Error::new(Code::Argument, format!("'{what}' is not aligned")));
-    }
-    if count > isize::MAX as usize / size_of::<T>() {
-        return Err(Error::new(Code::Argument, format!("'{what}' cannot have {count} items")));
-    }
-    // SAFETY: not null, aligned, no longer than memory; the rest is promised by the caller.
-    Ok(unsafe { slice::from_raw_parts(items, count) })
-}
-
-/// # Safety
-/// `place` is null or can be written to.
-unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<(), Error> {
-    if place.is_null() {
-        return Err(null(what));
-    }
-    // SAFETY: it is not null, and the rest is promised by the caller.
-    unsafe { ptr::write_unaligned(place, value) };
-    Ok(())
-}
-
-/// Writes a text into a buffer as far as it fits, with a 0 at its end.
-///
-/// # Safety
-/// `buffer` is null or has `capacity` bytes; `length` is null or can be written to.
-unsafe fn put_text(text: &str, buffer: *mut c_char, capacity: usize, length: *mut usize) -> Result<(), Error> {
-    // SAFETY: as the caller promises.
-    unsafe { put(length, text.len(), "length") }?;
-    if capacity == 0 {
-        return Ok(());
-    }
-    if buffer.is_null() {
-        return Err(null("buffer"));
-    }
-    let fits = text.len().min(capacity - 1);
-    // SAFETY: `fits` bytes and the 0 are at most `capacity`, and the two do not overlap.
-    unsafe {
-        ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, fits);
-        buffer.add(fits).write(0);
-    }
-    Ok(())
-}
-
 /// What the library does once, before it opens something.
 fn prepare() -> Result<(), Error> {
     static ONCE: Once = Once::new();
@@ -128,6 +63,27 @@ fn prepare() -> Result<(), Error> {
     log::start_if_none(USUAL_LOG).map_err(|error| Error::new(Code::Usage, error.to_string()))?;
     lon_net::descriptors::raise_limit().map_err(|error| Error::new(Code::Usage, error.to_string()))?;
     Ok(())
+}
+
+/// While this lives, threads that begin never get SIGPIPE: what is written to a node that is gone is an error there, as
+/// in programs in Rust, and must not end the caller's program.
+struct NoPipeSignal(Option<SigSet>);
+
+impl NoPipeSignal {
+    fn begin() -> NoPipeSignal {
+        let (mut pipe, mut before) = (SigSet::empty(), SigSet::empty());
+        pipe.add(Signal::SIGPIPE);
+        let set = pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&pipe), Some(&mut before));
+        NoPipeSignal(set.is_ok().then_some(before))
+    }
+}
+
+impl Drop for NoPipeSignal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(before), None);
+        }
+    }
 }
 
 /// See the header.
@@ -166,6 +122,7 @@ pub unsafe extern "C" fn lon_open(options: *const c_char, callbacks: *const LonC
         let options = unsafe { text(options, "options") }?;
         // SAFETY: as the caller promises; it is only read where it is as long as the header says.
         let callbacks = unsafe { read_callbacks(callbacks) }?;
+        let _quiet = NoPipeSignal::begin();
         prepare()?;
         let handle = handles::keep(Open::Run(Run::open(options, Caller::new(callbacks))?));
         // SAFETY: as the caller promises.
@@ -197,6 +154,7 @@ unsafe fn read_callbacks(callbacks: *const LonCallbacks) -> Result<Option<LonCal
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> i32 {
     guarded(|| {
+        not_in_callback("lon_qsl_open")?;
         // SAFETY: as the caller promises.
         unsafe { put(qsl, 0, "qsl") }?;
         // SAFETY: as the caller promises.
@@ -217,6 +175,7 @@ pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lon_name(run: u64, buffer: *mut c_char, capacity: usize, length: *mut usize) -> i32 {
     guarded(|| {
+        not_in_callback("lon_name")?;
         let name = handles::run(run)?.name()?;
         // SAFETY: as the caller promises.
         unsafe { put_text(&name, buffer, capacity, length) }
@@ -266,8 +225,11 @@ pub unsafe extern "C" fn lon_performance_count(handle: u64, count: *mut usize) -
 /// `indices` is null or has `count` items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lon_load(handle: u64, indices: *const usize, count: usize) -> i32 {
-    // SAFETY: as the caller promises.
-    guarded(|| handles::samples(handle)?.load(unsafe { items(indices, count, "indices") }?))
+    guarded(|| {
+        not_in_callback("lon_load")?;
+        // SAFETY: as the caller promises.
+        handles::samples(handle)?.load(unsafe { items(indices, count, "indices") }?)
+    })
 }
 
 /// See the header.
@@ -277,6 +239,7 @@ pub unsafe extern "C" fn lon_load(handle: u64, indices: *const usize, count: usi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lon_unload(handle: u64, indices: *const usize, count: usize) -> i32 {
     guarded(|| {
+        not_in_callback("lon_unload")?;
         // SAFETY: as the caller promises.
         handles::samples(handle)?.unload(unsafe { items(indices, count, "indices") }?);
         Ok(())
@@ -307,6 +270,7 @@ pub unsafe extern "C" fn lon_encoded(handle: u64, index: usize, data: *mut *cons
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lon_issue_loaded(run: u64, samples: *const LonSample, count: usize) -> i32 {
     guarded(|| {
+        not_in_callback("lon_issue_loaded")?;
         let run = handles::run(run)?;
         // SAFETY: as the caller promises.
         let samples = unsafe { items(samples, count, "samples") }?;
@@ -327,6 +291,7 @@ pub unsafe extern "C" fn lon_issue(
     count: usize,
 ) -> i32 {
     guarded(|| {
+        not_in_callback("lon_issue")?;
         let run = handles::run(run)?;
         // SAFETY: as the caller promises.
         let (ids, data, sizes) =
@@ -342,8 +307,7 @@ pub unsafe extern "C" fn lon_issue(
             let bytes = unsafe { slice::from_raw_parts(data.cast::<u8>(), *size) };
             (*id, Bytes::copy_from_slice(bytes))
         });
-        run.issue(samples);
-        Ok(())
+        run.issue(samples)
     })
 }
 
@@ -412,8 +376,9 @@ pub unsafe extern "C" fn lon_close(handle: u64, folder: *const c_char) -> i32 {
         not_in_callback("lon_close")?;
         // SAFETY: not null, and the rest is promised by the caller.
         let folder = (!folder.is_null()).then(|| unsafe { CStr::from_ptr(folder) });
+        let folder = folder.map(|folder| Path::new(OsStr::from_bytes(folder.to_bytes())));
         match handles::forget(handle)? {
-            Open::Run(run) => run.close(folder.map(|folder| Path::new(OsStr::from_bytes(folder.to_bytes())))),
+            Open::Run(run) => run.close(folder),
             Open::Samples(_) => Ok(()),
         }
     })

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
 use crate::run::Run;
 use crate::samples::Samples;
@@ -17,11 +17,14 @@ pub(crate) enum Open {
     Samples(Arc<Samples>),
 }
 
+/// The process that opened the first of them.
+static PROCESS: OnceLock<u32> = OnceLock::new();
 static NEXT: AtomicU64 = AtomicU64::new(1);
 static ALL: LazyLock<RwLock<HashMap<u64, Open>>> = LazyLock::new(RwLock::default);
 
 /// Gives it a handle, which is not 0.
 pub(crate) fn keep(open: Open) -> u64 {
+    PROCESS.get_or_init(std::process::id);
     let handle = NEXT.fetch_add(1, Relaxed);
     ALL.write().unwrap_or_else(PoisonError::into_inner).insert(handle, open);
     handle
@@ -50,6 +53,12 @@ pub(crate) fn samples(handle: u64) -> Result<Arc<Samples>, Error> {
 
 /// From here on nothing has this handle.
 pub(crate) fn forget(handle: u64) -> Result<Open, Error> {
+    let opened_in = PROCESS.get().copied().unwrap_or_default();
+    if opened_in != std::process::id() {
+        // Its threads are there, not here.
+        let text = format!("handle {handle} is of process {opened_in}, from which this one was forked");
+        return Err(Error::new(Code::Handle, text));
+    }
     ALL.write().unwrap_or_else(PoisonError::into_inner).remove(&handle).ok_or_else(|| none(handle))
 }
 

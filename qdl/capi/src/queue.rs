@@ -47,7 +47,7 @@ impl Response {
     }
 }
 
-/// Bounded by what the nodes have in flight.
+/// What was answered and not fetched yet: as much as the caller has issued, if it does not fetch.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,

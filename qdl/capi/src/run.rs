@@ -4,10 +4,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadgen_node::{Exit, Finished, Guided, Taker, Test, beside, object};
+use loadgen_node::{Exit, Finished, Guided, Taker, Test, TestSpec, beside, object};
 use qdl::{Sample, SampleId};
 
 use crate::callbacks::Caller;
@@ -15,7 +16,7 @@ use crate::description::{Description, NodeDescription};
 use crate::samples::{self, Samples};
 use crate::status::{Code, Error};
 
-/// How often lost samples are completed, once the run is unusable: none of them looks like a fast answer then.
+/// How often lost samples are completed, once the run is unusable.
 const STEP: Duration = Duration::from_secs(1);
 
 /// Nodes that are claimed, and samples for them.
@@ -23,31 +24,52 @@ pub(crate) struct Run {
     guided: Guided,
     samples: Arc<Samples>,
     caller: Arc<Caller>,
-    /// The folder that was named when the run was opened.
+    /// The folder that was named when the run was opened; absolute.
     out: Option<PathBuf>,
-    /// What is known of the run, once it is over.
-    finished: Mutex<Option<Finished>>,
+    /// What is known of the run, once it is over. Locked by whoever ends it.
+    ended: Mutex<Option<Ended>>,
     is_closed: AtomicBool,
+    watcher: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A run that is over.
+struct Ended {
+    finished: Finished,
+    /// Everything is written into the folder that was named first.
+    is_written: bool,
 }
 
 impl Run {
     /// Opens what the options name, and claims the nodes.
     pub(crate) fn open(options: &str, caller: Caller) -> Result<Arc<Run>, Error> {
         let (spec, out) = object::test_of(options)?;
-        if let Some(out) = &out {
-            beside::check(out).map_err(|error| Error::new(Code::Usage, error.to_string()))?;
+        let usage = |error: &dyn std::error::Error| Error::new(Code::Usage, error.to_string());
+        let out = out.map(std::path::absolute).transpose().map_err(|error| usage(&error))?;
+        let is_made = out.as_deref().map(beside::prepare).transpose().map_err(|error| usage(&error))?;
+        let opened = Run::open_checked(spec, caller, out.clone());
+        if opened.is_err()
+            && is_made == Some(true)
+            && let Some(out) = &out
+        {
+            // Left behind, an empty folder does no harm.
+            let _ = std::fs::remove_dir(out);
         }
+        opened
+    }
+
+    fn open_checked(spec: TestSpec, caller: Caller, out: Option<PathBuf>) -> Result<Arc<Run>, Error> {
         let benchmark = spec.benchmark.name;
         let test = Test::new(spec)?;
         test.verify(&|_, _| {})?;
         let caller = Arc::new(caller);
         let (guided, dataset) = test.connect()?.guide(Arc::clone(&caller) as Arc<dyn Taker>)?;
         let samples = Arc::new(Samples::new(dataset, benchmark));
-        let (finished, is_closed) = (Mutex::default(), AtomicBool::new(false));
-        let run = Arc::new(Run { guided, samples, caller, out, finished, is_closed });
+        let (ended, is_closed, watcher) = (Mutex::default(), AtomicBool::new(false), Mutex::default());
+        let run = Arc::new(Run { guided, samples, caller, out, ended, is_closed, watcher });
         let watched = Arc::downgrade(&run);
         let watch = std::thread::Builder::new().name("lost".to_owned()).spawn(move || watch(&watched));
-        watch.map_err(|error| Error::new(Code::Bug, format!("no thread can be started: {error}")))?;
+        let watch = watch.map_err(|error| Error::new(Code::Bug, format!("no thread can be started: {error}")))?;
+        run.watcher().replace(watch);
         Ok(run)
     }
 
@@ -83,84 +105,120 @@ impl Run {
         for (_, index) in wanted.clone() {
             samples::payload(&dataset, index)?;
         }
-        self.guided.issue(wanted.map(|(id, index)| Sample {
+        let issued = self.guided.issue(wanted.map(|(id, index)| Sample {
             id: SampleId(id),
             payload: dataset.payload(index),
             tensor_bytes: dataset.tensor_bytes(index),
         }));
-        Ok(())
+        if issued { Ok(()) } else { Err(closed()) }
     }
 
     /// Sends samples of the caller's own.
-    pub(crate) fn issue(&self, wanted: impl Iterator<Item = (u64, Bytes)>) {
-        self.guided.issue(wanted.map(|(id, payload)| {
+    pub(crate) fn issue(&self, wanted: impl Iterator<Item = (u64, Bytes)>) -> Result<(), Error> {
+        let issued = self.guided.issue(wanted.map(|(id, payload)| {
             let tensor_bytes = payload.len() as u64;
             Sample { id: SampleId(id), payload, tensor_bytes }
         }));
+        if issued { Ok(()) } else { Err(closed()) }
     }
 
     pub(crate) fn flush(&self) {
         self.guided.flush();
     }
 
-    /// Why the run is unusable, or that it is over.
+    /// Why the run is unusable, or that it was closed.
     pub(crate) fn is_over(&self) -> Error {
-        let why = self.finished().as_ref().map(reasons).or_else(|| self.guided.broken());
-        Error::new(Code::Network, why.unwrap_or_else(|| "the run is over".to_owned()))
+        let verdict = self.ended().as_ref().and_then(|ended| verdict(&ended.finished).err());
+        match verdict.map(|error| error.to_string()).or_else(|| self.guided.broken()) {
+            Some(why) => Error::new(Code::Network, why),
+            None => closed(),
+        }
     }
 
     /// Ends the run and writes what is known into `folder`, or else into the folder that was named at first.
     pub(crate) fn close(&self, folder: Option<&Path>) -> Result<(), Error> {
         self.is_closed.store(true, SeqCst);
-        let mut finished = self.finished();
-        let was_over = finished.is_some();
-        if !was_over {
-            *finished = self.guided.finish();
-        }
+        let outcome = self.end_and_write(folder);
         self.caller.queue.end();
-        let Some(finished) = &*finished else { return Err(Error::new(Code::Bug, "the run was ended twice")) };
-        let folder = folder.or(self.out.as_deref());
-        // What became unusable was written at once.
-        let is_written = was_over && folder == self.out.as_deref();
-        match folder {
-            Some(folder) if is_written => {
-                beside::take_away(folder).map_err(|error| Error::new(Code::Bug, error.to_string()))?;
-            }
-            Some(folder) => write(finished, folder)?,
-            None => {}
+        let watcher = self.watcher().take();
+        if let Some(watcher) = watcher {
+            // No callback begins after this.
+            watcher.thread().unpark();
+            let _ = watcher.join();
         }
-        verdict(finished)
+        outcome
+    }
+
+    fn end_and_write(&self, folder: Option<&Path>) -> Result<(), Error> {
+        let mut ended = self.ended();
+        let Some(Ended { finished, is_written }) = self.end(&mut ended) else {
+            return Err(Error::new(Code::Bug, "the run was ended twice"));
+        };
+        let written = match folder.or(self.out.as_deref()) {
+            Some(folder) if folder.as_os_str().is_empty() => {
+                Err(Error::new(Code::Argument, "'folder' is empty: nothing was written"))
+            }
+            // What became unusable was written at once.
+            Some(folder) if *is_written && self.out.as_deref().is_some_and(|out| is_same(folder, out)) => Ok(()),
+            Some(folder) => write(finished, folder),
+            None => Ok(()),
+        };
+        let verdict = verdict(finished);
+        if verdict.is_err() || written.is_err() {
+            [folder, self.out.as_deref()].into_iter().flatten().for_each(beside::take_away);
+        }
+        match (verdict, written) {
+            (Err(verdict), Err(written)) => Err(Error::new(verdict.code, format!("{verdict}; {written}"))),
+            (verdict, written) => verdict.and(written),
+        }
     }
 
     /// Ends the run that became unusable, and says why.
     fn give_up(&self) -> String {
-        let mut finished = self.finished();
-        if finished.is_none() {
-            *finished = self.guided.finish();
-        }
-        let Some(finished) = &*finished else { return String::new() };
+        let mut ended = self.ended();
+        let Some(Ended { finished, is_written }) = self.end(&mut ended) else { return String::new() };
         let reasons = reasons(finished);
-        match self.out.as_deref().map(|out| write(finished, out)) {
-            Some(Err(error)) => format!("{reasons}; {error}"),
-            Some(Ok(())) | None => reasons,
+        let Some(out) = &self.out else { return reasons };
+        // Whatever they say by now: their engine may still have something in hand.
+        beside::take_all_away(out);
+        match write(finished, out) {
+            Ok(()) => *is_written = true,
+            Err(error) => return format!("{reasons}; {error}"),
         }
+        reasons
     }
 
-    fn finished(&self) -> MutexGuard<'_, Option<Finished>> {
-        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is known of the run, which is over then.
+    fn end<'a>(&self, ended: &'a mut Option<Ended>) -> Option<&'a mut Ended> {
+        if ended.is_none() {
+            *ended = self.guided.finish().map(|finished| Ended { finished, is_written: false });
+        }
+        ended.as_mut()
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Option<Ended>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watcher(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.watcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits until the run becomes unusable, and does then what is left to do. Ends with the run.
 fn watch(watched: &Weak<Run>) {
+    let open = || watched.upgrade().filter(|run| !run.is_closed.load(SeqCst));
     loop {
-        let Some(run) = watched.upgrade().filter(|run| !run.is_closed.load(SeqCst)) else { return };
+        let Some(run) = open() else { return };
         if run.guided.wait_broken(STEP) {
             break;
         }
     }
-    let Some(run) = watched.upgrade().filter(|run| !run.is_closed.load(SeqCst)) else { return };
+    let Some(run) = open() else { return };
     let reason = run.give_up();
+    if run.is_closed.load(SeqCst) {
+        return;
+    }
     if run.caller.is_fetched() {
         run.caller.queue.interrupt();
     } else if !run.caller.tell_lost(&reason) {
@@ -169,24 +227,35 @@ fn watch(watched: &Weak<Run>) {
         signal_hook::low_level::exit(Exit::Network as i32);
     }
     drop(run);
+    // None is completed sooner than a step after it was lost, so that none looks like a fast answer.
+    let mut due = Vec::new();
     let mut next = Instant::now() + STEP;
-    while let Some(run) = watched.upgrade().filter(|run| !run.is_closed.load(SeqCst)) {
-        run.caller.complete_empty(run.guided.take_lost().into_iter().map(|id| id.0));
+    while let Some(run) = open() {
+        let lost = std::mem::replace(&mut due, run.guided.take_lost());
+        run.caller.complete_empty(lost.into_iter().map(|id| id.0));
         drop(run);
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
         next += STEP;
     }
 }
 
-/// Writes what is known of the run. Where that fails, no official log in the folder says VALID.
+fn closed() -> Error {
+    Error::new(Code::Handle, "the run was closed")
+}
+
+/// Whether both lead to one folder.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Writes what is known of the run.
 fn write(finished: &Finished, folder: &Path) -> Result<(), Error> {
     beside::write(finished, folder).map_err(|error| {
         let code = match error {
             beside::BesideError::Taken(_) => Code::Usage,
             beside::BesideError::Folder(_) => Code::Bug,
         };
-        let taken = beside::take_away(folder).err().map(|error| format!("; {error}")).unwrap_or_default();
-        Error::new(code, format!("{error}{taken}"))
+        Error::new(code, error.to_string())
     })
 }
 

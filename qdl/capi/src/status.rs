@@ -61,12 +61,13 @@ thread_local! {
 /// Keeps the text of this error for [`last_text`] on this thread.
 pub(crate) fn keep_last(error: &Error) {
     let text = CString::new(error.text.replace('\0', " ")).unwrap_or_default();
-    LAST.with(|last| last.replace(text));
+    // A thread that is ending has no place for it any more.
+    let _ = LAST.try_with(|last| last.replace(text));
 }
 
 /// The text that was kept last on this thread; valid until the next one is kept.
 pub(crate) fn last_text() -> *const c_char {
-    LAST.with(|last| CStr::as_ptr(&last.borrow()))
+    LAST.try_with(|last| CStr::as_ptr(&last.borrow())).unwrap_or(c"".as_ptr())
 }
 
 /// Calls the caller's code. What must not be called from there can ask whether it is.

@@ -133,8 +133,24 @@ impl Compared<'_> {
         self.comparison.quantities.append(&mut quantities);
     }
 
+    /// The verdict stands in both logs, and has to be the same in both.
+    fn verdicts(&mut self) {
+        let lines = lines_of(&self.logs.summary);
+        let summary = lines.into_iter().find(|(name, _)| name == VERDICTS[1]).map(|(_, text)| text);
+        let agreement = if summary == self.comparison.official { Agreement::Same } else { Agreement::Differs };
+        self.comparison.quantities.push(Quantity {
+            part: Part::Summary,
+            name: "Result is, and result_validity of the detail log".to_owned(),
+            official: summary,
+            ours: self.comparison.official.clone(),
+            agreement,
+            note: None,
+        });
+    }
+
     /// A search for the peak has a result that names no trial.
     fn search(&mut self) {
+        self.verdicts();
         let results = self.logs.detail.results();
         let results = results.iter().map(|(key, value)| unchecked(Part::Results, key, value, SEARCH));
         self.comparison.quantities.extend(results);
@@ -158,6 +174,7 @@ impl Compared<'_> {
         if self.comparison.official.is_none() {
             return Err(LogError::new(DETAIL_FILE, 0, "it has no result_validity: the run did not come to its end"));
         }
+        self.verdicts();
         let phase = self.logs.trace.as_ref().map(|trace| TracedPhase::new(log, trace, effective)).transpose()?;
         if let (Some(phase), Some(trace)) = (&phase, &self.logs.trace) {
             self.trace(phase, trace);
@@ -219,8 +236,10 @@ impl Compared<'_> {
                 Agreement::Differs,
             ),
             None => {
-                let ended = trace.samples.len().to_string();
-                quantity("samples that end when their latency says".to_owned(), ended.clone(), ended, Agreement::Same)
+                let [ended, begun] = [trace.ends.len(), trace.samples.len()];
+                let agreement = if ended == begun { Agreement::Same } else { Agreement::Differs };
+                let name = "samples that end when their latency says".to_owned();
+                quantity(name, ended.to_string(), begun.to_string(), agreement)
             }
         };
         self.comparison.quantities.push(found);
@@ -261,7 +280,7 @@ impl Judged {
         let mut all_known = true;
         conditions.any(|(key, _)| {
             let said = said(key);
-            all_known &= said.iter().all(|filling| *filling == said[0]);
+            all_known &= said.iter().flatten().all(|text| *text == said[0][0]);
             said.iter().flatten().all(|text| *text == Some("false"))
         }) || all_known
     }

@@ -75,6 +75,11 @@ impl Table<'_> {
         }
         let is_one = first.iter().all(|text| *text == first[0]);
         let same = first.iter().any(|text| text.as_deref() == official) || (!is_one && is_between(official, first));
+        // Only numbers lie between two ends; of texts either end would do, and none is known.
+        let are_numbers = first.iter().all(|text| number(text.as_deref()).is_some());
+        if !is_one && same && !are_numbers {
+            return quantity(None, Agreement::Unchecked, Some(UNKNOWN));
+        }
         let note = if is_one { None } else { Some(WITHIN) };
         match (same, self.ours.taken.contains(name)) {
             (true, true) => quantity(None, Agreement::Unchecked, Some(TAKEN)),
@@ -84,9 +89,12 @@ impl Table<'_> {
     }
 }
 
+fn number(text: Option<&str>) -> Option<f64> {
+    text?.parse().ok()
+}
+
 /// Whether a number lies between the least and the largest of ours.
 fn is_between(official: Option<&str>, ours: &[Option<String>]) -> bool {
-    let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok());
     let Some(official) = number(official) else { return false };
     let numbers: Option<Vec<f64>> = ours.iter().map(|text| number(text.as_deref())).collect();
     numbers.is_some_and(|all| all.iter().any(|one| *one <= official) && all.iter().any(|one| *one >= official))

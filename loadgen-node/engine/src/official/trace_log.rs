@@ -3,7 +3,7 @@
 //! Times are microseconds with three decimals, and the latencies in the arguments of an event are whole ns: nothing is
 //! lost. The file as a whole need not be JSON, but each event stands on a line of its own.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::BufRead;
 
 use serde::Deserialize;
@@ -28,6 +28,8 @@ pub struct TraceLog {
     pub(super) generated: Vec<i64>,
     /// When the issuing of each query began.
     pub(super) issuing: Vec<i64>,
+    /// Samples whose end is drawn.
+    pub(super) ends: BTreeSet<u64>,
     /// What does not fit within the trace: a sample, its end by its latency, and its end as it is drawn.
     pub(super) misfits: Vec<(u64, i64, i64)>,
 }
@@ -87,7 +89,8 @@ impl TraceLog {
             return Ok(());
         }
         let event: Event = serde_json::from_str(text).map_err(|error| format!("{name}: {error}"))?;
-        self.take(name, &event).ok_or_else(|| format!("{name}: the event is not complete, or a time is out of range"))
+        let why = "the event is not complete, is there twice, or has a time out of range";
+        self.take(name, &event).ok_or_else(|| format!("{name}: {why}"))
     }
 
     fn take(&mut self, name: &str, event: &Event) -> Option<()> {
@@ -101,7 +104,9 @@ impl TraceLog {
             }
             ("Sample" | "Token", "b") => {
                 let (seq, traced) = event.args.as_ref()?.traced(at)?;
-                self.spans(name).insert(seq, traced);
+                if self.spans(name).insert(seq, traced).is_some() {
+                    return None;
+                }
             }
             ("Sample" | "Token", "e") => self.end(name, event.id?, at),
             _ => return None,
@@ -115,6 +120,9 @@ impl TraceLog {
 
     /// Holds the end of a span against its latency: both say when it ended.
     fn end(&mut self, name: &str, seq: u64, at: i64) {
+        if name == "Sample" {
+            self.ends.insert(seq);
+        }
         let by_latency = self.spans(name).get(&seq).map(|traced| traced.scheduled_ns + traced.latency_ns);
         if by_latency != Some(at) {
             self.misfits.push((seq, by_latency.unwrap_or_default(), at));

@@ -69,6 +69,7 @@ impl OfficialReplay {
     /// The table for the screen: results one by one; of the other parts, what is not the same.
     pub(crate) fn text(&self) -> String {
         let OfficialReplay { loadgen_version, scenario, mode, .. } = self;
+        let [loadgen_version, scenario, mode] = [loadgen_version, scenario, mode].map(|text| cut(text, TEXT));
         let mut text = format!("LoadGen {loadgen_version}, {scenario}, {mode}\n{}\n\n", self.trace_line());
         line(&mut text, ["quantity", "official", "ours"], "");
         for (part, title) in [
@@ -107,10 +108,14 @@ impl OfficialReplay {
 
     fn last_line(&self) -> String {
         let OfficialReplay { same_count, differs_count, unchecked_count, .. } = self;
-        let verdict = self.official.as_deref().unwrap_or("without a verdict");
+        let same = match (&self.official, &self.ours) {
+            (Some(official), Some(_)) => format!("Same: {official}"),
+            (Some(_), None) => "No difference found, and the verdict is unchecked".to_owned(),
+            (None, _) => "Same: without a verdict".to_owned(),
+        };
         let first = self.quantities.iter().find(|quantity| quantity.agreement == Agreement::Differs);
         match first {
-            None => format!("Same: {verdict}; {same_count} quantities the same, {unchecked_count} unchecked"),
+            None => format!("{same}; {same_count} quantities the same, {unchecked_count} unchecked"),
             Some(quantity) => format!(
                 "Differs: {differs_count} of {} quantities, first {}: official {}, ours {}",
                 self.quantities.len(),
@@ -140,10 +145,11 @@ fn line(text: &mut String, [name, official, ours]: [&str; 3], word: &str) {
     let _ = writeln!(text, "{}", row.trim_end());
 }
 
-/// A text of at most so many columns.
+/// A text of at most so many columns. It comes from a file, so what a terminal would obey is left out.
 fn cut(text: &str, columns: usize) -> String {
+    let text = text.replace(char::is_control, "?");
     if text.chars().count() <= columns {
-        return text.to_owned();
+        return text;
     }
     text.chars().take(columns - 3).chain("...".chars()).collect()
 }

@@ -84,6 +84,11 @@ impl Ears {
         self.broken.load(SeqCst)
     }
 
+    /// Whether the run is over.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
     /// Why the run is unusable, once it is.
     pub(super) fn why(&self) -> Option<String> {
         self.state().why.clone()
@@ -95,12 +100,14 @@ impl Ears {
         self.issued.load(SeqCst).saturating_sub(ended)
     }
 
-    /// Waits until something has arrived, for `timeout` at most.
-    pub(super) fn wait_for_room(&self, timeout: Duration) {
+    /// Waits until something has arrived, for `timeout` at most; not at all when there is room.
+    pub(super) fn wait_for_room(&self, timeout: Duration, has_room: impl FnOnce() -> bool) {
         let state = self.state();
         self.waiting.store(true, SeqCst);
-        // Room that came before this is found when the timeout has passed.
-        drop(self.changed.wait_timeout(state, timeout));
+        // Room that came before this would wake nobody.
+        if !has_room() {
+            drop(self.changed.wait_timeout(state, timeout));
+        }
     }
 
     /// Waits until the run is unusable; false when `timeout` passed first.

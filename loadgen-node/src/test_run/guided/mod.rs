@@ -95,9 +95,14 @@ impl Guided {
     }
 
     /// Sends samples. Returns when all are on their way: at once as long as the nodes take them, else when they have
-    /// room again. From the first lost sample on nothing is sent, and the samples count as lost.
-    pub fn issue(&self, samples: impl Iterator<Item = Sample>) {
+    /// room again. From the first lost sample on nothing is sent, and the samples count as lost. False when the run was
+    /// ended before: then nothing is sent or counted.
+    #[must_use]
+    pub fn issue(&self, samples: impl Iterator<Item = Sample>) -> bool {
         let held = self.held();
+        if held.is_none() && self.ears.why().is_none() {
+            return false;
+        }
         let issuing = self.issuing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut samples = samples.inspect(|_| self.ears.issued());
         while let Some(sample) = samples.next() {
@@ -108,12 +113,15 @@ impl Guided {
                         usize::MAX => 0,
                         room => room.saturating_sub(1),
                     };
-                    held.run.issue(std::iter::once(sample).chain(samples.by_ref().take(more)), Instant::now());
+                    // Made before the QDL's locks are taken: samples may be copied here.
+                    let together: Vec<Sample> = std::iter::once(sample).chain(samples.by_ref().take(more)).collect();
+                    held.run.issue(together.into_iter(), Instant::now());
                 }
                 None => self.ears.lose(sample.id),
             }
         }
         drop(issuing);
+        true
     }
 
     /// Returns when the nodes take a sample of this many bytes; false when the run has become unusable.
@@ -125,7 +133,7 @@ impl Guided {
             if held.run.takes(bytes) {
                 return true;
             }
-            self.ears.wait_for_room(LOOK_AGAIN);
+            self.ears.wait_for_room(LOOK_AGAIN, || held.run.takes(bytes));
         }
     }
 
@@ -148,7 +156,7 @@ impl Guided {
             return false;
         }
         let until = Instant::now() + GRACE;
-        while self.ears.outstanding() > 0 && Instant::now() < until {
+        while !self.ears.is_closed() && self.ears.outstanding() > 0 && Instant::now() < until {
             std::thread::sleep(LOOK_AGAIN);
         }
         true

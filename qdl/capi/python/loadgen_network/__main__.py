@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import pathlib
 import re
 import signal
@@ -89,10 +90,11 @@ def _run(arguments: argparse.Namespace) -> int:
     settings = _settings(loadgen, arguments)
     # Threads that start from here on leave both signals to the one that waits for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    opened: list[Run] = []
+    threading.Thread(target=_abort_when_told, args=(opened,), daemon=True).start()
     with Run(options) as run:
-        threading.Thread(target=_abort_when_told, args=(run,), daemon=True).start()
+        opened.append(run)
         print(f"SUT       {run.qdl.name()}", flush=True)
-        folder.mkdir(parents=True)
         _start_test(loadgen, run, settings, arguments, folder)
         return _finish(run, folder)
 
@@ -112,8 +114,8 @@ def _folder(arguments: argparse.Namespace) -> pathlib.Path:
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     benchmark = pathlib.Path(arguments.benchmark).stem
     folder = pathlib.Path(arguments.out or f"results/{now}-{benchmark}-{arguments.scenario}-official")
-    if folder.exists():
-        raise UsageError(f"--out: {folder} exists already")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"--out: {folder} exists already and is not empty")
     return folder
 
 
@@ -171,10 +173,14 @@ def _start_test(loadgen: Any, run: Run, settings: Any, arguments: argparse.Names
         loadgen.StartTestWithLogSettings(sut, qsl, settings, logs, arguments.audit_conf or "")
 
 
-def _abort_when_told(run: Run) -> None:
-    """Ends the process on SIGINT or SIGTERM: the main thread is inside of LoadGen, which cannot be interrupted."""
+def _abort_when_told(opened: list[Run]) -> None:
+    """Ends the process on SIGINT or SIGTERM: the main thread is inside of the library or of LoadGen, which cannot be
+    interrupted."""
     signal.sigwait({signal.SIGINT, signal.SIGTERM})
-    run.abort(INTERRUPTED, "interrupted")
+    if opened:
+        opened[0].abort(INTERRUPTED, "interrupted")
+    print("loadgen_network: interrupted before the run began", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
 
 
 def _finish(run: Run, folder: pathlib.Path) -> int:

@@ -10,6 +10,7 @@ import os
 import struct
 import sys
 import threading
+import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -20,6 +21,8 @@ from ._library import BUG, FIRST_TOKENS, INTERRUPTED, NETWORK, LonError, Respons
 
 _SAMPLE = struct.Struct("=QQ")
 _TAKEN = 256
+# How long one call of lon_take waits at most, in ms.
+_STEP_MS = 50
 
 
 class Sample(Protocol):
@@ -44,13 +47,17 @@ class _Handle:
     def __init__(self, value: int) -> None:
         self.value = value
         self._closing = threading.Lock()
+        # Held while bytes of the library are read, which it may free on closing, unloading or fetching.
+        self.borrowed = threading.Lock()
 
     def close(self, folder: str | os.PathLike[str] | None) -> None:
         """Closes once; later calls do nothing."""
         with self._closing:
             value, self.value = self.value, 0
             if value != 0:
-                check(library().lon_close(value, None if folder is None else os.fsencode(folder)))
+                with self.borrowed:
+                    code = library().lon_close(value, None if folder is None else os.fsencode(folder))
+                check(code)
 
 
 def _options(options: Mapping[str, Any]) -> bytes:
@@ -106,13 +113,15 @@ class Qsl:
     def unload(self, indices: Sequence[int]) -> None:
         """Drops these samples from memory."""
         given = _indices(indices)
-        check(library().lon_unload(self._handle.value, given.buffer_info()[0], len(given)))
+        with self._handle.borrowed:
+            check(library().lon_unload(self._handle.value, given.buffer_info()[0], len(given)))
 
     def encoded(self, index: int) -> bytes:
         """A copy of a loaded sample as it is sent. Fails where it is not loaded."""
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
-        check(library().lon_encoded(self._handle.value, index, ctypes.byref(data), ctypes.byref(size)))
-        return ctypes.string_at(data.value or 0, size.value) if size.value else b""
+        with self._handle.borrowed:
+            check(library().lon_encoded(self._handle.value, index, ctypes.byref(data), ctypes.byref(size)))
+            return ctypes.string_at(data.value or 0, size.value) if size.value else b""
 
     def describe(self) -> dict[str, Any]:
         """What is known of benchmark and dataset, and in a run of the nodes."""
@@ -168,11 +177,18 @@ class Qdl:
         run becomes unusable; every sample without an answer is completed without data afterwards."""
         responses = (Response * _TAKEN)()
         count, kind = ctypes.c_size_t(), ctypes.c_int32()
-        check(library().lon_take(self._handle.value, responses, _TAKEN, timeout_ms, ctypes.byref(count),
-                                 ctypes.byref(kind)))
-        is_first = kind.value == FIRST_TOKENS
-        return [Answer(one.id, ctypes.string_at(one.data, one.size) if one.size else b"", one.n_tokens, is_first)
-                for one in responses[:count.value]]
+        until = time.monotonic() + timeout_ms / 1000
+        while True:
+            # In short steps: others wait for their turn.
+            left_ms = min(_STEP_MS, max(0, round((until - time.monotonic()) * 1000)))
+            with self._handle.borrowed:
+                check(library().lon_take(self._handle.value, responses, _TAKEN, left_ms, ctypes.byref(count),
+                                         ctypes.byref(kind)))
+                is_first = kind.value == FIRST_TOKENS
+                taken = [Answer(one.id, ctypes.string_at(one.data, one.size) if one.size else b"", one.n_tokens,
+                                is_first) for one in responses[:count.value]]
+            if taken or left_ms == 0:
+                return taken
 
 
 def official_module() -> Any:
