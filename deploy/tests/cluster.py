@@ -39,7 +39,8 @@ def run(*command, timeout=120, check=True, **options):
 
 def needs_engine(test):
     """Skips a test, saying why, where no image was built because no engine runs."""
-    return unittest.skipUnless(TAG, "no Docker engine and compose tool here: run deploy/tests/run.sh where one runs")(test)
+    why = "no Docker engine and compose tool here: run deploy/tests/run.sh where one runs"
+    return unittest.skipUnless(TAG, why)(test)
 
 
 def wait_until(what, condition, timeout=120):

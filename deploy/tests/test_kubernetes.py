@@ -55,7 +55,8 @@ class Manifests(unittest.TestCase):
         [peer] = policy["ingress"][0]["from"]
         labels = job["spec"]["template"]["metadata"]["labels"]
         self.assertLessEqual(peer["podSelector"]["matchLabels"].items(), labels.items())
-        claims = [volume["persistentVolumeClaim"]["claimName"] for volume in volumes(job) if "persistentVolumeClaim" in volume]
+        kind = "persistentVolumeClaim"
+        claims = [volume[kind]["claimName"] for volume in volumes(job) if kind in volume]
         self.assertEqual(claims, [one(self.loadgen, "PersistentVolumeClaim")["metadata"]["name"]])
 
     def test_every_node_has_a_host_of_its_own(self):
@@ -109,7 +110,8 @@ class Commands(unittest.TestCase):
         isolated = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
         identity = ["--user", f"{user['runAsUser']}:{user['runAsGroup']}", "--label", self.name, "--network", self.name]
         image = container["image"].replace(":latest", f":{TAG}")
-        started = run("docker", "run", "--detach", *isolated, *identity, *variables, *options, image, *container["command"])
+        command = [image, *container["command"]]
+        started = run("docker", "run", "--detach", *isolated, *identity, *variables, *options, *command)
         return started.stdout.split()[-1]
 
     def test_a_run(self):

@@ -72,7 +72,8 @@ class Slurm(unittest.TestCase):
         self.assertEqual(node["name"], "localhost")
 
     def test_the_jobs_exit_code_is_the_runs(self):
-        code, output = self.run_job("node[1-2]", "--benchmark", "nonsense", "--scenario", "Offline", LON_INTERFACE="fabric0")
+        flags = ["--benchmark", "nonsense", "--scenario", "Offline"]
+        code, output = self.run_job("node[1-2]", *flags, LON_INTERFACE="fabric0")
         self.assertEqual(code, 2, output)
         self.assertIn("exit code 2", output)
 

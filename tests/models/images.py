@@ -1,9 +1,10 @@
-"""Writes a folder of JPEGs of several sizes as ImageNet's validation set has them, with val_map.txt: what a model says of
-each, by an implementation of the pre-processing that is not the product's.
+"""Writes a folder of JPEGs of several sizes as ImageNet's validation set has them, with val_map.txt: what a model says
+of each, by an implementation of the pre-processing that is not the product's.
 
     python images.py FOLDER MODEL.onnx [COUNT]
 
-Needs numpy, onnxruntime and pillow (requirements.txt). The same versions write the same files, which are never committed.
+Needs numpy, onnxruntime and pillow (requirements.txt). The same versions write the same files, which are
+never committed.
 """
 
 import sys

@@ -21,7 +21,8 @@ cp -r "$source/." "$work"
 cd "$work"
 # Two sources are made from others: one with the version, one with mlperf.conf as text.
 mkdir -p generated
-python3 -W ignore version_generator.py generated/version_generated.cc . >version.log 2>&1 || { cat version.log >&2; exit 1; }
+python3 -W ignore version_generator.py generated/version_generated.cc . >version.log 2>&1 ||
+  { cat version.log >&2; exit 1; }
 python3 - <<'PY'
 lines = open("mlperf.conf", encoding="utf-8").read().split("\n")
 quoted = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]

@@ -147,6 +147,10 @@ class Tests:
             ended = self.run([*command, *(["--issue-threads", str(threads)] if threads else [])])
         expect_exit("lon-official", 0, ended)
         expect("VALID on standard output", False, "VALID" in ended.stdout)
+        self.check_complete(folder, scenario, mode)
+
+    def check_complete(self, folder: pathlib.Path, scenario: str, mode: str) -> None:
+        """What has to be in the folder of a run in which nothing went wrong."""
         detail = self.check_logs(folder, scenario, mode)
         self.check_network(folder, len(samples_of(folder)))
         if mode != "PerformanceOnly":

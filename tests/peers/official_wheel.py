@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from loadgen_diff import check_wheel
-from official_cpp import (LONG, NODE_NAMES, SAMPLES, SHORT, Tests, Wrong, check_accuracy, expect, expect_exit,
-                          free_port, keep, samples_of, tried, wait_until)
+from official_cpp import (LONG, NODE_NAMES, SAMPLES, SHORT, Tests, Wrong, expect, expect_exit,
+                          free_port, keep, tried, wait_until)
 from wheel_logs import DETAIL
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "qdl/capi/python"
@@ -144,12 +144,7 @@ class WheelTests(Tests):
             ended = self.ran(words)
         expect_exit(" ".join(words), 0, ended)
         self.check_screen(ended.stdout, folder)
-        detail = self.check_logs(folder, scenario, mode)
-        self.check_network(folder, len(samples_of(folder)))
-        if mode != "PerformanceOnly":
-            check_accuracy(folder)
-        self.check_traffic(folder, scenario, mode, detail)
-        self.check_judged(folder, mode)
+        self.check_complete(folder, scenario, mode)
 
     def peak(self) -> None:
         settings = {"target_qps": 50, "min_duration": 300, "min_query_count": 50, "target_latency": 20}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs inference servers that nobody of ours wrote, from PyPI, for tests against them: Triton, llama.cpp, mlserver and
-# kserve. Needs python3.11 with venv; takes about a minute and 1.2 GB.
+# Installs inference servers that nobody of ours wrote, from PyPI, for tests against them: Triton, llama.cpp, mlserver
+# and kserve. Needs python3.11 with venv; takes about a minute and 1.2 GB.
 #
 #   tests/servers/install.sh [DIR]     # target/servers unless given; prints it when all is there
 set -euo pipefail
@@ -29,7 +29,8 @@ if [ "$(cat "$dir/installed" 2>/dev/null)" != "$want" ]; then
   # Without what it depends on: only the server inside it is used, which depends on nothing of that.
   "$venv/bin/pip" install --quiet --no-deps nvidia-pytriton==0.7.0
   # pip says that the dependencies are missing, which is as it should be.
-  "$venv/bin/pip" install --quiet -r "$here/requirements.txt" 2> >(grep -v -e "dependency resolver" -e nvidia-pytriton >&2)
+  "$venv/bin/pip" install --quiet -r "$here/requirements.txt" \
+    2> >(grep -v -e "dependency resolver" -e nvidia-pytriton >&2)
   # For the test of a server that answers nothing.
   "$venv/bin/pip" install --quiet --no-deps --target "$dir/numpy2" numpy==2.2.6
   python=$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
