@@ -8,6 +8,7 @@
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `probe` | what a fabric can carry, measured |
 //! | `verdict` | reasons that make a result INVALID, or limit what it says: reasons, saturation, baseline |
+//! | `audit` | compliance tests on finished runs: logs in, rows and verdicts out |
 //! | `division` | the rules of the Network division, and what is found of them |
 //! | `network` | what crossed the network, and what that means for a fabric |
 //! | `world` | the real world over the QDL: nodes, issuing, waiting, arrivals |
@@ -16,6 +17,7 @@
 //! A room may use those below it, and no other. Only `commands` and `cli` know the command line: a program can make a
 //! [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its files; as many as it wants, one after the other.
 
+mod audit;
 mod cli;
 mod commands;
 mod division;
@@ -32,6 +34,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+pub use audit::{AuditCheck, CheckOutcome, CheckRule};
 use clap::{CommandFactory as _, FromArgMatches as _};
 pub use cli::object;
 use cli::{Cli, Command};
@@ -84,6 +87,7 @@ fn command() -> Exit {
         Command::Recover(args) => commands::recover::recover(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
+        Command::Audit(args) => commands::audit::audit(&args),
         Command::Conf(args) => commands::conf::conf(&args),
         Command::Conformance(args) => commands::conformance::conformance(&args),
         Command::Completions { shell } => {

@@ -77,6 +77,31 @@ fn a_trace_is_printed_whole_or_as_digests() {
     assert_eq!(digest["phases"][0]["loaded_set"], whole["phases"][0]["loaded_set"]);
 }
 
+/// What the wheels 5.0.18 (built with GCC 10) and 5.0.21 loaded with the seeds of v5.0.
+#[test]
+fn a_trace_draws_integers_as_the_wheel_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.json");
+    let settings = r#"{"qsl":{"total":50000,"performance":1024},"settings":{"scenario":"Server",
+        "server_target_qps":1000,"min_query_count":1000,"min_duration_ms":0,"qsl_rng_seed":6023615788873153749,
+        "sample_index_rng_seed":15036839855038426416,"schedule_rng_seed":9933818062894767841}}"#;
+    std::fs::write(&file, settings).unwrap();
+    let first = |flags: &[&str]| {
+        let words = [&["trace", "--settings", file.to_str().unwrap(), "--rules", "v5.0"], flags].concat();
+        let trace: serde_json::Value = serde_json::from_str(&stdout(&words)).unwrap();
+        let of = |key: &str| trace["phases"][0][key].as_array().unwrap()[..4].to_vec();
+        [of("loaded_set"), of("sample_indices")]
+            .map(|list| list.iter().map(|n| n.as_u64().unwrap()).collect::<Vec<_>>())
+    };
+    let division = [[7_512, 27_907, 8_575, 16_768], [33_421, 4_941, 31_810, 18_515]].map(Vec::from);
+    let product = [[31_325, 35_607, 20_183, 33_975], [16_200, 42_216, 11_862, 46_780]].map(Vec::from);
+    assert_eq!(first(&["--integers", "division"]), division);
+    assert_eq!(first(&["--integers", "product"]), product);
+    assert_eq!(first(&[]), product, "wheels of both kinds have the seeds of v5.0");
+    let output = loadgen_node(&["trace", "--settings", file.to_str().unwrap(), "--integers", "divide"]);
+    assert_eq!(output.status.code(), Some(2), "a rule that is not known");
+}
+
 /// A recorded run: its timeline file, and the summary file that it was reported with.
 fn recorded(folder: &Path) -> (PathBuf, String) {
     recorded_on(folder, SimOptions::default())
@@ -189,6 +214,32 @@ fn a_run_without_answers_to_score_is_told_apart_from_missing_ones() {
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(words), "{mode}: {told}");
     }
+}
+
+/// The log of a performance run with some answers, as compliance test 01 asks for.
+#[test]
+fn some_answers_of_a_performance_run_are_scored_without_a_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("result_summary.json", r#"{"benchmark":"digits","dataset":"digits","mode":"PerformanceOnly"}"#);
+    // All of them say 0, of which there are some: the target is missed by far, and nothing is said of that.
+    let zero = "0000000000000000";
+    let entry = |seq: usize| format!(r#"{{ "seq_id" : {seq}, "qsl_idx" : {}, "data" : "{zero}" }}"#, 3 * (seq % 40));
+    let entries: Vec<String> = (0..60).map(entry).collect();
+    write("mlperf_log_accuracy.json", &format!("[\n{}\n]\n", entries.join(",\n")));
+    let path = folder.path().to_str().unwrap();
+    let text = stdout(&["accuracy", path]);
+    assert!(text.contains(" on 40 of 450 samples") && text.contains("no verdict"), "{text}");
+    let document: serde_json::Value = serde_json::from_str(&stdout(&["accuracy", "--json", path])).unwrap();
+    assert_eq!((&document["samples"], &document["of_samples"]), (&40.into(), &450.into()), "{document}");
+    assert!(document.get("target").is_none() && document.get("passed").is_none(), "{document}");
+    let value = document["value"].as_f64().unwrap();
+    assert!(value > 0.0 && value < 40.0, "{document}");
+    // A run of all samples has to have them all.
+    write("result_summary.json", r#"{"benchmark":"digits","dataset":"digits","mode":"AccuracyOnly"}"#);
+    let output = loadgen_node(&["accuracy", path]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("has no answer: 40 of 450"), "{told}");
 }
 
 /// `--compression auto` is no run: neither its folder nor its nodes matter.

@@ -164,3 +164,13 @@ fn config_vectors_are_evaluated() {
     assert_eq!((&first["name"], &first["return"]), (&"wildcards_and_units".into(), &0.into()));
     assert_eq!(first["changed"]["min_duration_ms"], 222);
 }
+
+#[test]
+fn the_rule_for_integers_is_told() {
+    let flags = ["--benchmark", "resnet50", "--scenario", "Server", "--rules", "v5.0"];
+    assert_eq!(json(&flags)["integers"], "product", "wheels of both rules have the seeds of v5.0");
+    let division = [&flags[..], &["--integers", "division"]].concat();
+    assert_eq!(json(&division)["integers"], "division");
+    assert!(String::from_utf8(conf(&division).stdout).unwrap().contains("\nintegers are drawn by division\n"));
+    assert!(refused(&[&flags[..], &["--integers", "quotient"]].concat()).contains("product"));
+}

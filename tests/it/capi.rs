@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use lon_qdl::{
     LonCallbacks, LonResponse, LonSample, lon_close, lon_describe, lon_encoded, lon_flush, lon_issue, lon_issue_loaded,
     lon_last_error, lon_load, lon_name, lon_open, lon_performance_count, lon_qsl_open, lon_take, lon_total_count,
-    lon_unload,
+    lon_try_issue_loaded, lon_unload,
 };
 use lon_tests::process::{SutNode, repository};
 use nix::sys::signal::Signal;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 const HANDLE: i32 = 6;
 const ARGUMENT: i32 = 7;
 const THREAD: i32 = 8;
+const BUSY: i32 = 9;
 
 /// How long something may take that takes a second at most on a machine at rest.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -246,6 +247,34 @@ fn more_samples_than_nodes_take_wait_at_the_issuing_thread() {
     let folder = tempfile::tempdir().unwrap();
     fine(close(run, folder.path()));
     assert_eq!(result(folder.path())["counts"]["failed"], 0);
+}
+
+/// What has room is sent; what has none is neither sent nor counted, and can be issued by the call that waits.
+#[test]
+fn a_sample_is_tried_without_waiting() {
+    // It holds 16,384 at a time.
+    let node = SutNode::start("full", "synthetic:constant=5ms", &["--max-batch", "64"]);
+    let options = json!({"sut": node.address, "benchmark": "synthetic", "dataset": "synthetic:u8[64]x16",
+                         "scenario": "Server"});
+    let heard = Heard::default();
+    let run = open(&options, Some(&callbacks(&heard))).unwrap();
+    load(run, &[3]);
+    // SAFETY: a place on the stack.
+    let tried = |id, index| unsafe { lon_try_issue_loaded(run, &LonSample { id, index }) };
+    assert_eq!(tried(0, 4), ARGUMENT, "{}", said());
+    // SAFETY: a null pointer is an error.
+    assert_eq!(unsafe { lon_try_issue_loaded(run, ptr::null()) }, ARGUMENT);
+    let refused = (0..100_000).map(|id| (id, tried(id, 3))).find(|(_, code)| *code != 0);
+    let Some((sent, BUSY)) = refused else { panic!("{refused:?}: {}", said()) };
+    assert!(said().contains("without waiting"), "{}", said());
+    // The one that was refused is issued by the call that waits.
+    fine(issue(run, [(sent, 3)].into_iter()));
+    heard.wait("every answer", |state| state.answers.len() as u64 == sent + 1);
+    let folder = tempfile::tempdir().unwrap();
+    fine(close(run, folder.path()));
+    let counts = &result(folder.path())["counts"];
+    assert_eq!((&counts["completed"], &counts["failed"]), (&json!(sent + 1), &json!(0)), "{counts}");
+    assert_eq!(tried(7, 3), HANDLE, "{}", said());
 }
 
 #[test]

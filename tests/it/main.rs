@@ -1,6 +1,7 @@
 //! Whole-system tests: the two programs as processes, on real sockets.
 //!
 //! - `answers`: answers that are not what a node has said, and books that cannot be true
+//! - `audit`: compliance tests on real runs, as they are and falsified
 //! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
 //! - `ceilings`: how much memory a SUT node takes at most
@@ -42,6 +43,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod answers;
+mod audit;
 mod bandwidth;
 mod capi;
 mod ceilings;

@@ -55,12 +55,15 @@ const OTHER_FILES: [(&str, &str); 8] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 8] = [
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
     ("conformance", "ConformanceDocument"),
     ("accuracy", "AccuracyDocument"),
+    ("accuracy PERFORMANCE_RUN", "AccuracySubset"),
+    ("accuracy --scorer CMD RUN", "ScoresDocument"),
     ("replay --official DIR", "OfficialReplay"),
+    ("audit", "AuditResult"),
 ];
 
 /// The smallest benchmark file of one's own that is scored. A test reads it.
@@ -73,7 +76,7 @@ kind = "tensors"
 inputs = ["x f32[N,3,4]"]              # NAME TYPE[DIMS]; N: the batch
 example = "synthetic:f32[3,4]x64"
 [accuracy]
-metric = "top1"                        # top1, top5, f1 or exact_match
+metric = "top1"                        # or another one of those below
 target = 90.0                          # percent
 "#;
 
@@ -121,8 +124,12 @@ fn the_smallest_benchmark_file_is_one() {
 }
 
 fn page() -> String {
-    let documents =
-        Types::read(&["loadgen-node/src/outputs/documents", "proto/shell/src/documents", "loadgen-node/engine/src"]);
+    let documents = Types::read(&[
+        "loadgen-node/src/outputs/documents",
+        "proto/shell/src/documents",
+        "loadgen-node/engine/src",
+        "loadgen-node/src/audit",
+    ]);
     let benchmarks = Types::read(&BENCHMARK_SOURCES);
     let mut page = HEAD.to_owned();
     page.push_str("\n## The run folder\n\n| file | what it is |\n|---|---|\n");

@@ -27,7 +27,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("proto/net", &["lon-proto"]),
     ("proto/shell", &["lon-net"]),
     ("qdl", &["lon-proto", "lon-net"]),
-    ("qdl/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
+    ("loadgen-node/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
     ("loadgen-node/engine", &[]),
     ("loadgen-node/qsl", &["lon-proto", "lon-image"]),
     ("loadgen-node", &["loadgen", "lon-net", "lon-proto", "lon-qsl", "lon-shell", "qdl", "sut-node"]),
@@ -85,7 +85,7 @@ const ROOMS: &[Floors] = &[
         ],
     },
     Floors {
-        folder: "qdl/capi",
+        folder: "loadgen-node/capi",
         floors: &["functions", "handles pointers", "run", "callbacks samples", "description queue", "status"],
     },
     Floors {
@@ -110,7 +110,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node",
-        floors: &["commands", "cli outputs", "test_run", "probe verdict", "division", "network world", "exit"],
+        floors: &["commands", "cli outputs", "test_run", "probe verdict", "audit division", "network world", "exit"],
     },
     Floors {
         folder: "sut-node",

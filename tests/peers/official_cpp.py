@@ -64,6 +64,8 @@ def main() -> None:
 def tried(tests: list[tuple[str, Callable[[], None]]], on_failure: Callable[[], None] = lambda: None,
           afterwards: Callable[[], None] = lambda: None) -> int:
     """Does these tests and says how each ended; how many failed. `afterwards` is called after each."""
+    # So that what ends the nodes is done.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     failed = 0
     for name, test in tests:
         started = time.monotonic()

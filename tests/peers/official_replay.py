@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from loadgen_diff import check_wheel
+
 WORKER = pathlib.Path(__file__).with_name("official_worker.py")
 TIMEOUT_S = 120
 QSL = {"total": 60, "performance": 50}
@@ -75,13 +77,14 @@ def main():
     parser.add_argument("--loadgen-node", required=True, metavar="PATH", help="the binary to test")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep the logs of failures here")
     args = parser.parse_args()
+    check_wheel()
     faults, compared = 0, 0
     runs = RUNS + [(name, settings, verdict) for name, (settings, verdict, _) in PARTLY.items()]
     with tempfile.TemporaryDirectory(prefix="official-replay-") as scratch:
         for name, settings, verdict in runs:
             folder = pathlib.Path(scratch, name)
-            run_wheel(folder, settings)
             try:
+                run_wheel(folder, settings)
                 compared += check(args.loadgen_node, folder, verdict)
                 print(f"{name}: the same, {verdict}", flush=True)
             except Fault as fault:
@@ -97,7 +100,11 @@ def run_wheel(folder, settings):
     folder.mkdir()
     (folder / "input.json").write_text(json.dumps({"qsl": QSL, "settings": settings}))
     with open(folder / "worker.txt", "w", encoding="utf-8") as output:
-        subprocess.run([sys.executable, WORKER, folder], stdout=output, stderr=output, timeout=TIMEOUT_S, check=True)
+        ended = subprocess.run([sys.executable, WORKER, folder], stdout=output, stderr=output, timeout=TIMEOUT_S,
+                               check=False)
+    if ended.returncode != 0:
+        said = (folder / "worker.txt").read_text().strip().splitlines() or ["it said nothing"]
+        raise Fault(f"the wheel's run ended with exit code {ended.returncode}: {said[-1]}")
 
 
 def replay(node, folder):

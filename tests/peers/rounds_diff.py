@@ -100,4 +100,5 @@ def main():
     sys.exit(1 if differ or count == 0 else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

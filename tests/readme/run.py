@@ -172,6 +172,9 @@ def main():
     parser.add_argument("--only", default="", help="blocks whose mark has this word")
     given = parser.parse_args()
     tried, left_out = blocks((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    for name in ["loadgen-node", "sut-node", "liblon_qdl.so"]:
+        if not (REPOSITORY / given.bin / name).is_file():
+            sys.exit(f"{given.bin}/{name} is missing: cargo build --workspace")
     chosen = [block for block in tried if given.only in block.what]
     if not chosen:
         sys.exit("no block of README.md is marked so")

@@ -170,8 +170,44 @@ Exit code 0 when there is a result to show, VALID or not.";
 pub(crate) const ACCURACY: &str = "Examples, with RUN being a run folder:
   loadgen-node accuracy RUN
   loadgen-node accuracy --json RUN
+  loadgen-node accuracy --backup BACKUP RUN
+  loadgen-node accuracy --scorer 'python3 score.py --images images' RUN
 
-Exit code 3 when the target is missed.";
+Of a performance run that has logged some answers (TEST01) these are scored, without a verdict: the target is for \
+all samples.
+
+A log that truncate_accuracy_log.py has shortened is read from the folder that was given to it as --backup. The file \
+is found by the line hash=SHA256 in accuracy.txt. A whole log has to have that hash, where there is one.
+
+With --scorer the scores are held against the bounds of the run's round, or against the target of a benchmark's own \
+file.
+
+Exit code 2 when a scorer fails or prints something else, 3 when a target is missed or has no score.";
+
+pub(crate) const AUDIT: &str = "First the reference (a performance run, for TEST01 also an accuracy run), then the \
+test: the same performance run with the settings of the audit, which --print-conf prints and `run --audit-conf` takes. \
+Folders are those of this program, or have the logs of an official LoadGen: all in one folder, or as submissions have \
+them, in performance/run_1 and accuracy.
+
+Tests (--explain has a page on each):
+  TEST01  answers while measured are those of the accuracy run
+  TEST04  one sample again and again is not answered faster than many
+  TEST05  other seeds are not slower; its settings go to `run --mlperf-conf`
+  TEST06  tokens are those that were reported; needs no reference
+  TEST08  predictions are as good as those of the accuracy run (dlrm-v3)
+  TEST09  the mean number of tokens is between two bounds; needs no reference
+
+Rows are either rules of the official script, which make up its verdict, or rules of this program. The second verdict \
+is that of all rows together. What a folder does not have enough for is listed as unchecked.
+
+Examples, with RUN being a run folder of mode SubmissionRun:
+  loadgen-node audit --explain TEST01
+  loadgen-node audit TEST01 --print-conf > TEST01.conf
+  loadgen-node audit TEST04 --reference RUN --test RUN
+  loadgen-node audit TEST01 --reference RUN --test RUN --out /tmp/audit
+
+Exit code 0 when both verdicts are a pass, 3 when one is not, 2 when a folder or file cannot be used, \
+or a flag is of another test.";
 
 pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark, \
 mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the official LoadGen reads \

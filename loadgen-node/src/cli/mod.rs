@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `others`: the flags of each command; `parse`: values of flags; `help`: texts after the
-//!   flags; `headings`: under which help lists the flags;
+//! - `run`, `shared`, `nodes`, `audit`, `others`: the flags of each command; `parse`: values of flags; `help`: texts
+//!   after the flags; `headings`: under which help lists the flags;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
 #![allow(
@@ -17,6 +17,7 @@ use lon_shell::log::LogFormat;
 use lon_shell::packaging::Shell;
 use lon_shell::version::described;
 
+pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::nodes::KserveArgs;
 pub(crate) use self::others::{
@@ -26,6 +27,7 @@ pub(crate) use self::parse::with_dashes;
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
 pub(crate) use self::shared::{Compression, TestArgs};
 
+mod audit;
 mod checked;
 mod headings;
 mod help;
@@ -97,6 +99,9 @@ pub(crate) enum Command {
     /// Score the accuracy log of a run folder against the dataset's labels.
     #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
+    /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04, TEST05, TEST06, TEST08 or TEST09.
+    #[command(after_long_help = help::AUDIT)]
+    Audit(AuditArgs),
     /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
     #[command(after_long_help = help::CONF)]
     Conf(ConfArgs),

@@ -19,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
-const OF_OUR_ENGINE: [&str; 13] = [
+const OF_OUR_ENGINE: [&str; 14] = [
     "anyway",
     "baseline",
     "busy-poll",
@@ -27,6 +27,7 @@ const OF_OUR_ENGINE: [&str; 13] = [
     "find-peak-give-up",
     "find-peak-max-trials",
     "find-peak-resume",
+    "integers",
     "json",
     "max-lag",
     "probe",

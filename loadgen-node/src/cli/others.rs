@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 
 use super::nodes::DialArgs;
-use super::parse::{few, rules, scenario, some_duration};
+use super::parse::{few, integers, rules, scenario, some_duration};
 use super::run::DivisionArg;
 use super::shared::{CodecArgs, TestArgs};
 use crate::probe::ProbeLimits;
 use loadgen::conf::rules::Rules;
-use loadgen::settings::{Assignment, Scenario};
+use loadgen::settings::{Assignment, IntegerRule, Scenario};
 
 #[derive(Args, Debug)]
 pub(crate) struct ProbeArgs {
@@ -118,6 +118,10 @@ pub(crate) struct ReplayArgs {
     /// The folder with the logs of an official LoadGen, to be judged again and compared.
     #[arg(long, value_name = "DIR")]
     pub(crate) official: Option<PathBuf>,
+    /// How the official run drew integers: product or division. Unless given, whichever explains the sets that it
+    /// loaded.
+    #[arg(long, value_name = "RULE", value_parser = integers, requires = "official")]
+    pub(crate) integers: Option<IntegerRule>,
     /// Judge by these settings instead: an object of LoadGen's TestSettings, or one that has it as "settings".
     #[arg(long, value_name = "FILE.json", requires = "timeline")]
     pub(crate) settings: Option<PathBuf>,
@@ -136,6 +140,14 @@ pub(crate) struct AccuracyArgs {
     /// Dataset with the labels; the run's own unless given.
     #[arg(long, env = "LON_DATASET")]
     pub(crate) dataset: Option<String>,
+    /// Where the whole log is, if that of the run folder is truncated: the file whose SHA-256 is in accuracy.txt.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) backup: Option<PathBuf>,
+    /// Score by a command of your own: the shell starts it with the path of mlperf_log_accuracy.json behind it. It
+    /// prints a JSON object of numbers, such as {"FID_SCORE": 23.5, "CLIP_SCORE": 31.7}, by the metrics' names in the
+    /// official submission checker.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) scorer: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lon_shell::duration::parse_duration;
 
 use loadgen::conf::rules::{RULES, Rules};
-use loadgen::settings::{Mode, Scenario, UnknownName, named};
+use loadgen::settings::{IntegerRule, Mode, Scenario, UnknownName, named};
 
 pub(super) fn scenario(text: &str) -> Result<Scenario, UnknownName> {
     named("scenario", text, &Scenario::ALL.map(Scenario::name)).map(|index| Scenario::ALL[index])
@@ -20,6 +20,10 @@ pub(super) fn mode(text: &str) -> Result<Mode, UnknownName> {
 pub(super) fn rules(text: &str) -> Result<&'static Rules, UnknownName> {
     let with_v = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("v{text}") } else { text.to_owned() };
     named("round", &with_v, &RULES.each_ref().map(|rules| rules.round.name)).map(|index| &RULES[index])
+}
+
+pub(super) fn integers(text: &str) -> Result<IntegerRule, UnknownName> {
+    named("rule for integers", text, &IntegerRule::ALL.map(IntegerRule::name)).map(|index| IntegerRule::ALL[index])
 }
 
 /// A duration, by the grammar that both programs have.

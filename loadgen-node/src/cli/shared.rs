@@ -8,10 +8,10 @@ use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, CodecError, Preprocess};
 
 use super::headings::{NETWORK, WHAT};
-use super::parse::{mode, rules};
+use super::parse::{integers, mode, rules};
 use crate::test_run::{DataSpec, SettingsSpec};
 use loadgen::conf::rules::Rules;
-use loadgen::settings::{Assignment, Mode};
+use loadgen::settings::{Assignment, IntegerRule, Mode};
 
 /// What is tested, besides benchmark and scenario.
 #[derive(Args, Debug, Clone, Default)]
@@ -83,6 +83,14 @@ pub(crate) struct ConfFiles {
     #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES",
           help_heading = WHAT, hide_short_help = true)]
     pub(crate) rules: Option<&'static Rules>,
+    /// How a draw of the random engine becomes an integer: product (LoadGen built with GCC 11 or later) or division
+    /// (GCC 10 or earlier). Unless given, product.
+    ///
+    /// The published wheels up to 5.0.18 draw by division, those from 5.0.19 on by product. Wheels of both kinds have
+    /// the seeds of v5.0, so no round implies division.
+    #[arg(long, value_name = "RULE", value_parser = integers, env = "LON_INTEGERS",
+          help_heading = WHAT, hide_short_help = true)]
+    pub(crate) integers: Option<IntegerRule>,
     /// Lines of config files that are ignored or read as something else than they look like are errors.
     #[arg(long, env = "LON_STRICT_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) strict_conf: bool,
@@ -113,9 +121,9 @@ impl TestArgs {
 
     /// The settings that are asked for.
     pub(crate) fn settings(&self) -> SettingsSpec {
-        let ConfFiles { mlperf_conf, user_conf, audit_conf, rules, strict_conf } = self.files.clone();
+        let ConfFiles { mlperf_conf, user_conf, audit_conf, rules, integers, strict_conf } = self.files.clone();
         let (mode, set) = (self.mode, self.set.clone());
-        SettingsSpec { mode, set, found: None, mlperf_conf, user_conf, audit_conf, rules, strict_conf }
+        SettingsSpec { mode, set, found: None, mlperf_conf, user_conf, audit_conf, rules, integers, strict_conf }
     }
 }
 

@@ -1,28 +1,25 @@
 //! The command `accuracy`: an accuracy log against the labels of the dataset it was made with.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::accuracy::Rows;
-use lon_qsl::benchmark::Benchmark;
+use lon_qsl::accuracy::{Rows, Truths};
+use lon_qsl::benchmark::{Benchmark, Target};
 use lon_qsl::dataset::OpenOptions;
 use serde::Deserialize;
 
+use super::{io, scorer};
 use crate::cli::AccuracyArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::accuracy_log::{self, Entry, Log};
 use crate::outputs::documents::accuracy::{self, AccuracyDocument};
+use crate::outputs::documents::accuracy_subset::AccuracySubset;
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::test_run::score;
 use loadgen::settings::Mode;
-
-/// One line of `mlperf_log_accuracy.json`; keys that are not needed here are not read.
-#[derive(Deserialize)]
-struct Entry {
-    qsl_idx: usize,
-    data: String,
-}
 
 /// The dataset of the run, where it is a path that is still there, or one that was made up.
 fn dataset(made: &ResultSummary) -> Option<&str> {
@@ -37,13 +34,33 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
         return Err(told).or_exit(Exit::Usage);
     }
     let made: ResultSummary = read(&args.folder, result_summary::FILE)?;
-    let entries: Vec<Entry> = read(&args.folder, "mlperf_log_accuracy.json")?;
-    if entries.is_empty() && !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
+    let Log { path, entries } = accuracy_log::read(&args.folder, args.backup.as_deref()).or_exit(Exit::Usage)?;
+    let has_accuracy = Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy);
+    if entries.is_empty() && !has_accuracy {
         let mode = &made.mode;
         let told = anyhow!("the run was {mode}: it logged no answers to score; run with --mode AccuracyOnly");
         return Err(told).or_exit(Exit::Usage);
     }
+    let answers: anyhow::Result<Vec<(usize, Vec<u8>)>> = entries.iter().map(decode).collect();
+    let answers = answers.or_exit(Exit::Usage)?;
+    if let Some(index) = contradicted(&answers) {
+        let told = anyhow!("the accuracy log has two different answers to sample {index}");
+        return Err(told).or_exit(Exit::Usage);
+    }
     let benchmark = Benchmark::named(made.benchmark_file.as_ref().unwrap_or(&made.benchmark)).or_exit(Exit::Usage)?;
+    if let Some(command) = &args.scorer {
+        if !has_accuracy {
+            let told = anyhow!("--scorer: the run was {}, and its log has some answers only", made.mode);
+            return Err(told).or_exit(Exit::Usage);
+        }
+        if answers.is_empty() {
+            return Err(anyhow!("--scorer: the accuracy log has no answers")).or_exit(Exit::Usage);
+        }
+        let scores = scorer::scores(command, &path, benchmark, &made.rules)?;
+        let text = if args.json { serde_json::to_string(&scores).or_exit(Exit::Bug)? } else { scores.text() };
+        io::print(&text)?;
+        return Ok(if scores.passed == Some(false) { Exit::Invalid } else { Exit::Ok });
+    }
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
@@ -52,13 +69,10 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
     let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
     let truths = truths.or_exit(Exit::Usage)?;
-    let answers: anyhow::Result<Vec<(usize, Vec<u8>)>> = entries.iter().map(decode).collect();
-    let answers = answers.or_exit(Exit::Usage)?;
-    if let Some(index) = contradicted(&answers) {
-        let told = anyhow!("the accuracy log has two different answers to sample {index}");
-        return Err(told).or_exit(Exit::Usage);
-    }
     let rows = score::agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
+    if !has_accuracy {
+        return some(&answers, truths, target, rows, args.json);
+    }
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
     let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
     let score = score.or_exit(Exit::Usage)?;
@@ -66,6 +80,37 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let text = if args.json { json()? } else { accuracy::line(score, target) };
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
     Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
+}
+
+/// Scores the samples that a performance run has logged, and holds the score against nothing.
+fn some(answers: &[(usize, Vec<u8>)], truths: &Truths, target: Target, rows: Option<Rows>, is_json: bool) -> Outcome {
+    let (Truths::Samples(all) | Truths::Decoded(all, _)) = truths else {
+        let told = anyhow!("the performance run has logged some answers, and this dataset is scored as a whole alone");
+        return Err(told).or_exit(Exit::Usage);
+    };
+    let places = places(answers, all.len()).or_exit(Exit::Usage)?;
+    let known = places.keys().map(|index| all[*index].clone()).collect();
+    let truths = match truths {
+        Truths::Decoded(_, tokenizer) => Truths::Decoded(known, Arc::clone(tokenizer)),
+        _ => Truths::Samples(known),
+    };
+    let placed = answers.iter().map(|(index, data)| (places[index], data.as_slice()));
+    let told = "the accuracy log cannot be scored (samples are counted among those that were logged)";
+    let score = target.score(placed, &truths, rows).context(told).or_exit(Exit::Usage)?;
+    let document = AccuracySubset::new(score, target.metric, all.len());
+    let json = || serde_json::to_string(&document).or_exit(Exit::Bug);
+    let text = if is_json { json()? } else { document.line() };
+    writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
+    Ok(Exit::Ok)
+}
+
+/// The samples that have answers, each with its place among them.
+fn places(answers: &[(usize, Vec<u8>)], count: usize) -> anyhow::Result<BTreeMap<usize, usize>> {
+    let answered: BTreeSet<usize> = answers.iter().map(|(index, _)| *index).collect();
+    if let Some(index) = answered.last().filter(|index| **index >= count) {
+        return Err(anyhow!("the log answers sample {index}, the dataset has {count}"));
+    }
+    Ok(answered.into_iter().zip(0..).collect())
 }
 
 /// The first sample with an answer that differs from an earlier one.

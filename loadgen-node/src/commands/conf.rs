@@ -17,7 +17,6 @@ use crate::outputs::documents::conf::{ConfDocument, View};
 use crate::test_run::settings::{self, Layered, Subject};
 use crate::test_run::{DataSpec, samples};
 use loadgen::conf::rules::Rules;
-use loadgen::plan::Plan;
 use loadgen::plan::predict::{self, SampleSize};
 use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
 use loadgen::vectors::config_cases;
@@ -98,7 +97,7 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
     if settings.mode == Mode::FindPeakPerformance {
         warnings.push("the search consists of several runs, the predicted one is its first".to_owned());
     }
-    let plan = Plan::with_profile(settings, qsl, wanted.rules.profile);
+    let plan = wanted.plan(qsl);
     match &plan {
         Ok(plan) => {
             warnings.extend(plan.faults().iter().cloned());
@@ -133,7 +132,7 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
 /// What can be seen of the rules of the Network division before a run.
 fn findings(args: &ConfArgs, name: &str, scenario: Scenario, view: &View) -> Outcome<Findings> {
     let benchmark = Benchmark::named(name).context("--division network").or_exit(Exit::Usage)?;
-    let Layered { sourced, rules } = &view.wanted;
+    let Layered { sourced, rules, .. } = &view.wanted;
     let settings = sourced.settings();
     let codec = match args.codecs.compression {
         Compression::Codec(codec) => codec,

@@ -15,7 +15,7 @@ use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::{official_logs, screen};
 use loadgen::judge::Verdict;
 use loadgen::recorder::Timeline;
-use loadgen::settings::TestSettings;
+use loadgen::settings::{IntegerRule, TestSettings};
 use loadgen::vectors;
 
 /// `replay --report-vector FILE.json`, `replay --timeline FILE` and `replay --official DIR`.
@@ -24,7 +24,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         return replay_timeline(args, path);
     }
     if let Some(folder) = &args.official {
-        return replay_official(folder, args.json);
+        return replay_official(folder, args.integers, args.json);
     }
     let Some(path) = &args.report_vector else {
         return Err(anyhow!("give --timeline, --official or --report-vector")).or_exit(Exit::Usage);
@@ -60,9 +60,10 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
 }
 
 /// Judges the logs of an official LoadGen again, and ends by whether that comes to the same.
-fn replay_official(folder: &Path, is_json: bool) -> Outcome {
+fn replay_official(folder: &Path, integers: Option<IntegerRule>, is_json: bool) -> Outcome {
     let logs = official_logs::read(folder).or_exit(Exit::Usage)?;
-    let compared = loadgen::official::compare(&logs).with_context(|| shown(folder)).or_exit(Exit::Usage)?;
+    let compared =
+        loadgen::official::compare_by(&logs, integers).with_context(|| shown(folder)).or_exit(Exit::Usage)?;
     let document = OfficialReplay::from(compared);
     if is_json {
         print_json_pretty(&document)?

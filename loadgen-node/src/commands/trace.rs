@@ -7,13 +7,16 @@ use super::io::{print_json, read, shown};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::View;
+use crate::test_run::settings::profile;
+use loadgen::conf::rules::Rules;
 use loadgen::vectors;
 
 /// `trace --settings FILE.json`, or with the flags of `run` that say what is tested.
 pub(crate) fn trace(args: &TraceArgs) -> Outcome {
     if let Some(path) = &args.settings {
-        let traffic = vectors::trace(&read(path)?, args.digest).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-        return print_json(&traffic);
+        let profile = profile(args.test.files.rules.unwrap_or_else(Rules::newest), args.test.files.integers);
+        let traffic = vectors::trace_by(&read(path)?, profile, args.digest);
+        return print_json(&traffic.with_context(|| shown(path)).or_exit(Exit::Usage)?);
     }
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {
         return Err(anyhow!("give --benchmark and --scenario, or --settings")).or_exit(Exit::Usage);

@@ -29,17 +29,17 @@ pub(super) fn target(facts: &Facts<'_>) -> Verdict {
 /// The scores that count for a run.
 #[derive(Clone, Copy)]
 enum Scores<'a> {
-    /// What is scored here: one metric.
-    Own(f64),
+    /// What is scored here: one metric, by its name in the official checker, and its score.
+    Own(Option<&'static str>, f64),
     /// What the official script printed.
     Official(&'a OfficialScores),
 }
 
 impl Scores<'_> {
     /// The score that is held against one of these bounds.
-    fn of(self, bound: &Bound, bounds: &[Bound]) -> Option<f64> {
+    fn of(self, bound: &Bound) -> Option<f64> {
         match self {
-            Scores::Own(score) => (bounds.len() == 1).then_some(score),
+            Scores::Own(metric, score) => (metric == Some(bound.metric.as_str())).then_some(score),
             Scores::Official(scores) => scores.of(&bound.metric),
         }
     }
@@ -49,13 +49,13 @@ impl Scores<'_> {
 /// they are.
 fn within(official: &Official, scores: Scores<'_>, round: &str) -> Verdict {
     let (bounds, name) = (&official.bounds, &official.checker);
-    let mut missing = bounds.iter().filter(|bound| scores.of(bound, bounds).is_none()).peekable();
+    let mut missing = bounds.iter().filter(|bound| scores.of(bound).is_none()).peekable();
     if missing.peek().is_some() {
         let metrics: Vec<&str> = missing.map(|bound| bound.metric.as_str()).collect();
         return Verdict::not_seen(format!("round {round} asks for {}, which is not scored here", metrics.join(", ")));
     }
     let fault = |bound: &Bound| {
-        let (score, metric) = (to_five_digits(scores.of(bound, bounds)?), &bound.metric);
+        let (score, metric) = (to_five_digits(scores.of(bound)?), &bound.metric);
         match *bound {
             Bound { at_least: Some(least), .. } if score < least => {
                 Some(format!("{metric} is {score}, {least} at least in round {round} ({name})"))
@@ -71,14 +71,15 @@ fn within(official: &Official, scores: Scores<'_>, round: &str) -> Verdict {
 
 /// The scores of this run, or of the accuracy run that belongs to it.
 fn scored<'a>(facts: &Facts<'a>) -> Result<Scores<'a>, String> {
+    let metric = facts.planned.benchmark.accuracy.and_then(|target| target.metric.checker_name());
     if let Some(score) = facts.run.and_then(|run| run.score) {
-        return Ok(Scores::Own(score.value));
+        return Ok(Scores::Own(metric, score.value));
     }
     match &facts.planned.accuracy_run {
         None => Err("no accuracy run of this setup is given (--accuracy-run FOLDER)".to_owned()),
         Some(run) => match (&run.official, run.score) {
             (Some(official), _) => of_its_log(run, official).map(|()| Scores::Official(official)),
-            (None, Some(score)) => Ok(Scores::Own(score)),
+            (None, Some(score)) => Ok(Scores::Own(metric, score)),
             (None, None) => Err(format!("{} has no score: the official script gives it (accuracy.txt)", run.folder)),
         },
     }

@@ -7,12 +7,16 @@ use serde_json::Value;
 use super::documents::conf::{ConfDocument, PredictedDocument};
 use super::documents::division::RuleDocument;
 use loadgen::judge::early_stopping::percent;
+use loadgen::settings::IntegerRule;
 
 /// All tables of the document as text for people.
 pub(crate) fn text(document: &ConfDocument) -> String {
     let ConfDocument { benchmark, scenario, mode, rules, qsl, .. } = document;
     let total = qsl.total;
     let mut text = format!("{benchmark} {scenario} {mode}, rules of round {rules}, library of {total} samples\n");
+    if document.integers != IntegerRule::default() {
+        let _ = writeln!(text, "integers are drawn by {}", document.integers.name());
+    }
     if let Some(inputs) = &document.inputs {
         let texts = if document.takes_texts { "; or a text, u8[?], for the first" } else { "" };
         let _ = writeln!(text, "a sample has {inputs} (without N){texts}");

@@ -136,8 +136,7 @@ impl<'a> Logs<'a> {
 
     fn trailer(&self) -> Trailer {
         let Finished { setup: Setup { plan, .. }, outcome, .. } = self.finished;
-        let errors = outcome.events.errors() + plan.faults().len() as u64;
-        Trailer { warnings: outcome.events.warnings(), errors }
+        detail::trailer(plan, outcome)
     }
 
     fn timeline(&self, out: &mut dyn Write) -> io::Result<()> {

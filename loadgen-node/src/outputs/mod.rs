@@ -9,8 +9,12 @@
 //! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
 //!   `progress`: how far a run is;
 //! - `conf_text`: the settings for people;
-//! - `official_logs`: the files of an official LoadGen, read.
+//! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
+//! - `official_logs`: the files of an official LoadGen, read; `audit_folder`: folders that are audited, and what
+//!   submissions have of an audit.
 
+pub(crate) mod accuracy_log;
+pub(crate) mod audit_folder;
 pub mod beside;
 pub(crate) mod conf_text;
 mod diagram;

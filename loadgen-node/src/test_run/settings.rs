@@ -9,7 +9,8 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
 use loadgen::conf::rules::Rules;
-use loadgen::settings::{Mode, Scenario};
+use loadgen::plan::{Plan, PlanError};
+use loadgen::settings::{IntegerRule, Mode, Profile, Qsl, Scenario};
 
 /// What the settings are of.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,21 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Layered {
     pub(crate) sourced: Sourced,
     pub(crate) rules: &'static Rules,
+    /// By which release's rules traffic is generated.
+    pub(crate) profile: Profile,
+    /// An audit.config was read.
+    pub(crate) audited: bool,
+}
+
+impl Layered {
+    /// The test that these settings come to with a library.
+    ///
+    /// # Errors
+    /// The settings cannot be run.
+    pub(crate) fn plan(&self, qsl: Qsl) -> Result<Plan, PlanError> {
+        let plan = Plan::with_profile(self.sourced.settings().clone(), qsl, self.profile)?;
+        Ok(if self.audited { plan.audited() } else { plan })
+    }
 }
 
 /// Lays the sources over each other, in the order that [`Sourced`] explains. Reads the config files.
@@ -61,7 +77,13 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
         sourced.assign(found, &Origin::Found).or_exit(Exit::Bug)?;
     }
     apply_file(&mut sourced, spec.audit_conf.as_deref(), Owner::Audit, spec.strict_conf)?;
-    Ok(Layered { sourced, rules })
+    let profile = profile(rules, spec.integers);
+    Ok(Layered { sourced, rules, profile, audited: spec.audit_conf.is_some() })
+}
+
+/// The rules by which traffic is generated: those of the round, with another one for integers where that is asked for.
+pub(crate) fn profile(rules: &Rules, integers: Option<IntegerRule>) -> Profile {
+    Profile { integers: integers.unwrap_or(rules.profile.integers), ..rules.profile }
 }
 
 /// The field that a look at the nodes is to find, in modes in which it matters.

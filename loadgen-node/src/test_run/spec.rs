@@ -14,7 +14,7 @@ use crate::division::{AccuracyRun, Division};
 use crate::world::pace::PacingSpec;
 use crate::world::target::Target;
 use loadgen::conf::rules::Rules;
-use loadgen::settings::{Assignment, Mode, Scenario};
+use loadgen::settings::{Assignment, IntegerRule, Mode, Scenario};
 
 /// Everything that makes one test.
 #[derive(Clone, Debug)]
@@ -135,6 +135,8 @@ pub struct SettingsSpec {
     /// The round whose built-in settings apply; `None`: the newest, and only its seeds for benchmarks that it does not
     /// know.
     pub rules: Option<&'static Rules>,
+    /// How a draw becomes an integer below a bound; `None`: as the round has it.
+    pub integers: Option<IntegerRule>,
     /// Lines of config files that are ignored, or read as something else than they look like, are errors.
     pub strict_conf: bool,
 }

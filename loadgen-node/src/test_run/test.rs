@@ -147,7 +147,7 @@ fn refuse(division: Division, planned: &Planned, target: &Target) -> Outcome<()>
 }
 
 fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
-    let Layered { sourced, rules } = layered;
+    let sourced = &layered.sourced;
     if let Some(field) = settings::to_find(sourced) {
         tracing::warn!(setting = field, "it was left to be found, and was not looked for");
     }
@@ -169,8 +169,7 @@ fn plan(layered: &Layered, dataset: &Dataset) -> Outcome<Plan> {
         );
     }
     samples::check_set(set, dataset)?;
-    let plan = Plan::with_profile(sourced.settings().clone(), qsl, rules.profile);
-    plan.context("these settings cannot be run").or_exit(Exit::Usage)
+    layered.plan(qsl).context("these settings cannot be run").or_exit(Exit::Usage)
 }
 
 /// What finds a rate, or a latency, at which a run can become VALID.

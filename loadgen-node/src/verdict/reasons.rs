@@ -21,6 +21,9 @@ use loadgen::traffic::Pacing;
 /// The code of the reason that speaks of a panic.
 pub(crate) const BUG: &str = "bug";
 
+/// The code of the reasons that speak of samples without an answer.
+const FAILED: &str = "failed_samples";
+
 /// What the reasons are found in.
 pub(crate) struct Evidence<'a> {
     pub(crate) plan: &'a Plan,
@@ -47,6 +50,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let Evidence { plan, benchmark, lag_limit, reports, differences, tally, names, score, stalls, bug, .. } = *evidence;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let counted = stalls::of_judged_phases(stalls, outcome);
+    let known: Vec<Reason> = outcome.verdict.faults().cloned().collect();
     let verdict = &mut outcome.verdict;
     let limit_ns = lag_limit.ns();
     if verdict.official().is_some() {
@@ -77,6 +81,19 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     {
         outcome.verdict.add_own_rule("division", broken);
     }
+    log_faults(outcome, &known);
+}
+
+/// Makes an error of the detail log of every fault that the engine did not know of. Checkers that count errors refuse
+/// such a log, that of an accuracy run included, which has no verdict. Samples that failed are in the log already. That
+/// a run was interrupted the engine knows, and an accuracy log that was cut off has no other sign of it.
+fn log_faults(outcome: &mut RunOutcome, known: &[Reason]) {
+    let at = outcome.ended;
+    if outcome.end == End::Interrupted {
+        outcome.events.error(at, "the run was interrupted before its end".to_owned());
+    }
+    let new = outcome.verdict.faults().filter(|fault| fault.code != FAILED && !known.contains(fault));
+    new.for_each(|fault| outcome.events.error(at, fault.text.clone()));
 }
 
 /// A generator that was late has measured itself. Only scenarios with a schedule can be late.
@@ -123,8 +140,7 @@ fn add_failures(verdict: &mut Verdict, tally: &Tally) {
         texts.push(format!("{others} samples failed for other reasons"));
     }
     // The causes take the place of the engine's bare number.
-    let code = "failed_samples";
-    let reason = |text| Reason { code: code.to_owned(), text, against: Against::Measurement };
+    let reason = |text| Reason { code: FAILED.to_owned(), text, against: Against::Measurement };
     verdict.carry(texts.into_iter().map(reason));
 }
 
@@ -143,9 +159,9 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
     match (accuracy, benchmark.accuracy) {
         (Some(Err(error)), _) => verdict.add_own_rule("accuracy_unknown", error.to_string()),
         (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
-            let (metric, unit) = (target.metric.name(), target.metric.unit());
-            let (value, wanted) = (score.value, target.value);
-            verdict.add_own_rule("accuracy", format!("{metric} is {value:.3} {unit}, the target is {wanted} {unit}"));
+            let (metric, unit) = (target.metric.name(), target.metric.behind());
+            let (value, wanted) = (score.value, target.wanted());
+            verdict.add_own_rule("accuracy", format!("{metric} is {value:.3}{unit}, the target is {wanted}"));
         }
         _ => {}
     }
@@ -153,7 +169,32 @@ fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&
 
 #[cfg(test)]
 mod tests {
+    use loadgen::report::detail;
+    use loadgen::run::{RunOptions, Severity, run};
+    use loadgen::settings::{Qsl, Scenario, TestSettings};
+    use loadgen::sim::{SimOptions, SimWorld};
+
     use super::*;
+
+    #[test]
+    fn a_lost_node_is_an_error_of_the_log_and_failed_samples_are_not_told_twice() {
+        let settings = TestSettings { scenario: Scenario::OFFLINE, min_duration_ms: 0, ..TestSettings::default() };
+        let plan = Plan::new(settings, Qsl { total: 20, performance: 20 }).unwrap();
+        let sut = SimOptions { failing: 0.5, ..SimOptions::default() };
+        let mut outcome = run(&plan, &mut SimWorld::new(sut), &mut (), RunOptions::default());
+        let known: Vec<Reason> = outcome.verdict.faults().cloned().collect();
+        let before = outcome.events.errors();
+        assert_eq!((known.len(), before), (1, 1), "samples failed, and the log says so");
+        outcome.verdict.add("node_lost", "node a was lost: it closed the connection");
+        outcome.verdict.add_own_rule("schedule_lag", "x");
+        let failed = Reason { text: "9 samples failed: no answer".to_owned(), ..known[0].clone() };
+        outcome.verdict.carry([failed]);
+        log_faults(&mut outcome, &known);
+        let last = outcome.events.iter().last().unwrap();
+        assert_eq!((last.key.as_ref(), last.severity), ("error_runtime", Severity::Error));
+        assert_eq!(last.value, "node a was lost: it closed the connection".into());
+        assert_eq!(detail::trailer(&plan, &outcome).errors, before + 1);
+    }
 
     #[test]
     fn a_few_reasons_stand_for_many() {

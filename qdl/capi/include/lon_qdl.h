@@ -18,8 +18,8 @@
  *
  * Threads: every function may be called from any thread, at the same time as any other. Inside a callback, whose thread
  * the network waits for, functions that may have to wait are refused with LON_ERROR_THREAD: lon_open, lon_qsl_open,
- * lon_close, lon_take, lon_name, lon_load, lon_unload, lon_issue and lon_issue_loaded. No callback runs after lon_close
- * has returned, so a callback must not wait for the thread that closes.
+ * lon_close, lon_take, lon_name, lon_load, lon_unload, lon_issue and lon_issue_loaded; lon_try_issue_loaded is refused
+ * there, too. No callback runs after lon_close has returned, so a callback must not wait for the thread that closes.
  *
  * Errors: every function returns LON_OK or one of the codes below, and lon_last_error() has a sentence about it. A
  * handle that is 0, was closed or never existed is an error (LON_ERROR_HANDLE), and so is a null pointer where a
@@ -42,6 +42,26 @@ extern "C" {
 /* The version of this interface. lon_abi() gives that of the library; programs compare the two. */
 #define LON_ABI 1u
 
+/* Symbols end with the version of the interface. So a program that was built with this header finds the functions that
+ * it was built for, or does not start; it never calls functions of another version by mistake. Who opens the library
+ * with dlopen asks for the names on the right. lon_abi and lon_version are the same in all versions. */
+#define lon_last_error lon_last_error_v1
+#define lon_open lon_open_v1
+#define lon_qsl_open lon_qsl_open_v1
+#define lon_name lon_name_v1
+#define lon_describe lon_describe_v1
+#define lon_total_count lon_total_count_v1
+#define lon_performance_count lon_performance_count_v1
+#define lon_load lon_load_v1
+#define lon_unload lon_unload_v1
+#define lon_encoded lon_encoded_v1
+#define lon_issue_loaded lon_issue_loaded_v1
+#define lon_try_issue_loaded lon_try_issue_loaded_v1
+#define lon_issue lon_issue_v1
+#define lon_flush lon_flush_v1
+#define lon_take lon_take_v1
+#define lon_close lon_close_v1
+
 /* What functions return. 1 to 5 are also the exit codes of loadgen-node. */
 #define LON_OK 0               /* Done. Of lon_close: every sample that was issued was answered once. */
 #define LON_ERROR_BUG 1        /* A bug of this library, or the operating system refused something. */
@@ -51,6 +71,7 @@ extern "C" {
 #define LON_ERROR_HANDLE 6     /* No such handle: it is 0, closed, or of the other kind. */
 #define LON_ERROR_ARGUMENT 7   /* A null pointer, an index beyond the end, a sample that is not loaded, a length. */
 #define LON_ERROR_THREAD 8     /* Not on this thread: see above. */
+#define LON_ERROR_BUSY 9       /* Not without waiting: lon_try_issue_loaded. */
 
 /* A run (lon_open) or a dataset alone (lon_qsl_open). Never 0. */
 typedef uint64_t lon_handle;
@@ -150,6 +171,11 @@ int32_t lon_encoded(lon_handle handle, size_t index, const void** data, size_t* 
 /* Sends loaded samples. Nothing is copied. Returns when all are on their way: at once as long as the nodes take them,
  * else when they have room again. Nothing is sent when one of them is not loaded. */
 int32_t lon_issue_loaded(lon_handle run, const lon_sample* samples, size_t count);
+
+/* Sends one loaded sample, if that needs no waiting: for callers that hold a lock which their other threads need, as
+ * Python does. LON_ERROR_BUSY: it was not sent, and not counted. Do not repeat this call then, since a run that cannot
+ * be used any more returns the same. lon_issue_loaded waits for room, or counts the sample as lost. */
+int32_t lon_try_issue_loaded(lon_handle run, const lon_sample* sample);
 
 /* Sends samples of the caller's own: ids, data and sizes are arrays of `count`. Each sample is in the layout that nodes
  * read, with the codec of the options: what lon_encoded gives. The bytes are copied, since a transport may need them

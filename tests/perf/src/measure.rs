@@ -12,10 +12,11 @@ use crate::process::Place;
 use crate::product::{self, Run, Spec};
 use crate::reference::iperf;
 use crate::report::show;
-use crate::row::{Cpu, Figure, LARGE, Model, Ours, Outcome, Reference, Row, SMALL, Transport};
+use crate::row::{Cpu, Figure, IMAGE, LARGE, Model, Ours, Outcome, Reference, Row, SMALL, Transport};
 use crate::search::Search;
 
 mod context;
+mod official;
 mod soak;
 
 pub(crate) use context::Context;
@@ -94,6 +95,15 @@ fn reference(context: &Context, reference: Reference, known: &mut Known) -> Resu
             product::bench(&context.starter, programs, folder, &model_spec(model)?, MODEL_SECONDS)
         }
         Reference::BatchOne => Ok(batching(context, 1, &mut None)?.value),
+        Reference::InProcess(face) => official::in_process(context, face),
+        Reference::RunLatency { rate } => {
+            let run = context.run(&server(f64::from(rate)))?.all_answered()?;
+            run.number("/latency_ns/p50")
+        }
+        Reference::RunOffline => {
+            let spec = Spec::new("Offline", IMAGE, String::new());
+            Ok(offline(context, &spec, known)?.value * IMAGE as f64)
+        }
         Reference::FirstTenth => bail!("the soak measures its own reference"),
     }
 }
@@ -137,6 +147,12 @@ fn ours(context: &Context, ours: Ours, known: &mut Known) -> Result<Figure> {
         Ours::Nodes(count) => nodes(context, count, known),
         Ours::Model(model) => offline_for(context, &model_spec(model)?, known, MODEL_SECONDS as f64),
         Ours::Batching(most) => batching(context, most, &mut known.server_rate),
+        Ours::OfficialRate(face) => official::rate(context, face),
+        Ours::OfficialLatency { rate } => official::latency(context, rate),
+        Ours::OfficialOffline => {
+            let rate = known.offline.first().map(|&(_, rate)| rate).context("its reference was not measured")?;
+            official::goodput(context, rate * SECONDS)
+        }
         Ours::Soak => bail!("the soak has no rounds"),
     }
 }

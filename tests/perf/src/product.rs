@@ -35,6 +35,13 @@ impl Programs {
         }
         Ok(Programs { sut_node, loadgen_node })
     }
+
+    /// The QDL as a library, which stands beside the programs.
+    pub(crate) fn library(&self) -> Result<PathBuf> {
+        let path = self.sut_node.with_file_name("liblon_qdl.so");
+        ensure!(path.is_file(), "{} is missing: cargo build --release --workspace", path.display());
+        Ok(path)
+    }
 }
 
 /// What to run.
@@ -134,6 +141,15 @@ pub(crate) struct Running {
     pub(crate) nodes: Vec<Process>,
     pub(crate) loadgen: Process,
     out: PathBuf,
+}
+
+/// A node that answers at once, and where it listens.
+pub(crate) fn null_node(starter: &Starter, programs: &Programs) -> Result<(Process, String)> {
+    let mut command = Command::new(&programs.sut_node);
+    command.args(["serve", "--node", "N1", "--listen", "127.0.0.1:0", "--backend", "null"]);
+    let mut node = starter.start(&mut command, Place::Anywhere)?;
+    let address = address(&node.first_line()?)?.to_owned();
+    Ok((node, address))
 }
 
 /// Starts everything; the caller waits.

@@ -67,8 +67,23 @@ pub(crate) enum Reference {
     Bench(Model),
     /// Ours with batches of one.
     BatchOne,
+    /// The official LoadGen with a SUT that answers in its own process.
+    InProcess(Face),
+    /// Server at a rate that is easy: median latency of `loadgen-node run`.
+    RunLatency { rate: u32 },
+    /// Offline with images: goodput of `loadgen-node run`.
+    RunOffline,
     /// The beginning of the very same run.
     FirstTenth,
+}
+
+/// How the official LoadGen reaches our QDL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// In C++, by tests/peers/official_rate.cpp.
+    Cpp,
+    /// In Python, by tests/peers/wheel_rate.py.
+    Python,
 }
 
 /// What is measured of ours.
@@ -88,6 +103,12 @@ pub(crate) enum Ours {
     Model(Model),
     /// Server: the largest rate that holds its p99 with batches of so many.
     Batching(u32),
+    /// Server under the official LoadGen: answers per second where more is asked than can be answered.
+    OfficialRate(Face),
+    /// The same at a rate that is easy: median latency.
+    OfficialLatency { rate: u32 },
+    /// Offline with images under the official LoadGen: bytes of samples per second.
+    OfficialOffline,
     /// Server, for long.
     Soak,
 }

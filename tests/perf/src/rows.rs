@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::args::Kind;
-use crate::row::{Goal, IMAGE, LARGE, Model, Ours, Reference, Row, SMALL, Transport, Unit};
+use crate::row::{Face, Goal, IMAGE, LARGE, Model, Ours, Reference, Row, SMALL, Transport, Unit};
 
 /// All rows that are measured unless others are asked for, and the soak last.
 pub(crate) fn all() -> Vec<Row> {
@@ -91,6 +91,41 @@ pub(crate) fn all() -> Vec<Row> {
             reference: Reference::BatchOne,
             ours: Ours::Batching(32),
             goal: AtLeast(3.0),
+        },
+        Row {
+            name: "official-server",
+            what: "answers per second of the official LoadGen in C++ over our QDL, Server, 64 B, gRPC; against the \
+                   same LoadGen with a SUT in its own process (LON_TEST_OFFICIAL)",
+            unit: Unit::Rate,
+            reference: Reference::InProcess(Face::Cpp),
+            ours: Ours::OfficialRate(Face::Cpp),
+            goal: AtLeast(0.6),
+        },
+        Row {
+            name: "official-wheel",
+            what: "the same in Python, with the wheel; against a SUT in Python in its own process (LON_TEST_OFFICIAL)",
+            unit: Unit::Rate,
+            reference: Reference::InProcess(Face::Python),
+            ours: Ours::OfficialRate(Face::Python),
+            goal: AtLeast(0.8),
+        },
+        Row {
+            name: "official-latency",
+            what: "Server p50 at 1,000 queries per second, 64 B, gRPC, official LoadGen in C++ over our QDL; against \
+                   loadgen-node run (LON_TEST_OFFICIAL)",
+            unit: Unit::Time,
+            reference: Reference::RunLatency { rate: 1_000 },
+            ours: Ours::OfficialLatency { rate: 1_000 },
+            goal: AtMost(1.3),
+        },
+        Row {
+            name: "official-offline",
+            what: "Offline goodput, 150,528 B, gRPC, official LoadGen in C++ over our QDL; against loadgen-node run \
+                   (LON_TEST_OFFICIAL)",
+            unit: Unit::Goodput,
+            reference: Reference::RunOffline,
+            ours: Ours::OfficialOffline,
+            goal: AtLeast(0.9),
         },
         Row {
             name: "soak",

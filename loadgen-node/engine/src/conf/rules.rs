@@ -22,7 +22,7 @@ pub static RULES: [Rules; 4] = [
     Rules {
         round: &OFFICIAL_SEEDS[0],
         profile: Profile::BEFORE_6_0_6,
-        source: "settings: mlcommons/inference at v5.0.1; rules: published logs of 5.0.21",
+        source: "settings: mlcommons/inference at v5.0.1; rules: release 5.0.21",
         conf: V5_0,
     },
     Rules {

@@ -3,6 +3,7 @@
 use super::detail_log::{DETAIL_FILE, DetailLog};
 use super::error::LogError;
 use super::known::{Known, Sources};
+use super::loaded;
 use super::phase::TracedPhase;
 use super::quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
 use super::stated::{Plans, Stated};
@@ -13,6 +14,7 @@ use crate::judge::{Counts, Verdict};
 use crate::plan::Plan;
 use crate::report::{Trailer, accuracy_only_text, settings_keys};
 use crate::requested::Mode;
+use crate::settings::IntegerRule;
 use crate::trace::Trace;
 use crate::traffic::Pacing;
 use crate::vectors::report;
@@ -47,6 +49,14 @@ pub struct Logs {
 /// # Errors
 /// The logs are not whole, or contradict each other so that nothing can be judged.
 pub fn compare(logs: &Logs) -> Result<Comparison, LogError> {
+    compare_by(logs, None)
+}
+
+/// As [`compare()`], with the rule by which the run drew integers. Without one, any is taken that explains its sets.
+///
+/// # Errors
+/// The same as for [`compare()`].
+pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparison, LogError> {
     let stated = Stated::read(&logs.detail)?;
     let plans = stated.plans(&logs.detail)?;
     let effective = plans.judging.effective();
@@ -61,6 +71,7 @@ pub fn compare(logs: &Logs) -> Result<Comparison, LogError> {
     };
     let mut run = Compared { logs, stated: &stated, plans: &plans, comparison: &mut comparison };
     run.traffic();
+    run.loaded(integers);
     match effective.mode {
         Mode::FindPeakPerformance => run.search(),
         mode if mode.has_performance() => run.performance()?,
@@ -131,6 +142,13 @@ impl Compared<'_> {
             }
         }
         self.comparison.quantities.append(&mut quantities);
+    }
+
+    /// The loaded sets against those that are drawn here.
+    fn loaded(&mut self, integers: Option<IntegerRule>) {
+        if let Some(plan) = &self.plans.whole {
+            self.comparison.quantities.extend(loaded::quantities(&self.logs.detail, plan, integers));
+        }
     }
 
     /// The verdict stands in both logs, and has to be the same in both.

@@ -7,9 +7,11 @@
 //! | `error` | [`LogError`]: file, line and what is wrong there |
 //! | `digits` | numbers of which the log has six digits |
 //! | `stated` | the requested settings -> plans of this engine |
+//! | `requested` | the requested settings of a log, for other rooms |
 //! | `phase` | the trace -> what was measured |
 //! | `ranks` | latencies of which only percentiles are known |
 //! | `known` | what was measured, as far as the logs have it |
+//! | `loaded` | the logged sets -> whether some release's rules draw them |
 //! | `table` | two lists of names and texts -> what is the same and what is not |
 //! | `compare` | [`compare()`]: logs -> [`Comparison`] |
 //! | `quantity` | [`Comparison`] and its [`Quantity`]s |
@@ -22,9 +24,11 @@ mod detail_log;
 mod digits;
 mod error;
 mod known;
+mod loaded;
 mod phase;
 mod quantity;
 mod ranks;
+mod requested;
 mod stated;
 mod table;
 mod token_counts;
@@ -33,9 +37,10 @@ mod trace_log;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Logs, SUMMARY_FILE, compare};
+pub use compare::{Logs, SUMMARY_FILE, compare, compare_by};
 pub use detail_log::{DETAIL_FILE, DetailLog};
 pub use error::LogError;
 pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
+pub use requested::{Requested, requested};
 pub use token_counts::{ACCURACY_FILE, TokenCounts};
 pub use trace_log::{TRACE_FILE, TraceLog};

@@ -20,7 +20,7 @@ pub enum Agreement {
 pub enum Part {
     /// The settings in force, which follow from the requested ones.
     Settings,
-    /// How many queries are generated for these settings, and for which duration.
+    /// How many queries are generated for these settings, for which duration, and which samples are loaded.
     Traffic,
     /// Whether the trace agrees with itself.
     Trace,
@@ -44,7 +44,8 @@ pub struct Quantity {
     pub ours: Option<String>,
     /// Whether both say the same.
     pub agreement: Agreement,
-    /// Why the quantity is unchecked, or why it is not compared to the digit. Absent otherwise.
+    /// Why the quantity is unchecked, why it is not compared to the digit, or by which rule it was drawn. Absent
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -1,11 +1,11 @@
 //! Logs of made-up official runs. They are written by this engine's own reports, with the events around them that the
 //! official trace has, so that every scenario is there without the official LoadGen.
 
-use super::{Agreement, Comparison, DetailLog, Logs, TokenCounts, TraceLog, compare};
+use super::{Agreement, Comparison, DetailLog, Logs, TokenCounts, TraceLog, compare, compare_by};
 use crate::plan::Plan;
 use crate::report::{Trailer, detail, summary_text, trace_log};
 use crate::run::{RunOptions, RunOutcome, run};
-use crate::settings::{Qsl, Scenario, TestSettings};
+use crate::settings::{IntegerRule, Profile, Qsl, Scenario, TestSettings};
 use crate::sim::{SimOptions, SimWorld};
 use crate::world::TimeNs;
 
@@ -22,8 +22,12 @@ struct Texts {
 
 impl Texts {
     fn of(settings: TestSettings) -> Texts {
+        Texts::by(settings, Qsl { total: 90, performance: 80 }, Profile::NEWEST)
+    }
+
+    fn by(settings: TestSettings, qsl: Qsl, profile: Profile) -> Texts {
         let tokens = settings.use_token_latencies.then_some(TOKENS);
-        let plan = Plan::new(settings, Qsl { total: 90, performance: 80 }).unwrap();
+        let plan = Plan::with_profile(settings, qsl, profile).unwrap();
         let sim = SimOptions { tokens, ..SimOptions::default() };
         let options = RunOptions { keep_issue_times: true, ..RunOptions::default() };
         let outcome = run(&plan, &mut SimWorld::new(sim), &mut (), options);
@@ -134,6 +138,31 @@ fn an_altered_number_is_named() {
     );
     let told = compared(&|texts| texts.trace = texts.trace.replacen("\"complete_ns\":", "\"complete_ns\":1", 1));
     assert!(told.starts_with("end of sample "), "{told}");
+}
+
+#[test]
+fn loaded_sets_are_those_that_some_release_draws() {
+    let compared = |profile, integers, change: [&str; 2]| {
+        let qsl = Qsl { total: 6_000, performance: 5_000 };
+        let texts = Texts::by(TestSettings { qsl_rng_seed: 7, ..settings(Scenario::OFFLINE, false) }, qsl, profile);
+        let detail = texts.detail.replacen(change[0], change[1], 1);
+        let logs =
+            Logs { detail: DetailLog::read(&detail).unwrap(), summary: texts.summary, trace: None, tokens: None };
+        let quantities = compare_by(&logs, integers).unwrap().quantities;
+        let found = quantities.into_iter().find(|quantity| quantity.name == "loaded_qsl_set").unwrap();
+        (found.agreement, found.note.unwrap())
+    };
+    let (same, differs) = (Agreement::Same, Agreement::Differs);
+    let [product, division] = ["integers drawn by product", "integers drawn by division"].map(str::to_owned);
+    let as_it_is = [""; 2];
+    assert_eq!(compared(Profile::NEWEST, None, as_it_is), (same, product.clone()));
+    assert_eq!(compared(Profile::BEFORE_6_0_6, None, as_it_is), (same, product.clone()));
+    assert_eq!(compared(Profile::GCC_10, None, as_it_is), (same, division.clone()));
+    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Division), as_it_is), (same, division.clone()));
+    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Product), as_it_is), (differs, product.clone()));
+    assert_eq!(compared(Profile::NEWEST, Some(IntegerRule::Division), as_it_is), (differs, division));
+    let altered = ["\"loaded_qsl_set\", \"value\": [", "\"loaded_qsl_set\", \"value\": [1,"];
+    assert_eq!(compared(Profile::NEWEST, None, altered), (differs, product));
 }
 
 #[test]

@@ -17,6 +17,11 @@ const MAX_STEP_SIZE: f64 = 1e6;
 /// Decimals that a rate can have.
 const MAX_DECIMALS: i32 = 15;
 
+/// The official warning of a run with an audit.config.
+const AUDITED: &str = "Found Audit Config file (audit.config). Overriding TestSettings from audit.config file.";
+/// The official warning of compliance test 05.
+const TEST05: &str = "Test05 flag detected Overriding random seeds";
+
 /// A test that can be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -24,6 +29,8 @@ pub struct Plan {
     effective: Effective,
     qsl: Qsl,
     profile: Profile,
+    /// A file audit.config had its say.
+    audited: bool,
     faults: Vec<String>,
     phases: Vec<PhasePlan>,
 }
@@ -54,7 +61,7 @@ impl Plan {
     /// A value is outside its range.
     pub fn for_judging(requested: TestSettings, qsl: Qsl) -> Result<Self, PlanError> {
         let (requested, effective, faults) = Effective::of(requested, qsl)?;
-        Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, faults, phases: Vec::new() })
+        Ok(Self { requested, effective, qsl, profile: Profile::NEWEST, audited: false, faults, phases: Vec::new() })
     }
 
     /// The requested settings, with compliance test 05 applied.
@@ -75,6 +82,17 @@ impl Plan {
     /// The release by whose rules traffic is generated.
     pub fn profile(&self) -> Profile {
         self.profile
+    }
+
+    /// Notes that a file audit.config was among the sources of the settings, of which the logs warn.
+    pub fn audited(self) -> Self {
+        Self { audited: true, ..self }
+    }
+
+    /// What the logs warn of before the settings (`warning_generic_message`), in the official words.
+    pub fn warnings(&self) -> Vec<&'static str> {
+        let warnings = [(self.audited, AUDITED), (self.requested.test05, TEST05)];
+        warnings.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text).collect()
     }
 
     /// Objections that do not stop a test but are logged as errors (`error_invalid_test_settings`).
@@ -273,6 +291,14 @@ mod tests {
         };
         assert!(plan(Scenario::SERVER, 4).is_some_and(|text| text.contains("server_num_issue_query_threads = 4")));
         assert_eq!((plan(Scenario::SERVER, 1), plan(Scenario::OFFLINE, 4)), (None, None));
+    }
+
+    #[test]
+    fn audits_are_warned_of_before_test_05() {
+        let plan = |test05| Plan::new(with(Scenario::SERVER, |s| s.test05 = test05), QSL).unwrap();
+        assert!(plan(false).warnings().is_empty());
+        assert_eq!(plan(false).audited().warnings(), [AUDITED]);
+        assert_eq!(plan(true).audited().warnings(), [AUDITED, TEST05]);
     }
 
     #[test]

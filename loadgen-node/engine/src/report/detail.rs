@@ -8,6 +8,7 @@ use std::fmt::Write;
 use super::datetime;
 use super::result_keys::{extra_keys, result_keys};
 use super::settings_keys::settings_keys;
+use super::summary_text::Trailer;
 use crate::plan::Plan;
 use crate::run::{RunOutcome, Severity};
 use crate::value::{Value, quoted};
@@ -40,6 +41,9 @@ pub fn render(plan: &Plan, outcome: &RunOutcome, context: &DetailContext<'_>) ->
     let start = context.start;
     log.version();
     log.names(plan);
+    for warning in plan.warnings() {
+        log.line(start, "warning_generic_message", &Value::from(warning), Severity::Warning);
+    }
     for fault in plan.faults() {
         log.line(start, "error_invalid_test_settings", &Value::from(fault.as_str()), Severity::Error);
     }
@@ -51,6 +55,14 @@ pub fn render(plan: &Plan, outcome: &RunOutcome, context: &DetailContext<'_>) ->
     }
     log.results(plan, outcome);
     log.text
+}
+
+/// How many warnings and errors the detail log has, those that are counted and not repeated included.
+pub fn trailer(plan: &Plan, outcome: &RunOutcome) -> Trailer {
+    Trailer {
+        warnings: outcome.events.warnings() + plan.warnings().len() as u64,
+        errors: outcome.events.errors() + plan.faults().len() as u64,
+    }
 }
 
 /// Lines that the official log does not have: what a caller says of the whole run.
@@ -101,7 +113,7 @@ impl Log<'_> {
     fn results(&mut self, plan: &Plan, outcome: &RunOutcome) {
         let at = outcome.ended;
         if let Some(summary) = &outcome.summary {
-            let errors = outcome.events.errors() + plan.faults().len() as u64;
+            let Trailer { errors, .. } = trailer(plan, outcome);
             let scenario = plan.effective().scenario;
             for (key, value) in
                 result_keys(scenario, summary, &outcome.verdict, errors).into_iter().chain(extra_keys(summary))
@@ -147,5 +159,70 @@ impl Log<'_> {
 
     fn wall_unix_ns(&self, moment: TimeNs) -> i64 {
         self.context.start_unix_ns.saturating_add(moment - self.context.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::summary_text;
+    use crate::requested::Qsl;
+    use crate::run::{RunOptions, run};
+    use crate::scenario::{Scenario, TestSettings};
+    use crate::sim::{SimOptions, SimWorld};
+
+    fn rendered(settings: TestSettings, audited: bool) -> (String, String) {
+        let plan = Plan::new(settings, Qsl { total: 20, performance: 10 }).unwrap();
+        let plan = if audited { plan.audited() } else { plan };
+        let outcome = run(&plan, &mut SimWorld::new(SimOptions::default()), &mut (), RunOptions::default());
+        let context = DetailContext {
+            version: "1",
+            sut_name: "a",
+            sut_name_duration_ns: 1,
+            qsl_name: "b",
+            start: TimeNs(0),
+            start_unix_ns: 0,
+            pid: 1,
+            tid: 1,
+        };
+        let summary = outcome.summary.as_ref().unwrap();
+        let summary = summary_text(&plan, summary, &outcome.verdict, "a", trailer(&plan, &outcome));
+        (render(&plan, &outcome, &context), summary)
+    }
+
+    /// Warnings and errors of the head, each with the line's number among all lines.
+    fn remarks(detail: &str) -> Vec<(usize, &str)> {
+        let is_one = |line: &str| line.contains("\"is_warning\": true") || line.contains("\"is_error\": true");
+        detail.lines().enumerate().filter(|(_, line)| is_one(line)).collect()
+    }
+
+    #[test]
+    fn an_audit_is_warned_of_between_the_names_and_the_settings() {
+        let settings = TestSettings {
+            scenario: Scenario::SERVER,
+            test05: true,
+            server_target_qps: -3.0,
+            min_duration_ms: 0,
+            ..TestSettings::default()
+        };
+        let (detail, summary) = rendered(settings.clone(), true);
+        let found = remarks(&detail);
+        let wanted = [
+            (13, "\"warning_generic_message\", \"value\": \"Found Audit Config file (audit.config). Overriding"),
+            (14, "\"warning_generic_message\", \"value\": \"Test05 flag detected Overriding random seeds\""),
+            (15, "\"error_invalid_test_settings\""),
+        ];
+        assert_eq!(found.len(), wanted.len(), "{found:?}");
+        for ((line, text), (at, words)) in found.iter().zip(wanted) {
+            assert!(*line == at && text.contains(words), "{line}: {text}");
+        }
+        assert!(detail.lines().nth(16).is_some_and(|line| line.contains("\"requested_scenario\"")));
+        assert!(detail.contains("{\"key\": \"num_errors\", \"value\": 1,"));
+        assert!(
+            summary
+                .ends_with("\n2 warnings encountered. See detailed log.\n\n1 ERROR encountered. See detailed log.\n")
+        );
+        let (detail, summary) = rendered(TestSettings { test05: false, server_target_qps: 3.0, ..settings }, false);
+        assert!(remarks(&detail).is_empty() && summary.contains("\nNo warnings encountered during test.\n"));
     }
 }

@@ -16,6 +16,19 @@ pub enum IntegerRule {
     Division,
 }
 
+impl IntegerRule {
+    /// Both rules, the newest first.
+    pub const ALL: [IntegerRule; 2] = [Self::Product, Self::Division];
+
+    /// The word for it in documents and on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Product => "product",
+            Self::Division => "division",
+        }
+    }
+}
+
 /// From which samples the set of a performance phase is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,9 +53,9 @@ pub struct Profile {
 impl Profile {
     /// LoadGen 6.0.6 and later.
     pub const NEWEST: Profile = Profile { integers: IntegerRule::Product, set: SetRule::BelowPerformanceCount };
-    /// LoadGen 4.0, and 5.0.25 to 6.0.5.
+    /// LoadGen 4.0, and 5.0.19 to 6.0.5.
     pub const BEFORE_6_0_6: Profile = Profile { integers: IntegerRule::Product, set: SetRule::WholeLibrary };
-    /// LoadGen 4.1 and 5.0.0 as they were published.
+    /// LoadGen 4.1, and 5.0.0 to 5.0.18, as they were published.
     pub const GCC_10: Profile = Profile { integers: IntegerRule::Division, set: SetRule::WholeLibrary };
 
     /// All that were ever published, by the names that commands and files use, newest first.

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::requested::Qsl;
 use crate::run::{Decision, Issuer};
 use crate::scenario::TestSettings;
+use crate::settings::Profile;
 use crate::trace::{PhaseMode, PhasePlan, Picks, Query, Trace};
 use crate::traffic::Pacing;
 use crate::world::TimeNs;
@@ -84,14 +85,23 @@ pub enum AllSamples {
     All,
 }
 
-/// The phases of a test with the settings of a vector. With `digest`, lists of more than 600 elements become digests.
+/// The phases of a test with the settings of a vector, by the newest rules. With `digest`, lists of more than 600
+/// elements become digests.
 ///
 /// # Errors
 /// The input has another form, or its settings cannot be run.
 pub fn trace(input: &str, digest: bool) -> Result<TrafficTrace, VectorError> {
+    trace_by(input, Profile::NEWEST, digest)
+}
+
+/// As [`trace`], by the rules of another release.
+///
+/// # Errors
+/// The same as for [`trace`].
+pub fn trace_by(input: &str, profile: Profile, digest: bool) -> Result<TrafficTrace, VectorError> {
     let input: Input = from_vector(input)?;
     check_loaded(&input)?;
-    traffic(&Plan::new(input.settings, input.qsl)?, digest)
+    traffic(&Plan::with_profile(input.settings, input.qsl, profile)?, digest)
 }
 
 /// The phases of a test as it is planned. With `digest`, lists of more than 600 elements become digests.

@@ -1,8 +1,11 @@
 //! The ways to score answers.
 
+use super::gsm8k;
+use super::rouge::{self, Rouge};
+use super::squad;
 use super::truth::{Truth, Truths};
 
-/// A way to score answers. All of them are in percent.
+/// A way to score answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// The share of samples whose class is the label.
@@ -19,11 +22,62 @@ pub enum Metric {
     F1,
     /// The share of questions whose text is right, as SQuAD compares texts.
     ExactMatch,
+    /// The mean of the F-measure of ROUGE-1 over samples. Answers are texts, as for all that compares texts: UTF-8, or
+    /// token ids where a tokenizer is known.
+    Rouge1,
+    /// The mean of the F-measure of ROUGE-2.
+    Rouge2,
+    /// The mean of the F-measure of ROUGE-L.
+    RougeL,
+    /// The mean of the F-measure of ROUGE-Lsum, in which each line of a text is a sentence.
+    RougeLsum,
+    /// The share of samples whose text ends with the right number, as MLPerf judges answers to GSM8K.
+    Gsm8k,
+    /// The word error rate: wrong words of all samples for each word of the right texts. Lower is better.
+    Wer,
+    /// The mean of DICE over samples and over all classes but the first. An answer is the class of each voxel, u8, i32
+    /// or i64.
+    Dice,
+    /// The area under the curve of the receiver operating characteristic. An answer is an f32 for each item of the
+    /// sample, or for each item an f32 and its label as another.
+    Auc,
+    /// The mean average precision of boxes by COCO's rules. An answer is seven f32 for each box: the number of the
+    /// sample, top, left, bottom and right as shares of the image, score, category.
+    Map,
+}
+
+/// The truths that a metric needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// One class, by its number.
+    Class,
+    /// A class of each item.
+    Classes,
+    /// Texts, of which one is to be given.
+    Texts,
+    /// One text, and no other.
+    Text,
+    Mask,
+    Boxes,
 }
 
 impl Metric {
     /// All metrics, in the order in which messages list them.
-    pub const ALL: [Metric; 4] = [Metric::Top1, Metric::Top5, Metric::F1, Metric::ExactMatch];
+    pub const ALL: [Metric; 13] = [
+        Metric::Top1,
+        Metric::Top5,
+        Metric::F1,
+        Metric::ExactMatch,
+        Metric::Rouge1,
+        Metric::Rouge2,
+        Metric::RougeL,
+        Metric::RougeLsum,
+        Metric::Gsm8k,
+        Metric::Wer,
+        Metric::Dice,
+        Metric::Auc,
+        Metric::Map,
+    ];
 
     /// Returns its name in results and in benchmarks' files.
     pub fn name(self) -> &'static str {
@@ -32,28 +86,100 @@ impl Metric {
             Metric::Top5 => "top5",
             Metric::F1 => "f1",
             Metric::ExactMatch => "exact_match",
+            Metric::Rouge1 => "rouge1",
+            Metric::Rouge2 => "rouge2",
+            Metric::RougeL => "rougeL",
+            Metric::RougeLsum => "rougeLsum",
+            Metric::Gsm8k => "gsm8k",
+            Metric::Wer => "wer",
+            Metric::Dice => "dice",
+            Metric::Auc => "auc",
+            Metric::Map => "map",
         }
     }
 
-    /// Returns its unit in results.
+    /// Returns the name that the official submission checker has for the same score; none when the official scripts
+    /// compute it in another way than is done here, or not at all.
+    pub fn checker_name(self) -> Option<&'static str> {
+        match self {
+            Metric::Top1 => Some("acc"),
+            Metric::F1 => Some("F1"),
+            Metric::Rouge1 => Some("ROUGE1"),
+            Metric::Rouge2 => Some("ROUGE2"),
+            Metric::RougeL => Some("ROUGEL"),
+            Metric::Gsm8k => Some("gsm8k_accuracy"),
+            Metric::Dice => Some("DICE"),
+            Metric::Auc => Some("AUC"),
+            Metric::Map => Some("mAP"),
+            // Sentences are found otherwise, or texts are brought into another form before.
+            Metric::RougeLsum | Metric::Wer | Metric::ExactMatch | Metric::Top5 => None,
+        }
+    }
+
+    /// Returns its unit in results: `%`, or `1` for a number from 0 to 1.
     pub fn unit(self) -> &'static str {
-        "%"
+        if self == Metric::Dice { "1" } else { "%" }
+    }
+
+    /// Returns what stands behind a score for people: its unit, or nothing.
+    pub fn behind(self) -> &'static str {
+        if self == Metric::Dice { "" } else { " %" }
+    }
+
+    /// The factor from a number from 0 to 1 to its unit.
+    pub(super) fn scale(self) -> f64 {
+        if self == Metric::Dice { 1.0 } else { 100.0 }
     }
 
     /// Returns the index of the first sample without a right answer that this metric can use; none when all have one.
     pub fn first_lacking(self, truths: &Truths) -> Option<usize> {
         match truths {
-            Truths::Samples(samples) => samples.iter().position(|truth| !truth.as_ref().is_some_and(|t| self.takes(t))),
-            Truths::Questions(_) => (!self.compares_texts()).then_some(0),
+            Truths::Samples(samples) | Truths::Decoded(samples, _) => {
+                samples.iter().position(|truth| !truth.as_ref().is_some_and(|truth| self.takes(truth)))
+            }
+            Truths::Boxes(_) => (self.needs() != Needs::Boxes).then_some(0),
+            Truths::Questions(_) => (!matches!(self, Metric::F1 | Metric::ExactMatch)).then_some(0),
         }
     }
 
     fn takes(self, truth: &Truth) -> bool {
-        self.compares_texts() == matches!(truth, Truth::Texts(_))
+        match (self.needs(), truth) {
+            (Needs::Class | Needs::Classes, Truth::Class(_)) => true,
+            (Needs::Classes, Truth::Classes(labels)) => !labels.is_empty(),
+            (Needs::Texts, Truth::Texts(_)) | (Needs::Mask, Truth::Mask(_)) => true,
+            (Needs::Text, Truth::Texts(texts)) => texts.len() == 1,
+            _ => false,
+        }
+    }
+
+    fn needs(self) -> Needs {
+        match self {
+            Metric::Top1 | Metric::Top5 => Needs::Class,
+            Metric::Auc => Needs::Classes,
+            Metric::Wer => Needs::Text,
+            Metric::Dice => Needs::Mask,
+            Metric::Map => Needs::Boxes,
+            Metric::F1 | Metric::ExactMatch | Metric::Gsm8k => Needs::Texts,
+            Metric::Rouge1 | Metric::Rouge2 | Metric::RougeL | Metric::RougeLsum => Needs::Texts,
+        }
     }
 
     /// Tells whether it compares texts, and not classes.
     pub(super) fn compares_texts(self) -> bool {
-        matches!(self, Metric::F1 | Metric::ExactMatch)
+        matches!(self.needs(), Needs::Texts | Needs::Text)
+    }
+
+    /// Returns the points for a text, from 0 to 1. None when it does not give points to single texts.
+    pub(super) fn points_of_text(self, text: &str, right: &[String]) -> Option<f64> {
+        Some(match self {
+            Metric::ExactMatch => f64::from(squad::is_exact_match(text, right)),
+            Metric::F1 => squad::f1(text, right),
+            Metric::Rouge1 => rouge::rouge(Rouge::Words(1), text, right),
+            Metric::Rouge2 => rouge::rouge(Rouge::Words(2), text, right),
+            Metric::RougeL => rouge::rouge(Rouge::Longest, text, right),
+            Metric::RougeLsum => rouge::rouge(Rouge::LongestByLine, text, right),
+            Metric::Gsm8k => f64::from(gsm8k::is_right(text, right)),
+            Metric::Top1 | Metric::Top5 | Metric::Wer | Metric::Dice | Metric::Auc | Metric::Map => return None,
+        })
     }
 }

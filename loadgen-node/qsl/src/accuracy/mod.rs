@@ -3,11 +3,19 @@
 //! - `metric`: the ways to score answers;
 //! - `truth`: the right answers, for each sample or for each question;
 //! - `target`: scores a run's answers, and compares the score with what it must reach;
+//! - `error`: the reasons why answers cannot be scored;
 //! - `rows`: the layout of answers, as the SUT's outputs give it;
 //! - `round`: five significant digits, with which scores are compared;
 //! - [`squad`]: how SQuAD compares texts;
 //! - `logits`: the layout of start and end logits;
-//! - `spans`: the texts to which start and end logits point.
+//! - `spans`: the texts to which start and end logits point;
+//! - [`rouge`]: how many words of two texts are the same; `porter`: the stems of words;
+//! - [`gsm8k`]: the number that a text ends with;
+//! - [`wer`]: how many words of a text are wrong;
+//! - `tokenizer`: from token ids to text;
+//! - [`dice`]: how far segmentations overlap;
+//! - [`auc`]: how well scores tell two classes apart;
+//! - `map`: how well boxes are found; `boxes`: the boxes themselves.
 //!
 //! Start and end logits are the answers of a reading model, such as BERT on SQuAD. They are scored on a folder as SQuAD
 //! is published. There a sample is a window of a passage, and several windows answer one question. The SUT's outputs
@@ -18,8 +26,16 @@
 //! SUT answers with the text itself. In both cases the accuracy log has the raw bytes in hexadecimal, as the reference
 //! implementation's script reads them.
 
+pub mod auc;
+mod boxes;
+pub mod dice;
+mod error;
+pub mod gsm8k;
 mod logits;
+mod map;
 mod metric;
+mod porter;
+pub mod rouge;
 mod round;
 mod rows;
 mod spans;
@@ -27,10 +43,15 @@ pub mod squad;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tokenizer;
 mod truth;
+pub mod wer;
 
+pub use boxes::Boxes;
+pub use error::ScoreError;
 pub use metric::Metric;
 pub use round::to_five_digits;
 pub use rows::Rows;
-pub use target::{Score, ScoreError, Target};
+pub use target::{Score, Target};
+pub use tokenizer::Tokenizer;
 pub use truth::{Truth, Truths};

@@ -57,6 +57,11 @@ impl Rows {
         Some(Rows { dtype: first.dtype, elements, is_first_of_many, logits })
     }
 
+    /// Returns the type of the first output.
+    pub fn dtype(self) -> DType {
+        self.dtype
+    }
+
     /// Returns the number of classes, when each has a score and their number is fixed.
     pub(super) fn scored_classes(self) -> Option<u64> {
         self.elements.filter(|_| self.is_floats() && self.logits.is_none())
@@ -131,6 +136,16 @@ fn largest(answer: &[u8], most: usize) -> Option<Vec<i64>> {
         }
     }
     Some(best.into_iter().map(|(_, place)| place).collect())
+}
+
+/// Reads an answer of i32 or i64, which may be empty. None when it is not a row of them, or the type is another.
+pub(super) fn whole_numbers(answer: &[u8], dtype: DType) -> Option<Vec<i64>> {
+    match dtype {
+        _ if answer.is_empty() => Some(Vec::new()),
+        DType::I64 => wide(answer, usize::MAX),
+        DType::I32 => narrow(answer, usize::MAX),
+        _ => None,
+    }
 }
 
 /// Reads classes as whole numbers: 1 to 5 of i64 when the length allows it, else of i32.

@@ -12,7 +12,7 @@ pub fn normalise(text: &str) -> String {
 }
 
 /// Splits a text at blanks. Python, in which the official script is written, counts four control characters as blanks.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}');
     text.split(is_blank).filter(|word| !word.is_empty())
 }

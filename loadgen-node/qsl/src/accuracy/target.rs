@@ -1,21 +1,34 @@
 //! Scores the answers of a run, and compares the score with what it must reach.
 
+use std::borrow::Cow;
+
+use lon_proto::sample::DType;
+
+use super::auc;
+use super::boxes::Boxes;
+use super::dice;
+use super::error::ScoreError;
 use super::logits::Layout;
+use super::map;
 use super::metric::Metric;
 use super::round;
 use super::rows::{self, Rows};
 use super::spans::{self, Span};
-use super::squad;
+use super::tokenizer::Tokenizer;
 use super::truth::{Truth, Truths};
+use super::wer::{self, WordErrors};
 use crate::encode::passages::Reading;
+use crate::files::disk;
 
-/// A metric, and the score that it must reach.
+/// A metric, and between which bounds the score must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     /// The metric by which answers are scored.
     pub metric: Metric,
-    /// The required score, in the metric's unit.
-    pub value: f64,
+    /// The lowest score that passes, in the metric's unit; none: any does.
+    pub at_least: Option<f64>,
+    /// The highest score that passes, in the metric's unit; none: any does.
+    pub at_most: Option<f64>,
     /// The number of classes that a model tells apart, when it is known.
     pub classes: Option<usize>,
 }
@@ -31,74 +44,24 @@ pub struct Score {
     pub questions: Option<usize>,
 }
 
-/// The reasons why answers cannot be scored.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScoreError {
-    /// The dataset does not have the sample.
-    #[error("the log answers sample {index}, the dataset has {count}")]
-    NoSample {
-        /// The index of the sample in the log.
-        index: usize,
-        /// The number of samples in the dataset.
-        count: usize,
-    },
-    /// The answer does not name a class.
-    #[error("the answer to sample {index} has {bytes} bytes: not a row of {rows}")]
-    Answer {
-        /// The index of the sample.
-        index: usize,
-        /// The length of the answer in bytes.
-        bytes: usize,
-        /// The layouts that an answer could have.
-        rows: String,
-    },
-    /// The answer is not a text. The number is the sample's index.
-    #[error(
-        "the answer to sample {0} is not UTF-8: on this dataset texts are scored; start and end logits are on a folder \
-         with dev-v1.1.json and vocab.txt"
-    )]
-    Text(usize),
-    /// The answer is not start and end logits.
-    #[error(
-        "the answer to sample {index} has {bytes} bytes: no start and end logits of {least} to {places} places; {told}"
-    )]
-    Logits {
-        /// The index of the sample.
-        index: usize,
-        /// The length of the answer in bytes.
-        bytes: usize,
-        /// The number of places of the sample that are not padding.
-        least: usize,
-        /// The number of places of the sample.
-        places: usize,
-        /// A clause that says where the expected layout comes from.
-        told: String,
-    },
-    /// The sample has no right answer that the metric can use.
-    #[error("sample {index} has no label for {metric}")]
-    Label {
-        /// The index of the sample.
-        index: usize,
-        /// The name of the metric.
-        metric: &'static str,
-    },
-    /// The sample has no answer.
-    #[error("sample {index} has no answer: {answered} of {count} samples were answered")]
-    Missing {
-        /// The index of the first sample without an answer.
-        index: usize,
-        /// The number of samples with an answer.
-        answered: usize,
-        /// The number of samples in the dataset.
-        count: usize,
-    },
-}
-
 impl Target {
-    /// Tells whether a score reaches the target. Both are rounded to five significant digits (half to even), by the
+    /// Tells whether a score is between the bounds. All are rounded to five significant digits (half to even), by the
     /// rules.
     pub fn is_reached_by(&self, score: Score) -> bool {
-        round::to_five_digits(score.value) >= round::to_five_digits(self.value)
+        let value = round::to_five_digits(score.value);
+        self.at_least.is_none_or(|least| value >= round::to_five_digits(least))
+            && self.at_most.is_none_or(|most| value <= round::to_five_digits(most))
+    }
+
+    /// Returns the bounds with their unit: `97 %`, `at most 5 %`, `23.011 to 23.95`.
+    pub fn wanted(&self) -> String {
+        let unit = self.metric.behind();
+        match (self.at_least, self.at_most) {
+            (Some(least), Some(most)) => format!("{least} to {most}{unit}"),
+            (Some(least), None) => format!("{least}{unit}"),
+            (None, Some(most)) => format!("at most {most}{unit}"),
+            (None, None) => "any".to_owned(),
+        }
     }
 
     /// Scores answers (sample index and bytes) against the right ones. `rows` is the layout of the answers, when it is
@@ -112,57 +75,36 @@ impl Target {
         truths: &Truths,
         rows: Option<Rows>,
     ) -> Result<Score, ScoreError> {
+        if let Truths::Questions(_) | Truths::Boxes(_) = truths
+            && let Some(index) = self.metric.first_lacking(truths)
+        {
+            return Err(ScoreError::Label { index, metric: self.metric.name() });
+        }
         match truths {
-            Truths::Samples(truths) => {
-                let judge = |index: usize, answer: &[u8]| self.points(index, answer, truths[index].as_ref(), rows);
-                let points = of_each(answers, truths.len(), judge)?;
-                Ok(Score { value: mean(points.into_iter()), samples: truths.len(), questions: None })
+            Truths::Samples(truths) => Form { rows, tokenizer: None }.score(self, answers, truths),
+            Truths::Decoded(truths, tokenizer) => {
+                Form { rows, tokenizer: Some(tokenizer) }.score(self, answers, truths)
             }
-            Truths::Questions(reading) => {
-                if let Some(index) = self.metric.first_lacking(truths) {
-                    return Err(ScoreError::Label { index, metric: self.metric.name() });
-                }
-                let samples = reading.samples();
-                let spans = of_each(answers, samples, |index, answer| span(reading, index, answer, rows))?;
-                let questions = reading.questions();
-                let points = questions.iter().map(|question| {
-                    let text = spans::answer(reading, question, &spans);
-                    self.points_of_text(text, &question.answers)
-                });
-                Ok(Score { value: mean(points), samples, questions: Some(questions.len()) })
-            }
+            Truths::Boxes(boxes) => of_boxes(answers, boxes),
+            Truths::Questions(reading) => self.of_questions(answers, reading, rows),
         }
     }
 
-    /// Returns the points for one answer, from 0 to 1.
-    fn points(
+    /// Scores start and end logits.
+    fn of_questions<'a>(
         &self,
-        index: usize,
-        answer: &[u8],
-        truth: Option<&Truth>,
+        answers: impl Iterator<Item = (usize, &'a [u8])>,
+        reading: &Reading,
         rows: Option<Rows>,
-    ) -> Result<f64, ScoreError> {
-        match (self.metric, truth) {
-            (Metric::Top1, Some(Truth::Class(label))) => {
-                Ok(f64::from(self.likeliest(index, answer, 1, rows)?.contains(label)))
-            }
-            (Metric::Top5, Some(Truth::Class(label))) => {
-                Ok(f64::from(self.likeliest(index, answer, 5, rows)?.contains(label)))
-            }
-            (metric, Some(Truth::Texts(texts))) if metric.compares_texts() => {
-                let text = std::str::from_utf8(answer).map_err(|_| ScoreError::Text(index))?;
-                Ok(self.points_of_text(text, texts))
-            }
-            (metric, _) => Err(ScoreError::Label { index, metric: metric.name() }),
-        }
-    }
-
-    /// Returns the points for a text, from 0 to 1.
-    fn points_of_text(&self, text: &str, right: &[String]) -> f64 {
-        match self.metric {
-            Metric::ExactMatch => f64::from(squad::is_exact_match(text, right)),
-            _ => squad::f1(text, right),
-        }
+    ) -> Result<Score, ScoreError> {
+        let samples = reading.samples();
+        let spans = of_each(answers, samples, |index, answer| span(reading, index, answer, rows))?;
+        let questions = reading.questions();
+        let points = questions.iter().map(|question| {
+            let text = spans::answer(reading, question, &spans);
+            self.metric.points_of_text(text, &question.answers).unwrap_or(0.0)
+        });
+        Ok(Score { value: mean(self.metric, points), samples, questions: Some(questions.len()) })
     }
 
     /// Returns the first `most` classes that an answer names, the likeliest first.
@@ -181,6 +123,128 @@ impl Target {
             ScoreError::Answer { index, bytes: answer.len(), rows }
         })
     }
+}
+
+/// The form of answers to samples that each have a right answer.
+struct Form<'t> {
+    rows: Option<Rows>,
+    /// Makes texts of token ids, where answers are such.
+    tokenizer: Option<&'t Tokenizer>,
+}
+
+impl Form<'_> {
+    fn score<'a>(
+        &self,
+        target: &Target,
+        answers: impl Iterator<Item = (usize, &'a [u8])>,
+        truths: &[Option<Truth>],
+    ) -> Result<Score, ScoreError> {
+        let (samples, truth) = (truths.len(), |index: usize| truths[index].as_ref());
+        let scale = target.metric.scale();
+        let value = match target.metric {
+            Metric::Wer => {
+                let errors = of_each(answers, samples, |index, answer| self.word_errors(index, answer, truth(index)))?;
+                let sum = |of: fn(&WordErrors) -> usize| errors.iter().map(of).sum::<usize>();
+                match sum(|errors| errors.words) {
+                    0 => return Err(ScoreError::NoWords),
+                    words => scale * sum(|errors| errors.errors) as f64 / words as f64,
+                }
+            }
+            Metric::Auc => {
+                let items = of_each(answers, samples, |index, answer| items(index, answer, truth(index)))?;
+                scale * auc::auc(items.into_iter().flatten().collect()).ok_or(ScoreError::OneClass)?
+            }
+            _ => {
+                let points =
+                    of_each(answers, samples, |index, answer| self.points(target, index, answer, truth(index)))?;
+                mean(target.metric, points.into_iter())
+            }
+        };
+        Ok(Score { value, samples, questions: None })
+    }
+
+    /// Returns the points for one answer, from 0 to 1.
+    fn points(&self, target: &Target, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<f64, ScoreError> {
+        let top = |most, label| Ok(f64::from(target.likeliest(index, answer, most, self.rows)?.contains(label)));
+        match (target.metric, truth) {
+            (Metric::Top1, Some(Truth::Class(label))) => top(1, label),
+            (Metric::Top5, Some(Truth::Class(label))) => top(5, label),
+            (Metric::Dice, Some(Truth::Mask(path))) => {
+                let told = |reason| ScoreError::Mask { index, path: path.clone(), reason };
+                let mask = disk::read(path).map_err(|error| told(error.to_string()))?;
+                self.dice(index, answer, &mask, target.classes.unwrap_or(dice::KITS_CLASSES))
+            }
+            (metric, Some(Truth::Texts(texts))) if metric.compares_texts() => {
+                let text = self.text(index, answer)?;
+                metric.points_of_text(&text, texts).ok_or(ScoreError::Label { index, metric: metric.name() })
+            }
+            (metric, _) => Err(ScoreError::Label { index, metric: metric.name() }),
+        }
+    }
+
+    /// Returns the text of an answer. Where there is a tokenizer, it is token ids of i64 unless the SUT says otherwise.
+    fn text<'a>(&self, index: usize, answer: &'a [u8]) -> Result<Cow<'a, str>, ScoreError> {
+        let dtype = self.rows.map_or(DType::I64, Rows::dtype);
+        match self.tokenizer {
+            Some(tokenizer) if dtype != DType::U8 => {
+                let ids = rows::whole_numbers(answer, dtype);
+                let ids = ids.ok_or(ScoreError::Tokens { index, bytes: answer.len(), dtype })?;
+                Ok(tokenizer.decode(ids.into_iter()).into())
+            }
+            _ => std::str::from_utf8(answer).map(Cow::from).map_err(|_| ScoreError::Text(index)),
+        }
+    }
+
+    fn word_errors(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<WordErrors, ScoreError> {
+        match truth {
+            Some(Truth::Texts(texts)) if texts.len() == 1 => {
+                Ok(wer::word_errors(&self.text(index, answer)?, &texts[0]))
+            }
+            _ => Err(ScoreError::Label { index, metric: Metric::Wer.name() }),
+        }
+    }
+
+    /// Returns the DICE of a segmentation. Its classes are u8 unless the SUT says otherwise.
+    fn dice(&self, index: usize, answer: &[u8], mask: &[u8], classes: usize) -> Result<f64, ScoreError> {
+        let dtype = self.rows.map_or(DType::U8, Rows::dtype);
+        let score = match dtype {
+            DType::U8 => dice::dice(answer.iter().map(|class| i64::from(*class)), mask, classes),
+            _ => rows::whole_numbers(answer, dtype).and_then(|given| dice::dice(given.into_iter(), mask, classes)),
+        };
+        let (bytes, voxels) = (answer.len(), mask.len());
+        score.ok_or(ScoreError::Voxels { index, bytes, dtype, classes, voxels })
+    }
+}
+
+/// Returns the score of each item of a sample, and whether its label is 1. Scores are f32. They may be followed by
+/// another f32 each, which is the label in the log of MLPerf's reference implementation; it is not looked at.
+fn items(index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<Vec<(f32, bool)>, ScoreError> {
+    let labels = match truth {
+        Some(Truth::Class(label)) => std::slice::from_ref(label),
+        Some(Truth::Classes(labels)) => labels,
+        _ => &[],
+    };
+    if labels.is_empty() || labels.iter().any(|label| !matches!(label, 0 | 1)) {
+        return Err(ScoreError::Label { index, metric: Metric::Auc.name() });
+    }
+    let (bytes, items) = (answer.len(), labels.len());
+    let step = if bytes == 8 * items { 2 } else { 1 };
+    let scores = answer.as_chunks::<4>().0.iter().step_by(step).map(|bytes| f32::from_le_bytes(*bytes));
+    let scored: Vec<(f32, bool)> = scores.zip(labels.iter().map(|label| *label == 1)).collect();
+    match bytes == 4 * step * items && scored.iter().all(|(score, _)| !score.is_nan()) {
+        true => Ok(scored),
+        false => Err(ScoreError::Items { index, bytes, items }),
+    }
+}
+
+/// Scores boxes in images.
+fn of_boxes<'a>(answers: impl Iterator<Item = (usize, &'a [u8])>, boxes: &Boxes) -> Result<Score, ScoreError> {
+    let samples = boxes.len();
+    let found = of_each(answers, samples, |index, answer| {
+        boxes.detections(index, answer).ok_or(ScoreError::Boxes { index, bytes: answer.len() })
+    })?;
+    let value = map::mean_average_precision(boxes, &found).ok_or(ScoreError::NoBoxes)?;
+    Ok(Score { value: value * Metric::Map.scale(), samples, questions: None })
 }
 
 /// Returns the results of `judge` on the first answer to each sample, by sample index.
@@ -203,10 +267,10 @@ fn of_each<'a, T: Clone>(
     Ok(judged.into_iter().flatten().collect())
 }
 
-/// Returns the mean of points from 0 to 1, in percent. It divides once, so that whole points add up exactly.
-fn mean(points: impl ExactSizeIterator<Item = f64>) -> f64 {
+/// Returns the mean of points from 0 to 1, in the metric's unit. It divides once, so that whole points add up exactly.
+fn mean(metric: Metric, points: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = points.len();
-    100.0 * points.sum::<f64>() / count as f64
+    metric.scale() * points.sum::<f64>() / count as f64
 }
 
 /// Returns the likeliest span of one window, by its logits. None when the window has no spans.

@@ -1,8 +1,13 @@
 //! The right answers: the labels and texts against which a run's answers are scored.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use lon_proto::sample::DType;
+
+use super::boxes::Boxes;
 use super::rows::Rows;
+use super::tokenizer::Tokenizer;
 use crate::encode::passages::Reading;
 
 /// The right answer to one sample.
@@ -10,8 +15,12 @@ use crate::encode::passages::Reading;
 pub enum Truth {
     /// The number of the right class.
     Class(i64),
+    /// The class of each of the items of which the sample consists.
+    Classes(Vec<i64>),
     /// The right texts, of which an answer must be one.
     Texts(Vec<String>),
+    /// The path of a file with the class of each voxel, a byte each. It is read when the sample is scored.
+    Mask(PathBuf),
 }
 
 /// The right answers to the samples of a dataset.
@@ -19,6 +28,10 @@ pub enum Truth {
 pub enum Truths {
     /// For each sample by its index; none where nothing is known.
     Samples(Vec<Option<Truth>>),
+    /// The same for answers that are token ids, and what makes texts of them.
+    Decoded(Vec<Option<Truth>>, Arc<Tokenizer>),
+    /// The boxes in each image.
+    Boxes(Arc<Boxes>),
     /// For each question, to which one or more samples belong.
     Questions(Arc<Reading>),
 }
@@ -34,6 +47,12 @@ impl Truths {
                 Err(format!("questions are answered by start and end logits, not by {rows}"))
             }
             Truths::Questions(_) => Ok(()),
+            Truths::Boxes(_) if !rows.is_floats() => Err(format!("boxes are answered by f32, not by {rows}")),
+            Truths::Boxes(_) => Ok(()),
+            Truths::Decoded(..) => match rows.dtype() {
+                DType::U8 | DType::I32 | DType::I64 => Ok(()),
+                _ => Err(format!("texts are answered by token ids or u8, not by {rows}")),
+            },
             Truths::Samples(samples) => {
                 let Some(classes) = rows.scored_classes() else { return Ok(()) };
                 match samples.iter().enumerate().find_map(|(index, truth)| beyond(truth.as_ref()?, index, classes)) {
@@ -47,12 +66,12 @@ impl Truths {
         }
     }
 
-    /// Returns the right answers by sample index; empty when questions have the answers.
+    /// Returns the right answers by sample index; empty when questions or boxes are the answers.
     #[cfg(test)]
     pub(crate) fn samples(&self) -> &[Option<Truth>] {
         match self {
-            Truths::Samples(samples) => samples,
-            Truths::Questions(_) => &[],
+            Truths::Samples(samples) | Truths::Decoded(samples, _) => samples,
+            Truths::Questions(_) | Truths::Boxes(_) => &[],
         }
     }
 }

@@ -130,11 +130,15 @@ struct SuiteLine {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accuracy {
-    /// The metric: top1, top5, f1 or exact_match, all in percent.
+    /// The metric: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, wer, auc or map, all in
+    /// percent, or dice, from 0 to 1.
     metric: String,
-    /// The score that has to be reached, in the metric's unit.
-    target: f64,
-    /// How many classes the model has; labels beyond are refused before a run.
+    /// The score that has to be reached, in the metric's unit. Either this or `at_most`, or both.
+    target: Option<f64>,
+    /// The score that must not be exceeded, in the metric's unit.
+    at_most: Option<f64>,
+    /// How many classes the model has; labels beyond are refused before a run. For dice they include the background;
+    /// 3 unless given, as in KiTS19.
     classes: Option<usize>,
     /// The source of the target.
     #[serde(default, rename = "source")]
@@ -237,7 +241,14 @@ impl Accuracy {
             let known = Metric::ALL.map(Metric::name).join(", ");
             format!("'{}' is not a metric (known: {known})", self.metric)
         })?;
-        Ok(Target { metric, value: self.target, classes: self.classes })
+        let (at_least, at_most) = (self.target, self.at_most);
+        let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
+        match (at_least, at_most) {
+            (None, None) => Err("accuracy needs a target, at_most or both".to_owned()),
+            (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
+            _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
+            _ => Ok(Target { metric, at_least, at_most, classes: self.classes }),
+        }
     }
 }
 
@@ -291,6 +302,9 @@ mod tests {
             ("colour = 1", "colour"),
             ("[accuracy]\nmetric = \"top7\"\ntarget = 1.0", "top7"),
             ("[accuracy]\nmetric = \"top1\"\ntarget = 1.0\nmore = 1", "more"),
+            ("[accuracy]\nmetric = \"wer\"", "at_most"),
+            ("[accuracy]\nmetric = \"wer\"\ntarget = 2\nat_most = 1.5", "from 2 to 1.5"),
+            ("[accuracy]\nmetric = \"wer\"\nat_most = inf", "at_most"),
             ("[[suites]]\nsuite = \"cloud\"\nrounds = [\"v5.0\"]", "cloud"),
             ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]\nrequired = [\"Burst\"]", "Burst"),
             ("[[suites]]\nsuite = \"edge\"\nrounds = [\"v5.0\"]", "no scenario"),

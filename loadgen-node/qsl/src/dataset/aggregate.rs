@@ -16,6 +16,7 @@ use rand_mt::Mt;
 use super::error::{DatasetError, content, unreadable};
 use super::opened::Opened;
 use super::reader::{ReadError, Reader};
+use crate::accuracy::{Truth, Truths};
 use crate::files::disk;
 use crate::files::sums::SumError;
 
@@ -82,9 +83,9 @@ impl Aggregate {
         let ends = self.ends(items.reader.count())?;
         let note = format!("{} items became {} samples ({self})", items.reader.count(), ends.len());
         let name = format!("{} ({self})", items.name);
+        let truths = items.truths.as_ref().and_then(|truths| gathered(truths, &ends));
         let reader = Box::new(Aggregated { items: items.reader, ends });
-        // Labels are of items, and no metric here scores several in one answer.
-        Ok(Opened { name, reader, truths: None, note: Some(note), ..items })
+        Ok(Opened { name, reader, truths, note: Some(note), ..items })
     }
 
     /// The first item after each sample.
@@ -108,6 +109,20 @@ impl Aggregate {
             }
         }
     }
+}
+
+/// Gathers the labels of the items of each sample; none when an item has no label.
+fn gathered(truths: &Truths, ends: &[u32]) -> Option<Truths> {
+    let Truths::Samples(truths) = truths else { return None };
+    let label = |truth: &Option<Truth>| match truth {
+        Some(Truth::Class(label)) => Some(*label),
+        _ => None,
+    };
+    let labels: Vec<i64> = truths.iter().map(label).collect::<Option<_>>()?;
+    let starts = std::iter::once(&0).chain(ends);
+    let of_sample = |(start, end): (&u32, &u32)| Some(labels.get(*start as usize..*end as usize)?.to_vec());
+    let samples = starts.zip(ends).map(|pair| of_sample(pair).map(|labels| Some(Truth::Classes(labels))));
+    samples.collect::<Option<_>>().map(Truths::Samples)
 }
 
 /// Draws counts until all items have a sample. The last sample has what is left.
@@ -266,6 +281,16 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         file
+    }
+
+    #[test]
+    fn labels_of_items_are_gathered() {
+        let truths = Truths::Samples([3, 4, 5].map(|label| Some(Truth::Class(label))).to_vec());
+        let gathered_until = |ends: &[u32]| gathered(&truths, ends).map(|truths| truths.samples().to_vec());
+        let classes = |labels: &[i64]| Some(Truth::Classes(labels.to_vec()));
+        assert_eq!(gathered_until(&[2, 3]), Some(vec![classes(&[3, 4]), classes(&[5])]));
+        assert_eq!(gathered_until(&[2, 4]), None);
+        assert!(gathered(&Truths::Samples(vec![None]), &[1]).is_none());
     }
 
     #[test]

@@ -14,11 +14,15 @@ pub struct AccuracyDocument {
     pub name: String,
     /// The score, in `unit`.
     pub value: f64,
-    /// Unit of `value` and `target`.
+    /// Unit of `value`, `target` and `at_most`: `%`, or `1` for a number from 0 to 1.
     pub unit: String,
-    /// What must be reached.
-    pub target: f64,
-    /// Whether it was reached.
+    /// What must be reached. Absent where only `at_most` counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// What must not be exceeded. Absent where only `target` counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// Whether the value is between the two.
     pub passed: bool,
     /// Distinct samples that were scored.
     pub samples: usize,
@@ -35,7 +39,8 @@ impl AccuracyDocument {
             name: target.metric.name().to_owned(),
             value: score.value,
             unit: target.metric.unit().to_owned(),
-            target: target.value,
+            target: target.at_least,
+            at_most: target.at_most,
             passed: target.is_reached_by(score),
             samples: score.samples,
             questions: score.questions,
@@ -45,10 +50,9 @@ impl AccuracyDocument {
 
 /// The score for people.
 pub(crate) fn line(score: Score, target: Target) -> String {
-    let (name, unit) = (target.metric.name(), target.metric.unit());
+    let (name, unit, wanted) = (target.metric.name(), target.metric.behind(), target.wanted());
     let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
-    let (value, samples, wanted) = (score.value, score.samples, target.value);
+    let (value, samples) = (to_five_digits(score.value), score.samples);
     let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
-    let value = to_five_digits(value);
-    format!("{name} {value} {unit} on {samples} samples{of} (target {wanted} {unit}: {verdict})")
+    format!("{name} {value}{unit} on {samples} samples{of} (target {wanted}: {verdict})")
 }

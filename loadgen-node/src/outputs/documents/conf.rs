@@ -10,7 +10,7 @@ use crate::test_run::settings::Layered;
 use loadgen::judge::early_stopping::{QueryCount, USUAL};
 use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
-use loadgen::settings::{Mode, Qsl};
+use loadgen::settings::{IntegerRule, Mode, Qsl};
 
 /// The version of [`ConfDocument`].
 const SCHEMA: u32 = 1;
@@ -50,6 +50,9 @@ pub struct ConfDocument {
     pub mode: String,
     /// The round of MLPerf whose rules apply.
     pub rules: String,
+    /// How a draw of the random engine becomes an integer, which decides which samples are asked and in which order.
+    #[serde(default)]
+    pub integers: IntegerRule,
     /// Samples of the library.
     pub qsl: Qsl,
     /// Whether there is a dataset; else predicted bytes leave the samples themselves out.
@@ -152,6 +155,7 @@ impl From<&View> for ConfDocument {
             scenario: requested.scenario.name().to_owned(),
             mode: mode(view).name().to_owned(),
             rules: view.wanted.rules.round.name.to_owned(),
+            integers: view.wanted.profile.integers,
             qsl: view.qsl,
             samples_known: view.has_samples,
             settings: settings(view),

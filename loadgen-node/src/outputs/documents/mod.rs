@@ -9,7 +9,8 @@
 //!   `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
-//!   `official_replay`: what `replay --official` does;
+//!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
+//!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
@@ -18,6 +19,8 @@
 //! (`conf --config-vector`), [`BenchReport`](lon_shell::documents::BenchReport) (`--baseline`).
 
 pub mod accuracy;
+pub mod accuracy_subset;
+pub mod audit_result;
 pub mod baseline;
 pub mod conf;
 pub mod conformance;
@@ -35,6 +38,7 @@ pub mod probe;
 pub mod qdl_result;
 pub mod result_summary;
 pub mod saturation;
+pub mod scores;
 pub mod sut_setup;
 pub mod system_desc;
 mod wanted;

@@ -27,7 +27,7 @@ use crate::world::stall::Stall;
 use loadgen::judge::{Summary, Verdict};
 use loadgen::recorder::StoredTimeline;
 use loadgen::run::{Bracket, End, FindPeakOutcome, LagStats, SearchEnd, Trial};
-use loadgen::settings::TestSettings;
+use loadgen::settings::{IntegerRule, TestSettings};
 use loadgen::vectors::Rejudged;
 
 /// Name in the run folder.
@@ -66,6 +66,9 @@ pub struct ResultSummary {
     /// The round of MLPerf whose rules applied.
     #[serde(default)]
     pub rules: String,
+    /// How a draw of the random engine became an integer, which decides which samples are asked and in which order.
+    #[serde(default)]
+    pub integers: IntegerRule,
     /// The benchmark's name.
     pub benchmark: String,
     /// The benchmark's file, where it is one of the user's; null: it is built in.
@@ -283,6 +286,7 @@ impl ResultSummary {
             loadgen_version: concat!("lon ", env!("CARGO_PKG_VERSION"), ", unofficial").to_owned(),
             division: DivisionDocument::new(setup.division, &Findings::default()),
             rules: setup.rules.round.name.to_owned(),
+            integers: plan.profile().integers,
             benchmark: benchmark.name.to_owned(),
             benchmark_file: benchmark.file.as_ref().map(|path| path.display().to_string()),
             dataset: setup.dataset_name.clone(),

@@ -124,6 +124,21 @@ impl Guided {
         true
     }
 
+    /// Sends a sample if that needs no waiting, neither for the nodes nor for another thread that issues. False: it was
+    /// not sent or counted, and [`Guided::issue`] takes it.
+    #[must_use]
+    pub fn try_issue(&self, sample: Sample) -> bool {
+        let Ok(held) = self.held.try_read() else { return false };
+        let Ok(_issuing) = self.issuing.try_lock() else { return false };
+        let bytes = sample.payload.len() as u64;
+        let Some(held) = held.as_ref().filter(|held| !self.ears.is_broken() && held.run.takes(bytes)) else {
+            return false;
+        };
+        self.ears.issued();
+        held.run.issue(std::iter::once(sample), Instant::now());
+        true
+    }
+
     /// Returns when the nodes take a sample of this many bytes; false when the run has become unusable.
     fn wait_for_room(&self, held: &Held, bytes: u64) -> bool {
         loop {

@@ -1,4 +1,5 @@
-"""The C interface, lon_qdl.h, declared for ctypes. Calls let other Python threads run meanwhile."""
+"""The C interface, lon_qdl.h, declared for ctypes. Calls let other Python threads run meanwhile,
+except for lon_try_issue_loaded, which never waits."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ UNUSABLE = 3
 NETWORK = 4
 # Exit code of a program that a signal has ended; no function returns it.
 INTERRUPTED = 5
+# lon_try_issue_loaded would have to wait.
+BUSY = 9
 # Kinds of lon_take.
 COMPLETED = 0
 FIRST_TOKENS = 1
@@ -81,15 +84,31 @@ def library() -> ctypes.CDLL:
         "lon_take": [handle, pointer, size, ctypes.c_uint32, size_out, ctypes.POINTER(ctypes.c_int32)],
         "lon_close": [handle, text],
     }
-    for name, types in arguments.items():
-        function = getattr(loaded, name)
-        function.argtypes, function.restype = types, ctypes.c_int32
     loaded.lon_version.argtypes, loaded.lon_version.restype = [], text
-    loaded.lon_last_error.argtypes, loaded.lon_last_error.restype = [], text
     loaded.lon_abi.argtypes, loaded.lon_abi.restype = [], ctypes.c_uint32
     if loaded.lon_abi() != ABI:
         raise LonError(USAGE, f"{library_path()} has interface {loaded.lon_abi()}; this package needs {ABI}")
+    for name, types in arguments.items():
+        function = _symbol(loaded, name)
+        function.argtypes, function.restype = types, ctypes.c_int32
+    # It never waits, so that Python's lock need not be given away and fetched again for it.
+    brief = _symbol(ctypes.PyDLL(str(library_path())), "lon_try_issue_loaded")
+    brief.argtypes, brief.restype = [handle, pointer], ctypes.c_int32
+    loaded.lon_try_issue_loaded = brief
+    last = _symbol(loaded, "lon_last_error")
+    last.argtypes, last.restype = [], text
     return loaded
+
+
+def _symbol(loaded: ctypes.CDLL, name: str) -> Any:
+    """The function, whose symbol ends with the version of the interface."""
+    try:
+        function = getattr(loaded, f"{name}_v{ABI}")
+    except AttributeError:
+        told = f"{library_path()} has no {name}_v{ABI}: it is older than this package"
+        raise LonError(USAGE, told) from None
+    setattr(loaded, name, function)
+    return function
 
 
 def version() -> str:

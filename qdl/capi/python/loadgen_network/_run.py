@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ._answers import Answers
-from ._library import BUG, FIRST_TOKENS, INTERRUPTED, NETWORK, LonError, Response, check, library, text_of
+from ._library import BUG, BUSY, FIRST_TOKENS, INTERRUPTED, NETWORK, LonError, Response, check, library, text_of
 
 _SAMPLE = struct.Struct("=QQ")
 _TAKEN = 256
@@ -142,6 +142,7 @@ class Qdl:
         """Not for callers: `Run.qdl` is one."""
         self._handle = handle
         self._issue_loaded = library().lon_issue_loaded
+        self._try_issue_loaded = library().lon_try_issue_loaded
 
     def name(self) -> str:
         """Asks every node for its name, now: "Network SUT: N1, N2"."""
@@ -151,7 +152,10 @@ class Qdl:
         """Sends loaded samples. Returns when all are on their way."""
         if len(samples) == 1:
             one = samples[0]
-            code = self._issue_loaded(self._handle.value, _SAMPLE.pack(one.id, one.index), 1)
+            packed = _SAMPLE.pack(one.id, one.index)
+            code = self._try_issue_loaded(self._handle.value, packed)
+            if code == BUSY:
+                code = self._issue_loaded(self._handle.value, packed, 1)
         else:
             many = array("Q", [number for sample in samples for number in (sample.id, sample.index)])
             code = self._issue_loaded(self._handle.value, many.buffer_info()[0], len(samples))
@@ -318,9 +322,10 @@ class Run:
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The same function for LoadGen: no error of it reaches LoadGen."""
-        def called(*arguments: Any) -> Any:
+        # `None` stands for no argument: LoadGen has functions of one argument at most, which is never None.
+        def called(argument: Any = None) -> Any:
             try:
-                return function(*arguments)
+                return function() if argument is None else function(argument)
             except BaseException as error:  # pylint: disable=broad-except
                 return self._fail(error)
 

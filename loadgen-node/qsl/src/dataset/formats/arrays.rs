@@ -10,6 +10,7 @@ use lon_proto::sample::Tensor;
 use super::blocks::Stored;
 use super::labels;
 use super::npy::{self, Header};
+use super::truths;
 use crate::dataset::error::{DatasetError, content};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{ReadError, Reader};
@@ -38,7 +39,7 @@ pub(crate) fn open_npy(path: &Path) -> Result<Opened, DatasetError> {
     let sample_bytes = ((file_bytes - header.data_at) / count as u64) as usize;
     let Header { dtype, data_at, .. } = header;
     let stored = Stored { path: path.to_owned(), file, dtype, dims, data_at, sample_bytes };
-    let truths = labels::beside(&folder, count)?;
+    let truths = truths::beside(&folder, count)?;
     Ok(Opened::at(path, Npy { stored, count, sums: Sums::beside(&folder)? }, truths))
 }
 
@@ -94,7 +95,7 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
 /// Opens a folder with a `.npy` file for each sample.
 pub(crate) fn open_folder(folder: &Path) -> Result<Opened, DatasetError> {
     let names = names(folder);
-    let truths = labels::beside(folder, names.len())?;
+    let truths = truths::beside(folder, names.len())?;
     let told = |source| SumError::Read { file: folder.to_owned(), source };
     let inside = folder::Folder::open(folder).map_err(told)?;
     for name in &names {

@@ -1,5 +1,5 @@
 //! A folder of JPEG images with `val_map.txt`, which has a line `relative/path.jpg LABEL` for each image, as for
-//! ImageNet.
+//! ImageNet. With a file of boxes beside it (see `truths`) the labels do not count.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,7 @@ use bytes::Bytes;
 use lon_image::{Preprocess, check_ends, decode_jpeg};
 use lon_proto::sample::Tensor;
 
+use super::truths;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
@@ -62,7 +63,9 @@ pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, Datas
     }
     let preprocess = options.preprocess.clone().filter(|_| !options.original);
     let images = Images { folder: inside, names, preprocess, sums };
-    Ok(Opened::at(folder, images, Some(Truths::Samples(truths))))
+    let labels = truths.iter().any(Option::is_some).then(|| Truths::Samples(truths));
+    let boxes = truths::boxes(folder, images.names.len())?;
+    Ok(Opened::at(folder, images, boxes.or(labels)))
 }
 
 /// Returns the name on a line, and the label when there is one. A name may contain blanks.

@@ -1,4 +1,7 @@
 //! Labels in a file of their own beside the samples: `labels.npy` or `labels.txt`.
+//!
+//! A line of `labels.txt` is a whole number. Or it is several with blanks between them, where a sample consists of
+//! several items, each with a label.
 
 use std::path::Path;
 
@@ -27,21 +30,27 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     }
     let bytes = disk::read(&file).map_err(unreadable(&file))?;
     let labels = match name.ends_with(".npy") {
-        true => npy::labels(&bytes).map_err(|reason| content(&file, reason))?,
-        false => lines(&String::from_utf8_lossy(&bytes)).map_err(|reason| content(&file, reason))?,
+        true => npy::labels(&bytes).map(|labels| labels.into_iter().map(Truth::Class).collect()),
+        false => lines(&String::from_utf8_lossy(&bytes)),
     };
+    let labels: Vec<Truth> = labels.map_err(|reason| content(&file, reason))?;
     if labels.len() > count {
         return Err(content(&file, format!("{} labels for {count} samples", labels.len())));
     }
-    let mut truths: Vec<Option<Truth>> = labels.into_iter().map(|label| Some(Truth::Class(label))).collect();
+    let mut truths: Vec<Option<Truth>> = labels.into_iter().map(Some).collect();
     truths.resize(count, None);
     Ok(Truths::Samples(truths))
 }
 
-/// Reads a whole number from each line.
-fn lines(text: &str) -> Result<Vec<i64>, String> {
+/// Reads the label or labels from each line.
+fn lines(text: &str) -> Result<Vec<Truth>, String> {
     let label = |(number, line): (usize, &str)| {
-        line.trim().parse().map_err(|_| format!("line {}: '{line}' is not a whole number", number + 1))
+        let labels: Result<Vec<i64>, _> = line.split_whitespace().map(str::parse).collect();
+        match labels.as_deref() {
+            Ok([label]) => Ok(Truth::Class(*label)),
+            Ok(labels @ [_, _, ..]) => Ok(Truth::Classes(labels.to_vec())),
+            _ => Err(format!("line {}: '{line}' is not a whole number", number + 1)),
+        }
     };
     text.trim_end().lines().enumerate().map(label).collect()
 }

@@ -11,7 +11,8 @@
 //!
 //! A prompt becomes `u8[bytes]`, its UTF-8, and `max_tokens` becomes a second tensor `i32[]`. Token ids become the
 //! inputs of the benchmark, of the first type where an input may have several, padded with zeros where the length is
-//! fixed. When no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`.
+//! fixed. When no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`. When the folder
+//! has a `tokenizer.json`, it makes texts of answers that are token ids.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
 use serde::Deserialize;
 
+use super::truths;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
@@ -68,6 +70,7 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
     let inputs = inputs.map_err(|reason| content(path, reason))?;
     let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs };
     let truths = lines.check().map_err(|reason| content(path, reason))?;
+    let truths = truths.map(|truths| truths::with_tokenizer(&folder, truths)).transpose()?;
     Ok(Opened { compared_with, ..Opened::at(path, lines, truths) })
 }
 

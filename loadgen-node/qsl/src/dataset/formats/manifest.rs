@@ -22,6 +22,7 @@ use toml::Spanned;
 
 use super::blocks::Stored;
 use super::labels;
+use super::truths;
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{MAX_COUNT, ReadError, Reader};
@@ -103,7 +104,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, DatasetError> {
             name(&labels)?;
             Some(labels::read(folder.path(), labels.get_ref(), count)?)
         }
-        None => labels::beside(folder.path(), count)?,
+        None => truths::beside(folder.path(), count)?,
     };
     let sums = Sums::beside(folder.path())?;
     Ok(Opened::at(path, Raw { folder, count, inputs, sums }, truths))

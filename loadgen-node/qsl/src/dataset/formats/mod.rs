@@ -13,8 +13,9 @@
 //! | [`manifest`] | `FILE.toml`, or folder with `dataset.toml` | raw tensors | as the manifest says |
 //!
 //! "Beside it" means `labels.npy` (one dimension) or `labels.txt` (a whole number on each line) in the same folder
-//! ([`labels`]). When there are fewer labels than samples, the last samples have none. When the folder has a
-//! `SHA256SUMS`, every file that is used must be in it and have its sum.
+//! ([`labels`]). When there are fewer labels than samples, the last samples have none. Right answers of other kinds are
+//! in other files ([`truths`]). When the folder has a `SHA256SUMS`, every file that is used must be in it and have its
+//! sum.
 //!
 //! What several formats need:
 //! - [`blocks`]: equal tensors that lie one after the other;
@@ -31,3 +32,4 @@ mod npy;
 pub(crate) mod npz;
 pub(crate) mod squad;
 pub(crate) mod synthetic;
+mod truths;

@@ -9,8 +9,8 @@ use lon_proto::sample::Tensor;
 use zip::ZipArchive;
 
 use super::blocks::Array;
-use super::labels;
 use super::npy::{self, Header};
+use super::truths;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
@@ -47,7 +47,7 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
             return Err(content(path, format!("{} labels for {count} samples", labels.len())));
         }
         Some(labels) => Some(Truths::Samples(labels.into_iter().map(|label| Some(Truth::Class(label))).collect())),
-        None => labels::beside(&folder, count)?,
+        None => truths::beside(&folder, count)?,
     };
     let input_names = if are_numbered(&names) { Vec::new() } else { names.into_iter().map(str::to_owned).collect() };
     let arrays = Arrays(arrays.into_iter().map(|(_, array)| array).collect());

@@ -26,8 +26,22 @@ fn of_the_code() -> String {
 }
 
 fn header() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/lon_qdl.h");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../qdl/capi/include/lon_qdl.h");
     std::fs::read_to_string(&path).unwrap()
+}
+
+/// The names of functions that the header gives to the compiler, with those that the library has.
+fn symbols(header: &str) -> BTreeMap<&str, &str> {
+    let definitions = header.lines().filter_map(|line| line.strip_prefix("#define lon_")?.split_once(" lon_"));
+    definitions.collect()
+}
+
+/// The header as the compiler sees it: with the names of symbols.
+fn with_symbols(header: &str) -> String {
+    let renamed = |text: String, (name, symbol): (&str, &str)| {
+        text.replace(&format!(" lon_{name} ("), &format!(" lon_{symbol} ("))
+    };
+    symbols(header).into_iter().fold(bare(header), renamed)
 }
 
 /// The text without comments, preprocessor lines, and names that mean the same.
@@ -93,7 +107,7 @@ fn callbacks(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_header_declares_what_the_code_has() {
-    let (code, header) = (bare(&of_the_code()), bare(&header()));
+    let (code, header) = (bare(&of_the_code()), with_symbols(&header()));
     let names = |functions: &BTreeMap<String, String>| functions.keys().cloned().collect::<Vec<_>>();
     let (in_code, in_header) = (functions(&code), functions(&header));
     assert_eq!(names(&in_code), names(&in_header));
@@ -106,6 +120,20 @@ fn the_header_declares_what_the_code_has() {
     assert_eq!(in_code, in_header);
     assert_eq!(callbacks(&code).len(), 2, "{code}");
     assert_eq!(callbacks(&code), callbacks(&header));
+}
+
+/// Those that every version has, so that a program can ask which one it has found.
+#[test]
+fn all_symbols_but_two_end_with_the_version() {
+    let header = header();
+    let symbols = symbols(&header);
+    let version = header.lines().find_map(|line| line.strip_prefix("#define LON_ABI ")).unwrap();
+    for (name, symbol) in &symbols {
+        assert_eq!(*symbol, format!("{name}_v{}", version.trim_end_matches('u')));
+    }
+    let declared = functions(&bare(&header));
+    let bare_names = |name: &&String| !symbols.contains_key(name.trim_start_matches("lon_"));
+    assert_eq!(declared.keys().filter(bare_names).collect::<Vec<_>>(), ["lon_abi", "lon_version"]);
 }
 
 /// Otherwise the test above would hold whatever stands there.

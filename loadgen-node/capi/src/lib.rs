@@ -1,4 +1,5 @@
-//! The QDL and its datasets behind a C interface, `include/lon_qdl.h`, for the official LoadGen in C++ and in Python.
+//! The QDL and its datasets behind a C interface, `qdl/capi/include/lon_qdl.h`, for the official LoadGen in C++ and in
+//! Python.
 //!
 //! From the top down; a module uses only those below it:
 //!

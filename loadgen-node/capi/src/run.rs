@@ -113,6 +113,15 @@ impl Run {
         if issued { Ok(()) } else { Err(closed()) }
     }
 
+    /// Sends one sample of the dataset, unless that means waiting.
+    pub(crate) fn try_issue_loaded(&self, id: u64, index: usize) -> Result<(), Error> {
+        let dataset = self.samples.try_read().ok_or_else(busy)?;
+        samples::payload(&dataset, index)?;
+        let sample =
+            Sample { id: SampleId(id), payload: dataset.payload(index), tensor_bytes: dataset.tensor_bytes(index) };
+        if self.guided.try_issue(sample) { Ok(()) } else { Err(busy()) }
+    }
+
     /// Sends samples of the caller's own.
     pub(crate) fn issue(&self, wanted: impl Iterator<Item = (u64, Bytes)>) -> Result<(), Error> {
         let issued = self.guided.issue(wanted.map(|(id, payload)| {
@@ -237,6 +246,10 @@ fn watch(watched: &Weak<Run>) {
         std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
         next += STEP;
     }
+}
+
+fn busy() -> Error {
+    Error::new(Code::Busy, "the sample cannot be sent without waiting")
 }
 
 fn closed() -> Error {

@@ -23,6 +23,8 @@ pub(crate) enum Code {
     Argument = 7,
     /// Not on this thread.
     Thread = 8,
+    /// It would have to wait.
+    Busy = 9,
 }
 
 /// An error of a function, with its code.

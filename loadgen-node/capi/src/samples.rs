@@ -1,6 +1,6 @@
 //! A dataset that several threads use: it is loaded before samples are issued, and read while they are.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use bytes::Bytes;
 use lon_qsl::dataset::Dataset;
@@ -45,6 +45,15 @@ impl Samples {
     /// The dataset for as long as samples are issued from it.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Dataset> {
         self.dataset.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same if that needs no waiting.
+    pub(crate) fn try_read(&self) -> Option<RwLockReadGuard<'_, Dataset>> {
+        match self.dataset.try_read() {
+            Ok(dataset) => Some(dataset),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// What is known of it.

@@ -1,5 +1,6 @@
-//! The functions of `include/lon_qdl.h`, in its order. Each checks its pointers, lets no panic out, and keeps the text
-//! of its error for the thread that called it. What the functions do, and when they fail, stands in the header.
+//! The functions of `qdl/capi/include/lon_qdl.h`, in its order. Each checks its pointers, lets no panic out, and keeps
+//! the text of its error for the thread that called it. The header says what the functions do, and when they fail.
+//! Symbols end with the version of the interface, except those of functions that every version has.
 
 #![allow(unsafe_code, reason = "raw pointers of the caller")]
 
@@ -20,7 +21,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use crate::callbacks::{Caller, response};
 pub use crate::callbacks::{LonCallbacks, LonLostFn, LonResponse, LonResponsesFn};
 use crate::handles::{self, Open};
-use crate::pointers::{items, put, put_text, text};
+use crate::pointers::{items, null, put, put_text, text};
 use crate::queue::Kind;
 use crate::run::Run;
 use crate::samples::Samples;
@@ -103,7 +104,7 @@ pub extern "C" fn lon_abi() -> u32 {
 }
 
 /// See the header.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_last_error_v1")]
 pub extern "C" fn lon_last_error() -> *const c_char {
     last_text()
 }
@@ -112,7 +113,7 @@ pub extern "C" fn lon_last_error() -> *const c_char {
 ///
 /// # Safety
 /// Pointers are null or lead to what the header says.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_open_v1")]
 pub unsafe extern "C" fn lon_open(options: *const c_char, callbacks: *const LonCallbacks, run: *mut u64) -> i32 {
     guarded(|| {
         not_in_callback("lon_open")?;
@@ -151,7 +152,7 @@ unsafe fn read_callbacks(callbacks: *const LonCallbacks) -> Result<Option<LonCal
 ///
 /// # Safety
 /// Pointers are null or lead to what the header says.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_qsl_open_v1")]
 pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> i32 {
     guarded(|| {
         not_in_callback("lon_qsl_open")?;
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn lon_qsl_open(options: *const c_char, qsl: *mut u64) -> 
 ///
 /// # Safety
 /// Pointers are null or lead to what the header says.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_name_v1")]
 pub unsafe extern "C" fn lon_name(run: u64, buffer: *mut c_char, capacity: usize, length: *mut usize) -> i32 {
     guarded(|| {
         not_in_callback("lon_name")?;
@@ -186,7 +187,7 @@ pub unsafe extern "C" fn lon_name(run: u64, buffer: *mut c_char, capacity: usize
 ///
 /// # Safety
 /// Pointers are null or lead to what the header says.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_describe_v1")]
 pub unsafe extern "C" fn lon_describe(handle: u64, buffer: *mut c_char, capacity: usize, length: *mut usize) -> i32 {
     guarded(|| {
         let description = match handles::get(handle)? {
@@ -203,7 +204,7 @@ pub unsafe extern "C" fn lon_describe(handle: u64, buffer: *mut c_char, capacity
 ///
 /// # Safety
 /// `count` is null or can be written to.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_total_count_v1")]
 pub unsafe extern "C" fn lon_total_count(handle: u64, count: *mut usize) -> i32 {
     // SAFETY: as the caller promises.
     guarded(|| unsafe { put(count, handles::samples(handle)?.total_count(), "count") })
@@ -213,7 +214,7 @@ pub unsafe extern "C" fn lon_total_count(handle: u64, count: *mut usize) -> i32 
 ///
 /// # Safety
 /// `count` is null or can be written to.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_performance_count_v1")]
 pub unsafe extern "C" fn lon_performance_count(handle: u64, count: *mut usize) -> i32 {
     // SAFETY: as the caller promises.
     guarded(|| unsafe { put(count, handles::samples(handle)?.performance_count(), "count") })
@@ -223,7 +224,7 @@ pub unsafe extern "C" fn lon_performance_count(handle: u64, count: *mut usize) -
 ///
 /// # Safety
 /// `indices` is null or has `count` items.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_load_v1")]
 pub unsafe extern "C" fn lon_load(handle: u64, indices: *const usize, count: usize) -> i32 {
     guarded(|| {
         not_in_callback("lon_load")?;
@@ -236,7 +237,7 @@ pub unsafe extern "C" fn lon_load(handle: u64, indices: *const usize, count: usi
 ///
 /// # Safety
 /// `indices` is null or has `count` items.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_unload_v1")]
 pub unsafe extern "C" fn lon_unload(handle: u64, indices: *const usize, count: usize) -> i32 {
     guarded(|| {
         not_in_callback("lon_unload")?;
@@ -250,7 +251,7 @@ pub unsafe extern "C" fn lon_unload(handle: u64, indices: *const usize, count: u
 ///
 /// # Safety
 /// `data` and `size` are null or can be written to.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_encoded_v1")]
 pub unsafe extern "C" fn lon_encoded(handle: u64, index: usize, data: *mut *const c_void, size: *mut usize) -> i32 {
     guarded(|| {
         // The dataset goes on owning the bytes until the sample is unloaded.
@@ -267,7 +268,7 @@ pub unsafe extern "C" fn lon_encoded(handle: u64, index: usize, data: *mut *cons
 ///
 /// # Safety
 /// `samples` is null or has `count` items.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_issue_loaded_v1")]
 pub unsafe extern "C" fn lon_issue_loaded(run: u64, samples: *const LonSample, count: usize) -> i32 {
     guarded(|| {
         not_in_callback("lon_issue_loaded")?;
@@ -281,8 +282,23 @@ pub unsafe extern "C" fn lon_issue_loaded(run: u64, samples: *const LonSample, c
 /// See the header.
 ///
 /// # Safety
+/// `sample` is null or leads to one.
+#[unsafe(export_name = "lon_try_issue_loaded_v1")]
+pub unsafe extern "C" fn lon_try_issue_loaded(run: u64, sample: *const LonSample) -> i32 {
+    guarded(|| {
+        not_in_callback("lon_try_issue_loaded")?;
+        let run = handles::run(run)?;
+        // SAFETY: as the caller promises.
+        let [sample] = unsafe { items(sample, 1, "sample") }? else { return Err(null("sample")) };
+        run.try_issue_loaded(sample.id, sample.index)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
 /// The three arrays are null or have `count` items, and each of `data` leads to as many bytes as its size says.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_issue_v1")]
 pub unsafe extern "C" fn lon_issue(
     run: u64,
     ids: *const u64,
@@ -315,7 +331,7 @@ pub unsafe extern "C" fn lon_issue(
 const MOST_BYTES: usize = PART_BYTES << 11;
 
 /// See the header.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_flush_v1")]
 pub extern "C" fn lon_flush(run: u64) -> i32 {
     guarded(|| {
         handles::run(run)?.flush();
@@ -327,7 +343,7 @@ pub extern "C" fn lon_flush(run: u64) -> i32 {
 ///
 /// # Safety
 /// `responses` is null or has room for `capacity`; `count` and `kind` are null or can be written to.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_take_v1")]
 pub unsafe extern "C" fn lon_take(
     run: u64,
     responses: *mut LonResponse,
@@ -370,7 +386,7 @@ pub unsafe extern "C" fn lon_take(
 ///
 /// # Safety
 /// `folder` is null or leads to a text that ends with 0.
-#[unsafe(no_mangle)]
+#[unsafe(export_name = "lon_close_v1")]
 pub unsafe extern "C" fn lon_close(handle: u64, folder: *const c_char) -> i32 {
     guarded(|| {
         not_in_callback("lon_close")?;

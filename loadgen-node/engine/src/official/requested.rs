@@ -1,0 +1,35 @@
+//! What a detail log says was asked for.
+
+use super::detail_log::DetailLog;
+use super::error::LogError;
+use super::stated::Stated;
+use crate::requested::Qsl;
+use crate::scenario::TestSettings;
+
+/// The requested settings of a run, as its detail log has them.
+#[derive(Clone, Debug)]
+pub struct Requested {
+    /// The settings as they were asked for.
+    pub settings: TestSettings,
+    /// The sizes that the library reported.
+    pub qsl: Qsl,
+    /// Whether a rate had more digits than the six of the log, so that the traffic may have been another.
+    pub is_rounded: bool,
+    /// Requested settings that this engine does not have: key and value.
+    pub unknown: Vec<(String, String)>,
+}
+
+/// Reads the requested settings from a detail log.
+///
+/// # Errors
+/// The log does not have them, or they are out of range.
+pub fn requested(log: &DetailLog) -> Result<Requested, LogError> {
+    let stated = Stated::read(log)?;
+    let plans = stated.plans(log)?;
+    Ok(Requested {
+        settings: plans.judging.requested().clone(),
+        qsl: plans.judging.qsl(),
+        is_rounded: stated.is_rounded(),
+        unknown: stated.unknown,
+    })
+}

@@ -1,0 +1,226 @@
+//! Boxes of objects in images: the right ones, from a file of annotations as COCO has it, and those of answers.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Deserialize;
+
+/// The right boxes of all images. The image of sample i is the i-th of the file.
+#[derive(Debug)]
+pub struct Boxes {
+    pub(super) images: Vec<Image>,
+    /// The numbers of the categories, in order.
+    pub(super) categories: BTreeSet<i64>,
+}
+
+/// An image, and the right boxes in it.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) id: i64,
+    height: f32,
+    width: f32,
+    pub(super) objects: Vec<Object>,
+}
+
+/// A right box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Object {
+    pub(super) category: i64,
+    pub(super) area: f64,
+    pub(super) place: Place,
+    /// Whether it is around many objects, of which any number may be found.
+    pub(super) is_crowd: bool,
+    /// Whether its number in the file is 0, by which `pycocotools` knows boxes that were not found.
+    pub(super) has_id_0: bool,
+}
+
+/// A box of an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Detection {
+    pub(super) category: i64,
+    pub(super) score: f64,
+    pub(super) place: Place,
+}
+
+/// Where a box is, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+/// What is read of the file; it has more.
+#[derive(Deserialize)]
+struct File {
+    images: Vec<ImageLine>,
+    annotations: Vec<Annotation>,
+    categories: Vec<Category>,
+}
+
+#[derive(Deserialize)]
+struct ImageLine {
+    id: i64,
+    height: f32,
+    width: f32,
+}
+
+#[derive(Deserialize)]
+struct Annotation {
+    id: i64,
+    image_id: i64,
+    category_id: i64,
+    area: f64,
+    /// Left, top, width and height.
+    bbox: [f64; 4],
+    #[serde(default)]
+    iscrowd: u8,
+}
+
+#[derive(Deserialize)]
+struct Category {
+    id: i64,
+}
+
+impl Boxes {
+    /// Reads the text of a file such as COCO's `instances_val2017.json`.
+    ///
+    /// # Errors
+    /// It is no such file, or two images have one number. The error is a clause that says why.
+    pub fn from_json(text: &[u8]) -> Result<Boxes, String> {
+        let file: File = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let image =
+            |line: ImageLine| Image { id: line.id, height: line.height, width: line.width, objects: Vec::new() };
+        let mut images: Vec<Image> = file.images.into_iter().map(image).collect();
+        let places: HashMap<i64, usize> = images.iter().enumerate().map(|(place, image)| (image.id, place)).collect();
+        if places.len() != images.len() {
+            return Err("two images have the same id".to_owned());
+        }
+        let categories: BTreeSet<i64> = file.categories.into_iter().map(|category| category.id).collect();
+        for line in file.annotations.into_iter().filter(|line| categories.contains(&line.category_id)) {
+            // As in pycocotools, objects of images that the file does not list count nowhere.
+            if let Some(place) = places.get(&line.image_id) {
+                images[*place].objects.push(line.object());
+            }
+        }
+        Ok(Boxes { images, categories })
+    }
+
+    /// Returns the number of images.
+    pub fn len(&self) -> usize {
+        self.images.len()
+    }
+
+    /// Tells whether there are no images.
+    pub fn is_empty(&self) -> bool {
+        self.images.is_empty()
+    }
+
+    /// Reads the answer to a sample, as the SUTs of MLPerf's reference implementation log it
+    /// (`vision/classification_and_detection/tools/accuracy-coco.py`): seven f32 for each box. They are the number of
+    /// the sample, the box (top, left, bottom, right, as shares of the image), its score and its category. An answer
+    /// of fewer than seven has no boxes. The boxes become pixels in f32, as in that script with NumPy 2.
+    ///
+    /// None when the length is no multiple of seven f32, or a number is infinite or a NaN.
+    pub(super) fn detections(&self, index: usize, answer: &[u8]) -> Option<Vec<Detection>> {
+        let (values, rest) = answer.as_chunks::<4>();
+        if !rest.is_empty() {
+            return None;
+        }
+        let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        if values.len() < 7 {
+            return Some(Vec::new());
+        }
+        let (boxes, rest) = values.as_chunks::<7>();
+        if !rest.is_empty() || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let Image { height, width, .. } = self.images[index];
+        let detection = |[_, top, left, bottom, right, score, category]: &[f32; 7]| {
+            let (top, left, bottom, right) = (top * height, left * width, bottom * height, right * width);
+            let place = Place {
+                left: f64::from(left),
+                top: f64::from(top),
+                width: f64::from(right - left),
+                height: f64::from(bottom - top),
+            };
+            Detection { category: *category as i64, score: f64::from(*score), place }
+        };
+        Some(boxes.iter().map(detection).collect())
+    }
+}
+
+impl Annotation {
+    fn object(self) -> Object {
+        let [left, top, width, height] = self.bbox;
+        Object {
+            category: self.category_id,
+            area: self.area,
+            place: Place { left, top, width, height },
+            is_crowd: self.iscrowd != 0,
+            has_id_0: self.id == 0,
+        }
+    }
+}
+
+impl Place {
+    /// The area in square pixels.
+    pub(super) fn area(&self) -> f64 {
+        self.width * self.height
+    }
+
+    /// The area that both have, as a share of the area that at least one has; or of this one's, in a crowd.
+    pub(super) fn overlap(&self, object: &Object) -> f64 {
+        let other = &object.place;
+        let width = (self.left + self.width).min(other.left + other.width) - self.left.max(other.left);
+        let height = (self.top + self.height).min(other.top + other.height) - self.top.max(other.top);
+        if width <= 0.0 || height <= 0.0 {
+            return 0.0;
+        }
+        let both = width * height;
+        both / if object.is_crowd { self.area() } else { self.area() + other.area() - both }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{"info": {}, "images": [{"id": 7, "height": 10, "width": 20, "file_name": "a"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 3, "area": 8, "bbox": [2, 1, 4, 2], "iscrowd": 0},
+            {"id": 2, "image_id": 8, "category_id": 3, "area": 1, "bbox": [0, 0, 1, 1]},
+            {"id": 3, "image_id": 7, "category_id": 4, "area": 1, "bbox": [0, 0, 1, 1]}],
+        "categories": [{"id": 3, "name": "cat"}]}"#;
+
+    #[test]
+    fn answers_become_pixels() {
+        let boxes = Boxes::from_json(FILE.as_bytes()).unwrap();
+        assert_eq!((boxes.len(), boxes.images[0].objects.len()), (1, 1));
+        let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        let found = boxes.detections(0, &bytes(&[0.0, 0.1, 0.1, 0.3, 0.3, 0.5, 3.0])).unwrap();
+        let place = Place { left: 2.0, top: 1.0, width: 4.0, height: 2.0 };
+        assert_eq!(found, [Detection { category: 3, score: 0.5, place }]);
+        assert_eq!(found[0].place.overlap(&boxes.images[0].objects[0]), 1.0);
+        assert_eq!(boxes.detections(0, &bytes(&[0.0; 6])), Some(vec![]));
+        assert_eq!(boxes.detections(0, &bytes(&[0.0; 8])), None);
+        assert_eq!(boxes.detections(0, &bytes(&[f32::NAN; 7])), None);
+        assert_eq!(boxes.detections(0, &[0; 29]), None);
+    }
+
+    #[test]
+    fn a_crowd_is_overlapped_by_a_part() {
+        let place = |left, width| Place { left, top: 0.0, width, height: 1.0 };
+        let object = |is_crowd| Object { category: 1, area: 4.0, place: place(0.0, 4.0), is_crowd, has_id_0: false };
+        assert_eq!(place(3.0, 2.0).overlap(&object(false)), 0.2);
+        assert_eq!(place(3.0, 2.0).overlap(&object(true)), 0.5);
+        assert_eq!(place(4.0, 2.0).overlap(&object(true)), 0.0);
+    }
+
+    #[test]
+    fn what_is_no_file_of_annotations() {
+        let twice = r#"{"images": [{"id": 7, "height": 1, "width": 2}, {"id": 7, "height": 1, "width": 2}],
+            "annotations": [], "categories": []}"#;
+        assert!(Boxes::from_json(twice.as_bytes()).unwrap_err().contains("same id"));
+        assert!(Boxes::from_json(b"{}").unwrap_err().contains("images"));
+    }
+}

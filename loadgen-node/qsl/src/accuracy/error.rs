@@ -1,0 +1,132 @@
+//! The reasons why answers cannot be scored.
+
+use std::path::PathBuf;
+
+use lon_proto::sample::DType;
+
+/// The reasons why answers cannot be scored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScoreError {
+    /// The dataset does not have the sample.
+    #[error("the log answers sample {index}, the dataset has {count}")]
+    NoSample {
+        /// The index of the sample in the log.
+        index: usize,
+        /// The number of samples in the dataset.
+        count: usize,
+    },
+    /// The answer does not name a class.
+    #[error("the answer to sample {index} has {bytes} bytes: not a row of {rows}")]
+    Answer {
+        /// The index of the sample.
+        index: usize,
+        /// The length of the answer in bytes.
+        bytes: usize,
+        /// The layouts that an answer could have.
+        rows: String,
+    },
+    /// The answer is not a text. The number is the sample's index.
+    #[error(
+        "the answer to sample {0} is not UTF-8: on this dataset texts are scored; start and end logits are on a folder \
+         with dev-v1.1.json and vocab.txt"
+    )]
+    Text(usize),
+    /// The answer is not start and end logits.
+    #[error(
+        "the answer to sample {index} has {bytes} bytes: no start and end logits of {least} to {places} places; {told}"
+    )]
+    Logits {
+        /// The index of the sample.
+        index: usize,
+        /// The length of the answer in bytes.
+        bytes: usize,
+        /// The number of places of the sample that are not padding.
+        least: usize,
+        /// The number of places of the sample.
+        places: usize,
+        /// A clause that says where the expected layout comes from.
+        told: String,
+    },
+    /// The sample has no right answer that the metric can use.
+    #[error("sample {index} has no label for {metric}")]
+    Label {
+        /// The index of the sample.
+        index: usize,
+        /// The name of the metric.
+        metric: &'static str,
+    },
+    /// The sample has no answer.
+    #[error("sample {index} has no answer: {answered} of {count} samples were answered")]
+    Missing {
+        /// The index of the first sample without an answer.
+        index: usize,
+        /// The number of samples with an answer.
+        answered: usize,
+        /// The number of samples in the dataset.
+        count: usize,
+    },
+    /// The answer is not a row of token ids.
+    #[error("the answer to sample {index} has {bytes} bytes: no row of {dtype} token ids")]
+    Tokens {
+        /// The index of the sample.
+        index: usize,
+        /// The length of the answer in bytes.
+        bytes: usize,
+        /// The type of token ids.
+        dtype: DType,
+    },
+    /// The answer does not have a score for each item of the sample.
+    #[error("the answer to sample {index} has {bytes} bytes: no f32 for each of {items} items, and none is a NaN")]
+    Items {
+        /// The index of the sample.
+        index: usize,
+        /// The length of the answer in bytes.
+        bytes: usize,
+        /// The number of items that have a label.
+        items: usize,
+    },
+    /// The labels of all items are equal, so that there is nothing to tell apart.
+    #[error("all labels are equal: there is no auc")]
+    OneClass,
+    /// The answer is no segmentation like the right one.
+    #[error(
+        "the answer to sample {index} has {bytes} bytes: no {dtype} from 0 to {} for each of {voxels} voxels",
+        classes - 1
+    )]
+    Voxels {
+        /// The index of the sample.
+        index: usize,
+        /// The length of the answer in bytes.
+        bytes: usize,
+        /// The type of classes in the answer.
+        dtype: DType,
+        /// The number of classes, the background included.
+        classes: usize,
+        /// The number of voxels of the right segmentation.
+        voxels: usize,
+    },
+    /// The right segmentation cannot be used.
+    #[error("the mask of sample {index}, {path}: {reason}", path = path.display())]
+    Mask {
+        /// The index of the sample.
+        index: usize,
+        /// The path of the mask.
+        path: PathBuf,
+        /// A clause that says what is wrong with it.
+        reason: String,
+    },
+    /// The answer is no row of boxes.
+    #[error("the answer to sample {index} has {bytes} bytes: no boxes of seven finite f32")]
+    Boxes {
+        /// The index of the sample.
+        index: usize,
+        /// The length of the answer in bytes.
+        bytes: usize,
+    },
+    /// There is nothing to find.
+    #[error("the annotations have no box that counts")]
+    NoBoxes,
+    /// The right texts have no words, of which a share could be wrong.
+    #[error("the right texts have no words")]
+    NoWords,
+}

@@ -1,0 +1,172 @@
+//! The right answers in files of their own beside the samples.
+//!
+//! | name | content |
+//! |---|---|
+//! | `labels.npy`, `labels.txt` | the right class of each sample, or of each of its items (see `labels`) |
+//! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts |
+//! | `tokenizer.json` | what makes texts of answers that are token ids; beside texts only |
+//! | `annotations.json` | the boxes in images, in the form of COCO; the image of sample i is the i-th of the file |
+//! | `masks` | a folder of files `*.bin`, by name in the order of samples: the class of each voxel, a byte each |
+//!
+//! The first of them that is there is read. Each must have its sum when there is a list of sums.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::labels;
+use crate::accuracy::{Boxes, Tokenizer, Truth, Truths};
+use crate::dataset::error::{DatasetError, content, unreadable};
+use crate::files::disk;
+use crate::files::sums::Sums;
+
+/// The name of the file of texts.
+const ANSWERS: &str = "answers.jsonl";
+/// The name of the tokenizer, as Hugging Face has it.
+const TOKENIZER: &str = "tokenizer.json";
+/// The name of the file of boxes.
+const ANNOTATIONS: &str = "annotations.json";
+/// The name of the folder of segmentations.
+const MASKS: &str = "masks";
+
+/// A line of the file of texts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    answers: Vec<String>,
+}
+
+/// Reads the right answers to `count` samples in the samples' folder; none when it has no such file.
+pub(super) fn beside(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
+    if let Some(truths) = labels::beside(folder, count)? {
+        return Ok(Some(truths));
+    }
+    match () {
+        () if folder.join(ANSWERS).exists() => texts(folder, count).map(Some),
+        () => match boxes(folder, count)? {
+            Some(truths) => Ok(Some(truths)),
+            None if folder.join(MASKS).is_dir() => masks(folder, count).map(Some),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Reads the boxes in the images of a folder; none when it has no file of them.
+pub(super) fn boxes(folder: &Path, count: usize) -> Result<Option<Truths>, DatasetError> {
+    let file = folder.join(ANNOTATIONS);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let boxes = Boxes::from_json(&verified(folder, ANNOTATIONS)?).map_err(|reason| content(&file, reason))?;
+    counted(&file, boxes.len(), count)?;
+    Ok(Some(Truths::Boxes(Arc::new(boxes))))
+}
+
+/// Joins right texts with the tokenizer beside them, when there is one. Other right answers stay as they are.
+pub(super) fn with_tokenizer(folder: &Path, truths: Truths) -> Result<Truths, DatasetError> {
+    let file = folder.join(TOKENIZER);
+    match truths {
+        Truths::Samples(truths) if file.exists() && truths.iter().flatten().all(is_text) => {
+            let text = verified(folder, TOKENIZER)?;
+            let tokenizer = Tokenizer::from_json(&text).map_err(|reason| content(&file, reason))?;
+            Ok(Truths::Decoded(truths, Arc::new(tokenizer)))
+        }
+        truths => Ok(truths),
+    }
+}
+
+fn is_text(truth: &Truth) -> bool {
+    matches!(truth, Truth::Texts(_))
+}
+
+fn texts(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
+    let file = folder.join(ANSWERS);
+    let bytes = verified(folder, ANSWERS)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| content(&file, "not UTF-8"))?;
+    let line = |(number, line): (usize, &str)| match serde_json::from_str(line) {
+        Ok(Line { answers }) if !answers.is_empty() => Ok(Some(Truth::Texts(answers))),
+        Ok(_) => Err(content(&file, format!("line {}: answers is empty", number + 1))),
+        Err(error) => Err(content(&file, format!("line {}: {error}", number + 1))),
+    };
+    let truths: Vec<Option<Truth>> = text.trim_end().lines().enumerate().map(line).collect::<Result<_, _>>()?;
+    counted(&file, truths.len(), count)?;
+    with_tokenizer(folder, Truths::Samples(truths))
+}
+
+fn masks(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
+    let sums = Sums::beside(folder)?;
+    let folder = folder.join(MASKS);
+    let entries = std::fs::read_dir(&folder).map_err(unreadable(&folder))?;
+    let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(unreadable(&folder))?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "bin"));
+    paths.sort_unstable();
+    counted(&folder, paths.len(), count)?;
+    if let Some(sums) = sums {
+        for name in paths.iter().filter_map(|path| path.file_name()) {
+            sums.verify(&format!("{MASKS}/{}", name.to_string_lossy()))?;
+        }
+    }
+    Ok(Truths::Samples(paths.into_iter().map(|path| Some(Truth::Mask(path))).collect()))
+}
+
+fn counted(file: &Path, got: usize, count: usize) -> Result<(), DatasetError> {
+    match got == count {
+        true => Ok(()),
+        false => Err(content(file, format!("right answers to {got} samples; there are {count}"))),
+    }
+}
+
+/// Reads a file after it was compared with its sum, when there is a list of sums.
+fn verified(folder: &Path, name: &str) -> Result<Vec<u8>, DatasetError> {
+    if let Some(sums) = Sums::beside(folder)? {
+        sums.verify(name)?;
+    }
+    let file = folder.join(name);
+    disk::read(&file).map_err(|error| unreadable(&file)(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn fault(folder: &Path, count: usize) -> String {
+        beside(folder, count).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn texts_with_and_without_a_tokenizer() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(beside(folder.path(), 2).unwrap().is_none());
+        fs::write(folder.path().join(ANSWERS), "{\"answers\": [\"a\"]}\n{\"answers\": [\"b\", \"c\"]}\n").unwrap();
+        let Some(Truths::Samples(texts)) = beside(folder.path(), 2).unwrap() else { panic!() };
+        assert_eq!(texts[1], Some(Truth::Texts(vec!["b".to_owned(), "c".to_owned()])));
+        assert!(fault(folder.path(), 3).contains("right answers to 2 samples; there are 3"));
+        fs::write(folder.path().join(TOKENIZER), r#"{"model": {"vocab": {"a": 0}}}"#).unwrap();
+        assert!(matches!(beside(folder.path(), 2).unwrap(), Some(Truths::Decoded(..))));
+        fs::write(folder.path().join(TOKENIZER), "{}").unwrap();
+        assert!(fault(folder.path(), 2).contains("tokenizer.json"));
+        fs::write(folder.path().join(ANSWERS), "{\"answers\": []}\n").unwrap();
+        assert!(fault(folder.path(), 1).contains("line 1: answers is empty"));
+    }
+
+    #[test]
+    fn boxes_and_masks() {
+        let folder = tempfile::tempdir().unwrap();
+        let masks = folder.path().join(MASKS);
+        fs::create_dir(&masks).unwrap();
+        for name in ["b.bin", "a.bin", "a.txt"] {
+            fs::write(masks.join(name), [0, 1]).unwrap();
+        }
+        let truths = beside(folder.path(), 2).unwrap().unwrap();
+        assert_eq!(truths.samples()[0], Some(Truth::Mask(masks.join("a.bin"))));
+        assert!(fault(folder.path(), 1).contains("there are 1"));
+        let images = r#"{"images": [{"id": 1, "height": 2, "width": 2}], "annotations": [], "categories": []}"#;
+        fs::write(folder.path().join(ANNOTATIONS), images).unwrap();
+        assert!(matches!(beside(folder.path(), 1).unwrap(), Some(Truths::Boxes(_))));
+        assert!(fault(folder.path(), 2).contains("right answers to 1 samples"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Rules of this program on the accuracy run with which TEST01 and TEST08 compare.
+
+use std::collections::BTreeSet;
+
+use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
+
+use super::check::AuditCheck;
+use super::detail::Detail;
+use super::run::{AccuracyRunFacts, AuditedRun};
+
+/// The modes whose logs have the answers of an accuracy run.
+const MODES: [&str; 2] = ["AccuracyOnly", "SubmissionRun"];
+const NO_LOG: &str = "its detail log is not there";
+
+/// Every row on the accuracy run, and on how it and the other two runs belong together.
+pub(super) fn checks(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &AuditedRun) -> Vec<AuditCheck> {
+    vec![
+        mode_row(accuracy),
+        covered_row(accuracy),
+        sut_row(reference, accuracy),
+        seed_row(reference),
+        runs_row(reference, accuracy, test),
+    ]
+}
+
+/// The answers are compared with those of an accuracy run, and of no other.
+fn mode_row(accuracy: &AccuracyRunFacts) -> AuditCheck {
+    let (name, wanted) = ("mode of the accuracy run", MODES.join(" or "));
+    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
+    let found = detail.text("effective_test_mode").unwrap_or("not logged");
+    AuditCheck::ours(name, MODES.contains(&found), wanted, found)
+}
+
+/// The accuracy run went over the whole dataset.
+fn covered_row(accuracy: &AccuracyRunFacts) -> AuditCheck {
+    let (name, wanted) = ("samples of the accuracy run", "the whole dataset");
+    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
+    let whole = detail.whole("effective_accuracy_sample_count").or_else(|| detail.whole("qsl_reported_total_count"));
+    let Some(whole) = whole else {
+        return AuditCheck::ours(name, false, wanted, "its detail log does not say how many the dataset has");
+    };
+    let seen: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
+    AuditCheck::ours(name, seen.len() as u64 == whole, wanted, format!("{} of {whole}", seen.len()))
+}
+
+fn sut_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts) -> AuditCheck {
+    let name = "name of the SUT, in the accuracy run";
+    let wanted = reference.detail.text("sut_name").unwrap_or_default();
+    let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
+    let found = detail.text("sut_name").unwrap_or_default();
+    AuditCheck::ours(name, !found.is_empty() && found == wanted, wanted, found)
+}
+
+/// A reference with the seed of the audit is a run of the audit itself.
+fn seed_row(reference: &AuditedRun) -> AuditCheck {
+    let found = reference.detail.value("effective_accuracy_log_rng_seed");
+    let passed = found.is_some_and(|seed| seed.as_u64() != Some(TEST01_ACCURACY_LOG_SEED));
+    let told = found.map_or_else(|| "not logged".to_owned(), ToString::to_string);
+    AuditCheck::ours("seed of logged answers, in the reference", passed, "not that of the audit", told)
+}
+
+/// The test is a run of its own. One run of both modes may be the reference and the accuracy run together.
+fn runs_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &AuditedRun) -> AuditCheck {
+    let of_test = |detail: &Detail| detail.is_of_same_run(&test.detail);
+    let is_reference = of_test(&reference.detail);
+    let is_accuracy = accuracy.detail.as_ref().is_some_and(of_test);
+    let found = match (is_reference, is_accuracy) {
+        (false, false) => "a run of its own",
+        (true, false) => "the reference",
+        (false, true) => "the accuracy run",
+        (true, true) => "the reference and the accuracy run",
+    };
+    AuditCheck::ours("run of the test", !is_reference && !is_accuracy, "a run of its own", found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::AnswerLog;
+    use super::super::check::CheckOutcome;
+    use super::*;
+
+    fn detail(mode: &str, seed: u64, samples: &str) -> Detail {
+        let line = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
+        let text = line("effective_test_mode", &format!("\"{mode}\""))
+            + &line("effective_accuracy_log_rng_seed", &seed.to_string())
+            + &line("sut_name", "\"S\"")
+            + samples;
+        Detail::read(&text).unwrap()
+    }
+
+    fn run(detail: Detail) -> AuditedRun {
+        AuditedRun { detail, summary: String::new(), answers: None, own: None }
+    }
+
+    fn accuracy(detail: Option<Detail>) -> AccuracyRunFacts {
+        let answers = AnswerLog::read("[{\"qsl_idx\": 0, \"data\": \"00\"}]".to_owned()).unwrap();
+        AccuracyRunFacts { answers, detail, own: None }
+    }
+
+    fn failed(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &AuditedRun) -> Vec<String> {
+        let rows = checks(reference, accuracy, test).into_iter();
+        rows.filter(|row| row.outcome == CheckOutcome::Failed).map(|row| row.name).collect()
+    }
+
+    const WHOLE: &str = ":::MLLOG {\"key\": \"effective_accuracy_sample_count\", \"value\": 1}\n";
+
+    #[test]
+    fn one_run_of_both_modes_and_a_test_pass() {
+        let submission = detail("SubmissionRun", 0, WHOLE);
+        let test = run(detail("PerformanceOnly", TEST01_ACCURACY_LOG_SEED, WHOLE));
+        assert_eq!(failed(&run(submission.clone()), &accuracy(Some(submission)), &test), [""; 0]);
+    }
+
+    #[test]
+    fn a_test_in_place_of_the_other_runs_is_named() {
+        let test = detail("PerformanceOnly", TEST01_ACCURACY_LOG_SEED, WHOLE);
+        let reference = detail("SubmissionRun", 0, WHOLE);
+        let [mode, seed, own] =
+            ["mode of the accuracy run", "seed of logged answers, in the reference", "run of the test"];
+        let all = failed(&run(test.clone()), &accuracy(Some(test.clone())), &run(test.clone()));
+        assert_eq!(all, [mode, seed, own]);
+        let as_reference = failed(&run(test.clone()), &accuracy(Some(reference.clone())), &run(test.clone()));
+        assert_eq!(as_reference, [seed, own]);
+        let as_accuracy = failed(&run(reference), &accuracy(Some(test.clone())), &run(test));
+        assert_eq!(as_accuracy, [mode, own]);
+    }
+
+    #[test]
+    fn a_log_without_its_lines_fails_and_no_log_is_unchecked() {
+        let reference = run(detail("PerformanceOnly", 0, WHOLE));
+        let test = run(detail("PerformanceOnly", TEST01_ACCURACY_LOG_SEED, WHOLE));
+        let bare = detail("AccuracyOnly", 0, "");
+        assert_eq!(failed(&reference, &accuracy(Some(bare)), &test), ["samples of the accuracy run"]);
+        let rows = checks(&reference, &accuracy(None), &test);
+        let unchecked = rows.iter().filter(|row| row.outcome == CheckOutcome::Unchecked).count();
+        assert_eq!(unchecked, 3, "{rows:?}");
+    }
+}

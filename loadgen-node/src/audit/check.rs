@@ -1,0 +1,104 @@
+//! A check, its outcome, and what all checks of an audit come to.
+
+use serde::{Deserialize, Serialize};
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// What was found is what was wanted.
+    Passed,
+    /// What was found is not what was wanted.
+    Failed,
+    /// The folders do not have what the check needs.
+    Unchecked,
+}
+
+/// Whose rule a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckRule {
+    /// A rule of the official script.
+    Official,
+    /// A rule of this program, beyond the official script.
+    Ours,
+}
+
+/// One row of an audit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditCheck {
+    /// What is checked, in words.
+    pub name: String,
+    /// Whose rule it is: `official` or `ours`.
+    pub rule: CheckRule,
+    /// `passed`, `failed` or `unchecked`.
+    pub outcome: CheckOutcome,
+    /// What has to be found.
+    pub wanted: String,
+    /// What was found, or why nothing was.
+    pub found: String,
+}
+
+impl AuditCheck {
+    /// A rule of the official script.
+    pub(super) fn official(
+        name: &str,
+        passed: bool,
+        wanted: impl Into<String>,
+        found: impl Into<String>,
+    ) -> AuditCheck {
+        AuditCheck::new(CheckRule::Official, name, outcome(passed), wanted, found)
+    }
+
+    /// A rule of this program.
+    pub(super) fn ours(name: &str, passed: bool, wanted: impl Into<String>, found: impl Into<String>) -> AuditCheck {
+        AuditCheck::new(CheckRule::Ours, name, outcome(passed), wanted, found)
+    }
+
+    /// A rule of this program for which the folders do not have enough.
+    pub(super) fn unchecked(name: &str, wanted: impl Into<String>, why: impl Into<String>) -> AuditCheck {
+        AuditCheck::new(CheckRule::Ours, name, CheckOutcome::Unchecked, wanted, why)
+    }
+
+    fn new(
+        rule: CheckRule,
+        name: &str,
+        outcome: CheckOutcome,
+        wanted: impl Into<String>,
+        found: impl Into<String>,
+    ) -> AuditCheck {
+        AuditCheck { name: name.to_owned(), rule, outcome, wanted: wanted.into(), found: found.into() }
+    }
+}
+
+/// What is said of the checks of one rule, or of all: failed as soon as one is.
+pub(super) fn outcome_of<'a>(checks: impl Iterator<Item = &'a AuditCheck>) -> CheckOutcome {
+    let mut seen = CheckOutcome::Unchecked;
+    for check in checks {
+        match check.outcome {
+            CheckOutcome::Failed => return CheckOutcome::Failed,
+            CheckOutcome::Passed => seen = CheckOutcome::Passed,
+            CheckOutcome::Unchecked => {}
+        }
+    }
+    seen
+}
+
+fn outcome(passed: bool) -> CheckOutcome {
+    if passed { CheckOutcome::Passed } else { CheckOutcome::Failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failure_decides_and_nothing_checked_is_no_pass() {
+        let unchecked = AuditCheck::unchecked("a", "", "");
+        let [passed, failed] = [true, false].map(|passed| AuditCheck::ours("b", passed, "", ""));
+        assert_eq!(outcome_of([&unchecked].into_iter()), CheckOutcome::Unchecked);
+        assert_eq!(outcome_of([&unchecked, &passed].into_iter()), CheckOutcome::Passed);
+        assert_eq!(outcome_of([&passed, &failed, &unchecked].into_iter()), CheckOutcome::Failed);
+    }
+}

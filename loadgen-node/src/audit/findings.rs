@@ -1,0 +1,48 @@
+//! What an audit found: its rows, and the files of the official script.
+
+use super::AuditTest;
+use super::check::{AuditCheck, CheckOutcome, CheckRule, outcome_of};
+
+/// All rows of an audit.
+#[derive(Clone, Debug)]
+pub(crate) struct Findings {
+    /// The audit that was made.
+    pub(crate) test: AuditTest,
+    /// The scenario of the test.
+    pub(crate) scenario: String,
+    /// The rows: those of the script first.
+    pub(crate) checks: Vec<AuditCheck>,
+    /// The files that the official script writes, with their text.
+    pub(crate) files: Vec<TestFile>,
+}
+
+/// A file that a submission has in the folder of the audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TestFile {
+    /// The name in that folder.
+    pub(crate) name: &'static str,
+    /// The text of the file.
+    pub(crate) text: String,
+}
+
+impl TestFile {
+    pub(super) fn new(name: &'static str, text: &str) -> TestFile {
+        TestFile { name, text: text.to_owned() }
+    }
+}
+
+impl Findings {
+    pub(super) fn new(test: AuditTest, scenario: &str, checks: Vec<AuditCheck>, files: Vec<TestFile>) -> Findings {
+        Findings { test, scenario: scenario.to_owned(), checks, files }
+    }
+
+    /// What the official script says.
+    pub(crate) fn official(&self) -> CheckOutcome {
+        outcome_of(self.checks.iter().filter(|check| check.rule == CheckRule::Official))
+    }
+
+    /// What comes out of the rows of the script and of this program together.
+    pub(crate) fn verdict(&self) -> CheckOutcome {
+        outcome_of(self.checks.iter())
+    }
+}

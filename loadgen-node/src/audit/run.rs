@@ -1,0 +1,55 @@
+//! What is known of a finished run whose folder is audited.
+
+use loadgen::settings::{Profile, TestSettings};
+use lon_proto::sample::DType;
+
+use super::answers::AnswerLog;
+use super::detail::Detail;
+
+/// A run, from its folder.
+#[derive(Clone, Debug)]
+pub(crate) struct AuditedRun {
+    /// The detail log.
+    pub(crate) detail: Detail,
+    /// The text of the summary file.
+    pub(crate) summary: String,
+    /// The accuracy log; none when the folder has no such file.
+    pub(crate) answers: Option<AnswerLog>,
+    /// What only folders of this program have.
+    pub(crate) own: Option<OwnFacts>,
+}
+
+/// What the documents of a folder of this program say.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnFacts {
+    /// The settings as they were requested, with all digits.
+    pub(crate) settings: TestSettings,
+    /// The rules by which traffic was drawn; none when the round is not known.
+    pub(crate) profile: Option<Profile>,
+    /// The benchmark's name.
+    pub(crate) benchmark: String,
+    /// The type of the first output of the model; none when it is not known, or nodes differ.
+    pub(crate) dtype: Option<DType>,
+    /// The name and SHA-256 of the model of each node, in order.
+    pub(crate) models: Vec<String>,
+    /// Files that are not those that the run wrote, by their SHA-256.
+    pub(crate) altered: Vec<String>,
+}
+
+/// The accuracy run of the reference.
+#[derive(Clone, Debug)]
+pub(crate) struct AccuracyRunFacts {
+    /// The answers of all samples.
+    pub(crate) answers: AnswerLog,
+    /// Its detail log, where it is there.
+    pub(crate) detail: Option<Detail>,
+    /// What only folders of this program have.
+    pub(crate) own: Option<OwnFacts>,
+}
+
+impl AuditedRun {
+    /// The name of the scenario.
+    pub(super) fn scenario(&self) -> &str {
+        self.detail.text("effective_scenario").unwrap_or_default()
+    }
+}

@@ -1,0 +1,230 @@
+//! Which answers a test had to log, worked out again from its seeds and its sampling target, against those it logged.
+
+use loadgen::official;
+use loadgen::plan::Plan;
+use loadgen::settings::{Profile, Qsl};
+use loadgen::vectors;
+use serde_json::Value;
+
+use super::check::AuditCheck;
+use super::run::AuditedRun;
+
+const LOADED: &str = "samples in memory";
+const LOGGED: &str = "answers in the log of the test";
+const WANTED: &str = "those that the seeds and the sampling target draw";
+
+/// Most samples of a library whose sets are drawn again. The largest official dataset has 788,379.
+const MAX_LIBRARY: u64 = 20_000_000;
+/// Most answers that are drawn again for a log with few, and how many times those of a log with many.
+const MAX_LOGGED: f64 = 1e6;
+const MAX_TIMES: f64 = 10.0;
+
+/// Why nothing can be drawn again.
+enum Undrawn {
+    /// The log does not say enough, or what no run of an official round has: a fault.
+    Fault(String),
+    /// An honest log does not have enough for it either.
+    Unknown(String),
+}
+
+/// The rows on what was loaded and what was logged.
+pub(super) fn checks(test: &AuditedRun) -> Vec<AuditCheck> {
+    let plans = match plans(test) {
+        Ok(plans) => plans,
+        Err(Undrawn::Fault(why)) => return vec![AuditCheck::ours(LOGGED, false, WANTED, why)],
+        Err(Undrawn::Unknown(why)) => return vec![AuditCheck::unchecked(LOGGED, WANTED, why)],
+    };
+    let loaded = loaded(test);
+    let fits = |plan: &&Plan| set_of(plan) == loaded;
+    let Some(plan) = plans.iter().find(fits) else {
+        let found = "other samples than any release of LoadGen draws";
+        return vec![AuditCheck::ours(LOADED, false, "those that the seeds draw", found)];
+    };
+    let found = format!("{} samples, the same", loaded.map_or(0, |loaded| loaded.len()));
+    vec![AuditCheck::ours(LOADED, true, "those that the seeds draw", found), logged(test, plan)]
+}
+
+/// The plans that the test may have had: one by its own record, else one for each kind of release.
+fn plans(test: &AuditedRun) -> Result<Vec<Plan>, Undrawn> {
+    let fault = |error: &dyn ToString| Undrawn::Fault(error.to_string());
+    let samples = test.detail.library_samples();
+    if samples > MAX_LIBRARY {
+        return Err(Undrawn::Fault(format!("a library of {samples} samples, and {MAX_LIBRARY} are the most")));
+    }
+    let made = |settings: &_, qsl, profile| Plan::with_profile(Clone::clone(settings), qsl, profile);
+    if let Some(own) = &test.own {
+        let profile = own.profile.ok_or_else(|| Undrawn::Unknown("the round of the run is not known".to_owned()))?;
+        let count = |key| test.detail.whole(key).ok_or_else(|| fault(&format!("the detail log has no {key}")));
+        let qsl =
+            Qsl { total: count("qsl_reported_total_count")?, performance: count("qsl_reported_performance_count")? };
+        return made(&own.settings, qsl, profile).map(|plan| vec![plan]).map_err(|error| fault(&error));
+    }
+    let log = test.detail.log().map_err(|error| fault(error))?;
+    let requested = official::requested(log).map_err(|error| fault(&error))?;
+    if requested.is_rounded {
+        return Err(Undrawn::Unknown("the log has six digits of the requested rate, which had more".to_owned()));
+    }
+    let plans: Result<Vec<Plan>, _> =
+        Profile::ALL.iter().map(|(_, profile)| made(&requested.settings, requested.qsl, *profile)).collect();
+    plans.map_err(|error| fault(&error))
+}
+
+/// The indices that the log says were loaded first.
+fn loaded(test: &AuditedRun) -> Option<Vec<u64>> {
+    let Value::Array(list) = test.detail.value("loaded_qsl_set")? else { return None };
+    list.iter().map(Value::as_u64).collect()
+}
+
+/// The indices of the first set of a plan.
+fn set_of(plan: &Plan) -> Option<Vec<u64>> {
+    Some(plan.phases().first()?.set.indices.iter().map(|index| u64::from(index.0)).collect())
+}
+
+/// The samples of so many queries of the performance phase.
+fn samples_of(plan: &Plan, queries: u64) -> u64 {
+    let phase = plan.phases().iter().find(|phase| !phase.is_accuracy());
+    queries.saturating_mul(phase.map_or(1, |phase| phase.generated.samples_per_query))
+}
+
+/// The largest share of samples that are logged: LoadGen divides the sampling target by the samples that it expects, of
+/// which there are at least so many.
+fn most_of(plan: &Plan) -> f64 {
+    let effective = plan.effective();
+    let target = effective.accuracy_log_sampling_target;
+    if target == 0 {
+        return effective.accuracy_log_probability.clamp(0.0, 1.0);
+    }
+    let by_duration = effective.target_qps * effective.min_duration_ms as f64 / 1000.0;
+    (target as f64 / by_duration.max(effective.min_sample_count as f64).max(1.0)).min(1.0)
+}
+
+fn logged(test: &AuditedRun, plan: &Plan) -> AuditCheck {
+    let Some(queries) = test.detail.whole("result_query_count") else {
+        return AuditCheck::ours(LOGGED, false, WANTED, "the detail log has no result_query_count");
+    };
+    let samples = samples_of(plan, queries);
+    let entries = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
+    let most = samples as f64 * most_of(plan);
+    if most > (MAX_TIMES * entries.len() as f64).max(MAX_LOGGED) {
+        let found = format!("{} answers, and the settings draw about {most:.0}", entries.len());
+        return AuditCheck::ours(LOGGED, false, WANTED, found);
+    }
+    let wanted = match vectors::logged_answers(plan, queries) {
+        Ok(wanted) => wanted,
+        Err(error) => return AuditCheck::unchecked(LOGGED, WANTED, error.to_string()),
+    };
+    let mut wanted: Vec<(u64, u64)> = wanted.iter().map(|one| (one.seq.0, u64::from(one.index.0))).collect();
+    wanted.sort_unstable();
+    let found: Option<Vec<(u64, u64)>> = entries.iter().map(|one| Some((one.seq_id?, one.qsl_idx))).collect();
+    let Some(mut found) = found else {
+        return AuditCheck::ours(LOGGED, false, WANTED, "an answer has no sequence number");
+    };
+    found.sort_unstable();
+    let is_same = found == wanted;
+    let count =
+        |list: &[(u64, u64)], other: &[(u64, u64)]| list.iter().filter(|one| other.binary_search(one).is_err()).count();
+    let told = match is_same {
+        true => format!("{} answers of {samples} samples, the same", found.len()),
+        false => {
+            let (missing, extra) = (count(&wanted, &found), count(&found, &wanted));
+            let twice = found.len() - {
+                let mut once = found.clone();
+                once.dedup();
+                once.len()
+            };
+            format!("{} of {} missing, {extra} others, {twice} twice", missing, wanted.len())
+        }
+    };
+    AuditCheck::ours(LOGGED, is_same, WANTED, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use loadgen::plan::Plan;
+    use loadgen::settings::{Mode, Scenario, TestSettings};
+    use serde_json::json;
+
+    use super::super::answers::AnswerLog;
+    use super::super::check::CheckOutcome;
+    use super::super::detail::Detail;
+    use super::super::run::OwnFacts;
+    use super::*;
+
+    const QSL: Qsl = Qsl { total: 100, performance: 40 };
+    const QUERIES: u64 = 400;
+
+    fn settings() -> TestSettings {
+        let mode = Mode::PerformanceOnly;
+        let mut settings = TestSettings { scenario: Scenario::SERVER, mode, min_duration_ms: 0, ..Default::default() };
+        settings.min_query_count = QUERIES;
+        settings.accuracy_log_sampling_target = 50;
+        settings
+    }
+
+    /// A run as it was, with other values of some keys; a null takes the key away.
+    fn run(settings: TestSettings, changed: &[(&str, Value)]) -> AuditedRun {
+        let profile = Profile::ALL[0].1;
+        let plan = Plan::with_profile(settings.clone(), QSL, profile).unwrap();
+        let drawn = vectors::logged_answers(&plan, QUERIES).unwrap_or_default();
+        let entry = |one: &loadgen::world::Issued| json!({"seq_id": one.seq.0, "qsl_idx": one.index.0, "data": "00"});
+        let answers = AnswerLog::read(Value::Array(drawn.iter().map(entry).collect()).to_string()).unwrap();
+        let mut values = vec![
+            ("qsl_reported_total_count", json!(QSL.total)),
+            ("qsl_reported_performance_count", json!(QSL.performance)),
+            ("result_query_count", json!(QUERIES)),
+            ("loaded_qsl_set", json!(set_of(&plan))),
+        ];
+        for (key, value) in changed {
+            values.retain(|(own, _)| own != key);
+            values.extend(Some((*key, value.clone())).filter(|_| !value.is_null()));
+        }
+        let line = |(key, value): &(&str, Value)| format!(":::MLLOG {}\n", json!({"key": key, "value": value}));
+        let detail = Detail::read(&values.iter().map(line).collect::<String>()).unwrap();
+        let [models, altered] = [Vec::new(), Vec::new()];
+        let own = OwnFacts { settings, profile: Some(profile), benchmark: String::new(), dtype: None, models, altered };
+        AuditedRun { detail, summary: String::new(), answers: Some(answers), own: Some(own) }
+    }
+
+    fn last(test: &AuditedRun) -> AuditCheck {
+        checks(test).pop().unwrap()
+    }
+
+    #[test]
+    fn a_run_as_it_was_passes_and_says_of_how_many_samples() {
+        let told = last(&run(settings(), &[]));
+        assert_eq!(told.outcome, CheckOutcome::Passed, "{told:?}");
+        assert!(told.found.ends_with(" answers of 400 samples, the same"), "{told:?}");
+    }
+
+    #[test]
+    fn a_line_that_was_taken_out_is_a_fault() {
+        for key in ["result_query_count", "qsl_reported_total_count", "qsl_reported_performance_count"] {
+            let told = last(&run(settings(), &[(key, Value::Null)]));
+            assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
+            assert!(told.found.contains(key), "{told:?}");
+        }
+        let mut unknown = run(settings(), &[]);
+        unknown.own = unknown.own.map(|own| OwnFacts { profile: None, ..own });
+        assert_eq!(last(&unknown).outcome, CheckOutcome::Unchecked);
+        unknown.own = None;
+        assert_eq!(last(&unknown).outcome, CheckOutcome::Failed, "there are no requested settings");
+    }
+
+    #[test]
+    fn numbers_that_no_memory_is_enough_for_are_faults() {
+        for key in ["qsl_reported_total_count", "qsl_reported_performance_count"] {
+            let told = last(&run(settings(), &[(key, json!(4_000_000_000_u64))]));
+            assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
+            assert!(told.found.contains("4000000000 samples"), "{told:?}");
+        }
+        let mut many = run(settings(), &[("result_query_count", json!(190_000_000))]);
+        let all = |own: OwnFacts| {
+            let settings = TestSettings { accuracy_log_sampling_target: 190_000_000, ..own.settings };
+            OwnFacts { settings: TestSettings { min_query_count: 190_000_000, ..settings }, ..own }
+        };
+        many.own = many.own.map(all);
+        let told = last(&many);
+        assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
+        assert!(told.found.contains("draw about 190000000"), "{told:?}");
+    }
+}

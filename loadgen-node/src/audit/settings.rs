@@ -1,0 +1,142 @@
+//! Rules of this program on the settings of two runs, and on the folders that they are read from.
+
+use serde_json::Value;
+
+use super::check::AuditCheck;
+use super::detail::Detail;
+use super::run::{AuditedRun, OwnFacts};
+
+/// How many names a row shows.
+const SHOWN: usize = 4;
+
+/// Every run has the settings of the reference, but for those that the audit changes.
+pub(super) fn same_settings(reference: &Detail, test: &Detail, changed: &[&str]) -> AuditCheck {
+    let keys = |log: &'_ Detail| -> Vec<(String, Value)> {
+        let all = log.beginning("effective_").chain(log.beginning("qsl_reported_"));
+        let kept = all.filter(|(key, _)| !changed.iter().any(|one| key.trim_start_matches("effective_") == *one));
+        kept.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+    };
+    let (before, after) = (keys(reference), keys(test));
+    let of = |list: &'_ [(String, Value)], key: &str| list.iter().find(|(own, _)| own == key).map(|(_, v)| v.clone());
+    let said = |value: Option<Value>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+    let mut different: Vec<String> = before
+        .iter()
+        .filter(|(key, value)| of(&after, key).as_ref() != Some(value))
+        .map(|(key, value)| format!("{key} {} instead of {value}", said(of(&after, key))))
+        .collect();
+    different
+        .extend(after.iter().filter(|(key, _)| of(&before, key).is_none()).map(|(key, _)| format!("{key} is new")));
+    let name = "settings of both runs";
+    let wanted = "the same, but for what the audit changes";
+    if before.is_empty() {
+        return AuditCheck::ours(name, false, wanted, "the detail log of the reference has no settings");
+    }
+    let found = if different.is_empty() { format!("{} settings are the same", before.len()) } else { list(&different) };
+    AuditCheck::ours(name, different.is_empty(), wanted, found)
+}
+
+/// Both runs were of the same SUT, by its name, and of the same models where the folders have them.
+pub(super) fn same_sut(reference: &AuditedRun, test: &AuditedRun) -> Vec<AuditCheck> {
+    let name = |run: &AuditedRun| run.detail.text("sut_name").unwrap_or_default().to_owned();
+    let (before, after) = (name(reference), name(test));
+    let is_same = !before.is_empty() && before == after;
+    let mut checks = vec![AuditCheck::ours("name of the SUT", is_same, before, after)];
+    let title = "models of the nodes";
+    checks.push(match (&reference.own, &test.own) {
+        (Some(before), Some(after)) => {
+            let [before, after] = [before, after].map(|own| own.models.join(", "));
+            AuditCheck::ours(title, before == after, before, after)
+        }
+        _ => AuditCheck::unchecked(title, "the same in both runs", "only folders of this program name the models"),
+    });
+    checks
+}
+
+/// The settings that the audit's config file has were in force.
+pub(super) fn in_force(test: &Detail, wanted: &[(&str, Value)]) -> AuditCheck {
+    let said = |key: &str| test.value(&format!("effective_{key}")).map_or_else(|| "none".to_owned(), Value::to_string);
+    let texts = |value: &dyn Fn(&(&str, Value)) -> String| {
+        wanted.iter().map(|one| format!("{} {}", one.0, value(one))).collect::<Vec<_>>().join(", ")
+    };
+    let is_so = wanted.iter().all(|(key, value)| test.value(&format!("effective_{key}")) == Some(value));
+    let [wanted, found] = [texts(&|one| one.1.to_string()), texts(&|one| said(one.0))];
+    AuditCheck::ours("settings of the audit, in the test", is_so, wanted, found)
+}
+
+/// Both runs are VALID and without errors by their detail logs.
+pub(super) fn both_valid(reference: &Detail, test: &Detail) -> AuditCheck {
+    let found = format!("reference {}, test {}", verdict_of(reference), verdict_of(test));
+    let passed = [reference, test].iter().all(|log| log.is_valid() && !log.has_errors());
+    AuditCheck::ours("verdicts in the detail logs", passed, "both VALID, without errors", found)
+}
+
+/// The one run of an audit without reference is VALID and without errors by its detail log.
+pub(super) fn valid(test: &Detail) -> AuditCheck {
+    let passed = test.is_valid() && !test.has_errors();
+    AuditCheck::ours("verdict in the detail log", passed, "VALID, without errors", verdict_of(test))
+}
+
+fn verdict_of(log: &Detail) -> String {
+    let verdict = log.text("result_validity").unwrap_or("without a verdict");
+    format!("{verdict}{}", if log.has_errors() { " with errors" } else { "" })
+}
+
+/// Files are those that a run wrote, by the sums in its result.
+pub(super) fn untouched(name: &str, own: Option<&OwnFacts>) -> AuditCheck {
+    let name = format!("files of the {name}");
+    let wanted = "the SHA-256 that the run wrote down";
+    match own {
+        None => AuditCheck::unchecked(&name, wanted, "only folders of this program have sums"),
+        Some(own) if own.altered.is_empty() => AuditCheck::ours(&name, true, wanted, "all are the same"),
+        Some(own) => AuditCheck::ours(&name, false, wanted, format!("another: {}", list(&own.altered))),
+    }
+}
+
+/// Some of these texts.
+fn list(texts: &[String]) -> String {
+    let more = if texts.len() > SHOWN { format!(", and {} more", texts.len() - SHOWN) } else { String::new() };
+    texts.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::CheckOutcome;
+    use super::*;
+
+    fn log(values: &[(&str, &str)]) -> Detail {
+        let line = |(key, value): &(&str, &str)| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
+        Detail::read(&values.iter().map(line).collect::<String>()).unwrap()
+    }
+
+    #[test]
+    fn a_setting_that_the_audit_does_not_change_is_named() {
+        let reference = log(&[("effective_a", "1"), ("effective_b", "2"), ("qsl_reported_total_count", "5")]);
+        let test = log(&[("effective_a", "7"), ("effective_b", "3"), ("qsl_reported_total_count", "5")]);
+        let told = same_settings(&reference, &test, &["a"]);
+        assert_eq!(told.outcome, CheckOutcome::Failed);
+        assert_eq!(told.found, "effective_b 3 instead of 2");
+        assert_eq!(same_settings(&reference, &test, &["a", "b"]).outcome, CheckOutcome::Passed);
+        assert_eq!(same_settings(&log(&[("x", "1")]), &test, &[]).outcome, CheckOutcome::Failed);
+        let more = log(&[("effective_a", "1"), ("effective_b", "2"), ("effective_c", "2")]);
+        assert_eq!(same_settings(&more, &test, &["a", "b"]).outcome, CheckOutcome::Failed);
+    }
+
+    #[test]
+    fn a_valid_result_with_errors_does_not_pass() {
+        let valid_log = |errors: &str| log(&[("result_validity", "\"VALID\""), ("num_errors", errors)]);
+        let (good, bad) = (valid_log("0"), valid_log("7"));
+        assert_eq!([both_valid(&good, &good), valid(&good)].map(|row| row.outcome), [CheckOutcome::Passed; 2]);
+        for row in [both_valid(&good, &bad), both_valid(&bad, &good), valid(&bad), valid(&log(&[("x", "1")]))] {
+            assert_eq!(row.outcome, CheckOutcome::Failed, "{row:?}");
+        }
+        assert_eq!(both_valid(&good, &bad).found, "reference VALID, test VALID with errors");
+    }
+
+    #[test]
+    fn settings_of_the_audit_have_to_be_there() {
+        let test = log(&[("effective_performance_issue_same", "true")]);
+        let wanted = [("performance_issue_same", true.into())];
+        assert_eq!(in_force(&test, &wanted).outcome, CheckOutcome::Passed);
+        assert_eq!(in_force(&log(&[("x", "1")]), &wanted).outcome, CheckOutcome::Failed);
+    }
+}

@@ -1,0 +1,171 @@
+//! TEST01: the answers of a measured run are those of the accuracy run (`compliance/TEST01` of mlcommons/inference).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::AuditCheck;
+use super::findings::{Findings, TestFile};
+use super::label::LabelType;
+use super::run::{AccuracyRunFacts, AuditedRun};
+use super::settings::{both_valid, in_force, same_settings, same_sut, untouched};
+use super::{AuditTest, accuracy_run, default_mode, rates, sampled, unix_mode};
+use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
+
+/// What the audit's config file changes.
+pub(super) const CHANGED: [&str; 4] =
+    ["test_mode", "accuracy_log_rng_seed", "accuracy_log_sampling_target", "accuracy_log_probability"];
+/// The sampling target of models whose answers are large (`compliance/TEST01/*/audit.config`); the others have
+/// [`USUAL_TARGET`].
+const TARGETS: [(&str, u64); 6] = [
+    ("pointpainting", 256),
+    ("retinanet", 256),
+    ("yolo", 64),
+    ("stable-diffusion-xl", 128),
+    ("wan-2.2-t2v-a14b", 50),
+    ("3d-unet", 64),
+];
+/// The sampling target of all other models.
+pub(super) const USUAL_TARGET: u64 = 4_096;
+/// Names of the rows, which tests look for.
+const FIRST: &str = "first elements of answers";
+const WHOLE: &str = "whole answers (--unixmode)";
+
+/// The runs that are compared.
+pub(crate) struct Inputs<'a> {
+    /// The performance run of the reference.
+    pub(crate) reference: &'a AuditedRun,
+    /// Its accuracy run.
+    pub(crate) accuracy: &'a AccuracyRunFacts,
+    /// The run with the audit's settings.
+    pub(crate) test: &'a AuditedRun,
+    /// The type that `--dtype` gave.
+    pub(crate) dtype: Option<LabelType>,
+    /// Whether the official verdict is that of `--unixmode`.
+    pub(crate) unix_mode: bool,
+}
+
+/// The sampling target for a benchmark.
+pub(super) fn target_of(benchmark: &str) -> u64 {
+    TARGETS.iter().find(|(name, _)| *name == benchmark).map_or(USUAL_TARGET, |(_, target)| *target)
+}
+
+/// Judges three runs by TEST01.
+pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
+    let Inputs { reference, accuracy, test, .. } = inputs;
+    let none = super::answers::AnswerLog { text: "[\n]\n".to_owned(), answers: Vec::new() };
+    let answers = test.answers.as_ref().unwrap_or(&none);
+    let (label, type_row) = type_of(inputs);
+    let (name, official) = match inputs.unix_mode {
+        true => (WHOLE, unix_mode::compare(&accuracy.answers, answers)),
+        false => (FIRST, default_mode::compare(&accuracy.answers, answers, label)),
+    };
+    let rates = rates::by_detail(&reference.detail, &test.detail);
+    let near = format!("both VALID, the test within {} of the reference", rates::allowed_of(&reference.detail));
+    let wanted = "at least one compared, none differs";
+    let mut checks = vec![
+        AuditCheck::official(name, official.passed, wanted, official.found.clone()),
+        AuditCheck::official("rates", rates.passed, near, &*rates.found),
+        type_row,
+        answers_row(accuracy, answers),
+        missing_row(accuracy, answers),
+        in_force(&test.detail, &audit_settings(test)),
+        same_settings(&reference.detail, &test.detail, &CHANGED),
+        both_valid(&reference.detail, &test.detail),
+    ];
+    checks.extend(same_sut(reference, test));
+    checks.extend(accuracy_run::checks(reference, accuracy, test));
+    checks.extend(sampled::checks(test));
+    checks.push(untouched("reference", reference.own.as_ref()));
+    checks.push(untouched("accuracy run", accuracy.own.as_ref()));
+    checks.push(untouched("test", test.own.as_ref()));
+    let files = vec![
+        TestFile::new("verify_accuracy.txt", &official.text),
+        TestFile::new("verify_performance.txt", &rates.text),
+    ];
+    Findings::new(AuditTest::Test01, test.scenario(), checks, files)
+}
+
+/// The type of the answers: that of the model's signature, else that of `--dtype`, else the script's own.
+fn type_of(inputs: &Inputs<'_>) -> (LabelType, AuditCheck) {
+    let name = "type of the answers";
+    let known = [inputs.test.own.as_ref(), inputs.accuracy.own.as_ref()].map(|own| own?.dtype);
+    let signature = known[0].or(known[1]);
+    let wanted = signature.map_or_else(|| "that of the model".to_owned(), |dtype| dtype.to_string());
+    let label = signature.and_then(LabelType::of);
+    if let [Some(test), Some(accuracy)] = known
+        && test != accuracy
+    {
+        let found = format!("{accuracy} in the accuracy run, {test} in the test");
+        return (label.unwrap_or(LabelType::Byte), AuditCheck::ours(name, false, wanted, found));
+    }
+    match (inputs.dtype, label) {
+        (Some(given), Some(label)) => (given, AuditCheck::ours(name, given == label, wanted, given.name())),
+        (None, Some(label)) => (label, AuditCheck::ours(name, true, wanted, label.name())),
+        (Some(given), None) => {
+            (given, AuditCheck::unchecked(name, wanted, format!("{}, as --dtype says", given.name())))
+        }
+        (None, None) => {
+            let why = "byte, the script's own: it compares one byte of each answer; give --dtype";
+            (LabelType::Byte, AuditCheck::unchecked(name, wanted, why))
+        }
+    }
+}
+
+/// Every answer is that of the accuracy run, to the last byte.
+fn answers_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog) -> AuditCheck {
+    let mut known: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    for answer in &accuracy.answers.answers {
+        known.entry(answer.qsl_idx).or_default().insert(answer.bytes().unwrap_or_default());
+    }
+    let twice = known.values().filter(|answers| answers.len() > 1).count();
+    let compared = test.answers.iter().filter_map(|answer| Some((known.get(&answer.qsl_idx)?, answer)));
+    let (mut count, mut other, mut first) = (0, 0, None);
+    for (wanted, answer) in compared {
+        count += 1;
+        if answer.bytes().is_none_or(|bytes| !wanted.contains(&bytes)) {
+            other += 1;
+            first = first.or(Some(answer.qsl_idx));
+        }
+    }
+    let at = first.map(|index| format!(", first of sample {index}")).unwrap_or_default();
+    let found = format!("{count} compared, {other} differ{at}; {twice} samples with two answers in the accuracy run");
+    AuditCheck::ours("whole answers, all bytes", count > 0 && other == 0 && twice == 0, "all the same", found)
+}
+
+/// The script counts answers without a partner, and passes them.
+fn missing_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog) -> AuditCheck {
+    let known: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
+    let missing = test.answers.iter().filter(|answer| !known.contains(&answer.qsl_idx)).count();
+    let found = format!("missing: {missing} of {}", test.answers.len());
+    AuditCheck::ours("samples of the test, in the accuracy run", missing == 0, "none missing", found)
+}
+
+/// What has to be in force. Of foreign logs the benchmark is not known, and one of the official targets will do.
+fn audit_settings(test: &AuditedRun) -> Vec<(&'static str, serde_json::Value)> {
+    let found = test.detail.whole("effective_accuracy_log_sampling_target").unwrap_or(0);
+    let target = match &test.own {
+        Some(own) => target_of(&own.benchmark),
+        None if TARGETS.iter().any(|(_, target)| *target == found) => found,
+        None => USUAL_TARGET,
+    };
+    vec![
+        ("test_mode", "PerformanceOnly".into()),
+        ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+        ("accuracy_log_sampling_target", target.into()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use lon_qsl::benchmark::Benchmark;
+
+    use super::*;
+
+    #[test]
+    fn every_name_with_a_target_is_a_benchmark() {
+        for (name, target) in TARGETS {
+            assert_eq!(Benchmark::find(name).map(|benchmark| benchmark.name), Ok(name));
+            assert_eq!(target_of(name), target);
+        }
+        assert_eq!([target_of("3d-unet"), target_of("resnet50")], [64, USUAL_TARGET]);
+    }
+}

@@ -1,0 +1,202 @@
+//! TEST06: token runs report the tokens that they give (`compliance/TEST06` of mlcommons/inference): the first token is
+//! that of the answer, the answer ends once, and its length is the number of tokens that was reported.
+
+use super::AuditTest;
+use super::answers::Answer;
+use super::check::AuditCheck;
+use super::findings::{Findings, TestFile};
+use super::label::{Element, LabelType};
+use super::run::AuditedRun;
+use super::sampled;
+use super::settings::{in_force, untouched, valid};
+use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
+
+/// The token that ends answers, unless another is given.
+pub(crate) const USUAL_END: i64 = 2;
+/// Answers that are logged, and queries of the run.
+pub(super) const TARGET: u64 = 100;
+
+/// The run that is audited, and how its answers are read.
+pub(crate) struct Inputs<'a> {
+    /// The run with the audit's settings.
+    pub(crate) test: &'a AuditedRun,
+    /// The type that `--dtype` gave.
+    pub(crate) dtype: Option<LabelType>,
+    /// The token that `--eos-token-id` gave.
+    pub(crate) end: Option<i64>,
+}
+
+/// Judges one run by TEST06.
+pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
+    let Inputs { test, dtype, end } = inputs;
+    let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
+    let signature = test.own.as_ref().and_then(|own| own.dtype);
+    let known = signature.and_then(LabelType::of);
+    let label = dtype.or(known).unwrap_or(LabelType::Int32);
+    let has_first = test.scenario() != "Offline";
+    let ends = |answer: &Answer| ends_once(answer, label, end.unwrap_or(USUAL_END));
+    // The script takes an id from its command line as a text, which no number is equal to.
+    let ends_pass = if end.is_some() { elements_of(answers, label) } else { answers.iter().all(ends) };
+    let first_pass = !has_first || answers.iter().all(|answer| begins_as_reported(answer, label) == Some(true));
+    let length_pass = answers.iter().all(|answer| is_as_long_as_reported(answer, label));
+    let wrong = |holds: &dyn Fn(&Answer) -> bool| {
+        format!("wrong: {} of {}", answers.iter().filter(|answer| !holds(answer)).count(), answers.len())
+    };
+    let first_found = if has_first {
+        wrong(&|answer| begins_as_reported(answer, label) == Some(true))
+    } else {
+        "skipped, as the script does in Offline".to_owned()
+    };
+    let found_ends = wrong(&ends);
+    let script_ends =
+        if end.is_some() { "the script does not compare an id that is given".to_owned() } else { found_ends.clone() };
+    let checks = vec![
+        AuditCheck::official("first tokens", first_pass, "answers begin with them", first_found),
+        AuditCheck::official("ends", ends_pass, "answers end with one end token at most", script_ends),
+        AuditCheck::official(
+            "lengths",
+            length_pass,
+            "answers have as many tokens as reported",
+            wrong(&|answer| is_as_long_as_reported(answer, label)),
+        ),
+        AuditCheck::ours("ends, by the given token", answers.iter().all(ends), "one end token at most", found_ends),
+        AuditCheck::ours("answers", !answers.is_empty(), "at least one", format!("{}", answers.len())),
+        type_row(label, known, signature.map(|dtype| dtype.to_string())),
+        in_force(&test.detail, &settings()),
+        size_row(test),
+        valid(&test.detail),
+    ];
+    let text = text(has_first.then_some(first_pass), ends_pass, length_pass);
+    let rest = sampled::checks(test).into_iter().chain([untouched("test", test.own.as_ref())]);
+    let checks = checks.into_iter().chain(rest).collect();
+    Findings::new(AuditTest::Test06, test.scenario(), checks, vec![TestFile::new("verify_accuracy.txt", &text)])
+}
+
+fn type_row(label: LabelType, known: Option<LabelType>, signature: Option<String>) -> AuditCheck {
+    let name = "type of the tokens";
+    match (known, signature) {
+        (Some(known), Some(signature)) => AuditCheck::ours(name, known == label, signature, label.name()),
+        (_, signature) => {
+            AuditCheck::unchecked(name, signature.unwrap_or_else(|| "that of the model".to_owned()), label.name())
+        }
+    }
+}
+
+fn settings() -> Vec<(&'static str, serde_json::Value)> {
+    vec![
+        ("test_mode", "PerformanceOnly".into()),
+        ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+        ("accuracy_log_sampling_target", TARGET.into()),
+        ("min_duration_ms", 0.into()),
+        ("sample_concatenate_permutation", false.into()),
+    ]
+}
+
+/// The run was to have the queries of the audit. In Offline one query has all samples.
+fn size_row(test: &AuditedRun) -> AuditCheck {
+    let key = if test.scenario() == "Offline" { "min_sample_count" } else { "min_query_count" };
+    let found = test.detail.whole(&format!("effective_{key}"));
+    let told = found.map_or_else(|| "not logged".to_owned(), |count| count.to_string());
+    let is_enough = found.is_some_and(|count| count >= TARGET);
+    AuditCheck::ours("size of the test", is_enough, format!("{key} of {TARGET} or more"), format!("{key} {told}"))
+}
+
+/// The text of the script; `first` is none where the check is skipped.
+fn text(first: Option<bool>, ends: bool, lengths: bool) -> String {
+    let said = |passed: bool| if passed { "True" } else { "False" };
+    let passed = first.unwrap_or(true) && ends && lengths;
+    format!(
+        "First token check pass: {}\nEOS check pass: {}\nSample length check pass: {}\nTEST06 verification {}\n",
+        first.map_or("Skipped", said),
+        said(ends),
+        said(lengths),
+        if passed { "complete" } else { "failed" }
+    )
+}
+
+fn elements(answer: &Answer, label: LabelType) -> Option<Vec<Element>> {
+    label.elements(&answer.bytes()?)
+}
+
+fn elements_of(answers: &[Answer], label: LabelType) -> bool {
+    answers.iter().all(|answer| elements(answer, label).is_some())
+}
+
+/// Whether an answer has one end token at its end at most. The script never looks at the first token.
+fn ends_once(answer: &Answer, label: LabelType, end: i64) -> bool {
+    let Some(tokens) = elements(answer, label) else { return false };
+    tokens.iter().skip(1).rev().take_while(|token| token.is(end)).count() < 2
+}
+
+/// Whether an answer begins with the tokens that were reported first; none when there are none to compare.
+fn begins_as_reported(answer: &Answer, label: LabelType) -> Option<bool> {
+    let reported = label.elements(&hex::decode(answer.token_data.as_ref()?).ok()?)?;
+    Some(elements(answer, label)?.iter().zip(&reported).all(|(own, first)| own == first))
+}
+
+fn is_as_long_as_reported(answer: &Answer, label: LabelType) -> bool {
+    let count = elements(answer, label).and_then(|tokens| i64::try_from(tokens.len()).ok());
+    count.is_some() && count == answer.token_count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::CheckOutcome;
+    use super::super::detail::Detail;
+    use super::*;
+
+    fn answer(tokens: &[i32], first: Option<i32>, count: Option<i64>) -> Answer {
+        let hex = |tokens: &[i32]| tokens.iter().map(|token| hex::encode(token.to_le_bytes())).collect::<String>();
+        let token_data = first.map(|token| hex(&[token]));
+        Answer { seq_id: Some(0), qsl_idx: 0, data: hex(tokens), token_data, token_count: count }
+    }
+
+    #[test]
+    fn an_answer_ends_once() {
+        let cases: [(&[i32], bool); 6] = [
+            (&[5, 6, 2], true),
+            (&[5, 2, 2], false),
+            (&[2, 2], true),
+            (&[5, 2, 6, 2], true),
+            (&[], true),
+            (&[2, 2, 2], false),
+        ];
+        for (tokens, once) in cases {
+            assert_eq!(ends_once(&answer(tokens, None, None), LabelType::Int32, 2), once, "{tokens:?}");
+        }
+    }
+
+    #[test]
+    fn first_tokens_and_lengths_are_those_that_were_reported() {
+        let good = answer(&[5, 6], Some(5), Some(2));
+        assert_eq!(begins_as_reported(&good, LabelType::Int32), Some(true));
+        assert!(is_as_long_as_reported(&good, LabelType::Int32));
+        assert_eq!(begins_as_reported(&answer(&[5, 6], Some(6), None), LabelType::Int32), Some(false));
+        assert_eq!(begins_as_reported(&answer(&[5, 6], None, None), LabelType::Int32), None);
+        assert!(!is_as_long_as_reported(&answer(&[5, 6], None, Some(3)), LabelType::Int32));
+        assert!(!is_as_long_as_reported(&answer(&[5, 6], None, None), LabelType::Int32));
+        assert!(!is_as_long_as_reported(&good, LabelType::Int64), "one token of 8 bytes");
+    }
+
+    #[test]
+    fn offline_runs_have_their_samples_in_one_query() {
+        let sized = |scenario: &str, queries: u64, samples: u64| {
+            let line =
+                |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"effective_{key}\", \"value\": {value}}}\n");
+            let counts =
+                line("min_query_count", &queries.to_string()) + &line("min_sample_count", &samples.to_string());
+            let detail = Detail::read(&(line("scenario", &format!("\"{scenario}\"")) + &counts)).unwrap();
+            size_row(&AuditedRun { detail, summary: String::new(), answers: None, own: None }).outcome
+        };
+        assert_eq!([sized("Offline", 1, 100), sized("Server", 100, 1)], [CheckOutcome::Passed; 2]);
+        assert_eq!([sized("Offline", 1, 99), sized("Server", 99, 100)], [CheckOutcome::Failed; 2]);
+    }
+
+    #[test]
+    fn the_text_says_what_was_skipped() {
+        assert!(text(None, true, true).starts_with("First token check pass: Skipped\n"));
+        assert!(
+            text(Some(true), true, false).ends_with("\nSample length check pass: False\nTEST06 verification failed\n")
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! TEST09: answers of a measured run are as long as those of the reference model (`compliance/TEST09` of
+//! mlcommons/inference): the mean number of tokens is between two bounds.
+
+use super::AuditTest;
+use super::check::AuditCheck;
+use super::findings::{Findings, TestFile};
+use super::label::LabelType;
+use super::run::AuditedRun;
+use super::settings::{in_force, untouched, valid};
+use super::{sampled, script::python_float};
+use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
+
+/// The bytes of a token, as the script counts them, whatever the model's type is.
+const TOKEN_BYTES: usize = 4;
+/// More answers than any dataset has: all are logged.
+pub(super) const TARGET: u64 = 10_000;
+
+/// The least and the largest mean that pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// The number that `--min-output-tokens` gave.
+    pub(crate) least: f64,
+    /// The number that `--max-output-tokens` gave.
+    pub(crate) most: f64,
+}
+
+/// Judges one run by TEST09.
+pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>) -> Findings {
+    let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
+    // What cannot be read has no tokens, as in the script.
+    let bytes: Vec<usize> = answers.iter().map(|answer| answer.bytes().map_or(0, |bytes| bytes.len())).collect();
+    let by_script = Lengths::of(&bytes, TOKEN_BYTES);
+    let is_within = |lengths: &Lengths| bounds.least <= lengths.mean && lengths.mean <= bounds.most;
+    let wanted = format!("from {} to {}", python_float(bounds.least), python_float(bounds.most));
+    // Without an answer the script ends before it has a verdict.
+    let passed = !answers.is_empty() && is_within(&by_script);
+    let signature = test.own.as_ref().and_then(|own| own.dtype).and_then(LabelType::of);
+    let own_row = match dtype.or(signature) {
+        Some(label) => {
+            let own = Lengths::of(&bytes, label.size());
+            let found = format!("{:.2}, tokens of type {}", own.mean, label.name());
+            AuditCheck::ours(
+                "mean number of tokens, by their type",
+                !answers.is_empty() && is_within(&own),
+                &*wanted,
+                found,
+            )
+        }
+        None => AuditCheck::unchecked(
+            "mean number of tokens, by their type",
+            &*wanted,
+            "the type is not known; give --dtype",
+        ),
+    };
+    let found = format!("{:.2} of {} answers", by_script.mean, answers.len());
+    let mut checks = vec![
+        AuditCheck::official("mean number of tokens, of 4 bytes", passed, wanted, found),
+        own_row,
+        every_sample_row(test),
+        in_force(
+            &test.detail,
+            &[
+                ("test_mode", "PerformanceOnly".into()),
+                ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+                ("accuracy_log_sampling_target", TARGET.into()),
+                ("min_duration_ms", 0.into()),
+                ("sample_concatenate_permutation", false.into()),
+            ],
+        ),
+    ];
+    checks.push(valid(&test.detail));
+    checks.extend(sampled::checks(test));
+    checks.push(untouched("test", test.own.as_ref()));
+    let text = text(&by_script, bounds, passed);
+    Findings::new(AuditTest::Test09, test.scenario(), checks, vec![TestFile::new("verify_output_len.txt", &text)])
+}
+
+/// The script takes any number of answers, so the longest or the shortest could be left out.
+fn every_sample_row(test: &AuditedRun) -> AuditCheck {
+    let (name, wanted) = ("samples that were answered", "every sample of the library");
+    let Some(total) = test.detail.whole("qsl_reported_total_count") else {
+        return AuditCheck::ours(name, false, wanted, "the detail log has no qsl_reported_total_count");
+    };
+    let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
+    let seen: std::collections::BTreeSet<u64> = answers.iter().map(|answer| answer.qsl_idx).collect();
+    AuditCheck::ours(name, seen.len() as u64 == total, wanted, format!("{} of {total}", seen.len()))
+}
+
+/// Numbers of tokens.
+struct Lengths {
+    count: usize,
+    mean: f64,
+    least: usize,
+    most: usize,
+    deviation: f64,
+}
+
+impl Lengths {
+    fn of(bytes: &[usize], token_bytes: usize) -> Lengths {
+        let lengths: Vec<usize> = bytes.iter().map(|bytes| bytes / token_bytes).collect();
+        let count = lengths.len();
+        let per = |sum: f64| if count == 0 { 0.0 } else { sum / count as f64 };
+        let mean = per(lengths.iter().sum::<usize>() as f64);
+        let deviation = per(lengths.iter().map(|length| (*length as f64 - mean).powi(2)).sum()).sqrt();
+        let (least, most) = (lengths.iter().min().copied(), lengths.iter().max().copied());
+        Lengths { count, mean, least: least.unwrap_or(0), most: most.unwrap_or(0), deviation }
+    }
+}
+
+/// The text of the script.
+fn text(lengths: &Lengths, bounds: Bounds, passed: bool) -> String {
+    let Lengths { count, mean, least, most, deviation } = lengths;
+    let (wide, narrow) = ("=".repeat(80), "-".repeat(40));
+    let [minimum, maximum] = [bounds.least, bounds.most].map(python_float);
+    let said = |passed: bool| if passed { "True" } else { "False" };
+    let [above, below] = [*mean >= bounds.least, *mean <= bounds.most].map(said);
+    format!(
+        "{wide}\nTEST09: Verify Output Token Length in Performance Mode\n{wide}\n\n\
+         Output Token Length Statistics\n{narrow}\nTotal samples: {count}\nMean output tokens: {mean:.2}\n\
+         Min output tokens: {least}\nMax output tokens: {most}\nStd deviation: {deviation:.2}\n\n{wide}\n\
+         Verification Results\n{wide}\nMean output tokens: {mean:.2}\n\
+         Min threshold: {minimum}\nMax threshold: {maximum}\nMin check pass: {above}\n\
+         Max check pass: {below}\n\nTEST {}\n",
+        if passed { "PASS" } else { "FAIL" }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::CheckOutcome;
+    use super::super::detail::Detail;
+    use super::*;
+
+    #[test]
+    fn tokens_have_the_bytes_of_their_type() {
+        let by = |token_bytes| Lengths::of(&[16, 32, 0], token_bytes);
+        assert_eq!((by(4).mean, by(8).mean, by(4).least, by(4).most), (4.0, 2.0, 0, 8));
+        assert!((by(4).deviation - (32.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Lengths::of(&[], 4).mean, 0.0);
+    }
+
+    #[test]
+    fn a_log_without_the_size_of_the_library_fails() {
+        let detail = Detail::read(":::MLLOG {\"key\": \"a\", \"value\": 1}\n").unwrap();
+        let told = every_sample_row(&AuditedRun { detail, summary: String::new(), answers: None, own: None });
+        assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
+    }
+
+    #[test]
+    fn the_text_has_both_bounds() {
+        let told = text(&Lengths::of(&[16, 32], 4), Bounds { least: 5.0, most: 6.5 }, true);
+        for line in ["Mean output tokens: 6.00", "Min threshold: 5.0", "Max threshold: 6.5", "Max check pass: True"] {
+            assert!(told.contains(&format!("\n{line}\n")), "no '{line}' in {told}");
+        }
+        assert!(told.ends_with("\nTEST PASS\n"));
+    }
+}

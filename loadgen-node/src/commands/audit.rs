@@ -1,0 +1,114 @@
+//! The command `audit`: finished runs held to a compliance test.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use loadgen::conf::rules::{RULES, Rules};
+use lon_qsl::benchmark::Benchmark;
+
+use super::io::{print_json_pretty, print_text, shown};
+use crate::audit::{AuditTest, Findings, config, test01, test04, test05, test06, test08, test09};
+use crate::cli::AuditArgs;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::audit_folder;
+use crate::outputs::documents::audit_result::{AuditResult, Folders};
+
+/// Judges a compliance test, or prints what belongs to it.
+pub(crate) fn audit(args: &AuditArgs) -> Outcome {
+    args.check().map_err(|told| anyhow!(told)).or_exit(Exit::Usage)?;
+    if args.explain {
+        return print_text(args.name.explanation());
+    }
+    if args.print_conf {
+        let benchmark = args.benchmark.as_deref().map(name_of).transpose()?;
+        return print_text(&config(args.name, benchmark));
+    }
+    let Some(test) = &args.test else { return Err(anyhow!("--test is needed")).or_exit(Exit::Usage) };
+    if let Some(out) = &args.out {
+        audit_folder::free(out, args.name).or_exit(Exit::Usage)?;
+    }
+    let found = audit_folder::run(test, args.name.keeps_answers()).or_exit(Exit::Usage)?;
+    let folders = Folders { run: shown(test), ..Folders::default() };
+    let (findings, folders) = match (args.name.has_reference(), &args.reference) {
+        (false, _) => (alone(args, &found)?, folders),
+        (true, Some(reference)) => {
+            against(args, reference, &found, Folders { reference: Some(shown(reference)), ..folders })?
+        }
+        (true, None) => return Err(anyhow!("{} needs --reference", args.name)).or_exit(Exit::Usage),
+    };
+    let result = AuditResult::new(&findings, folders);
+    if let Some(out) = &args.out {
+        audit_folder::write(out, &findings, &result, &found).or_exit(Exit::Usage)?;
+    }
+    if args.json {
+        print_json_pretty(&result)?
+    } else {
+        print_text(&result.text())?
+    };
+    Ok(if result.passed() { Exit::Ok } else { Exit::Invalid })
+}
+
+/// The name of a benchmark, which may be given by the name that the official submission checker has for it.
+fn name_of(text: &str) -> Outcome<&'static str> {
+    let is_so = |benchmark: &&Benchmark| {
+        let named =
+            |rules: &Rules| benchmark.official(rules.round.name).iter().any(|official| official.checker == text);
+        RULES.iter().any(named)
+    };
+    let found = Benchmark::named(text).or_else(|error| Benchmark::all().iter().find(is_so).ok_or(error));
+    found.map(|benchmark| benchmark.name).or_exit(Exit::Usage)
+}
+
+/// The tests that hold a run against a reference.
+fn against(
+    args: &AuditArgs,
+    reference: &Path,
+    test: &audit_folder::FoundRun,
+    folders: Folders,
+) -> Outcome<(Findings, Folders)> {
+    let before = audit_folder::run(reference, false).or_exit(Exit::Usage)?;
+    match args.name {
+        AuditTest::Test04 => return Ok((test04::judge(&before.run, &test.run), folders)),
+        AuditTest::Test05 => return Ok((test05::judge(&before.run, &test.run), folders)),
+        _ => {}
+    }
+    let (accuracy, folder) =
+        audit_folder::accuracy_run(reference, args.accuracy_run.as_deref()).or_exit(Exit::Usage)?;
+    let folders = Folders { accuracy_run: Some(shown(&folder)), ..folders };
+    if args.name == AuditTest::Test08 {
+        return Ok((test08::judge(&before.run, &accuracy, &test.run), folders));
+    }
+    let inputs = test01::Inputs {
+        reference: &before.run,
+        accuracy: &accuracy,
+        test: &test.run,
+        dtype: args.dtype,
+        unix_mode: args.unixmode,
+    };
+    Ok((test01::judge(&inputs), folders))
+}
+
+/// The tests that look at one run.
+fn alone(args: &AuditArgs, test: &audit_folder::FoundRun) -> Outcome<Findings> {
+    if args.name == AuditTest::Test06 {
+        let inputs = test06::Inputs { test: &test.run, dtype: args.dtype, end: args.eos_token_id };
+        return Ok(test06::judge(&inputs));
+    }
+    let (Some(least), Some(most)) = (args.min_output_tokens, args.max_output_tokens) else {
+        return Err(anyhow!("TEST09 needs --min-output-tokens and --max-output-tokens")).or_exit(Exit::Usage);
+    };
+    Ok(test09::judge(&test.run, test09::Bounds { least, most }, args.dtype))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benchmarks_have_two_names_and_no_other() {
+        let name = |text: &str| name_of(text).ok();
+        assert_eq!([name("3d-unet"), name("3d-unet-99"), name("3d-unet-99.9")], [Some("3d-unet"); 3]);
+        assert_eq!([name("yolo-95"), name("SDXL")], [Some("yolo"), Some("stable-diffusion-xl")]);
+        assert_eq!(name("resnet5O"), None);
+    }
+}

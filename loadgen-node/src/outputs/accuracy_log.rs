@@ -1,0 +1,190 @@
+//! The accuracy log of a run folder: whole, or truncated with the whole one in a backup.
+//!
+//! The official tool that prepares a submission (`truncate_accuracy_log.py`) keeps both ends of a log and moves the
+//! whole one into a backup. It adds a line `hash=SHA256` to `accuracy.txt` beside the log, by which the whole one is
+//! found again.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lon_proto::sums;
+use serde::Deserialize;
+
+use super::logs::ACCURACY;
+
+/// The file of the score beside the log, with the hash of the log as it was before it was truncated.
+const SCORE: &str = "accuracy.txt";
+/// What the official tool writes in place of the middle of a log.
+const GAP: &str = "\n\n...\n\n";
+
+/// One line of the log; keys that are not needed here are not read.
+#[derive(Deserialize)]
+pub(crate) struct Entry {
+    /// Index of the sample in the dataset.
+    pub(crate) qsl_idx: usize,
+    /// The answer in hexadecimal digits.
+    pub(crate) data: String,
+}
+
+/// A whole log.
+pub(crate) struct Log {
+    /// Its file: in the run folder, or in the backup.
+    pub(crate) path: PathBuf,
+    /// Its answers, in order.
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Why there are no answers to read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error("cannot read {0}")]
+    Read(PathBuf, #[source] io::Error),
+    #[error("{0} is not what a run writes")]
+    Form(PathBuf, #[source] serde_json::Error),
+    #[error("{0} is truncated, and no {SCORE} beside it has a line hash=SHA256 to find the whole log by")]
+    NoHash(PathBuf),
+    #[error("{0} is truncated: --backup FOLDER says where the whole log is, whose SHA-256 is {1}")]
+    NoBackup(PathBuf, String),
+    #[error("{0} is truncated, and none of the {1} files in {2} has the SHA-256 of the whole log, {3}")]
+    NotFound(PathBuf, usize, PathBuf, String),
+    #[error("{0} has the SHA-256 {1}, and {SCORE} beside it says {2}: it was changed after it was scored")]
+    Changed(PathBuf, String, String),
+}
+
+/// A run folder's log. Where the log is truncated, the whole log, from whichever file in
+/// `backup` or in the folders in it has the hash.
+///
+/// # Errors
+/// A file cannot be read or is no accuracy log, the whole log is not found, or the log does not have the hash that is
+/// stated beside it.
+pub(crate) fn read(folder: &Path, backup: Option<&Path>) -> Result<Log, ReadError> {
+    let path = folder.join(ACCURACY);
+    let text = std::fs::read(&path).map_err(|source| ReadError::Read(path.clone(), source))?;
+    let hash = hash(&folder.join(SCORE))?;
+    match (serde_json::from_slice(&text), hash) {
+        (Ok(entries), None) => Ok(Log { path, entries }),
+        (Ok(entries), Some(hash)) => match sum(&path)? {
+            sum if sum == hash => Ok(Log { path, entries }),
+            sum => Err(ReadError::Changed(path, sum, hash)),
+        },
+        (Err(error), _) if !is_truncated(&text) => Err(ReadError::Form(path, error)),
+        (Err(_), None) => Err(ReadError::NoHash(path)),
+        (Err(_), Some(hash)) => {
+            let Some(backup) = backup else { return Err(ReadError::NoBackup(path, hash)) };
+            let files = files_in(backup)?;
+            match find(&files, &hash)? {
+                Some(whole) => Ok(Log { path: whole.to_owned(), entries: parse(whole)? }),
+                None => Err(ReadError::NotFound(path, files.len(), backup.to_owned(), hash)),
+            }
+        }
+    }
+}
+
+fn is_truncated(text: &[u8]) -> bool {
+    text.windows(GAP.len()).any(|part| part == GAP.as_bytes())
+}
+
+/// The hash that the file of the score tells, in lower case. `None`: there is no such file, or it tells none.
+fn hash(path: &Path) -> Result<Option<String>, ReadError> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|source| ReadError::Read(path.to_owned(), source))?,
+    };
+    Ok(text.lines().find_map(|line| line.trim().strip_prefix("hash=").map(str::to_ascii_lowercase)))
+}
+
+fn sum(path: &Path) -> Result<String, ReadError> {
+    let sum = File::open(path).and_then(sums::of);
+    sum.map(|(sum, _)| sum).map_err(|source| ReadError::Read(path.to_owned(), source))
+}
+
+/// The files of a folder and of the folders in it, sorted. Links are not followed.
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let told = |source| ReadError::Read(folder.clone(), source);
+        for entry in std::fs::read_dir(&folder).map_err(told)? {
+            let entry = entry.map_err(told)?;
+            match entry.file_type().map_err(told)? {
+                kind if kind.is_dir() => folders.push(entry.path()),
+                kind if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The first of these files that has the hash.
+fn find<'a>(files: &'a [PathBuf], hash: &str) -> Result<Option<&'a Path>, ReadError> {
+    for file in files {
+        if sum(file)? == hash {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+fn parse(path: &Path) -> Result<Vec<Entry>, ReadError> {
+    let text = std::fs::read(path).map_err(|source| ReadError::Read(path.to_owned(), source))?;
+    serde_json::from_slice(&text).map_err(|error| ReadError::Form(path.to_owned(), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log of `entries` answers, as a run writes it.
+    fn log(entries: usize) -> String {
+        let lines = (0..entries).map(|n| format!("{{ \"seq_id\" : {n}, \"qsl_idx\" : {n}, \"data\" : \"00\" }}"));
+        format!("[\n{}\n]\n", lines.collect::<Vec<_>>().join(",\n"))
+    }
+
+    fn said(folder: &Path, backup: Option<&Path>) -> String {
+        read(folder, backup)
+            .map(|log| format!("{} entries", log.entries.len()))
+            .unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_truncated_log_is_read_from_its_backup_by_its_hash() {
+        let above = tempfile::tempdir().unwrap();
+        let [run, backup] = ["run", "backup/closed/x/accuracy"].map(|name| above.path().join(name));
+        for folder in [&run, &backup] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let whole = log(500);
+        let hash = sums::of(whole.as_bytes()).unwrap().0;
+        let ends = format!("{}{GAP}{}", &whole[..4096], &whole[whole.len() - 4096..]);
+        std::fs::write(run.join(ACCURACY), &ends).unwrap();
+        let all = above.path().join("backup");
+        assert!(said(&run, Some(&all)).contains("no accuracy.txt beside it has a line hash="));
+        std::fs::write(run.join(SCORE), format!("accuracy=76.000%, good=38, total=50\n\nhash={hash}\n")).unwrap();
+        let told = said(&run, None);
+        assert!(told.contains("--backup FOLDER") && told.contains(&hash), "{told}");
+        std::fs::write(backup.join("mlperf_log_accuracy.json"), log(499)).unwrap();
+        let told = said(&run, Some(&all));
+        assert!(told.contains("none of the 1 files in ") && told.contains(&hash), "{told}");
+        std::fs::write(backup.join("other.json"), &whole).unwrap();
+        assert_eq!(said(&run, Some(&all)), "500 entries");
+        assert!(said(&run, Some(&above.path().join("nothing"))).contains("cannot read"));
+    }
+
+    #[test]
+    fn a_whole_log_must_have_the_hash_that_is_told_of_it() {
+        let run = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(run.path().join(name), text).unwrap();
+        write(ACCURACY, &log(3));
+        assert_eq!(said(run.path(), None), "3 entries");
+        let hash = sums::of(log(3).as_bytes()).unwrap().0;
+        write(SCORE, &format!("hash={}\n", hash.to_ascii_uppercase()));
+        assert_eq!(said(run.path(), None), "3 entries");
+        write(ACCURACY, &log(4));
+        let told = said(run.path(), None);
+        assert!(told.contains("was changed after it was scored") && told.contains(&hash), "{told}");
+        write(ACCURACY, "[\n{");
+        assert!(said(run.path(), None).contains("is not what a run writes"));
+    }
+}

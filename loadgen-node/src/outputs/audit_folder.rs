@@ -1,0 +1,282 @@
+//! Folders of finished runs as audits read them, and the folder of an audit as submissions have it.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+use loadgen::conf::rules::Rules;
+use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
+use lon_qsl::accuracy::Rows;
+use sha2::{Digest as _, Sha256};
+
+use super::documents::audit_result::{self, AuditResult};
+use super::documents::result_summary::{self, ResultSummary};
+use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, Findings, OwnFacts};
+use crate::test_run::score;
+
+/// Where submissions have the logs of a performance run, and those of an accuracy run.
+const PERFORMANCE: &str = "performance/run_1";
+const ACCURACY: &str = "accuracy";
+/// Bytes of a file that are summed at once.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// A run that is audited, with where its files are.
+pub(crate) struct FoundRun {
+    /// What is known of it.
+    pub(crate) run: AuditedRun,
+    /// The folder with its detail log and summary.
+    logs: PathBuf,
+    /// The file with its answers; none when there is none.
+    answers: Option<PathBuf>,
+}
+
+/// Reads a performance run: from the folder itself, or from where submissions have it. Answers are only read where they
+/// are wanted: submissions have truncated ones beside most runs.
+///
+/// # Errors
+/// A log is not there, or cannot be read.
+pub(crate) fn run(folder: &Path, with_answers: bool) -> Result<FoundRun> {
+    let inner = folder.join(PERFORMANCE);
+    let is_submission = inner.is_dir();
+    let logs = if is_submission { inner } else { folder.to_owned() };
+    let near = [logs.join(ACCURACY_FILE), folder.join(ACCURACY).join(ACCURACY_FILE)];
+    let near = near.into_iter().take(if is_submission { 2 } else { 1 }).filter(|_| with_answers);
+    let (answers, log) = first_with_answers(near)?.unzip();
+    let (detail, summary) = (detail(&logs)?, text(&logs.join(SUMMARY_FILE))?);
+    let run = AuditedRun { detail, summary, answers: log, own: own(&logs)? };
+    Ok(FoundRun { run, logs, answers })
+}
+
+/// The first of these files that has an answer, else the first that is there: a performance run has an empty log.
+fn first_with_answers(paths: impl Iterator<Item = PathBuf>) -> Result<Option<(PathBuf, AnswerLog)>> {
+    let mut empty = None;
+    for path in paths.filter(|path| path.is_file()) {
+        let log = read_answers(&path)?;
+        if !log.is_empty() {
+            return Ok(Some((path, log)));
+        }
+        empty = empty.or(Some((path, log)));
+    }
+    Ok(empty)
+}
+
+/// Reads the accuracy run of a reference, and says where it is: the folder that was given for it, else `accuracy` in
+/// the folder of the reference, else the reference itself, where it was a run of both modes.
+///
+/// # Errors
+/// There is no accuracy run, or it cannot be read.
+pub(crate) fn accuracy_run(reference: &Path, given: Option<&Path>) -> Result<(AccuracyRunFacts, PathBuf)> {
+    let of_submission = |folder: &Path| Some(folder.join(ACCURACY)).filter(|inner| inner.is_dir());
+    let folder = match given {
+        Some(given) => of_submission(given).unwrap_or_else(|| given.to_owned()),
+        None => of_submission(reference).unwrap_or_else(|| reference.to_owned()),
+    };
+    let answers = read_answers(&folder.join(ACCURACY_FILE))?;
+    if answers.is_empty() {
+        let told = "has no answers of an accuracy run: give one with --accuracy-run";
+        return Err(anyhow!("{} {told}", folder.display()));
+    }
+    let detail = if folder.join(DETAIL_FILE).is_file() { Some(detail(&folder)?) } else { None };
+    Ok((AccuracyRunFacts { answers, detail, own: own(&folder)? }, folder))
+}
+
+/// Whether the folder of a test can be made in `out`. To be asked before an audit, which may take long.
+///
+/// # Errors
+/// Something of that name is there already.
+pub(crate) fn free(out: &Path, test: AuditTest) -> Result<PathBuf> {
+    let folder = out.join(test.name());
+    let told = "is there already: give another --out, or move it away";
+    anyhow::ensure!(folder.symlink_metadata().is_err(), "{} {told}", folder.display());
+    Ok(folder)
+}
+
+/// Writes what a submission has of an audit, and the document beside it, into a folder of the audit's name. The folder
+/// appears when it is whole.
+///
+/// # Errors
+/// The folder is there already, or cannot be written.
+pub(crate) fn write(out: &Path, findings: &Findings, result: &AuditResult, found: &FoundRun) -> Result<PathBuf> {
+    let whole = free(out, findings.test)?;
+    make(out)?;
+    let cannot = || format!("cannot write into {}", out.display());
+    let begun = tempfile::Builder::new().prefix(".audit-").tempdir_in(out).with_context(cannot)?;
+    let folder = begun.path().join(findings.test.name());
+    write_into(&folder, findings, result, found)?;
+    fs::rename(&folder, &whole).with_context(|| format!("cannot make {}", whole.display()))?;
+    Ok(whole)
+}
+
+fn write_into(folder: &Path, findings: &Findings, result: &AuditResult, found: &FoundRun) -> Result<()> {
+    let logs = folder.join(PERFORMANCE);
+    make(folder)?;
+    for file in &findings.files {
+        save(&folder.join(file.name), file.text.as_bytes())?;
+    }
+    if findings.test.keeps_logs() {
+        make(&logs)?;
+        for name in [SUMMARY_FILE, DETAIL_FILE] {
+            copy(&found.logs.join(name), &logs.join(name))?;
+        }
+    }
+    if let (true, Some(answers)) = (findings.test.keeps_answers(), &found.answers) {
+        let inner = folder.join(ACCURACY);
+        make(&inner)?;
+        copy(answers, &inner.join(ACCURACY_FILE))?;
+    }
+    let mut document = Vec::new();
+    super::documents::write(&mut document, result)?;
+    save(&folder.join(audit_result::FILE), &document)
+}
+
+fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
+
+fn save(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<String> {
+    // A pipe would be waited for without end.
+    let is_other = path.metadata().is_ok_and(|data| !data.is_file());
+    anyhow::ensure!(!is_other, "{} is no file", path.display());
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn detail(folder: &Path) -> Result<Detail> {
+    let path = folder.join(DETAIL_FILE);
+    Detail::read(&text(&path)?).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+fn read_answers(path: &Path) -> Result<AnswerLog> {
+    let way_out = "it may have been truncated for a submission; give the folder that the run itself wrote";
+    let of_file = || format!("{} is no whole accuracy log: {way_out}", path.display());
+    AnswerLog::read(text(path)?).with_context(of_file)
+}
+
+/// What the documents of this program say, where the folder has them.
+fn own(folder: &Path) -> Result<Option<OwnFacts>> {
+    let path = folder.join(result_summary::FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let made: ResultSummary =
+        serde_json::from_str(&text(&path)?).with_context(|| format!("{} is not what a run writes", path.display()))?;
+    let nodes = &made.network.nodes;
+    let mut models: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.model, node.model_sha256)).collect();
+    models.sort_unstable();
+    models.dedup();
+    let logs = [DETAIL_FILE, SUMMARY_FILE, ACCURACY_FILE];
+    let altered = logs.iter().filter(|name| is_altered(folder, name, &made)).map(ToString::to_string).collect();
+    Ok(Some(OwnFacts {
+        profile: Rules::find(&made.rules).map(|rules| rules.profile),
+        dtype: score::agreed(nodes.iter().map(|node| Rows::from_text(&node.outputs))).map(Rows::dtype),
+        benchmark: made.benchmark,
+        settings: made.settings,
+        models,
+        altered,
+    }))
+}
+
+/// Whether a file has another sum than the result lists. One that is missing on both sides is not altered.
+fn is_altered(folder: &Path, name: &str, made: &ResultSummary) -> bool {
+    let path = folder.join(name);
+    let found = if path.is_file() { sum_of(&path).ok() } else { None };
+    let is_missing = path.symlink_metadata().is_err();
+    match made.files.get(name) {
+        Some(listed) => Some(&listed.sha256) != found.as_ref(),
+        None => !is_missing,
+    }
+}
+
+/// The SHA-256 of a file, which may be larger than the memory.
+fn sum_of(path: &Path) -> std::io::Result<String> {
+    let (mut file, mut sum) = (fs::File::open(path)?, Sha256::new());
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hex::encode(sum.finalize())),
+            count => sum.update(&piece[..count]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_ANSWER: &str = "[\n]\n";
+    const ANSWER: &str = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 1, \"data\" : \"AA\" }\n]\n";
+
+    /// A folder as submissions have it, with these two accuracy logs.
+    fn submission(of_performance: &str, of_accuracy: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let [logs, accuracy] = [PERFORMANCE, ACCURACY].map(|name| folder.path().join(name));
+        make(&logs).unwrap();
+        make(&accuracy).unwrap();
+        save(&logs.join(DETAIL_FILE), b":::MLLOG {\"key\": \"a\", \"value\": 1}\n").unwrap();
+        save(&logs.join(SUMMARY_FILE), b"").unwrap();
+        save(&logs.join(ACCURACY_FILE), of_performance.as_bytes()).unwrap();
+        save(&accuracy.join(ACCURACY_FILE), of_accuracy.as_bytes()).unwrap();
+        folder
+    }
+
+    #[test]
+    fn the_log_that_has_answers_is_read() {
+        let folder = submission(NO_ANSWER, ANSWER);
+        let found = run(folder.path(), true).unwrap();
+        assert!(found.run.answers.is_some_and(|log| !log.is_empty()));
+        assert_eq!(found.answers, Some(folder.path().join(ACCURACY).join(ACCURACY_FILE)));
+        let found = run(submission(NO_ANSWER, NO_ANSWER).path(), true).unwrap();
+        assert!(found.run.answers.is_some_and(|log| log.is_empty()));
+    }
+
+    #[test]
+    fn truncated_answers_are_a_fault_only_where_answers_are_needed() {
+        let folder = submission("hash=00", "");
+        assert!(run(folder.path(), false).is_ok_and(|found| found.run.answers.is_none()));
+        let told = run(folder.path(), true).err().unwrap().to_string();
+        assert!(told.contains("truncated") && told.contains("give the folder"), "{told}");
+    }
+
+    #[test]
+    fn a_folder_that_is_there_is_told_before_anything_is_judged() {
+        let out = tempfile::tempdir().unwrap();
+        assert!(free(out.path(), AuditTest::Test04).is_ok());
+        make(&out.path().join("TEST04")).unwrap();
+        let told = free(out.path(), AuditTest::Test04).unwrap_err().to_string();
+        assert!(told.contains("give another --out, or move it away"), "{told}");
+    }
+
+    #[test]
+    fn an_audit_that_cannot_be_written_leaves_nothing() {
+        let (out, folder) = (tempfile::tempdir().unwrap(), submission(NO_ANSWER, ANSWER));
+        let found = run(folder.path(), true).unwrap();
+        let findings =
+            Findings { test: AuditTest::Test04, scenario: String::new(), checks: Vec::new(), files: Vec::new() };
+        let result = AuditResult::new(&findings, audit_result::Folders::default());
+        let summary = found.logs.join(SUMMARY_FILE);
+        fs::remove_file(&summary).unwrap();
+        assert!(write(out.path(), &findings, &result, &found).is_err());
+        assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+        save(&summary, b"").unwrap();
+        let written = write(out.path(), &findings, &result, &found).unwrap();
+        assert!(written.join(PERFORMANCE).join(DETAIL_FILE).is_file());
+        assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_summed_in_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, bytes) = (folder.path().join("file"), vec![7; 3 * PIECE_BYTES + 1]);
+        save(&path, &bytes).unwrap();
+        assert_eq!(sum_of(&path).unwrap(), hex::encode(Sha256::digest(&bytes)));
+    }
+}

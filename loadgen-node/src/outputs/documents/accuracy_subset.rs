@@ -1,0 +1,39 @@
+//! What `accuracy --json` prints of a performance run that logged some of its answers, as compliance test 01 does. Such
+//! a score is held against no target: the target is for all samples of the dataset.
+
+use lon_qsl::accuracy::{Metric, Score, to_five_digits};
+use serde::{Deserialize, Serialize};
+
+/// The score of the samples that a performance run has logged. It has no verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccuracySubset {
+    /// The metric's name.
+    pub metric: String,
+    /// The score of these samples, in `unit`.
+    pub value: f64,
+    /// Unit of `value`.
+    pub unit: String,
+    /// Distinct samples that were scored.
+    pub samples: usize,
+    /// Samples of the whole dataset.
+    pub of_samples: usize,
+}
+
+impl AccuracySubset {
+    /// The document of a score of some samples of a dataset.
+    pub(crate) fn new(score: Score, metric: Metric, of_samples: usize) -> AccuracySubset {
+        let (metric, unit) = (metric.name().to_owned(), metric.unit().to_owned());
+        AccuracySubset { metric, value: score.value, unit, samples: score.samples, of_samples }
+    }
+
+    /// The score for people.
+    pub(crate) fn line(&self) -> String {
+        let AccuracySubset { metric, value, unit, samples, of_samples } = self;
+        let value = to_five_digits(*value);
+        format!(
+            "{metric} {value} {unit} on {samples} of {of_samples} samples, those that a performance run has logged: no \
+             verdict, since the target is for all of them"
+        )
+    }
+}

@@ -1,0 +1,163 @@
+//! `audit_result.json`: a compliance test on finished runs, row by row. `audit --json` prints the same.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::audit::{AuditCheck, CheckOutcome, CheckRule, Findings};
+
+/// Name beside the files of a submission.
+pub const FILE: &str = "audit_result.json";
+/// The version of [`AuditResult`].
+const SCHEMA: u32 = 1;
+/// Columns of a row's name and of its outcome in the table for the screen.
+const NAME: usize = 40;
+const OUTCOME: usize = 9;
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditResult {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// The compliance test: `TEST01`, `TEST04`, ...
+    pub test: String,
+    /// Says that this is no official result.
+    pub unofficial: String,
+    /// The scenario of the run that was audited.
+    pub scenario: String,
+    /// What the official script says of these folders.
+    pub official: CheckOutcome,
+    /// What comes out of all rows, those of this program included.
+    pub verdict: CheckOutcome,
+    /// How many rows are unchecked.
+    pub unchecked: usize,
+    /// Folder of the reference, as it was given; null where the test needs none.
+    pub reference: Option<String>,
+    /// Folder of the accuracy run; null where the test needs none.
+    pub accuracy_run: Option<String>,
+    /// Folder of the run that was audited, as it was given.
+    pub run: String,
+    /// Every row: those of the official script first.
+    pub checks: Vec<AuditCheck>,
+}
+
+/// The folders of an audit, as they were given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Folders {
+    /// Folder of the reference.
+    pub(crate) reference: Option<String>,
+    /// Folder of the accuracy run.
+    pub(crate) accuracy_run: Option<String>,
+    /// Folder of the run that is audited.
+    pub(crate) run: String,
+}
+
+impl AuditResult {
+    /// The document of what was found in these folders.
+    pub(crate) fn new(findings: &Findings, folders: Folders) -> AuditResult {
+        let unchecked = findings.checks.iter().filter(|check| check.outcome == CheckOutcome::Unchecked).count();
+        AuditResult {
+            schema: SCHEMA,
+            test: findings.test.to_string(),
+            unofficial: "results of this tool are unverified and are not official MLPerf results".to_owned(),
+            scenario: findings.scenario.clone(),
+            official: findings.official(),
+            verdict: findings.verdict(),
+            unchecked,
+            reference: folders.reference,
+            accuracy_run: folders.accuracy_run,
+            run: folders.run,
+            checks: findings.checks.clone(),
+        }
+    }
+
+    /// Whether both verdicts are a pass.
+    pub(crate) fn passed(&self) -> bool {
+        [self.official, self.verdict] == [CheckOutcome::Passed; 2]
+    }
+
+    /// The table for the screen.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{} on a run of {}\n", self.test, clean(&self.scenario));
+        for (rule, title) in
+            [(CheckRule::Official, "Rules of the official script"), (CheckRule::Ours, "Rules of this program")]
+        {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "\n{title}");
+            for check in self.checks.iter().filter(|check| check.rule == rule) {
+                let _ = writeln!(text, "{}", row(check));
+            }
+        }
+        let unchecked = match self.unchecked {
+            0 => String::new(),
+            1 => "; 1 row is unchecked".to_owned(),
+            count => format!("; {count} rows are unchecked"),
+        };
+        let [official, ours] = [self.official, self.verdict].map(word);
+        let _ = writeln!(text, "\nOfficial script  {official}\nAll rules        {ours}{unchecked}");
+        text
+    }
+}
+
+fn row(check: &AuditCheck) -> String {
+    let outcome = word(check.outcome);
+    let wanted = match check.outcome {
+        CheckOutcome::Passed => String::new(),
+        _ => format!(" (wanted: {})", clean(&check.wanted)),
+    };
+    format!("  {outcome:<OUTCOME$}  {:<NAME$}  {}{wanted}", check.name, clean(&check.found))
+}
+
+fn word(outcome: CheckOutcome) -> &'static str {
+    match outcome {
+        CheckOutcome::Passed => "pass",
+        CheckOutcome::Failed => "FAIL",
+        CheckOutcome::Unchecked => "unchecked",
+    }
+}
+
+/// A text that comes from a file, without what a terminal would obey.
+fn clean(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reads_back;
+    use super::*;
+
+    fn check(rule: CheckRule, outcome: CheckOutcome, name: &str) -> AuditCheck {
+        let [wanted, found] = ["this", "that\u{1b}"].map(str::to_owned);
+        AuditCheck { name: name.to_owned(), rule, outcome, wanted, found }
+    }
+
+    #[test]
+    fn the_table_has_both_verdicts_and_what_was_wanted() {
+        let document = AuditResult {
+            schema: SCHEMA,
+            test: "TEST01".to_owned(),
+            unofficial: String::new(),
+            scenario: "Server".to_owned(),
+            official: CheckOutcome::Passed,
+            verdict: CheckOutcome::Failed,
+            unchecked: 1,
+            reference: Some("a".to_owned()),
+            accuracy_run: None,
+            run: "b".to_owned(),
+            checks: vec![
+                check(CheckRule::Official, CheckOutcome::Passed, "rates"),
+                check(CheckRule::Ours, CheckOutcome::Failed, "settings"),
+                check(CheckRule::Ours, CheckOutcome::Unchecked, "models"),
+            ],
+        };
+        let json = reads_back(&document);
+        assert_eq!((&json["official"], &json["checks"][1]["rule"]), (&"passed".into(), &"ours".into()));
+        let text = document.text();
+        assert!(text.contains("\n  pass       rates ") && text.contains("that? (wanted: this)\n"), "{text}");
+        let end = "\nOfficial script  pass\nAll rules        FAIL; 1 row is unchecked\n";
+        assert!(text.ends_with(end) && !document.passed(), "{text}");
+        let text = AuditResult { unchecked: 2, ..document }.text();
+        assert!(text.ends_with("; 2 rows are unchecked\n"), "{text}");
+    }
+}

@@ -1,0 +1,279 @@
+"""Random answers, the right ones, and the score that other packages give them. See scorers_diff.py."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import random
+import re
+
+import jiwer
+import numpy as np
+import tokenizers
+from nltk.stem.porter import PorterStemmer
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+from rouge_score import rouge_scorer
+from sklearn.metrics import roc_auc_score
+
+ROUGES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+SYLLABLES = ["ba", "y", "ess", "tr", "on", "i", "yy", "ell", "ow", "ax", "c", "ee", "ut", "zz", "7", "at", "l", "bl"]
+ENDINGS = (
+    " s es sses ies ied eed ed ing y e ational tional enci anci izer bli alli entli eli ousli ization ation ator alism "
+    "iveness fulness ousness aliti iviti biliti fulli logi logy icate ative alize iciti ical ful ness al ance ence er "
+    "ic able ible ant ement ment ent ion sion tion ou ism ate iti ous ive ize ll lle"
+).split(" ")
+WHOLE = "the sky skies dying news innings succeed don't Straße naïve İ K 3,000 _x_ a-b".split()
+
+
+@dataclasses.dataclass
+class Case:
+    """What is written, and what must be printed."""
+
+    metric: str
+    about: str
+    answers: list
+    expected: float
+    truths: list = dataclasses.field(default_factory=list)
+    files: dict = dataclasses.field(default_factory=dict)
+    outputs: str = ""
+
+    @property
+    def lines(self):
+        """Whether the dataset is a file of JSON lines."""
+        return bool(self.truths)
+
+
+def word():
+    if random.random() < 0.1:
+        return random.choice(WHOLE)
+    made = "".join(random.choices(SYLLABLES, k=random.randint(1, 3))) + random.choice(ENDINGS)
+    return made.capitalize() if random.random() < 0.1 else made
+
+
+def text_like(words):
+    """A text with many of these words: some in order, some not, some with other endings."""
+    start = random.randrange(len(words) + 1)
+    taken = words[start:start + random.randint(0, 25)]
+    taken = [re.sub("(s|ed|ing|e)$", random.choice(["s", "ed", "ing", ""]), word) if random.random() < 0.3 else word
+             for word in taken]
+    taken += random.choices(words, k=random.randint(0, 5)) if words else []
+    blank = lambda: random.choices([" ", "\n", ". ", ".\n", "  "], [20, 2, 2, 2, 1])[0]
+    return "".join(word + blank() for word in taken)
+
+
+def pairs(count):
+    """Texts and right texts; some are empty, some equal."""
+    for _ in range(count):
+        words = [word() for _ in range(random.randint(0, 40))]
+        right = [text_like(words) for _ in range(random.choices([1, 3], [4, 1])[0])]
+        yield random.choices([text_like(words), right[0], ""], [8, 1, 1])[0], right
+
+
+def best_rouge(metric, scorer, text, right):
+    return scorer.score_multi(right, text)[metric].fmeasure
+
+
+def rouge(count=60):
+    texts, rights = zip(*pairs(count))
+    scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
+    for metric in ROUGES:
+        expected = 100 * np.mean([best_rouge(metric, scorer, *pair) for pair in zip(texts, rights)])
+        yield Case(metric, "texts", [text.encode() for text in texts], expected, truths=list(rights))
+
+
+def stems(count=3000):
+    """Single words against their stems, which are mostly stems of themselves, and against the same with an ending."""
+    scorer, stemmer = rouge_scorer.RougeScorer(["rouge1"], use_stemmer=True), PorterStemmer()
+    words = [word().lower() for _ in range(count)]
+    rights = [[stemmer.stem(word) + random.choice(["", "", random.choice(ENDINGS)])] for word in words]
+    expected = 100 * np.mean([best_rouge("rouge1", scorer, *pair) for pair in zip(words, rights)])
+    return Case("rouge1", "stems", [word.encode() for word in words], expected, rights)
+
+
+def tokenizer_json(kind):
+    """A small tokenizer of one of the kinds that language models have."""
+    added = [{"id": 0, "content": "</s>", "special": True}, {"id": 1, "content": "<more>", "special": False}]
+    added = [{"single_word": False, "lstrip": False, "rstrip": False, "normalized": False} | token for token in added]
+    pieces = ["</s>", "<more>", *SYLLABLES, *(f"<0x{byte:02X}>" for byte in range(256))]
+    pieces += ["▁", "▁the", "▁▁", *(f"▁{syllable}" for syllable in SYLLABLES)]
+    replaced = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    stripped = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    model = {"type": "BPE", "vocab": {}, "merges": []}
+    if kind == "bytes":
+        letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+        pieces = ["</s>", "<more>", *sorted(letters), *(f"Ġ{syllable}" for syllable in SYLLABLES)]
+        decoder = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    elif kind == "unigram":
+        decoder = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": random.choice(["always", "never"])}
+        decoder["split"] = True
+    else:
+        decoder = {"type": "Sequence", "decoders": [replaced, {"type": "ByteFallback"}, {"type": "Fuse"}, stripped]}
+    if kind == "unigram":
+        model = {"type": "Unigram", "unk_id": 0, "vocab": [[piece, -1.0] for piece in pieces]}
+    else:
+        model["vocab"] = {piece: place for place, piece in enumerate(pieces)}
+    file = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+            "pre_tokenizer": None, "post_processor": None, "decoder": decoder, "model": model}
+    return json.dumps(file), len(pieces)
+
+
+def tokens(count=40):
+    """Answers of token ids. Their own texts have no wrong word, so that a blank too many shows."""
+    for kind in ["bytes", "unigram", "fallback"]:
+        file, size = tokenizer_json(kind)
+        theirs = tokenizers.Tokenizer.from_str(file)
+        rows = [[random.randrange(size) for _ in range(random.randint(0, 60))] for _ in range(count)]
+        texts = [theirs.decode(row, skip_special_tokens=True) for row in rows]
+        dtype, outputs = random.choice([("<i8", ""), ("<i8", "y i64[N,?]"), ("<i4", "y i32[N,?]")])
+        answers = [np.array(row, dtype).tobytes() for row in rows]
+        files = {"tokenizer.json": file.encode()}
+        yield Case("wer", f"{kind} tokens", answers, 0.0, [[text] for text in texts], files, outputs)
+        rights = [[text_like(text.split() or ["x"])] for text in texts]
+        scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
+        expected = 100 * np.mean([best_rouge("rougeL", scorer, *pair) for pair in zip(texts, rights)])
+        yield Case("rougeL", f"{kind} tokens", answers, expected, rights, files, outputs)
+
+
+def number_of(text):
+    """The number that counts, by the pattern of language/mixtral-8x7b/evaluate-accuracy.py."""
+    text = text.split("\nQ:")[0]
+    find = re.compile(r"-?[\d,]*\.?\d+").findall
+    behind = find(text.split("The answer is")[-1]) if "The answer is" in text else []
+    found = behind[0] if behind else (find(text) or [""])[-1]
+    try:
+        return float(found.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def gsm8k(count=300):
+    parts = ["The answer is ", "5", "1,5", "-", ".", "05", " ", ",", "\nQ: 7", "$", "x", "The answer is5", "3.0", "15"]
+    texts = ["".join(random.choices(parts, k=random.randint(0, 9))) for _ in range(count)]
+    numbers = [re.findall(r"-?[0-9]+", text) or ["0"] for text in texts]
+    rights = [random.choice([*found, "15", "0.5", "-5.0"]) for found in numbers]
+    expected = 100 * np.mean([number_of(text) == float(right) for text, right in zip(texts, rights)])
+    return Case("gsm8k", "texts", [text.encode() for text in texts], expected, [[right] for right in rights])
+
+
+def wer(count=60):
+    texts, rights = zip(*((" ".join(text.split()), " ".join(right[0].split())) for text, right in pairs(count)))
+    output = jiwer.process_words(list(rights), list(texts))
+    return Case("wer", "texts", [text.encode() for text in texts], 100 * output.wer, [[right] for right in rights])
+
+
+def dice(count=12):
+    """The formula of accuracy_kits.py on one-hot arrays. Some volumes have no tumour, some not even a kidney."""
+    dtype, outputs = random.choice([(np.uint8, ""), (np.uint8, "y u8[N,?]"), (np.int64, "y i64[N,?]")])
+    scores, answers, files = [], [], {}
+    for index in range(count):
+        size, classes = random.randint(1, 3000), random.choice([1, 2, 3, 3])
+        wanted = np.random.randint(0, classes, size).astype(np.uint8)
+        given = np.where(np.random.rand(size) < 0.7, wanted, np.random.randint(0, 3, size)).astype(dtype)
+        wanted_hot, given_hot = np.eye(3)[wanted][:, 1:], np.eye(3)[given.astype(int)][:, 1:]
+        both = 2.0 * np.sum(wanted_hot * given_hot, axis=0) + 1e-6
+        scores.append(np.mean(both / (np.sum(wanted_hot, axis=0) + np.sum(given_hot, axis=0) + 1e-6)))
+        answers.append(given.tobytes())
+        files[f"masks/{index:03}.bin"] = wanted.tobytes()
+    return Case("dice", str(np.dtype(dtype)), answers, float(np.mean(scores)), files=files, outputs=outputs)
+
+
+def auc(samples=200):
+    """Samples of several items, with many equal scores; in some logs the label follows each score."""
+    counts = np.random.randint(1, 30, samples)
+    labels = [np.random.randint(0, 2, count) for count in counts]
+    labels[0] = np.array([0, 1])
+    decimals = random.choice([0, 1, 2, 2, 7])
+    scores = [np.round(np.random.rand(len(row)) * 0.7 + row * 0.2, decimals).astype(np.float32) for row in labels]
+    expected = 100 * roc_auc_score(np.concatenate(labels), np.concatenate(scores))
+    has_labels = random.random() < 0.5
+    rows = [np.stack([score, row.astype(np.float32)], 1) if has_labels else score for score, row in zip(scores, labels)]
+    files = {"labels.txt": "".join(" ".join(map(str, row)) + "\n" for row in labels).encode()}
+    answers = [row.astype(np.float32).tobytes() for row in rows]
+    return Case("auc", f"{decimals} decimals", answers, expected, files=files)
+
+
+def box(image):
+    """A random box in an image: left, top, width and height in pixels. Small images have few places for one."""
+    if image["width"] == 8:
+        return np.array([*np.random.randint(0, 6, 2), *np.random.randint(1, 4, 2)], float)
+    left, top, width, height = np.random.rand(4) * [0.8, 0.8, 0.2, 0.2] + [0, 0, 0.02, 0.02]
+    sides = np.array([image["width"], image["height"]] * 2)
+    return np.array([left, top, width, height]) * sides
+
+
+def annotations(images, categories):
+    """Right boxes as COCO has them. Some images and some categories have none; some boxes are around crowds."""
+    numbers = random.sample(range(10 * images), images)
+    sizes = [{"id": number, "height": random.randint(50, 700), "width": random.randint(50, 700)} for number in numbers]
+    sizes = [size if random.random() < 0.6 else size | {"height": 8, "width": 8} for size in sizes]
+    found, first = [], random.choice([0, 1])
+    for image in sizes:
+        for _ in range(random.choice([0, 1, 3, 12])):
+            bbox = box(image)
+            found.append({
+                "id": first + len(found), "image_id": image["id"], "category_id": random.choice(categories[:-2]),
+                "area": float(bbox[2] * bbox[3]), "bbox": bbox.tolist(), "iscrowd": int(random.random() < 0.1),
+            })
+    return {"images": sizes, "annotations": found, "categories": [{"id": number} for number in categories]}
+
+
+def answer_of(index, image, truths, categories):
+    """The boxes of an answer: right ones moved a little, some of them twice, and others. Many scores are equal."""
+    rows = []
+    for truth in truths * random.choice([0, 1, 1, 2]):
+        near = np.array(truth["bbox"]) + np.random.randn(4) * np.random.choice([0, 0.5, 4])
+        near = box(image) if image["width"] == 8 else near
+        rows.append((near, truth["category_id"]))
+    rows += [(box(image), random.choice(categories)) for _ in range(random.choice([0, 0, 2, 50]))]
+    rows += [(box(image), categories[0])] * random.choice([0, 0, 0, 99])
+    random.shuffle(rows)
+    height, width = image["height"], image["width"]
+    rows = [[index, top / height, left / width, (top + high) / height, (left + wide) / width,
+             round(random.random(), random.choice([1, 5])), category] for (left, top, wide, high), category in rows]
+    return np.array(rows, np.float32)
+
+
+def detections(image, answer):
+    """From the numbers of an answer to boxes, step by step as accuracy-coco.py takes them."""
+    for _, top, left, bottom, right, score, category in answer:
+        top, bottom = top * image["height"], bottom * image["height"]
+        left, right = left * image["width"], right * image["width"]
+        yield {"image_id": image["id"], "category_id": int(category), "score": float(score),
+               "bbox": [float(left), float(top), float(right - left), float(bottom - top)]}
+
+
+def mean_average_precision(images=60):
+    categories = random.sample(range(1, 100), random.choice([3, 6, 20]))
+    file = annotations(images, categories)
+    truths = {image["id"]: [] for image in file["images"]}
+    for truth in file["annotations"]:
+        truths[truth["image_id"]].append(truth)
+    answers = [answer_of(index, image, truths[image["id"]], categories) for index, image in enumerate(file["images"])]
+    content = json.dumps(file).encode()
+    with contextlib.redirect_stdout(io.StringIO()):
+        right, found = COCO(), []
+        right.dataset = file
+        right.createIndex()
+        for image, answer in zip(file["images"], answers):
+            found += detections(image, answer)
+        evaluation = COCOeval(right, right.loadRes(found), iouType="bbox")
+        evaluation.params.imgIds = [image["id"] for image in file["images"]]
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    about = f"{images} images, {len(categories)} categories, {len(found)} boxes"
+    answers = [answer.tobytes() for answer in answers]
+    return Case("map", about, answers, 100 * evaluation.stats[0], files={"annotations.json": content})
+
+
+def all_of():
+    """One case of each kind, or several."""
+    yield from rouge()
+    yield stems()
+    yield from tokens()
+    yield gsm8k()
+    yield wer()
+    yield dice()
+    yield auc()
+    yield mean_average_precision()
