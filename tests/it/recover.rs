@@ -65,6 +65,26 @@ fn what_was_measured_is_there_after_a_kill() {
 }
 
 #[test]
+fn a_second_signal_later_ends_a_run_at_once_and_loses_nothing_measured() {
+    let node = SutNode::start("a", "null", &[]);
+    let settings = "target_qps=500,min_duration=60000,min_query_count=1";
+    let (loadgen, folder) = TestRun::new("Server").on(&node.address).set(settings).args(&["--anyway"]).begin();
+    sleep(A_WHILE);
+    // It does not answer when the run says goodbye, so that the end takes seconds.
+    node.signal(Signal::SIGSTOP);
+    loadgen.signal(Signal::SIGINT);
+    sleep(Duration::from_secs(2));
+    loadgen.signal(Signal::SIGINT);
+    let told = loadgen.finish();
+    node.signal(Signal::SIGCONT);
+    assert_eq!(told.code, Some(5), "{told:?}");
+    assert!(folder.result()["reasons"][0].as_str().unwrap().contains("loadgen-node recover"), "{:?}", folder.result());
+    let told = recover(&folder);
+    assert!(told.code == Some(0) && told.stdout.starts_with("Result    INVALID"), "{told:?}");
+    assert!(folder.result()["counts"]["completed"].as_u64().unwrap() >= 200, "{:?}", folder.result());
+}
+
+#[test]
 fn answers_are_there_after_a_kill() {
     let slow = "synthetic:constant=100ms,output=40";
     let node = SutNode::start("a", slow, &[]);

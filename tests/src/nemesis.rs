@@ -21,6 +21,9 @@ const PORT: u16 = 8_000;
 const NAMES: [&str; NODES] = ["n1", "n2", "n3", "n4"];
 const BACKEND: &str = "synthetic:constant=2ms";
 
+/// What is said of a signal to the LoadGen node that may end it.
+const SIGNALLED: &str = "sees a signal to the LoadGen node";
+
 /// How soon all nodes must be free after a run.
 const FREE_WITHIN: &str = "45s";
 
@@ -36,6 +39,8 @@ pub struct End {
     pub code: Option<i32>,
     /// What was done to it and to its nodes, in words.
     pub faults: Vec<String>,
+    /// It was told to end more than once. The second time ends it at once, so what it leaves may be as after a kill.
+    pub told_twice: bool,
     /// The process of the next run on all nodes,
     pub next_pid: u32,
     /// its exit code,
@@ -142,7 +147,8 @@ impl Nemesis {
         let next_log = if next.code == Some(0) { String::new() } else { next.stderr };
         let next_result = std::fs::read(next_files.path.join("result_summary.json")).unwrap_or_default();
         let next_result = serde_json::from_slice(&next_result).unwrap_or_default();
-        let end = End { pid, code: finished.code, faults, next_pid, next_code: next.code, next_log, next_result };
+        let told_twice = faults.iter().filter(|fault| fault.ends_with(SIGNALLED)).count() > 1;
+        let end = End { pid, code: finished.code, faults, told_twice, next_pid, next_code: next.code, next_log, next_result };
         keep(folder, &files, &finished, &end);
     }
 
@@ -230,7 +236,7 @@ impl Nemesis {
                 }
                 _ => {
                     run.signal(self.dice.of(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL]));
-                    "sees a signal to the LoadGen node"
+                    SIGNALLED
                 }
             };
             done.push(format!("{} {what}", NAMES[node]));

@@ -55,7 +55,9 @@ fn main() -> ExitCode {
 /// What is wrong with a run.
 fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String> {
     let folder = run.join("run");
-    let Audit { mut faults, result } = Audit::of(&folder, end.code);
+    // Whoever insists ends the program at once, and the folder goes on saying that the run has not ended.
+    let is_ended_at_once = end.told_twice && end.code == Some(5) && !folder.join("mlperf_log_summary.txt").exists();
+    let Audit { mut faults, result } = Audit::of(&folder, end.code.filter(|_| !is_ended_at_once));
     let said = std::fs::read_to_string(run.join("log")).expect("log");
     if said.lines().any(is_a_panic) {
         faults.push(format!("a panic: {said}"));
