@@ -148,7 +148,8 @@ impl Nemesis {
         let next_result = std::fs::read(next_files.path.join("result_summary.json")).unwrap_or_default();
         let next_result = serde_json::from_slice(&next_result).unwrap_or_default();
         let told_twice = faults.iter().filter(|fault| fault.ends_with(SIGNALLED)).count() > 1;
-        let end = End { pid, code: finished.code, faults, told_twice, next_pid, next_code: next.code, next_log, next_result };
+        let end =
+            End { pid, code: finished.code, faults, told_twice, next_pid, next_code: next.code, next_log, next_result };
         keep(folder, &files, &finished, &end);
     }
 

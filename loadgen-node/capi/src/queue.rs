@@ -1,12 +1,22 @@
 //! Answers that wait to be fetched, for callers that are not called.
+//!
+//! One thread waits for answers. A thread that issues many samples may fetch, too, without waiting. While it does, the
+//! waiting thread sleeps on: in Python, where one thread runs at a time, waking it costs more than the answers do.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use loadgen_node::Taker;
 use qdl::{Outcome, Reply};
+
+/// So many answers, fetched at once by a thread that does not wait, say that it will come again soon.
+const MANY: usize = 16;
+
+/// How long answers are left to such a thread at most.
+const LEFT_FOR: Duration = Duration::from_millis(1);
 
 /// What was fetched together is of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +68,10 @@ pub(crate) struct Queue {
 struct State {
     /// In order; none where whoever fetches is to be told that something is wrong.
     waiting: VecDeque<Option<Response>>,
-    /// What was fetched last: its bytes are the caller's until the next time.
-    fetched: Vec<Response>,
+    /// What each thread fetched last: its bytes are the caller's until that thread fetches again.
+    fetched: HashMap<ThreadId, Vec<Response>>,
+    /// Until then answers are left to a thread that does not wait.
+    left_until: Option<Instant>,
     /// Nothing more will come.
     has_ended: bool,
     sleepers: usize,
@@ -69,18 +81,9 @@ impl Queue {
     /// Fetches responses of one kind, `most` at most. `of` sees them in order. Waits for `timeout` at most. False,
     /// once, where [`Queue::interrupt`] stands among them, and always when nothing more will come.
     pub(crate) fn take(&self, most: usize, timeout: Duration, of: impl FnOnce(&[Response])) -> bool {
-        let until = Instant::now() + timeout;
-        let mut state = self.state();
-        while state.waiting.is_empty() && !state.has_ended {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state.sleepers += 1;
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-            state.sleepers -= 1;
-        }
+        let mut state = if timeout.is_zero() { self.state() } else { self.wait(timeout) };
         let State { waiting, fetched, has_ended, .. } = &mut *state;
+        let fetched = fetched.entry(thread::current().id()).or_default();
         fetched.clear();
         let kind_of = |response: &Option<Response>| response.as_ref().map(|response| response.kind);
         let first = waiting.front().map(kind_of);
@@ -88,13 +91,45 @@ impl Queue {
         let count = waiting.iter().take(most).take_while(same).count();
         fetched.extend(waiting.drain(..count).flatten());
         of(fetched);
-        match first {
+        let goes_on = match first {
             Some(Some(_)) => true,
             Some(None) => {
                 waiting.pop_front();
                 false
             }
             None => !*has_ended,
+        };
+        if timeout.is_zero() && count >= MANY {
+            self.leave(&mut state);
+        }
+        goes_on
+    }
+
+    /// Waits until there is something for a thread that waits, or nothing more will come, for `timeout` at most.
+    fn wait(&self, timeout: Duration) -> MutexGuard<'_, State> {
+        let until = Instant::now() + timeout;
+        let mut state = self.state();
+        loop {
+            let now = Instant::now();
+            let left_until = state.left_until.filter(|left_until| *left_until > now && !state.has_ended);
+            let is_due = left_until.is_none() && (!state.waiting.is_empty() || state.has_ended);
+            if is_due || now >= until {
+                return state;
+            }
+            let sleep = left_until.map_or(until, |left_until| left_until.min(until)) - now;
+            state.sleepers += 1;
+            state = self.changed.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner).0;
+            state.sleepers -= 1;
+        }
+    }
+
+    /// Leaves the next answers to the thread that has just fetched some without waiting.
+    fn leave(&self, state: &mut State) {
+        let now = Instant::now();
+        let is_new = state.left_until.replace(now + LEFT_FOR).is_none_or(|before| before <= now);
+        // Whoever sleeps is not told of answers from now on, and must not sleep longer than they are left.
+        if is_new && state.sleepers > 0 {
+            self.changed.notify_all();
         }
     }
 
@@ -120,7 +155,8 @@ impl Queue {
     }
 
     fn wake(&self, state: &State) {
-        if state.sleepers > 0 {
+        let is_left = || state.left_until.is_some_and(|left_until| left_until > Instant::now());
+        if state.sleepers > 0 && (state.has_ended || !is_left()) {
             self.changed.notify_all();
         }
     }
@@ -158,6 +194,31 @@ mod tests {
         let fetched: Vec<_> = (0..4).map(|_| fetch(&queue, 8)).collect();
         let expected = [vec![1, 2], vec![3, 4], vec![5], vec![]].map(|ids| (ids, true));
         assert_eq!(fetched, expected);
+    }
+
+    #[test]
+    fn bytes_are_kept_for_each_thread_that_fetches() {
+        let queue = Queue::default();
+        let long = |id| Response { data: Bytes::from(vec![id as u8; 64]), ..Response::nothing(id) };
+        queue.extend((1..=2).map(long));
+        let mut first = (std::ptr::null(), 0);
+        queue.take(1, Duration::ZERO, |fetched| first = (fetched[0].data.as_ptr(), fetched[0].data.len()));
+        thread::scope(|scope| scope.spawn(|| fetch(&queue, 1)).join().unwrap());
+        let kept = queue.state().fetched[&thread::current().id()][0].data.clone();
+        assert_eq!((kept.as_ptr(), kept.len()), first);
+    }
+
+    #[test]
+    fn answers_are_left_to_a_thread_that_fetches_many_and_not_for_long() {
+        let queue = Queue::default();
+        let many = || queue.extend((0..MANY as u64).map(Response::nothing));
+        many();
+        assert_eq!(fetch(&queue, MANY).0.len(), MANY);
+        many();
+        let left_until = queue.state().left_until.unwrap();
+        let mut taken = 0;
+        assert!(queue.take(MANY, Duration::from_secs(60), |fetched| taken = fetched.len()));
+        assert!(taken == MANY && Instant::now() >= left_until, "{taken}");
     }
 
     #[test]

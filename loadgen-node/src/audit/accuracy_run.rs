@@ -18,6 +18,7 @@ pub(super) fn checks(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: 
         mode_row(accuracy),
         covered_row(accuracy),
         sut_row(reference, accuracy),
+        models_row(accuracy, test),
         seed_row(reference),
         runs_row(reference, accuracy, test),
     ]
@@ -35,12 +36,13 @@ fn mode_row(accuracy: &AccuracyRunFacts) -> AuditCheck {
 fn covered_row(accuracy: &AccuracyRunFacts) -> AuditCheck {
     let (name, wanted) = ("samples of the accuracy run", "the whole dataset");
     let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
-    let whole = detail.whole("effective_accuracy_sample_count").or_else(|| detail.whole("qsl_reported_total_count"));
-    let Some(whole) = whole else {
+    let Some(whole) = detail.whole("qsl_reported_total_count") else {
         return AuditCheck::ours(name, false, wanted, "its detail log does not say how many the dataset has");
     };
+    // A smaller number in force is a part of the dataset that was chosen.
+    let is_asked = detail.whole("effective_accuracy_sample_count").is_none_or(|asked| asked == whole);
     let seen: BTreeSet<u64> = accuracy.answers.answers.iter().map(|answer| answer.qsl_idx).collect();
-    AuditCheck::ours(name, seen.len() as u64 == whole, wanted, format!("{} of {whole}", seen.len()))
+    AuditCheck::ours(name, is_asked && seen.len() as u64 == whole, wanted, format!("{} of {whole}", seen.len()))
 }
 
 fn sut_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts) -> AuditCheck {
@@ -49,6 +51,18 @@ fn sut_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts) -> AuditCheck {
     let Some(detail) = &accuracy.detail else { return AuditCheck::unchecked(name, wanted, NO_LOG) };
     let found = detail.text("sut_name").unwrap_or_default();
     AuditCheck::ours(name, !found.is_empty() && found == wanted, wanted, found)
+}
+
+/// Answers of another model say nothing of those of the test.
+fn models_row(accuracy: &AccuracyRunFacts, test: &AuditedRun) -> AuditCheck {
+    let name = "models of the nodes, in the accuracy run";
+    match (&accuracy.own, &test.own) {
+        (Some(accuracy), Some(test)) => {
+            let [found, wanted] = [accuracy, test].map(|own| own.models.join(", "));
+            AuditCheck::ours(name, found == wanted, wanted, found)
+        }
+        _ => AuditCheck::unchecked(name, "those of the test", "only run folders of this program say what they were"),
+    }
 }
 
 /// A reference with the seed of the audit is a run of the audit itself.
@@ -77,6 +91,7 @@ fn runs_row(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &AuditedR
 mod tests {
     use super::super::answers::AnswerLog;
     use super::super::check::CheckOutcome;
+    use super::super::run::OwnFacts;
     use super::*;
 
     fn detail(mode: &str, seed: u64, samples: &str) -> Detail {
@@ -102,7 +117,7 @@ mod tests {
         rows.filter(|row| row.outcome == CheckOutcome::Failed).map(|row| row.name).collect()
     }
 
-    const WHOLE: &str = ":::MLLOG {\"key\": \"effective_accuracy_sample_count\", \"value\": 1}\n";
+    const WHOLE: &str = ":::MLLOG {\"key\": \"qsl_reported_total_count\", \"value\": 1}\n";
 
     #[test]
     fn one_run_of_both_modes_and_a_test_pass() {
@@ -133,6 +148,30 @@ mod tests {
         assert_eq!(failed(&reference, &accuracy(Some(bare)), &test), ["samples of the accuracy run"]);
         let rows = checks(&reference, &accuracy(None), &test);
         let unchecked = rows.iter().filter(|row| row.outcome == CheckOutcome::Unchecked).count();
-        assert_eq!(unchecked, 3, "{rows:?}");
+        assert_eq!(unchecked, 4, "{rows:?}");
+    }
+
+    #[test]
+    fn a_part_of_the_dataset_is_not_all_of_it() {
+        let part = ":::MLLOG {\"key\": \"effective_accuracy_sample_count\", \"value\": 1}\n\
+                    :::MLLOG {\"key\": \"qsl_reported_total_count\", \"value\": 2}\n";
+        let reference = run(detail("PerformanceOnly", 0, part));
+        let test = run(detail("PerformanceOnly", TEST01_ACCURACY_LOG_SEED, part));
+        let chosen = detail("AccuracyOnly", 0, part);
+        assert_eq!(failed(&reference, &accuracy(Some(chosen)), &test), ["samples of the accuracy run"]);
+    }
+
+    #[test]
+    fn an_accuracy_run_of_another_model_is_named() {
+        let facts = |model: &str| OwnFacts { models: vec![model.to_owned()], ..OwnFacts::default() };
+        let of = |model: &str| AccuracyRunFacts {
+            own: Some(facts(model)),
+            ..accuracy(Some(detail("AccuracyOnly", 0, WHOLE)))
+        };
+        let reference = run(detail("PerformanceOnly", 0, WHOLE));
+        let test =
+            AuditedRun { own: Some(facts("a 1")), ..run(detail("PerformanceOnly", TEST01_ACCURACY_LOG_SEED, WHOLE)) };
+        assert_eq!(failed(&reference, &of("a 1"), &test), [""; 0]);
+        assert_eq!(failed(&reference, &of("a 2"), &test), ["models of the nodes, in the accuracy run"]);
     }
 }

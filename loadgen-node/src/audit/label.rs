@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use lon_proto::sample::DType;
 
+use super::check::AuditCheck;
+
 /// A type of `--dtype` of TEST01 and TEST06.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LabelType {
@@ -86,6 +88,17 @@ impl FromStr for LabelType {
     fn from_str(text: &str) -> Result<LabelType, String> {
         let found = LabelType::ALL.iter().find(|(name, _)| *name == text);
         found.map(|(_, label)| *label).ok_or_else(|| "byte, int16, int32, int64 or float32".to_owned())
+    }
+}
+
+/// The row on the type of tokens: that of the model's signature, where it is known.
+pub(super) fn type_row(label: LabelType, known: Option<LabelType>, signature: Option<String>) -> AuditCheck {
+    let name = "type of the tokens";
+    match (known, signature) {
+        (Some(known), Some(signature)) => AuditCheck::ours(name, known == label, signature, label.name()),
+        (_, signature) => {
+            AuditCheck::unchecked(name, signature.unwrap_or_else(|| "that of the model".to_owned()), label.name())
+        }
     }
 }
 

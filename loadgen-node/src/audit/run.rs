@@ -20,7 +20,7 @@ pub(crate) struct AuditedRun {
 }
 
 /// What the documents of a folder of this program say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OwnFacts {
     /// The settings as they were requested, with all digits.
     pub(crate) settings: TestSettings,

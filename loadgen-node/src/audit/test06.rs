@@ -5,7 +5,7 @@ use super::AuditTest;
 use super::answers::Answer;
 use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
-use super::label::{Element, LabelType};
+use super::label::{Element, LabelType, type_row};
 use super::run::AuditedRun;
 use super::sampled;
 use super::settings::{in_force, untouched, valid};
@@ -70,16 +70,6 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     let rest = sampled::checks(test).into_iter().chain([untouched("test", test.own.as_ref())]);
     let checks = checks.into_iter().chain(rest).collect();
     Findings::new(AuditTest::Test06, test.scenario(), checks, vec![TestFile::new("verify_accuracy.txt", &text)])
-}
-
-fn type_row(label: LabelType, known: Option<LabelType>, signature: Option<String>) -> AuditCheck {
-    let name = "type of the tokens";
-    match (known, signature) {
-        (Some(known), Some(signature)) => AuditCheck::ours(name, known == label, signature, label.name()),
-        (_, signature) => {
-            AuditCheck::unchecked(name, signature.unwrap_or_else(|| "that of the model".to_owned()), label.name())
-        }
-    }
 }
 
 fn settings() -> Vec<(&'static str, serde_json::Value)> {

@@ -154,7 +154,9 @@ fn is_near(before: f32, after: f32) -> bool {
     if before == 0.0 || after == 0.0 {
         return before == after;
     }
-    f64::from((after - before).abs() / before.abs()) <= TOLERANCE
+    // The script asks whether it is more, which a NaN never is.
+    let is_far = f64::from((after - before).abs() / before.abs()) > TOLERANCE;
+    !is_far
 }
 
 #[cfg(test)]

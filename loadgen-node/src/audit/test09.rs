@@ -4,7 +4,7 @@
 use super::AuditTest;
 use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
-use super::label::LabelType;
+use super::label::{LabelType, type_row};
 use super::run::AuditedRun;
 use super::settings::{in_force, untouched, valid};
 use super::{sampled, script::python_float};
@@ -34,8 +34,10 @@ pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>)
     let wanted = format!("from {} to {}", python_float(bounds.least), python_float(bounds.most));
     // Without an answer the script ends before it has a verdict.
     let passed = !answers.is_empty() && is_within(&by_script);
-    let signature = test.own.as_ref().and_then(|own| own.dtype).and_then(LabelType::of);
-    let own_row = match dtype.or(signature) {
+    let signature = test.own.as_ref().and_then(|own| own.dtype);
+    let known = signature.and_then(LabelType::of);
+    let label = dtype.or(known);
+    let own_row = match label {
         Some(label) => {
             let own = Lengths::of(&bytes, label.size());
             let found = format!("{:.2}, tokens of type {}", own.mean, label.name());
@@ -68,6 +70,7 @@ pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>)
             ],
         ),
     ];
+    checks.extend(label.map(|label| type_row(label, known, signature.map(|dtype| dtype.to_string()))));
     checks.push(valid(&test.detail));
     checks.extend(sampled::checks(test));
     checks.push(untouched("test", test.own.as_ref()));

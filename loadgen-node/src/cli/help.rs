@@ -202,7 +202,7 @@ is that of all rows together. What a folder does not have enough for is listed a
 
 Examples, with RUN being a run folder of mode SubmissionRun:
   loadgen-node audit --explain TEST01
-  loadgen-node audit TEST01 --print-conf > TEST01.conf
+  loadgen-node audit TEST01 --print-conf --benchmark resnet50 > TEST01.conf
   loadgen-node audit TEST04 --reference RUN --test RUN
   loadgen-node audit TEST01 --reference RUN --test RUN --out /tmp/audit
 

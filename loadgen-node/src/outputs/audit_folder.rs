@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use loadgen::conf::rules::Rules;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
+use loadgen::settings::Profile;
 use lon_qsl::accuracy::Rows;
 use sha2::{Digest as _, Sha256};
 
@@ -176,7 +177,7 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     let logs = [DETAIL_FILE, SUMMARY_FILE, ACCURACY_FILE];
     let altered = logs.iter().filter(|name| is_altered(folder, name, &made)).map(ToString::to_string).collect();
     Ok(Some(OwnFacts {
-        profile: Rules::find(&made.rules).map(|rules| rules.profile),
+        profile: Rules::find(&made.rules).map(|rules| Profile { integers: made.integers, ..rules.profile }),
         dtype: score::agreed(nodes.iter().map(|node| Rows::from_text(&node.outputs))).map(Rows::dtype),
         benchmark: made.benchmark,
         settings: made.settings,

@@ -4,6 +4,7 @@
 //! and the spin covers that; where no core is free to burn, the spin is left out. Which thread waits, and whether it
 //! spins, is decided here too.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
@@ -85,6 +86,15 @@ impl Pacing {
         // Only where the next query waits for this answer.
         let linger = if one_by_one && !is_off { LINGER } else { Duration::ZERO };
         Pacing { io_threads, spin, linger }
+    }
+}
+
+/// Makes the sleeps of the calling thread precise, the first time that it calls this. An engine of others sleeps until a
+/// query is due, and measures from then on: what its thread oversleeps is latency.
+pub(crate) fn sharpen_this_thread() {
+    thread_local! { static IS_SHARP: Cell<bool> = const { Cell::new(false) }; }
+    if !IS_SHARP.replace(true) {
+        let _ = Pace::for_this_thread(Duration::ZERO);
     }
 }
 

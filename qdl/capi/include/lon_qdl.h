@@ -192,9 +192,11 @@ int32_t lon_flush(lon_handle run);
 /*
  * Fetches responses, for runs that were opened without callbacks: waits until there are some, for `timeout_ms` at most,
  * and writes `capacity` of them at most, all of one *kind. *count is 0 when the time has passed. Their data are valid
- * until the next lon_take or lon_close on this handle, so one thread fetches. When the run has become unusable it
- * returns LON_ERROR_NETWORK, once, after what was answered before; from then on it fetches the lost samples, with
- * size 0.
+ * until this thread calls lon_take again, or lon_close is called. When the run has become unusable it returns
+ * LON_ERROR_NETWORK, once, after what was answered before; from then on it fetches the lost samples, with size 0.
+ *
+ * One thread waits for responses. A thread that issues may fetch now and then, too, with timeout_ms 0: while it gets
+ * many at a time, the waiting thread leaves them to it, for up to 1 ms after each time.
  */
 int32_t lon_take(lon_handle run, lon_response* responses, size_t capacity, uint32_t timeout_ms, size_t* count,
                  int32_t* kind);

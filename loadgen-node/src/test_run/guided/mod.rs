@@ -24,7 +24,7 @@ use super::finished::Finished;
 use super::gather::{Held, Seen};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::verdict::saturation::Watch;
-use crate::world::pace::Pacing;
+use crate::world::pace::{self, Pacing};
 use loadgen::judge::Verdict;
 use loadgen::run::{End, EventLog, PhaseOutcome, RunOutcome, Stop};
 use loadgen::trace::PhaseMode;
@@ -99,6 +99,7 @@ impl Guided {
     /// ended before: then nothing is sent or counted.
     #[must_use]
     pub fn issue(&self, samples: impl Iterator<Item = Sample>) -> bool {
+        pace::sharpen_this_thread();
         let held = self.held();
         if held.is_none() && self.ears.why().is_none() {
             return false;
@@ -128,6 +129,7 @@ impl Guided {
     /// not sent or counted, and [`Guided::issue`] takes it.
     #[must_use]
     pub fn try_issue(&self, sample: Sample) -> bool {
+        pace::sharpen_this_thread();
         let Ok(held) = self.held.try_read() else { return false };
         let Ok(_issuing) = self.issuing.try_lock() else { return false };
         let bytes = sample.payload.len() as u64;

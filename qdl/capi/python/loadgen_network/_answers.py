@@ -32,6 +32,8 @@ class Answers:
         self._lost = lost
         self._failed = failed
         self._is_stopped = False
+        self._fetch_now = self._fetcher(library().lon_take_now, 0)
+        self._fetching_now = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="loadgen_network answers", daemon=True)
 
     def start(self) -> None:
@@ -44,22 +46,34 @@ class Answers:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
 
+    def hand_over(self) -> None:
+        """Hands over what is there, on the calling thread, which has just issued. While a thread that issues without a
+        pause does this often, Python's lock need not go from thread to thread for every few answers."""
+        if self._fetching_now.acquire(blocking=False):
+            try:
+                self._fetch_now()
+            finally:
+                self._fetching_now.release()
+
     def _run(self) -> None:
         try:
-            self._fetch()
+            fetch = self._fetcher(library().lon_take, _WAIT_MS)
+            while not self._is_stopped:
+                fetch()
         except BaseException as error:  # pylint: disable=broad-except
             self._failed(error)
 
-    def _fetch(self) -> None:
-        lib, loadgen, handle = library(), self._loadgen, self._handle
-        take, unpack, make = lib.lon_take, _LAYOUT.iter_unpack, loadgen.QuerySampleResponse
-        complete, first_tokens = loadgen.QuerySamplesComplete, loadgen.FirstTokenComplete
+    def _fetcher(self, take: Callable[..., int], wait_ms: int) -> Callable[[], None]:
+        """A function that fetches once, and hands over what it got. For one thread at a time."""
+        unpack, make = _LAYOUT.iter_unpack, self._loadgen.QuerySampleResponse
+        complete, first_tokens = self._loadgen.QuerySamplesComplete, self._loadgen.FirstTokenComplete
         responses = (Response * _BATCH)()
         memory = memoryview(responses).cast("B")
         size, count, kind = ctypes.sizeof(Response), ctypes.c_size_t(), ctypes.c_int32()
-        count_out, kind_out = ctypes.byref(count), ctypes.byref(kind)
-        while not self._is_stopped:
-            code = take(handle, responses, _BATCH, _WAIT_MS, count_out, kind_out)
+        fixed = (self._handle, responses, _BATCH, wait_ms, ctypes.byref(count), ctypes.byref(kind))
+
+        def fetch() -> None:
+            code = take(*fixed)
             if code == OK:
                 if count.value and not self._is_stopped:
                     batch = list(itertools.starmap(make, unpack(memory[:count.value * size])))
@@ -69,3 +83,5 @@ class Answers:
                 self._lost(last_error())
             elif not self._is_stopped:
                 raise LonError(code, last_error())
+
+        return fetch

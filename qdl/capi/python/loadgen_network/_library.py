@@ -1,5 +1,5 @@
-"""The C interface, lon_qdl.h, declared for ctypes. Calls let other Python threads run meanwhile,
-except for lon_try_issue_loaded, which never waits."""
+"""The C interface, lon_qdl.h, declared for ctypes. Calls let other Python threads run meanwhile, except for
+lon_try_issue_loaded, which never waits, and lon_take_now, which is lon_take for calls that do not wait."""
 
 from __future__ import annotations
 
@@ -91,10 +91,13 @@ def library() -> ctypes.CDLL:
     for name, types in arguments.items():
         function = _symbol(loaded, name)
         function.argtypes, function.restype = types, ctypes.c_int32
-    # It never waits, so that Python's lock need not be given away and fetched again for it.
-    brief = _symbol(ctypes.PyDLL(str(library_path())), "lon_try_issue_loaded")
-    brief.argtypes, brief.restype = [handle, pointer], ctypes.c_int32
-    loaded.lon_try_issue_loaded = brief
+    # These do not wait, so that Python's lock need not be given away and fetched again for them.
+    brief = ctypes.PyDLL(str(library_path()))
+    for name, attribute, types in [("lon_try_issue_loaded", "lon_try_issue_loaded", [handle, pointer]),
+                                   ("lon_take", "lon_take_now", arguments["lon_take"])]:
+        function = _symbol(brief, name)
+        function.argtypes, function.restype = types, ctypes.c_int32
+        setattr(loaded, attribute, function)
     last = _symbol(loaded, "lon_last_error")
     last.argtypes, last.restype = [], text
     return loaded

@@ -17,10 +17,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ._answers import Answers
-from ._library import BUG, BUSY, FIRST_TOKENS, INTERRUPTED, NETWORK, LonError, Response, check, library, text_of
+from ._library import BUG, BUSY, FIRST_TOKENS, INTERRUPTED, NETWORK, OK, LonError, Response, check, library, text_of
 
 _SAMPLE = struct.Struct("=QQ")
 _TAKEN = 256
+# Queries after which the thread that issues hands over what was answered.
+_HAND_OVER_AFTER = 32
 # How long one call of lon_take waits at most, in ms.
 _STEP_MS = 50
 
@@ -216,7 +218,7 @@ class Run:
     sample gets no answer, the library writes its files into the folder "out" of the options, and the process ends with
     exit code 4.
 
-    on_lost: called instead of that, once, with one sentence, on the thread that fetches answers. It must not call
+    on_lost: called instead of that, once, with one sentence, on any thread. It must not call
     `close`. When it returns, every sample without an answer is completed with no data, so that LoadGen comes to its
     end. What LoadGen then says is worth nothing; `close` fails with code 4, and takes the word VALID away from the
     summary in its folder.
@@ -275,7 +277,7 @@ class Run:
                     raise
             return known[0]
 
-        sut = loadgen.ConstructQDL(self._guarded(self.qdl.issue), self._guarded(self.qdl.flush), self._guarded(name))
+        sut = loadgen.ConstructQDL(self._issuer(answers), self._guarded(self.qdl.flush), self._guarded(name))
         qsl = loadgen.ConstructQSL(self.qsl.total_count, self.qsl.performance_count, self._guarded(self.qsl.load),
                                    self._guarded(self.qsl.unload))
         self._answers = answers
@@ -319,6 +321,25 @@ class Run:
         if self._on_lost is None:
             self.abort(NETWORK, reason)
         self._on_lost(reason)
+
+    def _issuer(self, answers: Answers) -> Callable[[Sequence[Sample]], None]:
+        """`Qdl.issue` for LoadGen, which calls it for every query: no error of it reaches LoadGen, and after some
+        queries it hands over the answers that are there."""
+        handle, try_issue, pack, turn = self._handle.value, library().lon_try_issue_loaded, _SAMPLE.pack, 0
+
+        def issue(samples: Sequence[Sample]) -> None:
+            nonlocal turn
+            try:
+                if len(samples) != 1 or try_issue(handle, pack(samples[0].id, samples[0].index)) != OK:
+                    self.qdl.issue(samples)
+                turn += 1
+                if turn >= _HAND_OVER_AFTER:
+                    turn = 0
+                    answers.hand_over()
+            except BaseException as error:  # pylint: disable=broad-except
+                self._fail(error)
+
+        return issue
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The same function for LoadGen: no error of it reaches LoadGen."""
