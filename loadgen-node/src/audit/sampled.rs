@@ -1,6 +1,6 @@
 //! Which answers a test had to log, worked out again from its seeds and its sampling target, against those it logged.
 
-use loadgen::official;
+use loadgen::official::{self, MAX_LIBRARY};
 use loadgen::plan::Plan;
 use loadgen::settings::{Profile, Qsl};
 use loadgen::vectors;
@@ -13,8 +13,6 @@ const LOADED: &str = "samples in memory";
 const LOGGED: &str = "answers in the log of the test";
 const WANTED: &str = "those that the seeds and the sampling target draw";
 
-/// Most samples of a library whose sets are drawn again. The largest official dataset has 788,379.
-const MAX_LIBRARY: u64 = 20_000_000;
 /// Most answers that are drawn again for a log with few, and how many times those of a log with many.
 const MAX_LOGGED: f64 = 1e6;
 const MAX_TIMES: f64 = 10.0;
@@ -37,7 +35,7 @@ pub(super) fn checks(test: &AuditedRun) -> Vec<AuditCheck> {
     let loaded = loaded(test);
     let fits = |plan: &&Plan| set_of(plan) == loaded;
     let Some(plan) = plans.iter().find(fits) else {
-        let found = "other samples than any release of LoadGen draws";
+        let found = "other samples than the seeds draw by any rule of LoadGen";
         return vec![AuditCheck::ours(LOADED, false, "those that the seeds draw", found)];
     };
     let found = format!("{} samples, the same", loaded.map_or(0, |loaded| loaded.len()));
@@ -65,7 +63,7 @@ fn plans(test: &AuditedRun) -> Result<Vec<Plan>, Undrawn> {
         return Err(Undrawn::Unknown("the log has six digits of the requested rate, which had more".to_owned()));
     }
     let plans: Result<Vec<Plan>, _> =
-        Profile::ALL.iter().map(|(_, profile)| made(&requested.settings, requested.qsl, *profile)).collect();
+        Profile::POSSIBLE.into_iter().map(|profile| made(&requested.settings, requested.qsl, profile)).collect();
     plans.map_err(|error| fault(&error))
 }
 

@@ -18,4 +18,4 @@ flags=(-O2 -Wall -Wextra -Werror -pthread -isystem "$loadgen/include" -I "$here/
 # Users' programs may be older than the example.
 "${CXX:-g++}" -std=c++14 "${flags[@]}" -fsyntax-only -x c++ "$here/lon_qdl.hpp"
 "${CXX:-g++}" -std=c++17 "${flags[@]}" "${4:-$here/lon_official.cpp}" -o "$1" \
-  "$loadgen/libmlperf_loadgen.a" -L "$library" -llon_qdl "-Wl,-rpath,$library"
+  "$loadgen/libmlperf_loadgen.a" -L "$library" -llon_qdl "-Wl,-rpath,$library,-z,now"

@@ -42,9 +42,9 @@ extern "C" {
 /* The version of this interface. lon_abi() gives that of the library; programs compare the two. */
 #define LON_ABI 1u
 
-/* Symbols end with the version of the interface. So a program that was built with this header finds the functions that
- * it was built for, or does not start; it never calls functions of another version by mistake. Who opens the library
- * with dlopen asks for the names on the right. lon_abi and lon_version are the same in all versions. */
+/* Symbols end with the version of the interface. So a program that was built with this header never calls functions of
+ * another version by mistake. Linked with -z now it does not start where one is missing. Who opens the library with
+ * dlopen asks for the names on the right. lon_abi and lon_version are the same in all versions. */
 #define lon_last_error lon_last_error_v1
 #define lon_open lon_open_v1
 #define lon_qsl_open lon_qsl_open_v1

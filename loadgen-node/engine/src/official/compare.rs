@@ -146,9 +146,10 @@ impl Compared<'_> {
 
     /// The loaded sets against those that are drawn here.
     fn loaded(&mut self, integers: Option<IntegerRule>) {
-        if let Some(plan) = &self.plans.whole {
-            self.comparison.quantities.extend(loaded::quantities(&self.logs.detail, plan, integers));
-        }
+        self.comparison.quantities.extend(match &self.plans.whole {
+            Some(plan) => loaded::quantities(&self.logs.detail, plan, integers),
+            None => loaded::unchecked(&self.logs.detail, REFUSED),
+        });
     }
 
     /// The verdict stands in both logs, and has to be the same in both.

@@ -4,7 +4,7 @@ use super::detail_log::DetailLog;
 use super::quantity::{Agreement, Part, Quantity};
 use crate::plan::Plan;
 use crate::requested::Mode;
-use crate::settings::{IntegerRule, Profile};
+use crate::settings::{IntegerRule, Profile, SetRule};
 
 /// The key of a loaded set in the detail log.
 const KEY: &str = "loaded_qsl_set";
@@ -12,17 +12,19 @@ const KEY: &str = "loaded_qsl_set";
 const SHOWN: usize = 4;
 
 /// Each logged set beside the set of the same phase. `integers` is the rule that draws have to follow; none: any that a
-/// release has had. The rules of the newest release that explain all sets count, else the newest.
+/// LoadGen can have. The first rules that explain all sets count, else those of the newest release.
 pub(super) fn quantities(log: &DetailLog, plan: &Plan, integers: Option<IntegerRule>) -> Vec<Quantity> {
     // Of a search the first trial alone is known before.
     let most = if plan.effective().mode == Mode::FindPeakPerformance { 1 } else { usize::MAX };
     let logged: Vec<Vec<u64>> =
         log.all(KEY).take(most).map(|entry| serde_json::from_str(&entry.value).unwrap_or_default()).collect();
-    let allowed = Profile::ALL.into_iter().map(|(_, profile)| profile);
-    let drawn = allowed.filter(|profile| integers.is_none_or(|rule| profile.integers == rule)).filter_map(|profile| {
-        let plan = Plan::with_profile(plan.requested().clone(), plan.qsl(), profile).ok()?;
-        Some((profile, sets(&plan)))
-    });
+    let drawn = Profile::POSSIBLE
+        .into_iter()
+        .filter(|profile| integers.is_none_or(|rule| profile.integers == rule))
+        .filter_map(|profile| {
+            let plan = Plan::with_profile(plan.requested().clone(), plan.qsl(), profile).ok()?;
+            Some((profile, sets(&plan)))
+        });
     let mut first = None;
     for (profile, sets) in drawn {
         let sets = sets.into_iter().take(most).collect::<Vec<_>>();
@@ -45,14 +47,42 @@ fn listed(logged: &[Vec<u64>], drawn: &[Vec<u64>], profile: Profile) -> Vec<Quan
         let from = differs.unwrap_or_default();
         Quantity {
             part: Part::Traffic,
-            name: if number == 0 { KEY.to_owned() } else { format!("{KEY} ({})", number + 1) },
+            name: name(number),
             official: official.map(|set| shown(set, from)),
             ours: ours.map(|set| shown(set, from)),
             agreement: if official == ours { Agreement::Same } else { Agreement::Differs },
-            note: Some(format!("integers drawn by {}", profile.integers.name())),
+            note: Some(format!("{}: {}", if official == ours { "drawn" } else { "compared with" }, rules(profile))),
         }
     };
     (0..logged.len().max(drawn.len())).map(of).collect()
+}
+
+fn rules(profile: Profile) -> String {
+    let from = match profile.set {
+        SetRule::BelowPerformanceCount => "from the samples below the performance count",
+        SetRule::WholeLibrary => "from the whole library",
+    };
+    format!("integers by {}, {from}", profile.integers.name())
+}
+
+/// The logged sets, where none can be drawn here.
+pub(super) fn unchecked(log: &DetailLog, why: &str) -> Vec<Quantity> {
+    let of = |(number, value): (usize, &str)| {
+        let set: Vec<u64> = serde_json::from_str(value).unwrap_or_default();
+        Quantity {
+            part: Part::Traffic,
+            name: name(number),
+            official: Some(shown(&set, 0)),
+            ours: None,
+            agreement: Agreement::Unchecked,
+            note: Some(why.to_owned()),
+        }
+    };
+    log.all(KEY).map(|entry| entry.value.as_str()).enumerate().map(of).collect()
+}
+
+fn name(number: usize) -> String {
+    if number == 0 { KEY.to_owned() } else { format!("{KEY} ({})", number + 1) }
 }
 
 /// A few samples of a set from a position on, and how many it has.

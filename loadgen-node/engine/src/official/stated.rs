@@ -9,6 +9,9 @@ use crate::plan::Plan;
 use crate::requested::Qsl;
 use crate::scenario::TestSettings;
 
+/// Most samples of a library whose sets are drawn again. The largest official dataset has 788,379.
+pub const MAX_LIBRARY: u64 = 20_000_000;
+
 /// Steps by which a rounded rate is approached: as many as a number has binary digits.
 const STEPS: usize = 60;
 
@@ -43,6 +46,10 @@ impl Stated {
             total: log.needed("qsl_reported_total_count")?,
             performance: log.needed("qsl_reported_performance_count")?,
         };
+        if qsl.total > MAX_LIBRARY {
+            let told = format!("qsl_reported_total_count: {} samples, and {MAX_LIBRARY} are the most", qsl.total);
+            return Err(LogError::new(DETAIL_FILE, 0, told));
+        }
         let sut_name = log.text("sut_name").unwrap_or_default().to_owned();
         let mut stated = Stated { settings: Map::new(), qsl, sut_name, unknown: Vec::new(), rounded: None };
         for entry in log.beginning("requested_") {

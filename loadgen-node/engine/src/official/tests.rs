@@ -5,7 +5,7 @@ use super::{Agreement, Comparison, DetailLog, Logs, TokenCounts, TraceLog, compa
 use crate::plan::Plan;
 use crate::report::{Trailer, detail, summary_text, trace_log};
 use crate::run::{RunOptions, RunOutcome, run};
-use crate::settings::{IntegerRule, Profile, Qsl, Scenario, TestSettings};
+use crate::settings::{IntegerRule, Profile, Qsl, Scenario, SetRule, TestSettings};
 use crate::sim::{SimOptions, SimWorld};
 use crate::world::TimeNs;
 
@@ -152,17 +152,37 @@ fn loaded_sets_are_those_that_some_release_draws() {
         let found = quantities.into_iter().find(|quantity| quantity.name == "loaded_qsl_set").unwrap();
         (found.agreement, found.note.unwrap())
     };
-    let (same, differs) = (Agreement::Same, Agreement::Differs);
-    let [product, division] = ["integers drawn by product", "integers drawn by division"].map(str::to_owned);
-    let as_it_is = [""; 2];
-    assert_eq!(compared(Profile::NEWEST, None, as_it_is), (same, product.clone()));
-    assert_eq!(compared(Profile::BEFORE_6_0_6, None, as_it_is), (same, product.clone()));
-    assert_eq!(compared(Profile::GCC_10, None, as_it_is), (same, division.clone()));
-    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Division), as_it_is), (same, division.clone()));
-    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Product), as_it_is), (differs, product.clone()));
-    assert_eq!(compared(Profile::NEWEST, Some(IntegerRule::Division), as_it_is), (differs, division));
+    let told = |agreement, integers, from| {
+        let how = if agreement == Agreement::Same { "drawn" } else { "compared with" };
+        (agreement, format!("{how}: integers by {integers}, from {from}"))
+    };
+    let (same, differs, as_it_is) = (Agreement::Same, Agreement::Differs, [""; 2]);
+    let (below, whole) = ("the samples below the performance count", "the whole library");
+    let from_source = Profile { integers: IntegerRule::Division, set: SetRule::BelowPerformanceCount };
+    for (profile, integers, from) in [
+        (Profile::NEWEST, "product", below),
+        (Profile::BEFORE_6_0_6, "product", whole),
+        (Profile::GCC_10, "division", whole),
+        (from_source, "division", below),
+    ] {
+        assert_eq!(compared(profile, None, as_it_is), told(same, integers, from));
+        assert_eq!(compared(profile, Some(profile.integers), as_it_is), told(same, integers, from));
+    }
+    let by_division = Some(IntegerRule::Division);
+    assert_eq!(compared(Profile::GCC_10, Some(IntegerRule::Product), as_it_is), told(differs, "product", below));
+    assert_eq!(compared(Profile::NEWEST, by_division, as_it_is), told(differs, "division", whole));
     let altered = ["\"loaded_qsl_set\", \"value\": [", "\"loaded_qsl_set\", \"value\": [1,"];
-    assert_eq!(compared(Profile::NEWEST, None, altered), (differs, product));
+    assert_eq!(compared(Profile::NEWEST, None, altered), told(differs, "product", below));
+}
+
+#[test]
+fn a_library_that_is_too_large_to_be_drawn_from_is_refused() {
+    let qsl = Qsl { total: 6_000, performance: 5_000 };
+    let texts = Texts::by(settings(Scenario::OFFLINE, false), qsl, Profile::NEWEST);
+    let said = "\"qsl_reported_total_count\", \"value\": ";
+    let detail = texts.detail.replacen(&format!("{said}6000"), &format!("{said}4000000000"), 1);
+    let logs = Logs { detail: DetailLog::read(&detail).unwrap(), summary: texts.summary, trace: None, tokens: None };
+    assert!(compare(&logs).unwrap_err().to_string().contains("4000000000 samples"));
 }
 
 #[test]

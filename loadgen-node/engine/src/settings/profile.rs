@@ -62,6 +62,15 @@ impl Profile {
     pub const ALL: [(&'static str, Profile); 3] =
         [("newest", Self::NEWEST), ("before-6.0.6", Self::BEFORE_6_0_6), ("gcc-10", Self::GCC_10)];
 
+    /// All that a LoadGen can have, with those that were published first: others are built from source with an older
+    /// compiler.
+    pub const POSSIBLE: [Profile; 4] = [
+        Self::NEWEST,
+        Self::BEFORE_6_0_6,
+        Self::GCC_10,
+        Profile { integers: IntegerRule::Division, set: SetRule::BelowPerformanceCount },
+    ];
+
     /// The profile with this name.
     pub fn from_name(name: &str) -> Option<Profile> {
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, profile)| profile)
@@ -82,6 +91,7 @@ mod tests {
         assert_eq!(Profile::default(), Profile::NEWEST);
         for (name, profile) in Profile::ALL {
             assert_eq!((Profile::from_name(name), profile.name()), (Some(profile), Some(name)));
+            assert!(Profile::POSSIBLE.contains(&profile));
         }
     }
 }
