@@ -127,7 +127,7 @@ impl Queue {
     fn leave(&self, state: &mut State) {
         let now = Instant::now();
         let is_new = state.left_until.replace(now + LEFT_FOR).is_none_or(|before| before <= now);
-        // Whoever sleeps is not told of answers from now on, and must not sleep longer than they are left.
+        // Answers do not wake whoever sleeps from now on, and it must not sleep longer than they are left.
         if is_new && state.sleepers > 0 {
             self.changed.notify_all();
         }

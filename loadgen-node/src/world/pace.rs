@@ -89,7 +89,7 @@ impl Pacing {
     }
 }
 
-/// Makes the sleeps of the calling thread precise, the first time that it calls this. An engine of others sleeps until a
+/// Makes the sleeps of the calling thread precise, the first time that it calls this. Another engine sleeps until a
 /// query is due, and measures from then on: what its thread oversleeps is latency.
 pub(crate) fn sharpen_this_thread() {
     thread_local! { static IS_SHARP: Cell<bool> = const { Cell::new(false) }; }
