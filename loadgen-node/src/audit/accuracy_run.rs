@@ -7,6 +7,7 @@ use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 use super::check::AuditCheck;
 use super::detail::Detail;
 use super::run::{AccuracyRunFacts, AuditedRun};
+use super::settings::untouched;
 
 /// The modes whose logs have the answers of an accuracy run.
 const MODES: [&str; 2] = ["AccuracyOnly", "SubmissionRun"];
@@ -21,6 +22,19 @@ pub(super) fn checks(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: 
         models_row(accuracy, test),
         seed_row(reference),
         runs_row(reference, accuracy, test),
+    ]
+}
+
+/// The folders of all three runs are as the runs left them.
+pub(super) fn untouched_rows(
+    reference: &AuditedRun,
+    accuracy: &AccuracyRunFacts,
+    test: &AuditedRun,
+) -> [AuditCheck; 3] {
+    [
+        untouched("reference", reference.own.as_ref()),
+        untouched("accuracy run", accuracy.own.as_ref()),
+        untouched("test", test.own.as_ref()),
     ]
 }
 

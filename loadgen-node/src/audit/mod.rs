@@ -8,7 +8,7 @@
 //! | `detail`, `answers` | logs as the official scripts read them |
 //! | `test01`, `test04`, `test05`, `test06`, `test08`, `test09` | one audit each: runs -> rows |
 //! | `default_mode`, `unix_mode`, `rates` | what the official scripts compute, and the text that they write |
-//! | `settings`, `sampled`, `accuracy_run` | rules of this program that the scripts do not have |
+//! | `pair`, `settings`, `sampled`, `accuracy_run` | rules of this program that the scripts do not have |
 //! | `label` | the types by which answers are read |
 //! | `script` | verdict and text of a script |
 //! | `check`, `findings` | rows, and what they come to |
@@ -25,6 +25,7 @@ mod default_mode;
 mod detail;
 mod findings;
 mod label;
+mod pair;
 mod rates;
 mod run;
 mod sampled;

@@ -6,8 +6,8 @@ use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
 use super::label::LabelType;
 use super::run::{AccuracyRunFacts, AuditedRun};
-use super::settings::{both_valid, in_force, same_settings, same_sut, untouched};
-use super::{AuditTest, accuracy_run, default_mode, rates, sampled, unix_mode};
+use super::settings::in_force;
+use super::{AuditTest, accuracy_run, default_mode, pair, rates, sampled, unix_mode};
 use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 
 /// What the audit's config file changes.
@@ -68,15 +68,11 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
         answers_row(accuracy, answers),
         missing_row(accuracy, answers),
         in_force(&test.detail, &audit_settings(test)),
-        same_settings(&reference.detail, &test.detail, &CHANGED),
-        both_valid(&reference.detail, &test.detail),
     ];
-    checks.extend(same_sut(reference, test));
+    checks.extend(pair::alike(reference, test, &CHANGED));
     checks.extend(accuracy_run::checks(reference, accuracy, test));
     checks.extend(sampled::checks(test));
-    checks.push(untouched("reference", reference.own.as_ref()));
-    checks.push(untouched("accuracy run", accuracy.own.as_ref()));
-    checks.push(untouched("test", test.own.as_ref()));
+    checks.extend(accuracy_run::untouched_rows(reference, accuracy, test));
     let files = vec![
         TestFile::new("verify_accuracy.txt", &official.text),
         TestFile::new("verify_performance.txt", &rates.text),

@@ -1,12 +1,12 @@
 //! TEST04: a run that asks one sample again and again is not faster than one that asks many (`compliance/TEST04` of
 //! mlcommons/inference). A faster one would show that answers are kept and given again.
 
-use super::AuditTest;
 use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
 use super::rates::{self, Against};
 use super::run::AuditedRun;
-use super::settings::{both_valid, in_force, same_settings, same_sut, untouched};
+use super::settings::in_force;
+use super::{AuditTest, pair};
 
 /// What the audit's config file changes.
 const CHANGED: [&str; 4] =
@@ -33,24 +33,8 @@ pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
             ],
         ),
         AuditCheck::ours("performance_issue_same, in the reference", found == "false", "false", found),
-        summary_row("reference", reference),
-        summary_row("test", test),
-        same_settings(&reference.detail, &test.detail, &CHANGED),
-        both_valid(&reference.detail, &test.detail),
     ];
-    checks.extend(same_sut(reference, test));
-    checks.push(untouched("reference", reference.own.as_ref()));
-    checks.push(untouched("test", test.own.as_ref()));
+    checks.extend(pair::by_summary(reference, test, &CHANGED));
     let files = vec![TestFile::new("verify_performance.txt", &rates.text)];
     Findings::new(AuditTest::Test04, test.scenario(), checks, files)
-}
-
-/// The script reads the summary alone; what it reads there must be the result of the detail log.
-pub(super) fn summary_row(name: &str, run: &AuditedRun) -> AuditCheck {
-    let title = format!("result in the summary of the {name}");
-    let wanted = "that of its detail log";
-    match rates::same_result(&run.summary, &run.detail) {
-        Ok(found) => AuditCheck::ours(&title, true, wanted, found),
-        Err(found) => AuditCheck::ours(&title, false, wanted, found),
-    }
 }

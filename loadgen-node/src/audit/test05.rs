@@ -1,13 +1,12 @@
 //! TEST05: a run with other seeds is not slower (`compliance/nvidia/TEST05` of mlcommons/inference, up to v5.0; the
 //! script is not in later releases).
 
-use super::AuditTest;
 use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
 use super::rates::{self, Against};
 use super::run::AuditedRun;
-use super::settings::{both_valid, in_force, same_settings, same_sut, untouched};
-use super::test04::summary_row;
+use super::settings::in_force;
+use super::{AuditTest, pair};
 use loadgen::settings::TEST05_SEEDS;
 
 /// The keys of the seeds.
@@ -32,14 +31,8 @@ pub(crate) fn judge(reference: &AuditedRun, test: &AuditedRun) -> Findings {
             ],
         ),
         seeds_row(reference, test),
-        summary_row("reference", reference),
-        summary_row("test", test),
-        same_settings(&reference.detail, &test.detail, &CHANGED),
-        both_valid(&reference.detail, &test.detail),
     ];
-    checks.extend(same_sut(reference, test));
-    checks.push(untouched("reference", reference.own.as_ref()));
-    checks.push(untouched("test", test.own.as_ref()));
+    checks.extend(pair::by_summary(reference, test, &CHANGED));
     let files = vec![TestFile::new("verify_performance.txt", &rates.text)];
     Findings::new(AuditTest::Test05, test.scenario(), checks, files)
 }

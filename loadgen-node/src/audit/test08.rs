@@ -8,8 +8,8 @@ use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
 use super::run::{AccuracyRunFacts, AuditedRun};
 use super::script::Script;
-use super::settings::{both_valid, in_force, same_settings, same_sut, untouched};
-use super::{AuditTest, accuracy_run, sampled, test01};
+use super::settings::in_force;
+use super::{AuditTest, accuracy_run, pair, sampled, test01};
 use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 
 /// The difference that the script allows, as a share of the entropy in the accuracy run.
@@ -35,15 +35,11 @@ pub(crate) fn judge(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &
                 ("accuracy_log_sampling_target", test01::USUAL_TARGET.into()),
             ],
         ),
-        same_settings(&reference.detail, &test.detail, &test01::CHANGED),
-        both_valid(&reference.detail, &test.detail),
     ];
-    checks.extend(same_sut(reference, test));
+    checks.extend(pair::alike(reference, test, &test01::CHANGED));
     checks.extend(accuracy_run::checks(reference, accuracy, test));
     checks.extend(sampled::checks(test));
-    checks.push(untouched("reference", reference.own.as_ref()));
-    checks.push(untouched("accuracy run", accuracy.own.as_ref()));
-    checks.push(untouched("test", test.own.as_ref()));
+    checks.extend(accuracy_run::untouched_rows(reference, accuracy, test));
     Findings::new(AuditTest::Test08, test.scenario(), checks, vec![TestFile::new("verify_accuracy.txt", &script.text)])
 }
 

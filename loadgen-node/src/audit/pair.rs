@@ -1,0 +1,32 @@
+//! Rules of this program on a reference and a test.
+
+use super::check::AuditCheck;
+use super::rates;
+use super::run::AuditedRun;
+use super::settings::{both_valid, same_settings, same_sut, untouched};
+
+/// The rows of an audit whose script reads two summaries and nothing else. `changed`: the settings that it changes.
+pub(super) fn by_summary(reference: &AuditedRun, test: &AuditedRun, changed: &[&str]) -> Vec<AuditCheck> {
+    let mut checks = vec![summary_row("reference", reference), summary_row("test", test)];
+    checks.extend(alike(reference, test, changed));
+    checks.push(untouched("reference", reference.own.as_ref()));
+    checks.push(untouched("test", test.own.as_ref()));
+    checks
+}
+
+/// Both are valid runs of one SUT, with the same settings but for those that the audit changes.
+pub(super) fn alike(reference: &AuditedRun, test: &AuditedRun, changed: &[&str]) -> Vec<AuditCheck> {
+    let settings = same_settings(&reference.detail, &test.detail, changed);
+    let valid = both_valid(&reference.detail, &test.detail);
+    [settings, valid].into_iter().chain(same_sut(reference, test)).collect()
+}
+
+/// The script reads the summary alone; what it reads there must be the result of the detail log.
+fn summary_row(name: &str, run: &AuditedRun) -> AuditCheck {
+    let title = format!("result in the summary of the {name}");
+    let wanted = "that of its detail log";
+    match rates::same_result(&run.summary, &run.detail) {
+        Ok(found) => AuditCheck::ours(&title, true, wanted, found),
+        Err(found) => AuditCheck::ours(&title, false, wanted, found),
+    }
+}
