@@ -110,7 +110,16 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node",
-        floors: &["commands", "cli outputs", "test_run", "probe verdict", "audit division", "network world", "exit"],
+        floors: &[
+            "commands",
+            "submission",
+            "cli outputs",
+            "test_run",
+            "probe verdict",
+            "audit division",
+            "network world",
+            "exit",
+        ],
     },
     Floors {
         folder: "sut-node",

@@ -1,6 +1,6 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `audit`, `others`: the flags of each command; `parse`: values of flags; `help`: texts
+//! - `run`, `shared`, `nodes`, `audit`, `submission`, `others`: the flags of each command; `parse`: values of flags; `help`: texts
 //!   after the flags; `headings`: under which help lists the flags;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
@@ -26,6 +26,7 @@ pub(crate) use self::others::{
 pub(crate) use self::parse::with_dashes;
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
 pub(crate) use self::shared::{Compression, TestArgs};
+pub(crate) use self::submission::{SubmissionArgs, SubmissionCommand};
 
 mod audit;
 mod checked;
@@ -37,6 +38,7 @@ mod others;
 mod parse;
 mod run;
 mod shared;
+mod submission;
 
 /// What this build can do beyond what every build can.
 const FEATURES: [&str; 1] = [if cfg!(feature = "demo") { "demo" } else { "no demo" }];
@@ -102,6 +104,9 @@ pub(crate) enum Command {
     /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04, TEST05, TEST06, TEST08 or TEST09.
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
+    /// From one file to a submission: the runs that it needs, their audits, and the folders for the official checker.
+    #[command(after_long_help = help::SUBMISSION)]
+    Submission(SubmissionArgs),
     /// Show the settings of a test with their origins, and what a run with them will take; needs no SUT.
     #[command(after_long_help = help::CONF)]
     Conf(ConfArgs),

@@ -16,4 +16,5 @@ pub(crate) mod replay;
 pub(crate) mod run;
 mod scorer;
 pub(crate) mod show;
+pub(crate) mod submission;
 pub(crate) mod trace;

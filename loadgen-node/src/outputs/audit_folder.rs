@@ -198,7 +198,7 @@ fn is_altered(folder: &Path, name: &str, made: &ResultSummary) -> bool {
 }
 
 /// The SHA-256 of a file, which may be larger than the memory.
-fn sum_of(path: &Path) -> std::io::Result<String> {
+pub(crate) fn sum_of(path: &Path) -> std::io::Result<String> {
     let (mut file, mut sum) = (fs::File::open(path)?, Sha256::new());
     let mut piece = vec![0; PIECE_BYTES];
     loop {

@@ -82,6 +82,11 @@ const MORE_KEYS: [&str; 15] = [
     "disk_controllers",
 ];
 
+/// Whether the submission checker knows the key.
+pub(crate) fn is_official(key: &str) -> bool {
+    NETWORK_KEYS.iter().chain(&SYSTEM_KEYS).chain(&MORE_KEYS).any(|official| *official == key)
+}
+
 /// Texts by official key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stated(Map<String, Value>);
@@ -116,8 +121,7 @@ impl Stated {
         let json: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| StatedError::Json { path: path(), reason: error.to_string() })?;
         for (key, value) in &json {
-            let mut official = NETWORK_KEYS.iter().chain(&SYSTEM_KEYS).chain(&MORE_KEYS);
-            let known = official.any(|official| official == key);
+            let known = is_official(key);
             match value {
                 _ if !known => return Err(StatedError::Key { path: path(), key: key.clone() }),
                 Value::String(text) if key == "is_network" && text != "True" => {

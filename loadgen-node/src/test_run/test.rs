@@ -11,7 +11,7 @@ use super::settings::{self, Layered, Subject};
 use super::spec::{DataSpec, TestSpec};
 use super::stated::Stated;
 use super::{find_peak, kserve, samples};
-use crate::division::{self, Data, Division, Facts, NodesSeen, Planned, Settings};
+use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned, Settings};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::verdict::baseline::Baseline;
 use crate::verdict::lag::LagLimit;
@@ -93,6 +93,19 @@ impl Test {
         let TestSpec { pacing, probe, anyway, mixed_nodes, data: DataSpec { verify, .. }, .. } = spec;
         let notes = Vec::new();
         Ok(Test { setup, dataset, target, pacing, options, probe, anyway, mixed_nodes, verify, notes })
+    }
+
+    /// How long samples are issued for, s, as far as it can be known beforehand.
+    ///
+    /// # Errors
+    /// A sample cannot be read.
+    pub(crate) fn duration_s(&self) -> Outcome<f64> {
+        Ok(predict::predict(&self.setup.plan, samples::sample_size(&self.dataset)?).duration_s)
+    }
+
+    /// What can be seen of the rules of the Network division before any node is asked.
+    pub(crate) fn findings(&self) -> Findings {
+        division::judge(&Facts { planned: &self.setup.planned, nodes: None, run: None })
     }
 
     /// Holds the dataset's files against their sums, where it has any, and reads every sample, where that is asked for.

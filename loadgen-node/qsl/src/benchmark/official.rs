@@ -1,4 +1,5 @@
-//! What the official submission checker holds of the benchmarks, by round: counts of samples and bounds of accuracy.
+//! What the official submission checker holds of the benchmarks, by round: counts of samples, bounds of accuracy and
+//! compliance tests.
 
 use std::sync::LazyLock;
 
@@ -45,7 +46,19 @@ pub struct Bound {
 #[serde(deny_unknown_fields)]
 struct File {
     printed: Vec<Printed>,
+    compliance: Vec<Compliance>,
     benchmark: Vec<Official>,
+}
+
+/// A compliance test of some benchmarks in some rounds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compliance {
+    /// The official name of the test: `TEST01`.
+    test: String,
+    rounds: Rounds,
+    /// The names of the benchmarks in the checker.
+    benchmarks: Vec<String>,
 }
 
 static OFFICIAL: LazyLock<File> = LazyLock::new(|| {
@@ -57,6 +70,24 @@ static OFFICIAL: LazyLock<File> = LazyLock::new(|| {
 /// Reads the `accuracy.txt` that the script of a reference implementation wrote.
 pub fn official_scores(accuracy_txt: &str) -> OfficialScores {
     OfficialScores::new(accuracy_txt, &OFFICIAL.printed)
+}
+
+impl Official {
+    /// Returns the name of our benchmark for it. Settings for interactive use may have a benchmark of their own.
+    pub fn benchmark(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the official names of the compliance tests that a submission has in this round, in their order.
+    pub fn compliance_tests(&self, round: &str) -> Vec<&'static str> {
+        let of_it = |entry: &&Compliance| entry.rounds.has(round) && entry.benchmarks.contains(&self.checker);
+        OFFICIAL.compliance.iter().filter(of_it).map(|entry| entry.test.as_str()).collect()
+    }
+
+    /// Returns what the checker holds of a benchmark by its own name for it, in a round.
+    pub fn named(checker: &str, round: &str) -> Option<&'static Official> {
+        OFFICIAL.benchmark.iter().find(|official| official.checker == checker && official.rounds.has(round))
+    }
 }
 
 impl Benchmark {
@@ -92,6 +123,17 @@ mod tests {
         assert_eq!((of("llama2-70b", "v6.0").len(), of("llama2-70b", "v6.1").len()), (2, 1));
         assert_eq!(of("deepseek-r1-interactive", "v6.1"), of("deepseek-r1", "v6.1"));
         assert_eq!(of("gpt-oss-120b", "v6.1")[0].accuracy_samples, Some(4_395));
+    }
+
+    #[test]
+    fn compliance_tests_change_with_the_rounds() {
+        let tests = |name: &str, round: &str| Official::named(name, round).unwrap().compliance_tests(round);
+        assert_eq!(tests("resnet", "v5.0"), ["TEST01", "TEST04"]);
+        assert_eq!(
+            (tests("llama2-70b-99", "v6.0"), tests("gpt-oss-120b", "v6.1")),
+            (vec!["TEST06"], vec!["TEST07", "TEST09"])
+        );
+        assert!(tests("retinanet", "v6.1").is_empty() && Official::named("retinanet", "v5.9").is_none());
     }
 
     /// The rules' own table says 42 samples and a reference of 0.86330; what is submitted is checked by these.

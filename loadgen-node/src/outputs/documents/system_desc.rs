@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::in_order;
 use super::sut_setup::SutSetup;
-use super::wanted::wanted;
+pub(crate) use super::wanted::wanted;
 use crate::network::nics::NicUse;
 use crate::test_run::finished::Finished;
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};

@@ -1,0 +1,174 @@
+//! `submission run`: the runs and their audits, each as a command of its own, as a person would type it. What went well
+//! and still counts is not made again, so that a broken submission goes on where it was.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::super::io::print_text;
+use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::submission::checked::Submission;
+use crate::submission::record::{self, State};
+use crate::submission::step::{Kind, Step};
+use crate::submission::{SUBSET_FILE, is_printed};
+
+/// How often a command that was started is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Makes every run that is not there.
+pub(super) fn make(submission: &Submission) -> Outcome {
+    let steps = submission.steps();
+    // What is wrong with a later run is told before the first one takes its time.
+    for step in &steps {
+        super::plan::spec(step)?;
+    }
+    let commands = Commands::new().context("cannot handle signals").or_exit(Exit::Bug)?;
+    for (number, step) in (1..).zip(&steps) {
+        let head = format!("[{number}/{}] {step}", steps.len());
+        match record::state(step) {
+            State::Done => {
+                print_text(&format!("{head}: done\n"))?;
+                continue;
+            }
+            State::Missing => print_text(&format!("{head}\n"))?,
+            State::Stale(why) => {
+                let aside = set_aside(&step.folder()).or_exit(Exit::Usage)?;
+                print_text(&format!("{head}: made again: {why} (the old one is in {})\n", aside.display()))?
+            }
+        };
+        commands.make(step)?;
+    }
+    print_text("All runs are there. `loadgen-node submission build` makes the folders of them.\n")
+}
+
+/// Writes the files that a run reads.
+pub(super) fn write_inputs(step: &Step<'_>) -> Outcome<()> {
+    for input in step.inputs() {
+        let above = input.path.parent().unwrap_or(&input.path);
+        let made = fs::create_dir_all(above).and_then(|()| fs::write(&input.path, &input.text));
+        made.with_context(|| format!("cannot write {}", input.path.display())).or_exit(Exit::Usage)?;
+    }
+    Ok(())
+}
+
+/// Gives a folder another name: `performance.1`. Nothing that was measured is deleted.
+fn set_aside(folder: &Path) -> anyhow::Result<PathBuf> {
+    let numbered = (1..).map(|number: u32| folder.with_extension(number.to_string()));
+    let mut free = numbered.filter(|path| path.symlink_metadata().is_err());
+    let aside = free.next().ok_or_else(|| anyhow!("no name is free beside {}", folder.display()))?;
+    fs::rename(folder, &aside).with_context(|| format!("cannot rename {}", folder.display()))?;
+    Ok(aside)
+}
+
+/// Starts commands of this program, and hands signals on to them.
+struct Commands {
+    program: PathBuf,
+    /// Somebody wants all of it to end.
+    interrupted: Arc<AtomicBool>,
+    /// A signal that only this process has got: the command does not know of it.
+    terminated: Arc<AtomicBool>,
+}
+
+impl Commands {
+    fn new() -> std::io::Result<Commands> {
+        let (interrupted, terminated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        // A terminal sends SIGINT to the command, too.
+        signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
+        signal_hook::flag::register(SIGTERM, Arc::clone(&terminated))?;
+        Ok(Commands { program: std::env::current_exe()?, interrupted, terminated })
+    }
+
+    /// Makes one run with all that belongs to it.
+    fn make(&self, step: &Step<'_>) -> Outcome<()> {
+        write_inputs(step)?;
+        let folder = step.folder();
+        self.run(step, &step.command(true), Stdio::inherit()).map_err(|failure| {
+            let told = format!("{step}: its result and reasons are in {}", folder.display());
+            Failure { error: failure.error.context(told), ..failure }
+        })?;
+        if let Kind::Compliance(_) = step.kind {
+            self.audit(step)?;
+        }
+        record::keep(step).with_context(|| step.to_string()).or_exit(Exit::Invalid)
+    }
+
+    fn audit(&self, step: &Step<'_>) -> Outcome<()> {
+        let Some(words) = step.audit_command() else { return Ok(()) };
+        let earlier = step.audits().join(step.kind.name());
+        if earlier.symlink_metadata().is_ok() {
+            set_aside(&earlier).or_exit(Exit::Usage)?;
+        }
+        let file = |name: &str| fs::File::create(step.folder().join(name));
+        self.run(step, &words, Stdio::inherit())?;
+        let answers = step.folder().join(loadgen::official::ACCURACY_FILE);
+        let has_answers = fs::metadata(answers).is_ok_and(|data| data.len() > 4);
+        if has_answers && is_printed(step.entry) {
+            let words = ["accuracy".to_owned(), "--json".to_owned(), step.folder().display().to_string()];
+            let out = file(SUBSET_FILE).with_context(|| format!("cannot write {SUBSET_FILE}")).or_exit(Exit::Usage)?;
+            self.run(step, &words, out.into())?;
+        }
+        Ok(())
+    }
+
+    /// Starts a command and waits for its end.
+    fn run(&self, step: &Step<'_>, words: &[String], stdout: Stdio) -> Outcome<()> {
+        let mut child = Command::new(&self.program)
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.program.display()))
+            .or_exit(Exit::Bug)?;
+        let status = self.wait(&mut child).context("cannot wait for a command").or_exit(Exit::Bug)?;
+        let exit = [Exit::Ok, Exit::Bug, Exit::Usage, Exit::Invalid, Exit::Network, Exit::Interrupted];
+        let exit = exit.into_iter().find(|exit| status.code() == Some(*exit as i32)).unwrap_or(Exit::Bug);
+        let is_stopped = self.interrupted.load(SeqCst) || self.terminated.load(SeqCst);
+        let command = words.first().map(String::as_str).unwrap_or_default();
+        match exit {
+            Exit::Ok if is_stopped => Err(anyhow!("{step}: stopped; `submission run` goes on here")),
+            Exit::Ok => return Ok(()),
+            _ => Err(anyhow!("`{command}` ended with {status}; `submission run` goes on here")),
+        }
+        .or_exit(if exit == Exit::Ok { Exit::Interrupted } else { exit })
+    }
+
+    fn wait(&self, child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
+        let mut is_told = false;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if self.terminated.load(SeqCst) && !is_told {
+                is_told = true;
+                // It may have ended just now.
+                let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_folder_keeps_what_is_in_it() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("performance");
+        for number in 1..3 {
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("a"), number.to_string()).unwrap();
+            assert_eq!(set_aside(&folder).unwrap(), above.path().join(format!("performance.{number}")));
+        }
+        assert_eq!(fs::read_to_string(above.path().join("performance.2/a")).unwrap(), "2");
+    }
+}

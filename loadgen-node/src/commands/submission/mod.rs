@@ -1,0 +1,59 @@
+//! The command `submission`: from one file to the runs of a submission and the folders for the official checker.
+//!
+//! - `plan`: what is needed; `make`: the runs and their audits, each a command of its own; here: the file to fill in,
+//!   and the folders.
+
+mod make;
+mod plan;
+
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+
+use super::io::print_text;
+use crate::cli::{SubmissionArgs, SubmissionCommand};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::submission::TEMPLATE;
+use crate::submission::checked::Submission;
+use crate::submission::tree;
+
+/// Does what the command asks for.
+pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
+    match &args.what {
+        SubmissionCommand::Init { file } => init(file),
+        SubmissionCommand::Plan { file, json } => plan::plan(&read(file)?, *json),
+        SubmissionCommand::Run { file } => make::make(&read(file)?),
+        SubmissionCommand::Build { file, out } => build(&read(file)?, out),
+    }
+}
+
+fn read(file: &Path) -> Outcome<Submission> {
+    Submission::read(file).or_exit(Exit::Usage)
+}
+
+fn init(file: &Path) -> Outcome {
+    let cannot = || format!("cannot write {}", file.display());
+    match std::fs::File::create_new(file) {
+        Ok(mut made) => std::io::Write::write_all(&mut made, TEMPLATE.as_bytes()).with_context(cannot),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(anyhow!("{} is there already: it is never overwritten", file.display()))
+        }
+        Err(error) => Err(error).with_context(cannot),
+    }
+    .or_exit(Exit::Usage)?;
+    print_text(&format!("{} is written: fill in what is marked FILL IN\n", file.display()))
+}
+
+fn build(submission: &Submission, out: &Path) -> Outcome {
+    let written = tree::build(submission, out).or_exit(Exit::Usage)?;
+    let tree::Written { files, results } = written;
+    let round = submission.rules.round.name;
+    let rehearsal = if submission.rehearsal.is_some() { "A rehearsal: it is not to be submitted.\n" } else { "" };
+    print_text(&format!(
+        "{} has {results} results in {files} files.\n{rehearsal}The official checker is the judge of it; in \
+         tools/submission of a clone of mlcommons/inference:\n  python3 -m submission_checker.main --version {round} \
+         --input {}\nResults are unverified, and not official: the rules ask for logs of the official LoadGen.\n",
+        out.display(),
+        std::path::absolute(out).unwrap_or_else(|_| out.to_owned()).display()
+    ))
+}

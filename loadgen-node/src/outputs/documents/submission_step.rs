@@ -1,0 +1,28 @@
+//! `submission_step.json`: what a run of a submission was made of. `submission run` writes it into the run folder, last.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Name in the run folder.
+pub const FILE: &str = "submission_step.json";
+
+/// The version of [`StepRecord`].
+pub(crate) const SCHEMA: u32 = 1;
+
+/// What a run of a submission was made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// What the run is for: `accuracy`, `performance`, or the name of a compliance test.
+    pub kind: String,
+    /// The words behind the program's name that made the run.
+    pub command: Vec<String>,
+    /// SHA-256 of each file that the run read and that the submission's file determines, by its name in this folder.
+    pub inputs: BTreeMap<String, String>,
+    /// SHA-256 of `result_summary.json` of each run that this one builds on, by what that one is for.
+    pub parents: BTreeMap<String, String>,
+    /// SHA-256 of this run's own `result_summary.json`, which has the sums of the other files.
+    pub result: String,
+}

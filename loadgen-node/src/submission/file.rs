@@ -1,0 +1,79 @@
+//! The file of a submission, as it is written: TOML, by one struct. Unknown keys are errors.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::Value;
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct SubmissionFile {
+    /// Name of the organisation that submits, as its folder is called.
+    pub(crate) submitter: String,
+    /// `network` or `open`.
+    pub(crate) division: String,
+    /// The round: `v5.0`, `v5.1`, `v6.0` or `v6.1`.
+    pub(crate) round: String,
+    /// Name of the system, as its folders are called.
+    pub(crate) system: String,
+    /// Makes all performance runs so long only, as `10s`: to try the whole way. What comes out cannot be submitted.
+    pub(crate) rehearsal: Option<String>,
+    /// The folder for run folders, beside this file unless absolute; `runs` unless given, `rehearsal` in a rehearsal.
+    pub(crate) runs: Option<PathBuf>,
+    /// Flags of `loadgen-node run` that every run has, without dashes in front: `sut`, `transport`, `tls-ca`, ...
+    pub(crate) run: BTreeMap<String, Value>,
+    /// Official keys of the system description that no run can know, each with a text.
+    #[serde(default)]
+    pub(crate) system_description: BTreeMap<String, String>,
+    /// Texts that a submission has beside its results.
+    pub(crate) texts: Texts,
+    /// The benchmarks that are submitted.
+    #[serde(default)]
+    pub(crate) benchmark: Vec<BenchmarkTable>,
+}
+
+/// Texts that a submission has beside its results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Texts {
+    /// Where the code of the system is, and how it is built and started.
+    pub(crate) code: String,
+    /// How the model was quantized and calibrated, or that it was not.
+    pub(crate) calibration: String,
+    /// What else is to be said of the results; may be left out.
+    #[serde(default)]
+    pub(crate) readme: String,
+}
+
+/// One benchmark.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct BenchmarkTable {
+    /// Its name here or in the official checker: `resnet50`, `bert-99.9`.
+    pub(crate) name: String,
+    /// Flags of `loadgen-node run` for this benchmark alone, such as `dataset`.
+    #[serde(default)]
+    pub(crate) run: BTreeMap<String, Value>,
+    /// By scenario, official settings for `user.conf`: keys without benchmark and scenario, in official units.
+    pub(crate) settings: BTreeMap<String, BTreeMap<String, Value>>,
+    /// What the rules ask to be said of the model.
+    pub(crate) model: Model,
+}
+
+/// What the rules ask to be said of the model: the five official keys.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Model {
+    /// Types of the model's inputs: `fp32`, `int8`.
+    pub(crate) input_data_types: String,
+    /// Whether the model was trained again: `no`, or how.
+    pub(crate) retraining: String,
+    /// The file of the weights from which the model was made.
+    pub(crate) starting_weights_filename: String,
+    /// Types of the weights: `fp32`, `int8`.
+    pub(crate) weight_data_types: String,
+    /// What was done to the weights: `none`, `quantization`, ...
+    pub(crate) weight_transformations: String,
+}

@@ -1,0 +1,32 @@
+//! Submissions: from one file that says what is submitted, to the runs that it needs, to the folders that the official
+//! submission checker takes.
+//!
+//! Nothing is measured here. The command `submission` starts each run as a command of its own, whose words come from
+//! `step`; its run folder then has a `record` that says what it was.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `file` | the file as it is written |
+//! | `checked` | the same, with names looked up and values checked |
+//! | `step` | a run that the submission needs: its folder and its command |
+//! | `record` | what a finished run was made of; whether it still counts |
+//! | `score` | `accuracy.txt`, as the official scripts print it |
+//! | `system` | the description of the system, with the official keys |
+//! | `layout` | where a round has its files |
+//! | `tree` | writes the folders |
+//! | `truncated` | an accuracy log with both ends and its sum |
+
+pub(crate) mod checked;
+pub(crate) mod file;
+mod layout;
+pub(crate) mod record;
+mod score;
+pub(crate) mod step;
+mod system;
+pub(crate) mod tree;
+mod truncated;
+
+pub(crate) use score::{SUBSET_FILE, is_printed};
+
+/// The file that `submission init` writes.
+pub(crate) const TEMPLATE: &str = include_str!("template.toml");

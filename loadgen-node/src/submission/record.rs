@@ -1,0 +1,131 @@
+//! What a finished run of a submission was made of (`submission_step.json` in its folder), and whether it still counts:
+//! a run is made again when its command, its files or the runs before it have changed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use sha2::{Digest as _, Sha256};
+
+use super::score;
+use super::step::{Kind, Step};
+use crate::outputs::documents;
+use crate::outputs::documents::audit_result::{self, AuditResult};
+use crate::outputs::documents::result_summary::{self, ResultSummary, Validity};
+use crate::outputs::documents::submission_step::{FILE, SCHEMA, StepRecord};
+
+/// How far a step is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It has a run that counts.
+    Done,
+    /// There is nothing in its place.
+    Missing,
+    /// There is a folder, and why it does not count.
+    Stale(String),
+}
+
+/// How far the step is.
+pub(crate) fn state(step: &Step<'_>) -> State {
+    let folder = step.folder();
+    if folder.symlink_metadata().is_err() {
+        return State::Missing;
+    }
+    if !folder.join(FILE).is_file() {
+        return State::Stale("the run there did not come to a result that counts".to_owned());
+    }
+    match counts(step, &folder) {
+        Ok(()) => State::Done,
+        Err(why) => State::Stale(format!("{why:#}")),
+    }
+}
+
+/// Whether a run in its folder counts.
+fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
+    let text = fs::read_to_string(folder.join(FILE)).context(FILE)?;
+    let kept: StepRecord = serde_json::from_str(&text).context(FILE)?;
+    let now = made_of(step)?;
+    ensure!(kept.command == now.command, "its command was another one");
+    ensure!(kept.inputs == now.inputs, "its settings were other ones");
+    ensure!(kept.parents == now.parents, "a run that it builds on was made again");
+    ensure!(kept.result == now.result, "result_summary.json was changed after the run");
+    judge(step)
+}
+
+/// What the record of a run has to say now.
+fn made_of(step: &Step<'_>) -> Result<StepRecord> {
+    let sum = |step: &Step<'_>| {
+        let path = step.folder().join(result_summary::FILE);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok::<_, anyhow::Error>(hex::encode(Sha256::digest(bytes)))
+    };
+    let inputs = step.inputs().into_iter();
+    let inputs = inputs.map(|input| (input.name.to_owned(), hex::encode(Sha256::digest(input.text))));
+    let parents = step.parents().into_iter().map(|parent| Ok((parent.kind.name().to_owned(), sum(&parent)?)));
+    Ok(StepRecord {
+        schema: SCHEMA,
+        kind: step.kind.name().to_owned(),
+        command: step.command(true),
+        inputs: inputs.collect(),
+        parents: parents.collect::<Result<_>>()?,
+        result: sum(step)?,
+    })
+}
+
+/// Notes in the run folder what the run was made of, with copies of the files that it read.
+///
+/// # Errors
+/// The run is none that counts, or the folder cannot be written.
+pub(crate) fn keep(step: &Step<'_>) -> Result<()> {
+    judge(step)?;
+    let folder = step.folder();
+    for input in step.inputs() {
+        fs::write(folder.join(input.name), input.text).with_context(|| format!("cannot write {}", input.name))?;
+    }
+    let mut text = Vec::new();
+    documents::write(&mut text, &made_of(step)?)?;
+    fs::write(folder.join(FILE), text).with_context(|| format!("cannot write {FILE}"))
+}
+
+/// Whether the run is one that a submission can have.
+fn judge(step: &Step<'_>) -> Result<()> {
+    let made = summary(step)?;
+    let broken = made.reasons.join("; ");
+    ensure!(made.result == Validity::Valid, "the run is INVALID: {broken}");
+    let official = made.official_result.is_none_or(|result| result == Validity::Valid);
+    ensure!(official, "the run is INVALID by the official rules");
+    ensure!(made.find_peak.is_none(), "the run was a search for the peak");
+    unaltered(step, &made)?;
+    match step.kind {
+        Kind::Accuracy => score::of_accuracy(step, &made).map(drop),
+        Kind::Performance => Ok(()),
+        Kind::Compliance(test) => audited(step).with_context(|| test.name()),
+    }
+}
+
+/// Refuses a folder in which a file is another one than the run wrote.
+fn unaltered(step: &Step<'_>, made: &ResultSummary) -> Result<()> {
+    for (name, listed) in &made.files {
+        let path = step.folder().join(name);
+        let sum = crate::outputs::audit_folder::sum_of(&path);
+        let sum = sum.with_context(|| format!("cannot read {}", path.display()))?;
+        ensure!(sum == listed.sha256, "{name} was changed after the run");
+    }
+    Ok(())
+}
+
+/// Whether the audit of a compliance run has passed.
+fn audited(step: &Step<'_>) -> Result<()> {
+    let path = step.audits().join(step.kind.name()).join(audit_result::FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let result: AuditResult = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    ensure!(result.passed(), "the audit has not passed: {}", path.display());
+    Ok(())
+}
+
+/// The result of a finished step.
+pub(super) fn summary(step: &Step<'_>) -> Result<ResultSummary> {
+    let path = step.folder().join(result_summary::FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
+}

@@ -1,0 +1,129 @@
+//! `accuracy.txt`: the scores of a run as the official scripts print them. Where nothing here computes a score, the
+//! official script has to, and its `accuracy.txt` is put into the run folder.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use lon_qsl::accuracy::to_five_digits;
+use lon_qsl::benchmark::{Bound, OfficialScores, official_scores};
+
+use super::checked::Entry;
+use super::step::Step;
+use crate::division::Division;
+use crate::outputs::documents::accuracy_subset::AccuracySubset;
+use crate::outputs::documents::result_summary::ResultSummary;
+use loadgen::official::ACCURACY_FILE;
+
+/// Name in a submission, and in a run folder that an official script has scored.
+pub(super) const FILE: &str = "accuracy.txt";
+/// Name in the folder of a compliance test whose answers were scored: what `accuracy --json` printed.
+pub(crate) const SUBSET_FILE: &str = "accuracy_subset.json";
+
+/// The text of `accuracy.txt` for an accuracy run, without the sum of its log. A score that misses its target is an
+/// error, but in the open division.
+///
+/// # Errors
+/// There is no score, it is of another log, or it misses its target.
+pub(super) fn of_accuracy(step: &Step<'_>, made: &ResultSummary) -> Result<String> {
+    let text = match scored_officially(step)? {
+        Some(text) => text,
+        None => {
+            let accuracy = made.accuracy.as_ref().and_then(|found| line(step.entry, found.value, found.samples));
+            accuracy.ok_or_else(|| no_score(step))?
+        }
+    };
+    if step.submission.division == Division::Network {
+        reached(&step.entry.official.bounds, &official_scores(&text))?;
+    }
+    Ok(text)
+}
+
+/// The text of `accuracy.txt` for the answers that a compliance run has logged.
+///
+/// # Errors
+/// There is no score.
+pub(super) fn of_subset(step: &Step<'_>) -> Result<String> {
+    if let Some(text) = scored_officially(step)? {
+        return Ok(text);
+    }
+    let path = step.folder().join(SUBSET_FILE);
+    let Ok(text) = fs::read_to_string(&path) else { return Err(no_score(step)) };
+    let found: AccuracySubset = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    line(step.entry, found.value, found.samples).ok_or_else(|| no_score(step))
+}
+
+/// Whether a score of this benchmark can be printed as its official script prints it.
+pub(crate) fn is_printed(entry: &Entry) -> bool {
+    line(entry, 0.0, 0).is_some()
+}
+
+/// What the official script wrote into the run folder, for the log that is there.
+fn scored_officially(step: &Step<'_>) -> Result<Option<String>> {
+    let path = step.folder().join(FILE);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let log = crate::outputs::audit_folder::sum_of(&step.folder().join(ACCURACY_FILE))?;
+    let named = official_scores(&text).log_sha256;
+    ensure!(
+        named.as_deref() == Some(log.as_str()),
+        "{} does not say that it was made of the log beside it: its last line is to be hash={log}",
+        path.display()
+    );
+    Ok(Some(text))
+}
+
+/// The line of the official script, for metrics of which it prints nothing that is not known here.
+fn line(entry: &Entry, value: f64, samples: usize) -> Option<String> {
+    let good = (value / 100.0 * samples as f64).round();
+    match entry.benchmark.accuracy?.metric.checker_name()? {
+        "acc" => Some(format!("accuracy={value:.3}%, good={good}, total={samples}\n")),
+        "mAP" => Some(format!("mAP={value:.3}%\n")),
+        "AUC" => Some(format!("AUC={value:.3}%\n")),
+        "DICE" => Some(format!("Accuracy: mean = {value:.5}\n")),
+        _ => None,
+    }
+}
+
+fn no_score(step: &Step<'_>) -> anyhow::Error {
+    let folder = step.folder();
+    anyhow!(
+        "{step} cannot be scored here: let the official script score {} and put its {FILE} into {}, with hash= and \
+         the SHA-256 of the log as its last line",
+        folder.join(ACCURACY_FILE).display(),
+        folder.display()
+    )
+}
+
+/// Refuses scores that are not between the bounds, or are not there.
+fn reached(bounds: &[Bound], scores: &OfficialScores) -> Result<()> {
+    for bound in bounds {
+        let metric = &bound.metric;
+        let Some(score) = scores.of(metric).map(to_five_digits) else { bail!("there is no score in {metric}") };
+        if let Some(least) = bound.at_least.filter(|least| score < *least) {
+            bail!("the accuracy target is missed: {metric} is {score}, {least} at least");
+        }
+        if let Some(most) = bound.at_most.filter(|most| score > *most) {
+            bail!("the accuracy target is missed: {metric} is {score}, {most} at most");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_held_against_both_bounds() {
+        let bound = |at_least, at_most| [Bound { metric: "acc".to_owned(), at_least, at_most }];
+        let scores = official_scores("accuracy=75.696%, good=1, total=2\n");
+        assert!(reached(&bound(Some(75.6954), None), &scores).is_ok());
+        for (bounds, said) in [(bound(Some(75.7), None), "75.7 at least"), (bound(None, Some(75.0)), "75 at most")] {
+            assert!(reached(&bounds, &scores).unwrap_err().to_string().contains(said));
+        }
+        let none = official_scores("");
+        assert!(reached(&bound(Some(1.0), None), &none).unwrap_err().to_string().contains("no score in acc"));
+    }
+}

@@ -1,0 +1,161 @@
+//! A run that a submission needs: what it is, where its folder is, and the command that makes it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::checked::{Entry, Submission};
+use crate::audit::{AuditTest, config};
+use crate::division::Division;
+use loadgen::settings::Scenario;
+
+/// The submitter's settings, beside the run folders of a scenario.
+const USER_CONF: &str = "user.conf";
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Every sample once, to be scored.
+    Accuracy,
+    /// The result.
+    Performance,
+    /// A performance run with the settings of a compliance test.
+    Compliance(AuditTest),
+}
+
+/// One run of a submission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step<'a> {
+    pub(crate) submission: &'a Submission,
+    pub(crate) entry: &'a Entry,
+    pub(crate) scenario: Scenario,
+    pub(crate) kind: Kind,
+}
+
+/// A file that a run reads, and that is made of the submission's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Input {
+    /// Where it is read.
+    pub(crate) path: PathBuf,
+    /// Its name in the run folder.
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+}
+
+impl Submission {
+    /// All runs, in the order in which they are made: what a run needs comes before it.
+    pub(crate) fn steps(&self) -> Vec<Step<'_>> {
+        let mut steps = Vec::new();
+        for entry in &self.entries {
+            for (scenario, _) in &entry.scenarios {
+                let kinds = [Kind::Accuracy, Kind::Performance].into_iter();
+                let kinds = kinds.chain(entry.tests.iter().copied().map(Kind::Compliance));
+                steps.extend(kinds.map(|kind| Step { submission: self, entry, scenario: *scenario, kind }));
+            }
+        }
+        steps
+    }
+}
+
+impl Kind {
+    /// The name of the run folder.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Accuracy => "accuracy",
+            Kind::Performance => "performance",
+            Kind::Compliance(test) => test.name(),
+        }
+    }
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.entry.folder, self.scenario.name(), self.kind.name())
+    }
+}
+
+impl<'a> Step<'a> {
+    /// The folder with all runs of this benchmark and scenario.
+    fn above(&self) -> PathBuf {
+        self.submission.runs.join(&self.entry.folder).join(self.scenario.name())
+    }
+
+    /// The run folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.above().join(self.kind.name())
+    }
+
+    /// The folder in which the command `audit` leaves a folder for each test.
+    pub(crate) fn audits(&self) -> PathBuf {
+        self.above().join("audits")
+    }
+
+    /// Another run of the same benchmark and scenario.
+    pub(crate) fn sibling(&self, kind: Kind) -> Step<'a> {
+        Step { kind, ..*self }
+    }
+
+    /// The runs of which this one needs the results.
+    pub(crate) fn parents(&self) -> Vec<Step<'a>> {
+        match self.kind {
+            Kind::Accuracy => Vec::new(),
+            Kind::Performance => vec![self.sibling(Kind::Accuracy)],
+            Kind::Compliance(_) => vec![self.sibling(Kind::Accuracy), self.sibling(Kind::Performance)],
+        }
+    }
+
+    /// The files that the run reads, as they have to be.
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        let text = self.entry.scenarios.iter().find(|(scenario, _)| *scenario == self.scenario);
+        let text = text.map(|(_, text)| text.clone()).unwrap_or_default();
+        let mut inputs = vec![Input { path: self.above().join(USER_CONF), name: USER_CONF, text }];
+        if let Kind::Compliance(test) = self.kind {
+            let path = self.above().join(format!("{}.config", test.name()));
+            inputs.push(Input { path, name: "audit.config", text: config(test, Some(self.entry.benchmark.name)) });
+        }
+        inputs
+    }
+
+    /// The words behind the program's name that make the run. `with_parents` leaves out what other runs have to make
+    /// first, for a look beforehand.
+    pub(crate) fn command(&self, with_parents: bool) -> Vec<String> {
+        let Submission { rules, division, rehearsal, .. } = self.submission;
+        let mut words: Vec<String> = vec!["run".to_owned()];
+        let mut flag = |name: &str, value: String| words.push(format!("--{name}={value}"));
+        flag("benchmark", self.entry.benchmark.name.to_owned());
+        flag("scenario", self.scenario.name().to_owned());
+        flag("mode", if self.kind == Kind::Accuracy { "AccuracyOnly" } else { "PerformanceOnly" }.to_owned());
+        flag("rules", rules.round.name.to_owned());
+        // Runs of compliance tests have settings that no result may have, and are none.
+        let is_result = !matches!(self.kind, Kind::Compliance(_)) && rehearsal.is_none();
+        flag("division", if is_result { *division } else { Division::Open }.name().to_owned());
+        for input in self.inputs() {
+            let name = if input.name == USER_CONF { "user-conf" } else { "audit-conf" };
+            flag(name, input.path.display().to_string());
+        }
+        if with_parents && self.kind == Kind::Performance {
+            flag("accuracy-run", self.sibling(Kind::Accuracy).folder().display().to_string());
+        }
+        if let (Some(length), false) = (rehearsal, self.kind == Kind::Accuracy) {
+            flag("set", format!("min_duration={}", length.as_millis()));
+        }
+        flag("out", self.folder().display().to_string());
+        words.extend(self.submission.flags.iter().chain(&self.entry.flags).cloned());
+        words
+    }
+
+    /// The words that judge a compliance test; none for other runs.
+    pub(crate) fn audit_command(&self) -> Option<Vec<String>> {
+        let Kind::Compliance(test) = self.kind else { return None };
+        let mut words = vec!["audit".to_owned(), test.name().to_owned()];
+        let folder = |kind: Kind| self.sibling(kind).folder().display().to_string();
+        words.push(format!("--test={}", self.folder().display()));
+        if test.has_reference() {
+            words.push(format!("--reference={}", folder(Kind::Performance)));
+        }
+        if matches!(test, AuditTest::Test01 | AuditTest::Test08) {
+            words.push(format!("--accuracy-run={}", folder(Kind::Accuracy)));
+        }
+        words.push(format!("--out={}", self.audits().display()));
+        Some(words)
+    }
+}

@@ -1,0 +1,70 @@
+//! `systems/SYSTEM.json`: what the runs found of the system, and over it what the submission's file states; with the
+//! official keys and no others.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail, ensure};
+use serde_json::{Map, Value};
+
+use super::checked::Submission;
+use crate::division::Division;
+use crate::outputs::documents::system_desc::{SystemDesc, wanted};
+use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
+
+/// Keys that the top of the file gives, or the division.
+const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
+/// Keys that must be there and may be empty (section "system description" of the official checker).
+const MAY_BE_EMPTY: [&str; 9] = [
+    "host_processor_frequency",
+    "host_processor_caches",
+    "host_processor_interconnect",
+    "accelerator_interconnect_topology",
+    "accelerator_frequency",
+    "accelerator_on-chip_memories",
+    "system_type_detail",
+    "hw_notes",
+    "sw_notes",
+];
+
+/// Refuses keys that are not official, or are not for this place.
+pub(super) fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
+    for key in description.keys() {
+        ensure!(!FROM_THE_TOP.contains(&key.as_str()), "'{key}' comes from the top of the file: leave it out here");
+        ensure!(is_official(key), "'{key}' is not a key of a system description");
+    }
+    Ok(())
+}
+
+/// The official description of the system that made a run.
+///
+/// # Errors
+/// A key that must have a text has none; all of them are named, each with what belongs there.
+pub(super) fn official(submission: &Submission, found: &SystemDesc) -> Result<Map<String, Value>> {
+    let official = filled(submission, found);
+    let missing = missing(submission, &official);
+    if !missing.is_empty() {
+        let lines: Vec<String> = missing.iter().map(|key| format!("\n  {key} = \"\"   # {}", wanted(key))).collect();
+        bail!("[system-description] lacks what no run can know; write into the file:{}", lines.concat());
+    }
+    Ok(official)
+}
+
+fn filled(submission: &Submission, found: &SystemDesc) -> Map<String, Value> {
+    let mut official = found.official.clone();
+    official.retain(|key, _| is_official(key));
+    for (key, text) in &submission.description {
+        official.insert(key.clone(), text.clone().into());
+    }
+    let top = [("division", submission.division.name()), ("submitter", &submission.submitter), ("is_network", "True")];
+    for (key, text) in top {
+        official.insert(key.to_owned(), text.into());
+    }
+    official
+}
+
+fn missing(submission: &Submission, official: &Map<String, Value>) -> Vec<&'static str> {
+    let is_empty = |key: &&str| official.get(*key).and_then(Value::as_str).is_none_or(|text| text.trim().is_empty());
+    let network = NETWORK_KEYS.into_iter().filter(|_| submission.division == Division::Network);
+    let all = SYSTEM_KEYS.into_iter().filter(|key| !MAY_BE_EMPTY.contains(key)).chain(network);
+    all.filter(is_empty).collect()
+}

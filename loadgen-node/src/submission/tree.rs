@@ -1,0 +1,276 @@
+//! Writes the folders of a submission: made beside the place where they are to be, and given their name when they are
+//! whole.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::Serialize;
+
+use super::checked::{Entry, Submission, model_texts};
+use super::layout::Layout;
+use super::record::{self, State, summary};
+use super::step::{Kind, Step};
+use super::{score, system, truncated};
+use crate::audit::AuditTest;
+use crate::outputs::documents;
+use crate::outputs::documents::audit_result;
+use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::documents::system_desc::{self, SystemDesc};
+use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
+use loadgen::settings::Scenario;
+
+/// The picture of the system, in a run folder.
+const DIAGRAM: &str = "system_diagram.svg";
+/// Says at the top of the tree that it is none to submit.
+const REHEARSAL: &str = "REHEARSAL.md";
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) files: usize,
+    /// Benchmarks and scenarios with a result.
+    pub(crate) results: usize,
+}
+
+/// Makes the tree of a submission whose runs are all there.
+///
+/// # Errors
+/// Something is at `out` already, a run is missing or does not count, a text is missing, or a file cannot be written.
+/// Then nothing is left at `out`.
+pub(crate) fn build(submission: &Submission, out: &Path) -> Result<Written> {
+    let is_free = out.symlink_metadata().is_err();
+    ensure!(is_free, "{} is there already: give another --out, or move it away", out.display());
+    complete(submission)?;
+    let above = out.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
+    let begun = tempfile::Builder::new().prefix(".submission-").tempdir_in(above)?;
+    let root = begun.path().join("tree");
+    let mut tree = Tree { submission, layout: Layout::new(submission, &root), written: Written::default() };
+    tree.write_all(&root)?;
+    let written = tree.written;
+    fs::rename(&root, out).with_context(|| format!("cannot make {}", out.display()))?;
+    Ok(written)
+}
+
+/// Refuses a submission whose runs are not all there.
+fn complete(submission: &Submission) -> Result<()> {
+    let open = submission.steps().into_iter().filter_map(|step| match record::state(&step) {
+        State::Done => None,
+        State::Missing => Some(format!("\n  {step}: it was not run")),
+        State::Stale(why) => Some(format!("\n  {step}: {why}")),
+    });
+    let open: Vec<String> = open.collect();
+    match open.is_empty() {
+        true => Ok(()),
+        false => Err(anyhow!("not every run is there; `loadgen-node submission run FILE` makes:{}", open.concat())),
+    }
+}
+
+struct Tree<'a> {
+    submission: &'a Submission,
+    layout: Layout<'a>,
+    written: Written,
+}
+
+impl Tree<'_> {
+    fn write_all(&mut self, root: &Path) -> Result<()> {
+        let submission = self.submission;
+        for step in submission.steps() {
+            match step.kind {
+                Kind::Accuracy => self.accuracy(&step)?,
+                Kind::Performance => self.performance(&step)?,
+                Kind::Compliance(test) => self.compliance(&step, test)?,
+            }
+        }
+        for entry in &submission.entries {
+            self.text(&self.layout.code(entry).join("README.md"), &code(submission, entry))?;
+        }
+        self.documentation()?;
+        if submission.rehearsal.is_some() {
+            self.text(&root.join(REHEARSAL), REHEARSAL_TEXT)?;
+        }
+        Ok(())
+    }
+
+    /// The result, with all that is said of it.
+    fn performance(&mut self, step: &Step<'_>) -> Result<()> {
+        let (entry, scenario) = (step.entry, step.scenario);
+        self.logs(step, &self.layout.results(entry, scenario).join("performance/run_1"))?;
+        let beside = self.layout.measurements(entry, scenario);
+        let texts: serde_json::Map<String, serde_json::Value> =
+            model_texts(&entry.model).into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
+        self.document(&beside.join(self.layout.measurements_file(scenario)), &texts)?;
+        for input in step.inputs() {
+            self.text(&beside.join(input.name), &input.text)?;
+        }
+        self.text(&beside.join("README.md"), &readme(self.submission, entry, scenario)?)?;
+        self.written.results += 1;
+        Ok(())
+    }
+
+    fn accuracy(&mut self, step: &Step<'_>) -> Result<()> {
+        let folder = self.layout.results(step.entry, step.scenario).join("accuracy");
+        self.logs(step, &folder)?;
+        self.answers(&step.folder().join(ACCURACY_FILE), &folder, &score::of_accuracy(step, &summary(step)?)?)
+    }
+
+    fn compliance(&mut self, step: &Step<'_>, test: AuditTest) -> Result<()> {
+        let folder = self.layout.compliance(step.entry, step.scenario).join(test.name());
+        let audit = step.audits().join(test.name());
+        for from in files(&audit)? {
+            let name = from.strip_prefix(&audit)?;
+            let is_answers = name.ends_with(ACCURACY_FILE);
+            // The document of this program: checkers allow official files only.
+            if name == Path::new(audit_result::FILE) || (is_answers && test == AuditTest::Test01) {
+                continue;
+            }
+            self.copy(&from, &folder.join(name))?;
+        }
+        match test {
+            AuditTest::Test01 => {
+                let answers = audit.join("accuracy").join(ACCURACY_FILE);
+                self.answers(&answers, &folder.join("accuracy"), &score::of_subset(step)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An accuracy log without its middle, and its score with the sum of the whole.
+    fn answers(&mut self, log: &Path, folder: &Path, scores: &str) -> Result<()> {
+        let text = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
+        let sum = crate::outputs::audit_folder::sum_of(log)?;
+        self.text(&folder.join(ACCURACY_FILE), &truncated::truncated(&text))?;
+        self.text(&folder.join(score::FILE), &truncated::with_hash(scores, &sum))
+    }
+
+    fn logs(&mut self, step: &Step<'_>, folder: &Path) -> Result<()> {
+        for name in [SUMMARY_FILE, DETAIL_FILE] {
+            self.copy(&step.folder().join(name), &folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// What holds for all results: the system, its picture, calibration.
+    fn documentation(&mut self) -> Result<()> {
+        let (submission, step) = (self.submission, one_system(self.submission)?);
+        let desc = described(&step)?;
+        self.document(&self.layout.system(), &system::official(submission, &desc)?)?;
+        self.copy(&step.folder().join(DIAGRAM), &self.layout.documentation("network.svg"))?;
+        self.text(&self.layout.documentation("network.md"), &network(&desc))?;
+        let calibration = format!("# Calibration\n\n{}\n", submission.texts.calibration.trim());
+        self.text(&self.layout.documentation("calibration.md"), &calibration)
+    }
+
+    fn document(&mut self, path: &Path, document: &impl Serialize) -> Result<()> {
+        let mut text = Vec::new();
+        documents::write(&mut text, document)?;
+        self.bytes(path, &text)
+    }
+
+    fn text(&mut self, path: &Path, text: &str) -> Result<()> {
+        self.bytes(path, text.as_bytes())
+    }
+
+    fn bytes(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
+        make_above(path)?;
+        fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        self.written.files += 1;
+        Ok(())
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path) -> Result<()> {
+        make_above(to)?;
+        fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+        self.written.files += 1;
+        Ok(())
+    }
+}
+
+fn make_above(path: &Path) -> Result<()> {
+    let above = path.parent().unwrap_or(path);
+    fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))
+}
+
+/// Every file below a folder, in the order of names.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => found.extend(files(&path)?),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn described(step: &Step<'_>) -> Result<SystemDesc> {
+    let path = step.folder().join(system_desc::FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
+}
+
+/// One of the performance runs, all of which have to be of the same system.
+fn one_system(submission: &Submission) -> Result<Step<'_>> {
+    let steps: Vec<Step<'_>> = submission.steps();
+    let Some(first) = steps.iter().find(|step| step.kind == Kind::Performance) else {
+        bail!("there is no performance run")
+    };
+    let known = described(first)?;
+    for step in &steps {
+        let other = described(step)?;
+        let names = |desc: &SystemDesc| desc.sut.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+        let (ours, theirs) = (names(&known), names(&other));
+        ensure!(ours == theirs, "{first} was made by {}, {step} by {}", ours.join(", "), theirs.join(", "));
+        let differing = known.official.iter().find(|(key, text)| other.official.get(*key) != Some(*text));
+        if let Some((key, text)) = differing {
+            let there = other.official.get(key).map(ToString::to_string).unwrap_or_default();
+            bail!("{first} and {step} are of different systems: {key} is {text} and {there}");
+        }
+    }
+    Ok(*first)
+}
+
+/// What is said of a result.
+fn readme(submission: &Submission, entry: &Entry, scenario: Scenario) -> Result<String> {
+    let Submission { system, rules, .. } = submission;
+    let mut text = format!(
+        "# {} {}, {system}, round {}\n\nThe LoadGen node ran the scenario and sent every query over the network to the \
+         SUT nodes. Runs were made by these commands, in this order:\n\n```sh\n",
+        entry.folder,
+        scenario.name(),
+        rules.round.name
+    );
+    for step in submission.steps().into_iter().filter(|step| step.entry.folder == entry.folder) {
+        if step.scenario == scenario {
+            let _ = writeln!(text, "loadgen-node {}", step.command(true).join(" "));
+        }
+    }
+    let made: ResultSummary = summary(&Step { submission, entry, scenario, kind: Kind::Performance })?;
+    let _ = write!(text, "```\n\n{}, started {}.\n\n{NOT_OFFICIAL}\n", made.loadgen_version, made.made.started_utc);
+    if !submission.texts.readme.trim().is_empty() {
+        let _ = write!(text, "\n{}\n", submission.texts.readme.trim());
+    }
+    Ok(text)
+}
+
+fn code(submission: &Submission, entry: &Entry) -> String {
+    format!("# Code for {}\n\n{}\n", entry.folder, submission.texts.code.trim())
+}
+
+/// How the bytes of a sample get from one memory to the other.
+fn network(desc: &SystemDesc) -> String {
+    let path: Vec<String> = desc.data_path.iter().map(|end| format!("- {end}\n")).collect();
+    format!("# Network and data path\n\n![The system](network.svg)\n\n{}", path.concat())
+}
+
+const NOT_OFFICIAL: &str = "The logs are those of loadgen-node, not of the official LoadGen: the rules ask for the \
+                            official one. Results are unverified.";
+
+const REHEARSAL_TEXT: &str = "# A rehearsal\n\nPerformance runs were shortened, and rules of the division may be \
+                              broken. This tree shows that the way from runs to folders works. It is not to be \
+                              submitted.\n";
