@@ -31,12 +31,13 @@ is an error.
 ";
 
 /// The documents of a run folder: file and type.
-const RUN_FOLDER: [(&str, &str); 5] = [
+const RUN_FOLDER: [(&str, &str); 6] = [
     ("result_summary.json", "ResultSummary"),
     ("network_report.json", "NetworkReport"),
     ("system_desc.json", "SystemDesc"),
     ("find_peak.json", "SearchRecord"),
     ("qdl_result.json", "QdlResult"),
+    ("submission_step.json", "StepRecord"),
 ];
 
 /// The other files of a run folder.
@@ -55,7 +56,7 @@ const OTHER_FILES: [(&str, &str); 8] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 8] = [
+const COMMANDS: [(&str, &str); 9] = [
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
     ("conformance", "ConformanceDocument"),
@@ -64,6 +65,7 @@ const COMMANDS: [(&str, &str); 8] = [
     ("accuracy --scorer CMD RUN", "ScoresDocument"),
     ("replay --official DIR", "OfficialReplay"),
     ("audit", "AuditResult"),
+    ("submission plan FILE", "SubmissionPlan"),
 ];
 
 /// The smallest benchmark file of one's own that is scored. A test reads it.

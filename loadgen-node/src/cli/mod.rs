@@ -1,7 +1,7 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `audit`, `submission`, `others`: the flags of each command; `parse`: values of flags; `help`: texts
-//!   after the flags; `headings`: under which help lists the flags;
+//! - `run`, `shared`, `nodes`, `audit`, `submission`, `others`: the flags of each command; `parse`: values of flags;
+//!   `help`: texts after the flags; `headings`: under which help lists the flags;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
 #![allow(

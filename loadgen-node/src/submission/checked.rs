@@ -13,10 +13,12 @@ use lon_shell::duration::parse_duration;
 use toml::Value;
 
 use super::file::{BenchmarkTable, Model, SubmissionFile, Texts};
-use super::system;
 use crate::audit::AuditTest;
 use crate::division::Division;
+use crate::test_run::stated::is_official;
 
+/// Keys that the top of the file gives, or the division.
+const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
 /// Flags that every run gets from here, so that a file cannot give them.
 const OURS: [&str; 14] = [
     "accuracy-run",
@@ -35,12 +37,12 @@ const OURS: [&str; 14] = [
     "user-conf",
 ];
 
-/// A submission.
+/// A submission whose values are checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
     pub(crate) submitter: String,
     pub(crate) division: Division,
-    /// The round.
+    /// The round, with its rules.
     pub(crate) rules: &'static Rules,
     pub(crate) system: String,
     /// How long performance runs are in a rehearsal; none: it is no rehearsal.
@@ -112,7 +114,7 @@ impl Submission {
         for (key, text) in [("code", &file.texts.code), ("calibration", &file.texts.calibration)] {
             ensure!(!text.trim().is_empty(), "[texts] {key} is empty: a submission must say it");
         }
-        system::check_keys(&file.system_description).context("[system-description]")?;
+        check_keys(&file.system_description).context("[system-description]")?;
         ensure!(!file.benchmark.is_empty(), "there is no [[benchmark]]");
         let entry = |table: BenchmarkTable| {
             let name = table.name.clone();
@@ -241,6 +243,15 @@ fn user_conf(model: &str, scenario: &str, settings: &BTreeMap<String, Value>) ->
     };
     let lines: Vec<String> = settings.iter().map(line).collect::<Result<_>>()?;
     Ok(format!("# Settings of the submitter.\n{}", lines.concat()))
+}
+
+/// Refuses keys that are not official, or are not for this place.
+fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
+    for key in description.keys() {
+        ensure!(!FROM_THE_TOP.contains(&key.as_str()), "'{key}' comes from the top of the file: leave it out here");
+        ensure!(is_official(key), "'{key}' is not a key of a system description");
+    }
+    Ok(())
 }
 
 /// Refuses what cannot be the name of a folder in a submission.

@@ -47,7 +47,7 @@ pub(crate) struct Texts {
     pub(crate) readme: String,
 }
 
-/// One benchmark.
+/// A benchmark that is submitted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct BenchmarkTable {

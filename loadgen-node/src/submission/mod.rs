@@ -20,13 +20,11 @@ pub(crate) mod checked;
 pub(crate) mod file;
 mod layout;
 pub(crate) mod record;
-mod score;
+pub(crate) mod score;
 pub(crate) mod step;
 mod system;
 pub(crate) mod tree;
 mod truncated;
-
-pub(crate) use score::{SUBSET_FILE, is_printed};
 
 /// The file that `submission init` writes.
 pub(crate) const TEMPLATE: &str = include_str!("template.toml");

@@ -1,7 +1,10 @@
 //! A run that a submission needs: what it is, where its folder is, and the command that makes it.
 
 use std::fmt;
+use std::fs;
 use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
 
 use super::checked::{Entry, Submission};
 use crate::audit::{AuditTest, config};
@@ -16,7 +19,7 @@ const USER_CONF: &str = "user.conf";
 pub(crate) enum Kind {
     /// Every sample once, to be scored.
     Accuracy,
-    /// The result.
+    /// What is measured and submitted.
     Performance,
     /// A performance run with the settings of a compliance test.
     Compliance(AuditTest),
@@ -113,6 +116,19 @@ impl<'a> Step<'a> {
             inputs.push(Input { path, name: "audit.config", text: config(test, Some(self.entry.benchmark.name)) });
         }
         inputs
+    }
+
+    /// Writes the files that the run reads.
+    ///
+    /// # Errors
+    /// One cannot be written.
+    pub(crate) fn write_inputs(&self) -> Result<()> {
+        for Input { path, text, .. } in self.inputs() {
+            fs::create_dir_all(self.above())
+                .and_then(|()| fs::write(&path, text))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
     }
 
     /// The words behind the program's name that make the run. `with_parents` leaves out what other runs have to make

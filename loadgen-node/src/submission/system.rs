@@ -1,9 +1,7 @@
 //! `systems/SYSTEM.json`: what the runs found of the system, and over it what the submission's file states; with the
 //! official keys and no others.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::checked::Submission;
@@ -11,8 +9,6 @@ use crate::division::Division;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
-/// Keys that the top of the file gives, or the division.
-const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
 /// Keys that must be there and may be empty (section "system description" of the official checker).
 const MAY_BE_EMPTY: [&str; 9] = [
     "host_processor_frequency",
@@ -25,15 +21,6 @@ const MAY_BE_EMPTY: [&str; 9] = [
     "hw_notes",
     "sw_notes",
 ];
-
-/// Refuses keys that are not official, or are not for this place.
-pub(super) fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
-    for key in description.keys() {
-        ensure!(!FROM_THE_TOP.contains(&key.as_str()), "'{key}' comes from the top of the file: leave it out here");
-        ensure!(is_official(key), "'{key}' is not a key of a system description");
-    }
-    Ok(())
-}
 
 /// The official description of the system that made a run.
 ///

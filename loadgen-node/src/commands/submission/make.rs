@@ -17,8 +17,8 @@ use super::super::io::print_text;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::submission::checked::Submission;
 use crate::submission::record::{self, State};
+use crate::submission::score::{SUBSET_FILE, is_printed};
 use crate::submission::step::{Kind, Step};
-use crate::submission::{SUBSET_FILE, is_printed};
 
 /// How often a command that was started is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -47,16 +47,6 @@ pub(super) fn make(submission: &Submission) -> Outcome {
         commands.make(step)?;
     }
     print_text("All runs are there. `loadgen-node submission build` makes the folders of them.\n")
-}
-
-/// Writes the files that a run reads.
-pub(super) fn write_inputs(step: &Step<'_>) -> Outcome<()> {
-    for input in step.inputs() {
-        let above = input.path.parent().unwrap_or(&input.path);
-        let made = fs::create_dir_all(above).and_then(|()| fs::write(&input.path, &input.text));
-        made.with_context(|| format!("cannot write {}", input.path.display())).or_exit(Exit::Usage)?;
-    }
-    Ok(())
 }
 
 /// Gives a folder another name: `performance.1`. Nothing that was measured is deleted.
@@ -88,7 +78,7 @@ impl Commands {
 
     /// Makes one run with all that belongs to it.
     fn make(&self, step: &Step<'_>) -> Outcome<()> {
-        write_inputs(step)?;
+        step.write_inputs().or_exit(Exit::Usage)?;
         let folder = step.folder();
         self.run(step, &step.command(true), Stdio::inherit()).map_err(|failure| {
             let told = format!("{step}: its result and reasons are in {}", folder.display());

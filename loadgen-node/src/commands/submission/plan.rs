@@ -23,7 +23,7 @@ pub(super) fn plan(submission: &Submission, json: bool) -> Outcome {
         broken_rules: Vec::new(),
     };
     for step in submission.steps() {
-        super::make::write_inputs(&step)?;
+        step.write_inputs().or_exit(Exit::Usage)?;
         let test = Test::new(spec(&step)?)?;
         plan.runs.push(planned(&step, test.duration_s()?));
         // Compliance runs have settings that no result may have.

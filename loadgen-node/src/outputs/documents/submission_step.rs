@@ -1,4 +1,5 @@
-//! `submission_step.json`: what a run of a submission was made of. `submission run` writes it into the run folder, last.
+//! `submission_step.json`: what a run of a submission was made of. `submission run` writes it into the run folder when
+//! all else is there.
 
 use std::collections::BTreeMap;
 
