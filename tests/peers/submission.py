@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""`loadgen-node submission`: what it makes of one file is taken by the official submission checker.
+
+    submission.py --bin FOLDER --inference CLONE --imagenet FOLDER [--keep DIR]
+
+FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference; the folder of
+--imagenet is what tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is one
+that can be missed. Runs are rehearsals of a few seconds: the trees are edited in one thing, the shortest duration, which
+the checker wants to be ten minutes. It is also told that the dataset is smaller than the official one. The last line is
+`N passed, N failed`; every failure is a line of its own.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+NODES = ("n1", "n2")
+SCENARIOS = ("Offline", "Server")
+# A run on a machine that is busy with other things may be INVALID; the command goes on where it stopped.
+TRIES = 3
+DETAIL, SUMMARY, ANSWERS = "mlperf_log_detail.txt", "mlperf_log_summary.txt", "mlperf_log_accuracy.json"
+FILE = """
+submitter = "Acme"
+division = "{division}"
+round = "{round}"
+system = "two_nodes"
+rehearsal = "4s"
+
+[run]
+sut = "{nodes}"
+wait-ready = "60s"
+max-lag = "50ms"
+
+[texts]
+code = "sut-node of this repository."
+calibration = "The model is not quantized."
+
+[system-description]
+{description}
+
+[[benchmark]]
+name = "resnet50"
+run = {{ dataset = "{images}" }}
+# Server has the round's own limit of 15 ms.
+settings.Server = {{ target_qps = 150 }}
+settings.Offline = {{ target_qps = 1000 }}
+
+[benchmark.model]
+input_data_types = "fp32"
+retraining = "no"
+starting_weights_filename = "model.onnx"
+weight_data_types = "fp32"
+weight_transformations = "none"
+"""
+DESCRIPTION = {
+    "status": "available", "system_type": "datacenter", "system_name": "Two nodes on one machine",
+    "host_memory_configuration": "N/A", "host_networking": "none", "host_networking_topology": "N/A",
+    "host_network_card_count": "0", "host_processors_per_node": "1", "host_processor_model_name": "any",
+    "host_processor_core_count": "2", "host_memory_capacity": "N/A", "host_storage_capacity": "N/A",
+    "host_storage_type": "N/A", "accelerators_per_node": "0", "accelerator_model_name": "N/A",
+    "accelerator_memory_capacity": "N/A", "accelerator_memory_configuration": "N/A",
+    "accelerator_host_interconnect": "N/A", "accelerator_interconnect": "N/A", "cooling": "air",
+    "network_type": "loopback", "network_media": "none", "network_rate": "none", "nic_loadgen": "none",
+    "number_nic_loadgen": "0", "nic_sut": "none", "number_nic_sut": "0", "network_topology": "one machine",
+}
+
+
+class World(NamedTuple):
+    """A round and a division, and where that round has its files."""
+    round: str
+    division: str
+    tests: tuple[str, ...]
+    # What stands before results, measurements and compliance tests; and the folder for code.
+    measurements: str
+    compliance: str
+    code: str
+    measurements_file: str
+
+
+WORLDS = [
+    World("v5.0", "network", ("TEST01", "TEST04"), "measurements", "compliance", "code", "two_nodes_{}.json"),
+    World("v6.1", "open", (), "results", "results", "src", "measurements.json"),
+]
+
+
+class Wrong(Exception):
+    """Something is not as it should be."""
+
+
+class Count:
+    """How many checks held, and how many did not."""
+
+    def __init__(self) -> None:
+        self.passed, self.failed = 0, 0
+
+    def check(self, name: str, act: Callable[[], str]) -> bool:
+        try:
+            told = act()
+        except Wrong as wrong:
+            self.failed += 1
+            print(f"{name} FAILED: {wrong}", flush=True)
+            return False
+        self.passed += 1
+        print(f"{name}: {told}", flush=True)
+        return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder with loadgen-node and sut-node")
+    parser.add_argument("--inference", required=True, type=pathlib.Path, help="clone of mlcommons/inference")
+    parser.add_argument("--imagenet", required=True, type=pathlib.Path, help="what tests/models/imagenet.py wrote")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep all folders here when a check fails")
+    args = parser.parse_args()
+    # So that the nodes are ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # Nothing may be written into the clone.
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    count = Count()
+    with tempfile.TemporaryDirectory(prefix="submission-") as scratch:
+        folder = pathlib.Path(scratch)
+        with_wrong_labels(args.imagenet / "images", folder / "images")
+        nodes = [Node(args.bin / "sut-node", name, args.imagenet / "model.onnx") for name in NODES]
+        try:
+            addresses = ",".join(node.address for node in nodes)
+            for world in WORLDS:
+                place = folder / world.round
+                place.mkdir()
+                Trial(args, world, place, addresses, folder / "images").all(count)
+        finally:
+            for node in nodes:
+                node.end()
+        if count.failed and args.keep:
+            shutil.copytree(folder, args.keep, dirs_exist_ok=True)
+    print(f"{count.passed} passed, {count.failed} failed")
+    sys.exit(1 if count.failed or not count.passed else 0)
+
+
+def with_wrong_labels(images: pathlib.Path, copy: pathlib.Path) -> None:
+    """A copy of the dataset in which every fifth label is another one; its list of sums is right."""
+    copy.mkdir()
+    for image in images.glob("*.jpg"):
+        shutil.copy(image, copy / image.name)
+    lines = [line.split() for line in (images / "val_map.txt").read_text().splitlines()]
+    labels = "".join(f"{name} {(int(label) + (index % 5 == 0)) % 1000}\n"
+                     for index, (name, label) in enumerate(lines))
+    (copy / "val_map.txt").write_text(labels)
+    sums = [line.split() for line in (images / "SHA256SUMS").read_text().splitlines()]
+    own = {"val_map.txt": hashlib.sha256(labels.encode()).hexdigest()}
+    (copy / "SHA256SUMS").write_text("".join(f"{own.get(name, sha256)}  {name}\n" for sha256, name in sums))
+
+
+class Node:
+    """A SUT node, as long as it is needed."""
+
+    def __init__(self, program: pathlib.Path, name: str, model: pathlib.Path):
+        self.process = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0", "--node", name, "--max-batch",
+                                         "8", "--backend", f"onnx:{model}"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        line = self.process.stdout.readline()
+        if " on " not in line:
+            self.end()
+            raise SystemExit(f"sut-node does not serve: {line.strip() or 'it said nothing'}")
+        self.address = line.strip().rsplit(" on ", 1)[1]
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Trial:
+    """One world, from the file to the official checker."""
+
+    def __init__(self, args: argparse.Namespace, world: World, place: pathlib.Path, nodes: str,
+                 images: pathlib.Path):
+        self.program, self.world, self.place = args.bin.resolve() / "loadgen-node", world, place
+        self.checker = args.inference.resolve() / "tools/submission"
+        description = "\n".join(f'{key} = "{text}"' for key, text in DESCRIPTION.items())
+        self.text = FILE.format(division=world.division, round=world.round, nodes=nodes, images=images,
+                                description=description)
+        (place / "s.toml").write_text(self.text)
+        self.kinds = ("accuracy", "performance", *world.tests)
+
+    def all(self, count: Count) -> None:
+        where = f"{self.world.round} {self.world.division}"
+        steps = [("plan", self.plan), ("run", self.run), ("a second run", self.run_again), ("build", self.build),
+                 ("layout", self.layout), ("what is changed", self.changed), ("official checker", self.official)]
+        if not all(count.check(f"{where}, {name}", act) for name, act in steps):
+            return
+        for name, edit in EDITS if self.world.tests else []:
+            count.check(f"{where}, broken: {name}", lambda edit=edit: self.broken(edit))
+
+    def said(self, *words: str, codes: tuple[int, ...] = (0,)) -> str:
+        done = subprocess.run([self.program, "submission", *words], cwd=self.place, capture_output=True, text=True,
+                              check=False, timeout=900)
+        if done.returncode not in codes:
+            raise Wrong(f"`submission {words[0]}` ended with {done.returncode}: {(done.stdout + done.stderr)[-600:]}")
+        return done.stdout + done.stderr
+
+    def plan(self) -> str:
+        told = json.loads(self.said("plan", "--json", "s.toml"))
+        names = [run["name"] for run in told["runs"]]
+        wanted = [f"resnet50 {scenario} {kind}" for scenario in SCENARIOS for kind in self.kinds]
+        expect(names, wanted, "runs")
+        broken = {rule["id"] for rule in told["broken_rules"]}
+        expect(broken, {"run_duration", "whole_dataset"} if self.world.tests else set(), "broken rules")
+        return f"{len(names)} runs"
+
+    def run(self) -> str:
+        for attempt in range(1, TRIES):
+            told = self.said("run", "s.toml", codes=(0, 3))
+            if "All runs are there" in told:
+                return f"all VALID, audits passed, called {attempt} times"
+            print(f"run INVALID, called again: {told[-300:]}", file=sys.stderr)
+        self.said("run", "s.toml")
+        return f"all VALID, audits passed, called {TRIES} times"
+
+    def run_again(self) -> str:
+        told = self.said("run", "s.toml").splitlines()
+        heads = [line for line in told if line.startswith("[")]
+        if len(heads) != len(SCENARIOS) * len(self.kinds) or not all(line.endswith(": done") for line in heads):
+            raise Wrong(f"not every run is done: {heads}")
+        return "nothing is made again"
+
+    def build(self) -> str:
+        self.said("build", "s.toml", "--out", "tree")
+        again = self.said("build", "s.toml", "--out", "tree", codes=(2,))
+        if "is there already" not in again:
+            raise Wrong(f"a tree that is there is not left alone: {again}")
+        return "2 results"
+
+    def layout(self) -> str:
+        tree = self.place / "tree"
+        found = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+        expect(found, set(self.files()), "files")
+        return f"{len(found)} files"
+
+    def files(self):
+        world, above = self.world, f"{self.world.division}/Acme"
+        yield from ("REHEARSAL.md", f"{above}/systems/two_nodes.json", f"{above}/{world.code}/resnet50/README.md")
+        yield from (f"{above}/documentation/{name}" for name in ("calibration.md", "network.md", "network.svg"))
+        logs = (SUMMARY, DETAIL)
+        for scenario in SCENARIOS:
+            below = f"two_nodes/resnet50/{scenario}"
+            yield from (f"{above}/results/{below}/performance/run_1/{name}" for name in logs)
+            yield from (f"{above}/results/{below}/accuracy/{name}" for name in (*logs, ANSWERS, "accuracy.txt"))
+            beside = ("README.md", "user.conf", world.measurements_file.format(scenario))
+            yield from (f"{above}/{world.measurements}/{below}/{name}" for name in beside)
+            for test in world.tests:
+                folder = f"{above}/{world.compliance}/{below}/{test}"
+                yield from (f"{folder}/performance/run_1/{name}" for name in logs)
+                yield f"{folder}/verify_performance.txt"
+                if test == "TEST01":
+                    yield from (f"{folder}/{name}" for name in ("verify_accuracy.txt", "accuracy/accuracy.txt",
+                                                                f"accuracy/{ANSWERS}"))
+
+    def changed(self) -> str:
+        """A run is made again when what it was made of has changed; what was there is kept."""
+        file = self.place / "s.toml"
+        file.write_text(self.text.replace("target_qps = 150", "target_qps = 140"))
+        told = self.said("build", "s.toml", "--out", "other", codes=(2,))
+        wanted = [f"resnet50 Server {kind}: its settings were other ones" for kind in ("accuracy", "performance")]
+        file.write_text(self.text)
+        log = self.place / "rehearsal/resnet50/Offline/performance" / SUMMARY
+        kept = log.read_text()
+        log.write_text(kept.replace("VALID", "VALID "))
+        wanted.append(f"resnet50 Offline performance: {SUMMARY} was changed after the run")
+        told += self.said("build", "s.toml", "--out", "other", codes=(2,))
+        log.write_text(kept)
+        missing = [line for line in wanted if line not in told]
+        if missing or (self.place / "other").exists():
+            raise Wrong(f"not said: {missing}, but: {told}")
+        return "other settings and altered logs are named"
+
+    def official(self) -> str:
+        edited = self.place / "edited"
+        shutil.copytree(self.place / "tree", edited)
+        for log in edited.rglob(DETAIL):
+            # The one thing that is not as it was measured.
+            text = re.sub(r'("effective_min_duration_ms", "value": )\d+', r"\g<1>600000", log.read_text())
+            log.write_text(text)
+        for flags in ([], ["--submission-exceptions"]):
+            code, told = self.checked(edited, *flags)
+            results = re.search(rf"{self.world.division.capitalize()} Results=(\d+)", told)
+            if code != 0 or "SUMMARY: submission looks OK" not in told or not results or results[1] != "2":
+                raise Wrong(f"{flags} ended with {code}: {told[-1500:]}")
+        return "submission looks OK, 2 results"
+
+    def checked(self, tree: pathlib.Path, *flags: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "submission_checker.main", "--input", tree, "--version", self.world.round,
+                   "--csv", self.place / "summary.csv", "--skip-dataset-size-check", *flags]
+        done = subprocess.run(command, cwd=self.checker, capture_output=True, text=True, check=False, timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+    def broken(self, edit: Callable[[pathlib.Path], None]) -> str:
+        tree = self.place / "broken"
+        shutil.copytree(self.place / "edited", tree)
+        try:
+            edit(tree / "network/Acme")
+            code, told = self.checked(tree, "--submission-exceptions")
+        finally:
+            shutil.rmtree(tree)
+        if code == 0 and "submission looks OK" in told:
+            raise Wrong("the official checker takes it")
+        return "the official checker refuses it"
+
+
+def expect(found: object, wanted: object, what: str) -> None:
+    if found != wanted:
+        if isinstance(found, set) and isinstance(wanted, set):
+            raise Wrong(f"{what}: missing {sorted(wanted - found)}, not wanted {sorted(found - wanted)}")
+        raise Wrong(f"{what}: {found}, wanted {wanted}")
+
+
+RESULTS = "results/two_nodes/resnet50/Server"
+COMPLIANCE = "compliance/two_nodes/resnet50/Server"
+MEASUREMENTS = "measurements/two_nodes/resnet50/Server"
+
+
+def replaced(path: str, old: str, new: str) -> Callable[[pathlib.Path], None]:
+    """An edit: a pattern in a file."""
+    def edit(above: pathlib.Path) -> None:
+        text, count = re.subn(old, new, (above / path).read_text())
+        if not count:
+            raise SystemExit(f"{path} has no {old}")
+        (above / path).write_text(text)
+    return edit
+
+
+def removed(path: str) -> Callable[[pathlib.Path], None]:
+    """An edit: a file or folder is not there."""
+    def edit(above: pathlib.Path) -> None:
+        if (above / path).is_dir():
+            shutil.rmtree(above / path)
+        else:
+            (above / path).unlink()
+    return edit
+
+
+# So that it is seen that the official checker looks: one thing in each copy of a good tree.
+EDITS: list[tuple[str, Callable[[pathlib.Path], None]]] = [
+    ("another seed", replaced(f"{RESULTS}/performance/run_1/{DETAIL}",
+                              r'("effective_schedule_rng_seed", "value": )\d+', r"\g<1>1")),
+    ("no Network SUT", replaced(f"{RESULTS}/performance/run_1/{DETAIL}", "Network SUT", "A SUT")),
+    ("early stopping not met", replaced(f"{RESULTS}/performance/run_1/{DETAIL}",
+                                        '("early_stopping_met", "value": )true', r"\g<1>false")),
+    ("no performance run", removed(f"{RESULTS}/performance")),
+    ("accuracy missed", replaced(f"{RESULTS}/accuracy/accuracy.txt", r"accuracy=[\d.]+", "accuracy=75.0")),
+    ("no hash", replaced(f"{RESULTS}/accuracy/accuracy.txt", "hash=.*", "")),
+    ("a whole accuracy log", lambda above: (above / RESULTS / "accuracy" / ANSWERS).write_text("x" * 10241)),
+    ("not networked", replaced("systems/two_nodes.json", '("is_network": )"True"', r'\g<1>"False"')),
+    ("no key of the system", replaced("systems/two_nodes.json", '.*"cooling".*\n', "")),
+    ("no user.conf", removed(f"{MEASUREMENTS}/user.conf")),
+    ("no key of the measurements", replaced(f"{MEASUREMENTS}/two_nodes_Server.json", '.*"retraining".*\n', "")),
+    ("TEST01 not passed", replaced(f"{COMPLIANCE}/TEST01/verify_performance.txt", "TEST PASS", "TEST FAIL")),
+    ("no TEST04", removed(f"{COMPLIANCE}/TEST04")),
+    ("a file too many", lambda above: (above / COMPLIANCE / "TEST04/performance/run_1/note.txt").write_text("x")),
+    ("one scenario alone", removed("results/two_nodes/resnet50/Server")),
+]
+
+
+if __name__ == "__main__":
+    main()
