@@ -47,7 +47,7 @@ pub(crate) struct Submission {
     pub(crate) system: String,
     /// How long performance runs are in a rehearsal; none: it is no rehearsal.
     pub(crate) rehearsal: Option<Duration>,
-    /// The folder with the run folders.
+    /// The folder with the run folders, from that of the file.
     pub(crate) runs: PathBuf,
     /// Flags of every run, each as it is typed.
     pub(crate) flags: Vec<String>,
@@ -86,11 +86,13 @@ impl Submission {
             format!("cannot read {}: `loadgen-node submission init FILE` writes one to fill in", path.display())
         })?;
         let file: SubmissionFile = toml::from_str(&text).with_context(shown)?;
-        let beside = path.parent().unwrap_or(Path::new("."));
-        Submission::of(file, beside).with_context(shown)
+        if let Some(name) = OURS.iter().map(|flag| variable(flag)).find(|name| std::env::var_os(name).is_some()) {
+            bail!("{name} is set in the environment, and would change every run: unset it");
+        }
+        Submission::of(file).with_context(shown)
     }
 
-    fn of(file: SubmissionFile, beside: &Path) -> Result<Submission> {
+    fn of(file: SubmissionFile) -> Result<Submission> {
         let division = match file.division.as_str() {
             "network" => Division::Network,
             "open" => Division::Open,
@@ -110,7 +112,7 @@ impl Submission {
         };
         let rehearsal = file.rehearsal.as_deref().map(length).transpose()?;
         let usual = if rehearsal.is_some() { "rehearsal" } else { "runs" };
-        let runs = beside.join(file.runs.unwrap_or_else(|| usual.into()));
+        let runs = file.runs.unwrap_or_else(|| usual.into());
         for (key, text) in [("code", &file.texts.code), ("calibration", &file.texts.calibration)] {
             ensure!(!text.trim().is_empty(), "[texts] {key} is empty: a submission must say it");
         }
@@ -254,6 +256,11 @@ fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
     Ok(())
 }
 
+/// The environment variable that stands for a flag of `run`.
+fn variable(flag: &str) -> String {
+    format!("LON_{}", flag.to_ascii_uppercase().replace('-', "_"))
+}
+
 /// Refuses what cannot be the name of a folder in a submission.
 fn folder_name(key: &str, word: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
@@ -295,21 +302,21 @@ mod tests {
         "#;
         assert!(text.contains(old), "{old}");
         let file = toml::from_str(&text.replacen(old, new, 1)).map_err(|error| error.to_string())?;
-        Submission::of(file, Path::new("here")).map_err(|error| format!("{error:#}"))
+        Submission::of(file).map_err(|error| format!("{error:#}"))
     }
 
     #[test]
     fn a_file_becomes_a_submission() {
         let found = with("Acme", "Acme").unwrap();
         assert_eq!(found.flags, ["--connections=2", "--insecure", "--sut=10.0.0.2:8000"]);
-        assert_eq!(found.runs, Path::new("here/runs"));
+        assert_eq!((found.runs.as_path(), variable("user-conf").as_str()), (Path::new("runs"), "LON_USER_CONF"));
         let [entry] = &found.entries[..] else { panic!() };
         assert_eq!((entry.folder.as_str(), &*entry.tests), ("resnet50", &[AuditTest::Test01, AuditTest::Test04][..]));
         let confs: Vec<&str> = entry.scenarios.iter().map(|(_, text)| text.lines().last().unwrap()).collect();
         assert_eq!(confs, ["resnet50.Offline.target_qps = 1000.5", "resnet50.Server.target_qps = 800"]);
         assert!(with("\"network\"", "\"open\"").unwrap().entries[0].tests.is_empty());
         let rehearsal = with("[run]", "rehearsal = \"10s\"\n[run]").unwrap();
-        assert_eq!((rehearsal.rehearsal, rehearsal.runs), (Some(Duration::from_secs(10)), "here/rehearsal".into()));
+        assert_eq!((rehearsal.rehearsal, rehearsal.runs), (Some(Duration::from_secs(10)), "rehearsal".into()));
     }
 
     #[test]
@@ -339,6 +346,6 @@ mod tests {
     #[test]
     fn the_template_is_a_file() {
         let file: SubmissionFile = toml::from_str(TEMPLATE).unwrap();
-        assert!(Submission::of(file, Path::new(".")).is_ok());
+        assert!(Submission::of(file).is_ok());
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct SubmissionFile {
     pub(crate) system: String,
     /// Makes all performance runs so long only, as `10s`: to try the whole way. What comes out cannot be submitted.
     pub(crate) rehearsal: Option<String>,
-    /// The folder for run folders, beside this file unless absolute; `runs` unless given, `rehearsal` in a rehearsal.
+    /// The folder for run folders, from the folder of this file; `runs` unless given, `rehearsal` in a rehearsal.
     pub(crate) runs: Option<PathBuf>,
     /// Flags of `loadgen-node run` that every run has, without dashes in front: `sut`, `transport`, `tls-ca`, ...
     pub(crate) run: BTreeMap<String, Value>,

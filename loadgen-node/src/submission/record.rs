@@ -23,6 +23,8 @@ pub(crate) enum State {
     Missing,
     /// There is a folder, and why it does not count.
     Stale(String),
+    /// Its run is good, and lacks a score that only the official script can give: what is to be done.
+    Unscored(String),
 }
 
 /// How far the step is.
@@ -34,13 +36,14 @@ pub(crate) fn state(step: &Step<'_>) -> State {
     if !folder.join(FILE).is_file() {
         return State::Stale("the run there did not come to a result that counts".to_owned());
     }
-    match counts(step, &folder) {
-        Ok(()) => State::Done,
+    match counts(step, &folder).map(|()| score::missing(step)) {
+        Ok(None) => State::Done,
+        Ok(Some(why)) => State::Unscored(why),
         Err(why) => State::Stale(format!("{why:#}")),
     }
 }
 
-/// Whether a run in its folder counts.
+/// Whether a run in its folder counts, but for a score that is not there yet.
 fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     let text = fs::read_to_string(folder.join(FILE)).context(FILE)?;
     let kept: StepRecord = serde_json::from_str(&text).context(FILE)?;
@@ -89,7 +92,7 @@ pub(crate) fn keep(step: &Step<'_>) -> Result<()> {
 
 /// Whether the run is one that a submission can have.
 fn judge(step: &Step<'_>) -> Result<()> {
-    let made = summary(step)?;
+    let made = score::summary(step)?;
     let broken = made.reasons.join("; ");
     ensure!(made.result == Validity::Valid, "the run is INVALID: {broken}");
     let official = made.official_result.is_none_or(|result| result == Validity::Valid);
@@ -97,7 +100,7 @@ fn judge(step: &Step<'_>) -> Result<()> {
     ensure!(made.find_peak.is_none(), "the run was a search for the peak");
     unaltered(step, &made)?;
     match step.kind {
-        Kind::Accuracy => score::of_accuracy(step, &made).map(drop),
+        Kind::Accuracy => score::reaches_target(step, &made),
         Kind::Performance => Ok(()),
         Kind::Compliance(test) => audited(step).with_context(|| test.name()),
     }
@@ -121,11 +124,4 @@ fn audited(step: &Step<'_>) -> Result<()> {
     let result: AuditResult = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
     ensure!(result.passed(), "the audit has not passed: {}", path.display());
     Ok(())
-}
-
-/// The result of a finished step.
-pub(super) fn summary(step: &Step<'_>) -> Result<ResultSummary> {
-    let path = step.folder().join(result_summary::FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }

@@ -8,10 +8,11 @@ use lon_qsl::accuracy::to_five_digits;
 use lon_qsl::benchmark::{Bound, OfficialScores, official_scores};
 
 use super::checked::Entry;
-use super::step::Step;
+use super::step::{Kind, Step};
+use crate::audit::AuditTest;
 use crate::division::Division;
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
-use crate::outputs::documents::result_summary::ResultSummary;
+use crate::outputs::documents::result_summary::{self, ResultSummary};
 use loadgen::official::ACCURACY_FILE;
 
 /// Name in a submission, and in a run folder that an official script has scored.
@@ -19,23 +20,45 @@ pub(super) const FILE: &str = "accuracy.txt";
 /// Name in the folder of a compliance test whose answers were scored: what `accuracy --json` printed.
 pub(crate) const SUBSET_FILE: &str = "accuracy_subset.json";
 
-/// The text of `accuracy.txt` for an accuracy run, without the sum of its log. A score that misses its target is an
-/// error, but in the open division.
+/// The text of `accuracy.txt` for an accuracy run, without the sum of its log.
 ///
 /// # Errors
-/// There is no score, it is of another log, or it misses its target.
+/// There is no score, or it is of another log.
 pub(super) fn of_accuracy(step: &Step<'_>, made: &ResultSummary) -> Result<String> {
-    let text = match scored_officially(step)? {
-        Some(text) => text,
-        None => {
-            let accuracy = made.accuracy.as_ref().and_then(|found| line(step.entry, found.value, found.samples));
-            accuracy.ok_or_else(|| no_score(step))?
-        }
-    };
-    if step.submission.division == Division::Network {
-        reached(&step.entry.official.bounds, &official_scores(&text))?;
+    if let Some(text) = scored_officially(step)? {
+        return Ok(text);
     }
-    Ok(text)
+    let accuracy = made.accuracy.as_ref().and_then(|found| line(step.entry, found.value, found.samples));
+    accuracy.ok_or_else(|| no_score(step))
+}
+
+/// Refuses a score that misses its target, but in the open division, which has none. A score that is not there is no
+/// reason to make the run again.
+///
+/// # Errors
+/// The score misses its target.
+pub(super) fn reaches_target(step: &Step<'_>, made: &ResultSummary) -> Result<()> {
+    match (step.submission.division, of_accuracy(step, made)) {
+        (Division::Network, Ok(text)) => reached(&step.entry.official.bounds, &official_scores(&text)),
+        _ => Ok(()),
+    }
+}
+
+/// What is to be done for a score that the run lacks; none: it lacks none.
+pub(super) fn missing(step: &Step<'_>) -> Option<String> {
+    let found = match step.kind {
+        Kind::Accuracy => summary(step).and_then(|made| of_accuracy(step, &made)),
+        Kind::Compliance(AuditTest::Test01) => of_subset(step),
+        Kind::Compliance(_) | Kind::Performance => return None,
+    };
+    found.err().map(|why| format!("{why:#}"))
+}
+
+/// The result of a finished step.
+pub(super) fn summary(step: &Step<'_>) -> Result<ResultSummary> {
+    let path = step.folder().join(result_summary::FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }
 
 /// The text of `accuracy.txt` for the answers that a compliance run has logged.

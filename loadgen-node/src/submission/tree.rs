@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::checked::{Entry, Submission, model_texts};
 use super::layout::Layout;
-use super::record::{self, State, summary};
+use super::record::{self, State};
+use super::score::summary;
 use super::step::{Kind, Step};
 use super::{score, system, truncated};
 use crate::audit::AuditTest;
@@ -60,6 +61,8 @@ fn complete(submission: &Submission) -> Result<()> {
         State::Done => None,
         State::Missing => Some(format!("\n  {step}: it was not run")),
         State::Stale(why) => Some(format!("\n  {step}: {why}")),
+        // It begins with the name of the step.
+        State::Unscored(why) => Some(format!("\n  {why}")),
     });
     let open: Vec<String> = open.collect();
     match open.is_empty() {

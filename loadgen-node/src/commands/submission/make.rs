@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::io::print_text;
+use crate::audit::AuditTest;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::submission::checked::Submission;
 use crate::submission::record::{self, State};
@@ -39,12 +40,17 @@ pub(super) fn make(submission: &Submission) -> Outcome {
                 continue;
             }
             State::Missing => print_text(&format!("{head}\n"))?,
+            // Nothing would come of another run.
+            State::Unscored(what) => return Err(anyhow!(what)).or_exit(Exit::Usage),
             State::Stale(why) => {
                 let aside = set_aside(&step.folder()).or_exit(Exit::Usage)?;
                 print_text(&format!("{head}: made again: {why} (the old one is in {})\n", aside.display()))?
             }
         };
         commands.make(step)?;
+        if let State::Unscored(what) = record::state(step) {
+            return Err(anyhow!(what)).or_exit(Exit::Usage);
+        }
     }
     print_text("All runs are there. `loadgen-node submission build` makes the folders of them.\n")
 }
@@ -96,16 +102,25 @@ impl Commands {
         if earlier.symlink_metadata().is_ok() {
             set_aside(&earlier).or_exit(Exit::Usage)?;
         }
-        let file = |name: &str| fs::File::create(step.folder().join(name));
         self.run(step, &words, Stdio::inherit())?;
-        let answers = step.folder().join(loadgen::official::ACCURACY_FILE);
-        let has_answers = fs::metadata(answers).is_ok_and(|data| data.len() > 4);
-        if has_answers && is_printed(step.entry) {
-            let words = ["accuracy".to_owned(), "--json".to_owned(), step.folder().display().to_string()];
-            let out = file(SUBSET_FILE).with_context(|| format!("cannot write {SUBSET_FILE}")).or_exit(Exit::Usage)?;
-            self.run(step, &words, out.into())?;
+        match step.kind {
+            Kind::Compliance(AuditTest::Test01) if is_printed(step.entry) => self.score(step),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Lets the answers that a compliance run has logged be scored. Some datasets can only be scored as a whole: then
+    /// no score is left, and the state of the step says what is to be done.
+    fn score(&self, step: &Step<'_>) -> Outcome<()> {
+        let words = ["accuracy".to_owned(), "--json".to_owned(), step.folder().display().to_string()];
+        let path = step.folder().join(SUBSET_FILE);
+        let file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()));
+        match self.run(step, &words, file.or_exit(Exit::Usage)?.into()) {
+            Err(failure) if failure.exit == Exit::Usage => {
+                fs::remove_file(&path).with_context(|| path.display().to_string()).or_exit(Exit::Usage)
+            }
+            other => other,
+        }
     }
 
     /// Starts a command and waits for its end.

@@ -23,12 +23,23 @@ pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
         SubmissionCommand::Init { file } => init(file),
         SubmissionCommand::Plan { file, json } => plan::plan(&read(file)?, *json),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
-        SubmissionCommand::Build { file, out } => build(&read(file)?, out),
+        SubmissionCommand::Build { file, out } => {
+            // From where the command was typed.
+            let out = std::path::absolute(out).with_context(|| out.display().to_string()).or_exit(Exit::Usage)?;
+            build(&read(file)?, &out)
+        }
     }
 }
 
+/// Reads the file, and goes to its folder: all paths in it, and those of the runs, are from there, so that a run counts
+/// from wherever the command is typed.
 fn read(file: &Path) -> Outcome<Submission> {
-    Submission::read(file).or_exit(Exit::Usage)
+    let submission = Submission::read(file).or_exit(Exit::Usage)?;
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let told = || format!("cannot go to {}", folder.display());
+        std::env::set_current_dir(folder).with_context(told).or_exit(Exit::Usage)?;
+    }
+    Ok(submission)
 }
 
 fn init(file: &Path) -> Outcome {
@@ -54,6 +65,6 @@ fn build(submission: &Submission, out: &Path) -> Outcome {
          tools/submission of a clone of mlcommons/inference:\n  python3 -m submission_checker.main --version {round} \
          --input {}\nResults are unverified, and not official: the rules ask for logs of the official LoadGen.\n",
         out.display(),
-        std::path::absolute(out).unwrap_or_else(|_| out.to_owned()).display()
+        out.display()
     ))
 }

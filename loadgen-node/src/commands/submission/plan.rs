@@ -61,7 +61,7 @@ fn planned(step: &Step<'_>, duration_s: f64) -> PlannedRun {
     let (done, why) = match state(step) {
         State::Done => (true, None),
         State::Missing => (false, None),
-        State::Stale(why) => (false, Some(why)),
+        State::Stale(why) | State::Unscored(why) => (false, Some(why)),
     };
     let folder = step.folder().display().to_string();
     PlannedRun { name: step.to_string(), folder, command: step.command(true), done, why, duration_s }

@@ -35,7 +35,7 @@ pub struct PlannedRun {
     pub command: Vec<String>,
     /// Whether there is a run that counts.
     pub done: bool,
-    /// Why the run that is there does not count; null where none is there, or where it counts.
+    /// Why the run that is there does not count, or what it lacks; null where none is there, or where it counts.
     pub why: Option<String>,
     /// How long samples are issued for, s, as predicted; in Offline and in accuracy runs by the rate that is expected.
     pub duration_s: f64,
@@ -63,7 +63,7 @@ impl SubmissionPlan {
             let state = if run.done { "done" } else { "to do" };
             let _ = writeln!(text, "  {state:<6} {:>9}  {}", minutes(run.duration_s), run.name);
             if let Some(why) = &run.why {
-                let _ = writeln!(text, "         is made again: {why}");
+                let _ = writeln!(text, "         not as it is: {why}");
             }
         }
         let open: Vec<&PlannedRun> = self.runs.iter().filter(|run| !run.done).collect();
