@@ -3,11 +3,11 @@
 
     submission.py --bin FOLDER --inference CLONE --imagenet FOLDER [--keep DIR]
 
-FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference; the folder of
---imagenet is what tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is one
-that can be missed. Runs are rehearsals of a few seconds: the trees are edited in one thing, the shortest duration, which
-the checker wants to be ten minutes. It is also told that the dataset is smaller than the official one. The last line is
-`N passed, N failed`; every failure is a line of its own.
+FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference; the folder
+of --imagenet is what tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is
+one that can be missed. Runs are rehearsals of a few seconds: the trees are edited in one thing, the shortest
+duration, which the checker wants to be ten minutes. It is also told that the dataset is smaller than the official
+one. The last line is `N passed, N failed`; every failure is a line of its own.
 """
 
 import argparse
@@ -196,8 +196,9 @@ class Trial:
 
     def all(self, count: Count) -> None:
         where = f"{self.world.round} {self.world.division}"
-        steps = [("plan", self.plan), ("stopped", self.stopped), ("run", self.run), ("a second run", self.run_again), ("build", self.build),
-                 ("layout", self.layout), ("what is changed", self.changed), ("official checker", self.official)]
+        steps = [("plan", self.plan), ("stopped", self.stopped), ("run", self.run), ("a second run", self.run_again),
+                 ("build", self.build), ("layout", self.layout), ("what is changed", self.changed),
+                 ("official checker", self.official)]
         if not all(count.check(f"{where}, {name}", act) for name, act in steps):
             return
         for name, edit in EDITS if self.world.tests else []:
