@@ -62,7 +62,7 @@ impl Detail {
     }
 
     /// The first value of a key.
-    pub(super) fn value(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.first.get(key)
     }
 
@@ -76,26 +76,31 @@ impl Detail {
     }
 
     /// The first value of a key as a whole number.
-    pub(super) fn whole(&self, key: &str) -> Option<u64> {
+    pub(crate) fn whole(&self, key: &str) -> Option<u64> {
         self.value(key)?.as_u64()
     }
 
     /// The first value of a key as a text.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.value(key)?.as_str()
     }
 
     /// Whether the log calls its result VALID.
-    pub(super) fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         self.text("result_validity") == Some("VALID")
     }
 
     /// Whether the scripts take the log for one with errors: by its count, or by its lines where it has no count.
-    pub(super) fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         match self.value("num_errors") {
             Some(count) => count.as_f64() != Some(0.0),
             None => self.error_lines > 0,
         }
+    }
+
+    /// How many lines are errors.
+    pub(crate) fn error_lines(&self) -> u64 {
+        self.error_lines
     }
 
     /// The largest count of samples that any line says the library has, so that no line asks for memory unseen.
@@ -114,7 +119,7 @@ impl Detail {
     }
 
     /// The log as the engine reads it.
-    pub(super) fn log(&self) -> Result<&DetailLog, &LogError> {
+    pub(crate) fn log(&self) -> Result<&DetailLog, &LogError> {
         self.log.as_ref()
     }
 }

@@ -45,7 +45,9 @@ pub(crate) use config::config;
 pub(crate) use detail::Detail;
 pub(crate) use findings::Findings;
 pub(crate) use label::LabelType;
+pub(crate) use pair::same_setup;
 pub(crate) use run::{AccuracyRunFacts, AuditedRun, OwnFacts};
+pub(crate) use sampled::picks;
 
 /// A compliance test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,21 @@ pub(super) fn alike(reference: &AuditedRun, test: &AuditedRun, changed: &[&str])
     [settings, valid].into_iter().chain(same_sut(reference, test)).collect()
 }
 
+/// Two runs of one system, whatever they are for: the same SUT and the same settings, but for `changed` ones, and not
+/// one run under two names.
+pub(crate) fn same_setup(one: &AuditedRun, other: &AuditedRun, changed: &[&str]) -> Vec<AuditCheck> {
+    let version = |run: &AuditedRun| run.detail.text("loadgen_version").unwrap_or("not logged").to_owned();
+    let (before, after) = (version(one), version(other));
+    let is_own = !one.detail.is_of_same_run(&other.detail);
+    let mut checks = vec![
+        same_settings(&one.detail, &other.detail, changed),
+        AuditCheck::ours("version of LoadGen", before == after, before, after),
+        AuditCheck::ours("run", is_own, "a run of its own", if is_own { "a run of its own" } else { "the same run" }),
+    ];
+    checks.extend(same_sut(one, other));
+    checks
+}
+
 /// The script reads the summary alone; what it reads there must be the result of the detail log.
 fn summary_row(name: &str, run: &AuditedRun) -> AuditCheck {
     let title = format!("result in the summary of the {name}");

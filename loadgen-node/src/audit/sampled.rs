@@ -1,5 +1,7 @@
 //! Which answers a test had to log, worked out again from its seeds and its sampling target, against those it logged.
 
+use std::collections::BTreeSet;
+
 use loadgen::official::{self, MAX_LIBRARY};
 use loadgen::plan::Plan;
 use loadgen::settings::{Profile, Qsl};
@@ -27,19 +29,45 @@ enum Undrawn {
 
 /// The rows on what was loaded and what was logged.
 pub(super) fn checks(test: &AuditedRun) -> Vec<AuditCheck> {
-    let plans = match plans(test) {
-        Ok(plans) => plans,
-        Err(Undrawn::Fault(why)) => return vec![AuditCheck::ours(LOGGED, false, WANTED, why)],
-        Err(Undrawn::Unknown(why)) => return vec![AuditCheck::unchecked(LOGGED, WANTED, why)],
-    };
+    match plan_of(test) {
+        Ok((plan, row)) => vec![row, logged(test, &plan)],
+        Err(row) => vec![row],
+    }
+}
+
+/// The row on what was loaded.
+pub(super) fn loaded_row(test: &AuditedRun) -> AuditCheck {
+    plan_of(test).map_or_else(|row| row, |(_, row)| row)
+}
+
+/// The answers that a test had to log: sequence number and sample of each.
+///
+/// # Errors
+/// Why they cannot be worked out.
+pub(crate) fn picks(test: &AuditedRun) -> Result<BTreeSet<(u64, u64)>, String> {
+    let (plan, _) = plan_of(test).map_err(|row| row.found)?;
+    let queries = test.detail.whole("result_query_count").ok_or("the detail log has no result_query_count")?;
+    let most = samples_of(&plan, queries) as f64 * most_of(&plan);
+    if most > MAX_LOGGED {
+        return Err(format!("the settings draw about {most:.0}"));
+    }
+    let drawn = vectors::logged_answers(&plan, queries).map_err(|error| error.to_string())?;
+    Ok(drawn.iter().map(|one| (one.seq.0, u64::from(one.index.0))).collect())
+}
+
+/// The plan of the test with the row on what it had loaded, or a row on why there is none.
+fn plan_of(test: &AuditedRun) -> Result<(Plan, AuditCheck), AuditCheck> {
+    let plans = plans(test).map_err(|why| match why {
+        Undrawn::Fault(why) => AuditCheck::ours(LOGGED, false, WANTED, why),
+        Undrawn::Unknown(why) => AuditCheck::unchecked(LOGGED, WANTED, why),
+    })?;
     let loaded = loaded(test);
-    let fits = |plan: &&Plan| set_of(plan) == loaded;
-    let Some(plan) = plans.iter().find(fits) else {
+    let Some(plan) = plans.into_iter().find(|plan| set_of(plan) == loaded) else {
         let found = "other samples than the seeds draw by any rule of LoadGen";
-        return vec![AuditCheck::ours(LOADED, false, "those that the seeds draw", found)];
+        return Err(AuditCheck::ours(LOADED, false, "those that the seeds draw", found));
     };
     let found = format!("{} samples, the same", loaded.map_or(0, |loaded| loaded.len()));
-    vec![AuditCheck::ours(LOADED, true, "those that the seeds draw", found), logged(test, plan)]
+    Ok((plan, AuditCheck::ours(LOADED, true, "those that the seeds draw", found)))
 }
 
 /// The plans that the test may have had: one by its own record, else one for each kind of release.

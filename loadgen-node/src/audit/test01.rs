@@ -67,7 +67,7 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
         type_row,
         answers_row(accuracy, answers),
         missing_row(accuracy, answers),
-        in_force(&test.detail, &audit_settings(test)),
+        in_force(&test.detail, &audit_settings(wanted_target(test))),
     ];
     checks.extend(pair::alike(reference, test, &CHANGED));
     checks.extend(accuracy_run::checks(reference, accuracy, test));
@@ -78,6 +78,19 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
         TestFile::new("verify_performance.txt", &rates.text),
     ];
     Findings::new(AuditTest::Test01, test.scenario(), checks, files)
+}
+
+/// The rows that the logs of a reference and a test are enough for: submissions have not all answers.
+pub(crate) fn of_logs(reference: &AuditedRun, test: &AuditedRun, benchmark: &str) -> Vec<AuditCheck> {
+    let rates = rates::by_detail(&reference.detail, &test.detail);
+    let near = format!("both VALID, the test within {} of the reference", rates::allowed_of(&reference.detail));
+    let mut checks = vec![
+        AuditCheck::official("rates", rates.passed, near, &*rates.found),
+        in_force(&test.detail, &audit_settings(target_of(benchmark))),
+        sampled::loaded_row(test),
+    ];
+    checks.extend(pair::by_summary(reference, test, &CHANGED));
+    checks
 }
 
 /// The type of the answers: that of the model's signature, else that of `--dtype`, else the script's own.
@@ -135,14 +148,19 @@ fn missing_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog) ->
     AuditCheck::ours("samples of the test, in the accuracy run", missing == 0, "none missing", found)
 }
 
-/// What has to be in force. Of foreign logs the benchmark is not known, and one of the official targets will do.
-fn audit_settings(test: &AuditedRun) -> Vec<(&'static str, serde_json::Value)> {
+/// The sampling target that has to be in force. Of foreign logs the benchmark is not known, and one of the official
+/// targets will do.
+fn wanted_target(test: &AuditedRun) -> u64 {
     let found = test.detail.whole("effective_accuracy_log_sampling_target").unwrap_or(0);
-    let target = match &test.own {
+    match &test.own {
         Some(own) => target_of(&own.benchmark),
         None if TARGETS.iter().any(|(_, target)| *target == found) => found,
         None => USUAL_TARGET,
-    };
+    }
+}
+
+/// What has to be in force.
+fn audit_settings(target: u64) -> Vec<(&'static str, serde_json::Value)> {
     vec![
         ("test_mode", "PerformanceOnly".into()),
         ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),

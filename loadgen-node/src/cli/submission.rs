@@ -38,4 +38,21 @@ pub(crate) enum SubmissionCommand {
         #[arg(long, value_name = "TREE")]
         out: PathBuf,
     },
+    /// Look at such folders more strictly than the official checker does, and ask that one, too.
+    Check {
+        /// The folder that `build` made, or one of others.
+        tree: PathBuf,
+        /// The round: v5.0, v5.1, v6.0 or v6.1.
+        #[arg(long, value_name = "ROUND")]
+        rules: String,
+        /// The file of the submission: the tree must be what its runs lead to, byte by byte.
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// A clone of mlcommons/inference: its checker is asked, too. It needs python3 with PyYAML.
+        #[arg(long, value_name = "DIR", env = "MLCOMMONS_INFERENCE")]
+        mlcommons: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }

@@ -13,6 +13,9 @@ use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::AccuracyEntry;
 use loadgen::world::TimeNs;
 
+/// Stands in the summary before each mark of this program.
+pub(crate) const MARK: &str = "Mark: ";
+
 /// Bytes of text that are gathered before they are written to the file.
 const GATHER_BYTES: usize = 256 << 10;
 
@@ -162,7 +165,7 @@ impl<'a> Logs<'a> {
         };
         let marks = self.finished.judgement.marks();
         // Behind everything that the official file has, and in no form that its readers look for.
-        text + &marks.iter().map(|mark| format!("Mark: {mark}\n")).collect::<String>()
+        text + &marks.iter().map(|mark| format!("{MARK}{mark}\n")).collect::<String>()
     }
 
     fn detail(&self) -> String {

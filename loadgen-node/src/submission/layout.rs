@@ -5,30 +5,34 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checked::{Entry, Submission};
 use loadgen::settings::Scenario;
 
-/// The folders of one submitter.
-pub(super) struct Layout<'a> {
-    submission: &'a Submission,
+/// The folder of the measured run in that of a result or of a compliance test.
+pub(super) const PERFORMANCE: &str = "performance/run_1";
+/// The folder of the accuracy run in that of a result or of a compliance test.
+pub(super) const ACCURACY: &str = "accuracy";
+/// Says at the top of the tree that it is none to submit.
+pub(super) const REHEARSAL: &str = "REHEARSAL.md";
+
+/// The folders of one system of a submitter.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    system: String,
     /// `DIVISION/SUBMITTER` in the tree.
     above: PathBuf,
+    /// Whether the round keeps measurements and compliance tests apart.
+    keeps_apart: bool,
 }
 
-impl<'a> Layout<'a> {
-    pub(super) fn new(submission: &'a Submission, tree: &Path) -> Layout<'a> {
-        let above = tree.join(submission.division.name()).join(&submission.submitter);
-        Layout { submission, above }
-    }
-
-    /// Whether a round keeps measurements and compliance tests apart.
-    fn keeps_apart(&self) -> bool {
-        self.submission.rules.round.name < "v6.0"
+impl Layout {
+    /// `above`: the folder `DIVISION/SUBMITTER`; `round`: `v5.0`.
+    pub(super) fn new(above: &Path, system: &str, round: &str) -> Layout {
+        Layout { system: system.to_owned(), above: above.to_owned(), keeps_apart: round < "v6.0" }
     }
 
     /// The description of the system.
     pub(super) fn system(&self) -> PathBuf {
-        self.above.join("systems").join(format!("{}.json", self.submission.system))
+        self.above.join("systems").join(format!("{}.json", self.system))
     }
 
     /// A file of the documentation.
@@ -36,35 +40,35 @@ impl<'a> Layout<'a> {
         self.above.join("documentation").join(name)
     }
 
-    /// The folder for the code of a benchmark.
-    pub(super) fn code(&self, entry: &Entry) -> PathBuf {
-        self.above.join(if self.keeps_apart() { "code" } else { "src" }).join(&entry.folder)
+    /// The folder for the code of a benchmark, which is named by its folder.
+    pub(super) fn code(&self, benchmark: &str) -> PathBuf {
+        self.above.join(if self.keeps_apart { "code" } else { "src" }).join(benchmark)
     }
 
     /// The logs and scores of a scenario.
-    pub(super) fn results(&self, entry: &Entry, scenario: Scenario) -> PathBuf {
-        self.of("results", entry, scenario)
+    pub(super) fn results(&self, benchmark: &str, scenario: Scenario) -> PathBuf {
+        self.of("results", benchmark, scenario)
     }
 
     /// The compliance tests of a scenario.
-    pub(super) fn compliance(&self, entry: &Entry, scenario: Scenario) -> PathBuf {
-        self.of(if self.keeps_apart() { "compliance" } else { "results" }, entry, scenario)
+    pub(super) fn compliance(&self, benchmark: &str, scenario: Scenario) -> PathBuf {
+        self.of(if self.keeps_apart { "compliance" } else { "results" }, benchmark, scenario)
     }
 
     /// `user.conf`, `README.md` and the measurements of a scenario.
-    pub(super) fn measurements(&self, entry: &Entry, scenario: Scenario) -> PathBuf {
-        self.of(if self.keeps_apart() { "measurements" } else { "results" }, entry, scenario)
+    pub(super) fn measurements(&self, benchmark: &str, scenario: Scenario) -> PathBuf {
+        self.of(if self.keeps_apart { "measurements" } else { "results" }, benchmark, scenario)
     }
 
     /// The name of the measurements' file.
     pub(super) fn measurements_file(&self, scenario: Scenario) -> String {
-        match self.keeps_apart() {
-            true => format!("{}_{}.json", self.submission.system, scenario.name()),
+        match self.keeps_apart {
+            true => format!("{}_{}.json", self.system, scenario.name()),
             false => "measurements.json".to_owned(),
         }
     }
 
-    fn of(&self, part: &str, entry: &Entry, scenario: Scenario) -> PathBuf {
-        self.above.join(part).join(&self.submission.system).join(&entry.folder).join(scenario.name())
+    fn of(&self, part: &str, benchmark: &str, scenario: Scenario) -> PathBuf {
+        self.above.join(part).join(&self.system).join(benchmark).join(scenario.name())
     }
 }

@@ -14,8 +14,10 @@
 //! | `system` | the description of the system, with the official keys |
 //! | `layout` | where a round has its files |
 //! | `tree` | writes the folders |
+//! | `check` | looks at the folders, more strictly than the official checker |
 //! | `truncated` | an accuracy log with both ends and its sum |
 
+pub(crate) mod check;
 pub(crate) mod checked;
 pub(crate) mod file;
 mod layout;

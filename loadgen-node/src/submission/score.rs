@@ -120,7 +120,7 @@ fn no_score(step: &Step<'_>) -> anyhow::Error {
 }
 
 /// Refuses scores that are not between the bounds, or are not there.
-fn reached(bounds: &[Bound], scores: &OfficialScores) -> Result<()> {
+pub(super) fn reached(bounds: &[Bound], scores: &OfficialScores) -> Result<()> {
     for bound in bounds {
         let metric = &bound.metric;
         let Some(score) = scores.of(metric).map(to_five_digits) else { bail!("there is no score in {metric}") };

@@ -9,6 +9,11 @@ use crate::division::Division;
 use crate::outputs::documents::system_desc::{SystemDesc, wanted};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS, is_official};
 
+/// Whether the official checker asks for a text under a key of every system or of the network mode.
+pub(super) fn must_have_a_text(key: &str) -> bool {
+    !MAY_BE_EMPTY.contains(&key)
+}
+
 /// Keys that must be there and may be empty (section "system description" of the official checker).
 const MAY_BE_EMPTY: [&str; 9] = [
     "host_processor_frequency",
@@ -52,6 +57,6 @@ fn filled(submission: &Submission, found: &SystemDesc) -> Map<String, Value> {
 fn missing(submission: &Submission, official: &Map<String, Value>) -> Vec<&'static str> {
     let is_empty = |key: &&str| official.get(*key).and_then(Value::as_str).is_none_or(|text| text.trim().is_empty());
     let network = NETWORK_KEYS.into_iter().filter(|_| submission.division == Division::Network);
-    let all = SYSTEM_KEYS.into_iter().filter(|key| !MAY_BE_EMPTY.contains(key)).chain(network);
+    let all = SYSTEM_KEYS.into_iter().filter(|key| must_have_a_text(key)).chain(network);
     all.filter(is_empty).collect()
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Serialize;
 
 use super::checked::{Entry, Submission, model_texts};
-use super::layout::Layout;
+use super::layout::{ACCURACY, Layout, PERFORMANCE, REHEARSAL};
 use super::record::{self, State};
 use super::score::summary;
 use super::step::{Kind, Step};
@@ -24,8 +24,6 @@ use loadgen::settings::Scenario;
 
 /// The picture of the system, in a run folder.
 const DIAGRAM: &str = "system_diagram.svg";
-/// Says at the top of the tree that it is none to submit.
-const REHEARSAL: &str = "REHEARSAL.md";
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,11 +42,13 @@ pub(crate) fn build(submission: &Submission, out: &Path) -> Result<Written> {
     let is_free = out.symlink_metadata().is_err();
     ensure!(is_free, "{} is there already: give another --out, or move it away", out.display());
     complete(submission)?;
-    let above = out.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
-    let begun = tempfile::Builder::new().prefix(".submission-").tempdir_in(above)?;
+    let beside = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(beside).with_context(|| format!("cannot make {}", beside.display()))?;
+    let begun = tempfile::Builder::new().prefix(".submission-").tempdir_in(beside)?;
     let root = begun.path().join("tree");
-    let mut tree = Tree { submission, layout: Layout::new(submission, &root), written: Written::default() };
+    let above = root.join(submission.division.name()).join(&submission.submitter);
+    let layout = Layout::new(&above, &submission.system, submission.rules.round.name);
+    let mut tree = Tree { submission, layout, written: Written::default() };
     tree.write_all(&root)?;
     let written = tree.written;
     fs::rename(&root, out).with_context(|| format!("cannot make {}", out.display()))?;
@@ -73,7 +73,7 @@ fn complete(submission: &Submission) -> Result<()> {
 
 struct Tree<'a> {
     submission: &'a Submission,
-    layout: Layout<'a>,
+    layout: Layout,
     written: Written,
 }
 
@@ -88,7 +88,7 @@ impl Tree<'_> {
             }
         }
         for entry in &submission.entries {
-            self.text(&self.layout.code(entry).join("README.md"), &code(submission, entry))?;
+            self.text(&self.layout.code(&entry.folder).join("README.md"), &code(submission, entry))?;
         }
         self.documentation()?;
         if submission.rehearsal.is_some() {
@@ -100,8 +100,8 @@ impl Tree<'_> {
     /// The result, with all that is said of it.
     fn performance(&mut self, step: &Step<'_>) -> Result<()> {
         let (entry, scenario) = (step.entry, step.scenario);
-        self.logs(step, &self.layout.results(entry, scenario).join("performance/run_1"))?;
-        let beside = self.layout.measurements(entry, scenario);
+        self.logs(step, &self.layout.results(&entry.folder, scenario).join(PERFORMANCE))?;
+        let beside = self.layout.measurements(&entry.folder, scenario);
         let texts: serde_json::Map<String, serde_json::Value> =
             model_texts(&entry.model).into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
         self.document(&beside.join(self.layout.measurements_file(scenario)), &texts)?;
@@ -114,27 +114,33 @@ impl Tree<'_> {
     }
 
     fn accuracy(&mut self, step: &Step<'_>) -> Result<()> {
-        let folder = self.layout.results(step.entry, step.scenario).join("accuracy");
+        let folder = self.layout.results(&step.entry.folder, step.scenario).join(ACCURACY);
         self.logs(step, &folder)?;
         self.answers(&step.folder().join(ACCURACY_FILE), &folder, &score::of_accuracy(step, &summary(step)?)?)
     }
 
     fn compliance(&mut self, step: &Step<'_>, test: AuditTest) -> Result<()> {
-        let folder = self.layout.compliance(step.entry, step.scenario).join(test.name());
+        let folder = self.layout.compliance(&step.entry.folder, step.scenario).join(test.name());
         let audit = step.audits().join(test.name());
         for from in files(&audit)? {
             let name = from.strip_prefix(&audit)?;
             let is_answers = name.ends_with(ACCURACY_FILE);
-            // The document of this program: checkers allow official files only.
-            if name == Path::new(audit_result::FILE) || (is_answers && test == AuditTest::Test01) {
+            // The document of this program: checkers allow official files only. Logs come from the run itself.
+            if name == Path::new(audit_result::FILE)
+                || name.starts_with(PERFORMANCE)
+                || (is_answers && test == AuditTest::Test01)
+            {
                 continue;
             }
             self.copy(&from, &folder.join(name))?;
         }
+        if test.keeps_logs() {
+            self.logs(step, &folder.join(PERFORMANCE))?;
+        }
         match test {
             AuditTest::Test01 => {
-                let answers = audit.join("accuracy").join(ACCURACY_FILE);
-                self.answers(&answers, &folder.join("accuracy"), &score::of_subset(step)?)
+                let answers = step.folder().join(ACCURACY_FILE);
+                self.answers(&answers, &folder.join(ACCURACY), &score::of_subset(step)?)
             }
             _ => Ok(()),
         }
@@ -197,7 +203,10 @@ fn make_above(path: &Path) -> Result<()> {
 }
 
 /// Every file below a folder, in the order of names.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// A folder cannot be read.
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     for entry in entries {

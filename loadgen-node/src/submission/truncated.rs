@@ -4,7 +4,7 @@
 /// Bytes that are kept of each end.
 const END_BYTES: usize = 4_096;
 /// What stands between the ends.
-const CUT: &str = "\n\n...\n\n";
+pub(super) const CUT: &str = "\n\n...\n\n";
 
 /// The log with what lies between its ends cut out. One that is shorter than an end stays as it is.
 pub(super) fn truncated(log: &str) -> String {

@@ -1,8 +1,9 @@
 //! The command `submission`: from one file to the runs of a submission and the folders for the official checker.
 //!
-//! - `plan`: what is needed; `make`: the runs and their audits, each a command of its own; here: the file to fill in,
+//! - `plan`: what is needed; `check`: a tree, by our check and the official one; `make`: the runs and their audits, each a command of its own; here: the file to fill in,
 //!   and the folders.
 
+mod check;
 mod make;
 mod plan;
 
@@ -23,6 +24,10 @@ pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
         SubmissionCommand::Init { file } => init(file),
         SubmissionCommand::Plan { file, json } => plan::plan(&read(file)?, *json),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
+        SubmissionCommand::Check { tree, rules, file, mlcommons, json } => {
+            let asked = check::Asked::new(tree, rules, mlcommons.as_deref())?;
+            check::check(&asked, file.as_deref().map(read).transpose()?.as_ref(), *json)
+        }
         SubmissionCommand::Build { file, out } => {
             // From where the command was typed.
             let out = std::path::absolute(out).with_context(|| out.display().to_string()).or_exit(Exit::Usage)?;

@@ -11,7 +11,7 @@
 //! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
-//!   `submission_plan`: what `submission plan` does; `submission_step`: what
+//!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
 //!   `submission run` leaves in run folders;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
@@ -41,6 +41,7 @@ pub mod qdl_result;
 pub mod result_summary;
 pub mod saturation;
 pub mod scores;
+pub mod submission_check;
 pub mod submission_plan;
 pub mod submission_step;
 pub mod sut_setup;

@@ -1,0 +1,106 @@
+//! `submission check`: a tree by our check, and by the official one where a clone of its repository is given.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use loadgen::conf::rules::{RULES, Rules};
+use loadgen::settings::named;
+
+use super::super::io::{print_json_pretty, print_text};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::submission_check::{OfficialChecker, SubmissionCheck};
+use crate::submission::check;
+use crate::submission::checked::Submission;
+
+/// The folder of the official checker in a clone.
+const CHECKER: &str = "tools/submission";
+/// Its word for a good tree.
+const LOOKS_OK: &str = "SUMMARY: submission looks OK";
+/// How many of its lines are shown.
+const SHOWN: usize = 12;
+
+/// A tree with what it is to be held against.
+pub(super) struct Asked {
+    tree: PathBuf,
+    rules: &'static Rules,
+    /// The folder of the official checker.
+    checker: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Paths are from where the command was typed.
+    pub(super) fn new(tree: &Path, round: &str, mlcommons: Option<&Path>) -> Outcome<Asked> {
+        let of = |path: &Path| path.canonicalize().with_context(|| format!("cannot find {}", path.display()));
+        let with_v = if round.starts_with('v') { round.to_owned() } else { format!("v{round}") };
+        let known = RULES.each_ref().map(|rules| rules.round.name);
+        let index = named("round", &with_v, &known).context("--rules").or_exit(Exit::Usage)?;
+        let tree = of(tree).or_exit(Exit::Usage)?;
+        let checker = mlcommons.map(|clone| of(&clone.join(CHECKER)).context("--mlcommons"));
+        Ok(Asked { tree, rules: &RULES[index], checker: checker.transpose().or_exit(Exit::Usage)? })
+    }
+}
+
+/// Looks at the tree. What is wrong makes exit code 3.
+pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, json: bool) -> Outcome {
+    let Asked { tree, rules, checker } = asked;
+    let found = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
+    let official = checker.as_ref().map(|checker| official(checker, tree, rules.round.name)).transpose();
+    let found = SubmissionCheck { official: official.or_exit(Exit::Usage)?, ..found };
+    match json {
+        true => print_json_pretty(&found)?,
+        false => print_text(&found.text())?,
+    };
+    Ok(if found.is_good() { Exit::Ok } else { Exit::Invalid })
+}
+
+/// Starts the official checker.
+fn official(checker: &Path, tree: &Path, round: &str) -> anyhow::Result<OfficialChecker> {
+    let place = tempfile::tempdir().context("cannot make a folder for the official checker's table")?;
+    let done = Command::new("python3")
+        .args(["-m", "submission_checker.main", "--version", round, "--input"])
+        .arg(tree)
+        .arg("--csv")
+        .arg(place.path().join("summary.csv"))
+        .current_dir(checker)
+        // Nothing is written into the clone.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .context("cannot start python3 for the official checker")?;
+    let text = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    let is_missing = text.contains("No module named");
+    ensure!(!is_missing, "the official checker does not start: {}", text.lines().last().unwrap_or_default());
+    Ok(told(&text, done.status.success()))
+}
+
+/// What its output comes to.
+fn told(text: &str, is_success: bool) -> OfficialChecker {
+    let accepted = is_success && text.contains(LOOKS_OK);
+    let results = text.lines().filter_map(|line| line.split_once(" Results=")?.1.trim().parse::<u64>().ok());
+    let results: Vec<u64> = results.collect();
+    let mut said: Vec<&str> = text.lines().filter(|line| line.contains("ERROR")).take(SHOWN).collect();
+    if said.is_empty() {
+        said = text.lines().rev().take(SHOWN).collect();
+        said.reverse();
+    }
+    OfficialChecker {
+        accepted,
+        results: results.iter().copied().reduce(|one, other| one + other),
+        said: said.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_exit_code_must_both_be_good() {
+        let text = "[x INFO] Network Results=2\n[x INFO] Open Results=0\n[x INFO] SUMMARY: submission looks OK\n";
+        let good = told(text, true);
+        assert_eq!((good.accepted, good.results), (true, Some(2)));
+        assert!(!told(text, false).accepted && !told("Traceback", true).accepted);
+        let bad = told("a\n[x ERROR] seeds\nSUMMARY: submission has errors\n", true);
+        assert_eq!((bad.accepted, bad.said, bad.results), (false, vec!["[x ERROR] seeds".to_owned()], None));
+    }
+}

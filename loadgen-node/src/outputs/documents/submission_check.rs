@@ -1,0 +1,137 @@
+//! What `submission check --json` prints: what is wrong with a tree of submissions.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of [`SubmissionCheck`].
+pub(crate) const SCHEMA: u32 = 1;
+/// What every check says of itself.
+pub(crate) const UNOFFICIAL: &str = "this check is not the official submission checker, which is the judge";
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubmissionCheck {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// Says that this is not the official checker.
+    pub unofficial: String,
+    /// The folder, as it was given.
+    pub tree: String,
+    /// The round by whose rules it was looked at: `v5.0`.
+    pub round: String,
+    /// Whether the tree says that its runs were shortened: then lengths of runs and sizes of datasets are unchecked.
+    pub rehearsal: bool,
+    /// Benchmarks and scenarios with a folder for results, of all systems.
+    pub results: usize,
+    /// What is wrong; empty: nothing was found.
+    pub findings: Vec<TreeFinding>,
+    /// What could not be looked at.
+    pub unchecked: Vec<String>,
+    /// What the official checker says; null where no clone of its repository was given.
+    pub official: Option<OfficialChecker>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TreeFinding {
+    /// The file or folder, from the top of the tree.
+    pub path: String,
+    /// What is wrong with it, as the end of a sentence that begins with its name.
+    pub what: String,
+}
+
+/// What the official checker says of the same tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfficialChecker {
+    /// Whether it ends with "submission looks OK".
+    pub accepted: bool,
+    /// How many results it counted; null where it did not come so far.
+    pub results: Option<u64>,
+    /// Its lines on errors, or its last lines where it has none.
+    pub said: Vec<String>,
+}
+
+impl SubmissionCheck {
+    /// Whether nothing is wrong, by either checker.
+    pub(crate) fn is_good(&self) -> bool {
+        self.findings.is_empty() && self.official.as_ref().is_none_or(|official| official.accepted)
+    }
+
+    /// The text for the screen.
+    pub(crate) fn text(&self) -> String {
+        let SubmissionCheck { tree, round, results, .. } = self;
+        // Writing to a String cannot fail.
+        let mut text = format!("{tree}, round {round}: {results} results\n");
+        if self.rehearsal {
+            text += "A rehearsal, not to be submitted: lengths of runs and sizes of datasets are unchecked.\n";
+        }
+        let mut above = None;
+        for TreeFinding { path, what } in &self.findings {
+            if above != Some(path) {
+                let _ = writeln!(text, "WRONG {}", clean(path));
+            }
+            above = Some(path);
+            let _ = writeln!(text, "      {}", clean(what));
+        }
+        for what in &self.unchecked {
+            let _ = writeln!(text, "unchecked: {}", clean(what));
+        }
+        let ours = match self.findings.len() {
+            0 => "nothing is wrong with what was looked at".to_owned(),
+            1 => "1 thing is wrong".to_owned(),
+            count => format!("{count} things are wrong"),
+        };
+        let _ = writeln!(text, "\nThis check        {ours}");
+        let Some(official) = &self.official else {
+            text += "Official checker  not asked: give a clone of mlcommons/inference with --mlcommons\n";
+            return text;
+        };
+        let verdict = if official.accepted { "submission looks OK" } else { "does not take it" };
+        let results = official.results.map(|count| format!(", {count} results")).unwrap_or_default();
+        let _ = writeln!(text, "Official checker  {verdict}{results}");
+        for line in official.said.iter().filter(|_| !official.accepted) {
+            let _ = writeln!(text, "  {}", clean(line));
+        }
+        text
+    }
+}
+
+/// A text that comes from a file, without what a terminal would obey.
+fn clean(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reads_back;
+    use super::*;
+
+    #[test]
+    fn both_checkers_are_told() {
+        let good = SubmissionCheck {
+            schema: SCHEMA,
+            unofficial: UNOFFICIAL.to_owned(),
+            tree: "T".to_owned(),
+            round: "v5.0".to_owned(),
+            rehearsal: true,
+            results: 2,
+            findings: Vec::new(),
+            unchecked: vec!["power".to_owned()],
+            official: None,
+        };
+        let text = good.text();
+        assert!(text.starts_with("T, round v5.0: 2 results\nA rehearsal") && good.is_good(), "{text}");
+        assert!(text.contains("\nunchecked: power\n") && text.contains("not asked: give a clone"), "{text}");
+        let finding = TreeFinding { path: "a\u{1b}".to_owned(), what: "is empty".to_owned() };
+        let official = OfficialChecker { accepted: false, results: Some(1), said: vec!["ERROR x".to_owned()] };
+        let bad = SubmissionCheck { findings: vec![finding], official: Some(official), ..good };
+        assert_eq!(reads_back(&bad)["official"]["results"], 1);
+        let text = bad.text();
+        assert!(text.contains("WRONG a?\n      is empty\n") && text.contains("This check        1 thing is wrong\n"), "{text}");
+        assert!(text.ends_with("does not take it, 1 results\n  ERROR x\n") && !bad.is_good(), "{text}");
+    }
+}

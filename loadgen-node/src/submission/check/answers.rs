@@ -1,0 +1,150 @@
+//! Accuracy logs as submissions have them: both ends, with the middle cut out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use loadgen::official::ACCURACY_FILE;
+
+use super::super::truncated::CUT;
+use super::tree::Tree;
+use crate::audit::{self, AuditedRun, Detail};
+
+/// The largest accuracy log that the official checker takes.
+const LARGEST_BYTES: usize = 10_240;
+
+/// An answer, of which the log may have the beginning alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    seq_id: u64,
+    qsl_idx: u64,
+    /// Hexadecimal digits, or the first of them.
+    data: String,
+}
+
+/// Looks at the log of an accuracy run.
+pub(super) fn check_all(tree: &mut Tree, folder: &Path, detail: &Detail) {
+    let path = folder.join(ACCURACY_FILE);
+    let Some(seen) = read(tree, &path) else { return };
+    let Some(total) = detail.whole("qsl_reported_total_count") else { return };
+    for Seen { seq_id, qsl_idx, .. } in &seen {
+        if *qsl_idx >= total {
+            tree.found(&path, format!("has an answer of sample {qsl_idx}, and the dataset has {total}"));
+        }
+        if *seq_id >= total {
+            tree.found(&path, format!("has an answer with seq_id {seq_id}, and {total} were asked for"));
+        }
+    }
+    let samples: BTreeSet<u64> = seen.iter().map(|answer| answer.qsl_idx).collect();
+    if samples.len() < seen.len() {
+        tree.found(&path, "has several answers of one sample");
+    }
+}
+
+/// Looks at the log of TEST01: its answers are of samples that the seeds pick, and those of the accuracy run.
+pub(super) fn check_picks(
+    tree: &mut Tree,
+    folder: &Path,
+    accuracy: &Path,
+    test: &AuditedRun,
+    verified: Option<&str>,
+) {
+    let path = folder.join(ACCURACY_FILE);
+    let Some(seen) = read(tree, &path) else { return };
+    let reference = std::fs::read_to_string(accuracy.join(ACCURACY_FILE)).ok().and_then(|text| parsed(&text).ok());
+    let known: BTreeMap<u64, String> =
+        reference.into_iter().flatten().map(|answer| (answer.qsl_idx, answer.data)).collect();
+    for Seen { qsl_idx, data, .. } in &seen {
+        let other = known.get(qsl_idx).filter(|known| {
+            let common = known.len().min(data.len());
+            !known[..common].eq_ignore_ascii_case(&data[..common])
+        });
+        if other.is_some() {
+            tree.found(&path, format!("has another answer of sample {qsl_idx} than the accuracy run"));
+        }
+    }
+    let picks = match audit::picks(test) {
+        Ok(picks) => picks,
+        Err(why) => return tree.unchecked(format!("which answers TEST01 had to log: {why}")),
+    };
+    for Seen { seq_id, qsl_idx, .. } in &seen {
+        if !picks.contains(&(*seq_id, *qsl_idx)) {
+            let what = format!("has an answer with seq_id {seq_id} of sample {qsl_idx}, which the seeds do not pick");
+            tree.found(&path, what);
+        }
+    }
+    let compared = verified.and_then(|text| text.lines().find_map(|line| line.strip_prefix("num_perf_log_entries = ")));
+    if let Some(compared) = compared
+        && compared.trim() != picks.len().to_string()
+    {
+        let path = folder.with_file_name("verify_accuracy.txt");
+        tree.found(&path, format!("says that {compared} answers were logged, and the seeds pick {}", picks.len()));
+    }
+}
+
+fn read(tree: &mut Tree, path: &Path) -> Option<Vec<Seen>> {
+    let text = tree.text(path)?;
+    if text.len() > LARGEST_BYTES {
+        tree.found(path, format!("has {} bytes: cut out its middle, {LARGEST_BYTES} are the most", text.len()));
+        return None;
+    }
+    parsed(&text).map_err(|why| tree.found(path, why)).ok()
+}
+
+/// The answers whose beginnings are in the text.
+fn parsed(text: &str) -> Result<Vec<Seen>, String> {
+    let not = |what: &str| Err(format!("is no accuracy log of LoadGen: {what}"));
+    if !text.starts_with("[\n") || !text.ends_with("]\n") {
+        return not("it does not begin with [ and end with ], in lines of their own");
+    }
+    let lines: Vec<&str> = match text.split_once(CUT) {
+        // The line before the cut may lack its end; that behind it lacks its beginning.
+        Some((head, tail)) => head.lines().chain(tail.lines().skip(1)).collect(),
+        None => text.lines().collect(),
+    };
+    let mut seen = Vec::new();
+    for line in lines.into_iter().filter(|line| line.starts_with('{')) {
+        match answer(line) {
+            Some(answer) => seen.push(answer),
+            // Too little of it is there.
+            None if text.contains(&format!("{line}{CUT}")) => {}
+            None => return not("a line is no answer"),
+        }
+    }
+    if seen.is_empty() { not("it has no answer") } else { Ok(seen) }
+}
+
+/// `{ "seq_id" : 0, "qsl_idx" : 778, "data" : "409B...` with or without an end.
+fn answer(line: &str) -> Option<Seen> {
+    let rest = line.strip_prefix("{ \"seq_id\" : ")?;
+    let (seq_id, rest) = rest.split_once(", \"qsl_idx\" : ")?;
+    let (qsl_idx, rest) = rest.split_once(", \"data\" : \"")?;
+    let data = rest.split_once('"').map_or(rest, |(data, _)| data);
+    let is_hex = !data.is_empty() && data.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then_some(Seen { seq_id: seq_id.parse().ok()?, qsl_idx: qsl_idx.parse().ok()?, data: data.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::truncated::truncated;
+    use super::*;
+
+    #[test]
+    fn answers_are_seen_at_both_ends_of_a_cut() {
+        let line = |number: usize| format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : {number}, \"data\" : \"0{number:05}\" }},\n");
+        let whole: String = (0..1_000).map(line).collect();
+        let log = format!("[\n{}\n]\n", whole.trim_end_matches(",\n"));
+        let seen = parsed(&truncated(&log)).unwrap();
+        assert!(seen.len() > 100 && seen[0].seq_id == 0 && seen.last().unwrap().qsl_idx == 999, "{seen:?}");
+        assert_eq!(parsed(&log).unwrap().len(), 1_000);
+    }
+
+    #[test]
+    fn a_long_answer_shows_its_beginning_and_other_texts_are_named() {
+        let log = format!("[\n{{ \"seq_id\" : 0, \"qsl_idx\" : 7, \"data\" : \"{}\" }}\n]\n", "AB".repeat(9_000));
+        let seen = parsed(&truncated(&log)).unwrap();
+        assert_eq!((seen.len(), seen[0].qsl_idx), (1, 7));
+        for (text, said) in [("x", "begin"), ("[\n]\n", "no answer"), ("[\n{ \"seq_id\" : x }\n]\n", "a line")] {
+            assert!(parsed(text).unwrap_err().contains(said), "{text}");
+        }
+    }
+}

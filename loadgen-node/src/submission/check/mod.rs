@@ -1,0 +1,60 @@
+//! A tree of submissions, looked at more strictly than the official checker does: logs are judged again, runs are held
+//! against each other, and every file must be one that belongs there.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `tree` | the files, what is wrong with them, and which of them nothing asks for |
+//! | `place` | one benchmark and scenario of a system, with the rules for it |
+//! | `submitters` | finds the places, and which are missing |
+//! | `logs` | the logs of one run |
+//! | `settings` | what a run asked for, against what the round prescribes |
+//! | `result` | performance run, accuracy run and compliance tests of a place |
+//! | `answers` | accuracy logs without their middle |
+//! | `texts` | `accuracy.txt`, measurements, `user.conf` |
+//! | `system` | the description of a system |
+//! | `again` | the tree against what `submission build` makes of the same runs |
+
+mod again;
+mod answers;
+mod logs;
+mod place;
+mod result;
+mod settings;
+mod submitters;
+mod system;
+mod texts;
+mod tree;
+
+use std::path::Path;
+
+use anyhow::Result;
+use loadgen::conf::rules::Rules;
+
+use crate::outputs::documents::submission_check::{SCHEMA, SubmissionCheck, UNOFFICIAL};
+use crate::submission::checked::Submission;
+
+/// Looks at a tree by the rules of a round. With the file of the submission, its runs are held against the tree, too.
+///
+/// # Errors
+/// The tree, or what the file names, cannot be read.
+pub(crate) fn check(root: &Path, rules: &'static Rules, made_of: Option<&Submission>) -> Result<SubmissionCheck> {
+    let mut tree = tree::Tree::open(root)?;
+    let results = submitters::check(&mut tree, rules);
+    match made_of {
+        Some(submission) => again::check(&mut tree, submission)?,
+        None => tree.unchecked("sums of whole accuracy logs, and their middles: give --file to hold them to the runs"),
+    }
+    let rehearsal = tree.is_rehearsal();
+    let tree::Told { findings, unchecked } = tree.end();
+    Ok(SubmissionCheck {
+        schema: SCHEMA,
+        unofficial: UNOFFICIAL.to_owned(),
+        tree: root.display().to_string(),
+        round: rules.round.name.to_owned(),
+        rehearsal,
+        results,
+        findings,
+        unchecked,
+        official: None,
+    })
+}

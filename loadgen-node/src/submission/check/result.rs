@@ -1,0 +1,124 @@
+//! One result: its performance run, its accuracy run and its compliance tests, each alone and then together.
+
+use std::path::Path;
+
+use loadgen::official::DETAIL_FILE;
+
+use super::super::layout::ACCURACY;
+use super::super::step::Kind;
+use super::place::Place;
+use super::tree::Tree;
+use super::{answers, logs, texts};
+use crate::audit::{self, AuditCheck, AuditTest, AuditedRun, CheckOutcome};
+
+/// What an accuracy run has other settings than the performance run in.
+const ACCURACY_CHANGES: [&str; 1] = ["test_mode"];
+/// What differs besides in a rehearsal, in which accuracy runs are not shortened.
+const REHEARSAL_CHANGES: [&str; 5] =
+    ["test_mode", "min_duration_ms", "target_duration_ms", "samples_per_query", "min_sample_count"];
+/// Files that the checkers allow beside the logs of a performance run.
+const OPTIONAL: [&str; 4] = ["mlperf_log_trace.json", "mlperf_log_accuracy.json", "results.json", "power"];
+/// What the script of TEST06 has to say of every answer.
+const TEST06_PASSES: [&[&str]; 3] = [
+    &["First token check pass: True", "First token check pass: Skipped"],
+    &["EOS check pass: True"],
+    &["Sample length check pass: True"],
+];
+
+/// Looks at a result.
+pub(super) fn check(tree: &mut Tree, place: &Place) {
+    for name in OPTIONAL {
+        tree.allow(&place.logs(Kind::Performance).join(name));
+    }
+    let performance = run(tree, place, Kind::Performance);
+    let accuracy = run(tree, place, Kind::Accuracy);
+    if let Some(run) = &accuracy {
+        answers::check_all(tree, &place.logs(Kind::Accuracy), &run.detail);
+    }
+    texts::accuracy(tree, place, Kind::Accuracy, accuracy.as_ref());
+    if let (Some(performance), Some(accuracy)) = (&performance, &accuracy) {
+        let changed: &[&str] = if place.is_rehearsal { &REHEARSAL_CHANGES } else { &ACCURACY_CHANGES };
+        let rows = audit::same_setup(performance, accuracy, changed);
+        told(tree, &place.logs(Kind::Accuracy).join(DETAIL_FILE), "against the performance run", rows);
+    }
+    texts::measurements(tree, place, performance.as_ref());
+    for name in place.tests() {
+        compliance(tree, place, name, performance.as_ref());
+    }
+}
+
+fn run(tree: &mut Tree, place: &Place, kind: Kind) -> Option<AuditedRun> {
+    let run = logs::read(tree, &place.logs(kind))?;
+    logs::check(tree, place, kind, &run);
+    Some(run)
+}
+
+fn compliance(tree: &mut Tree, place: &Place, name: &str, performance: Option<&AuditedRun>) {
+    let folder = place.test(name);
+    if !folder.is_dir() {
+        return tree.found(&folder, format!("is missing: round {} asks for {name}", place.rules.round.name));
+    }
+    match name.parse() {
+        Ok(AuditTest::Test01) => test01(tree, place, &folder, performance),
+        Ok(AuditTest::Test04) => test04(tree, place, &folder, performance),
+        Ok(AuditTest::Test06) => {
+            if let Some(text) = tree.text(&folder.join("verify_accuracy.txt")) {
+                for passes in TEST06_PASSES.iter().filter(|words| !words.iter().any(|word| text.contains(word))) {
+                    tree.found(&folder.join("verify_accuracy.txt"), format!("does not say \"{}\"", passes[0]));
+                }
+            }
+            tree.unchecked("TEST06: its verdict is read, and not worked out again from the answers");
+            tree.allow(&folder.join(ACCURACY));
+        }
+        _ => {
+            tree.unchecked(format!("{name}: what its folder has is not looked at"));
+            tree.allow(&folder);
+        }
+    }
+}
+
+fn test01(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&AuditedRun>) {
+    let kind = Kind::Compliance(AuditTest::Test01);
+    let verified = passes(tree, &folder.join("verify_accuracy.txt"));
+    passes(tree, &folder.join("verify_performance.txt"));
+    let test = run(tree, place, kind);
+    if let (Some(test), Some(performance)) = (&test, performance) {
+        let rows = audit::test01::of_logs(performance, test, place.benchmark.name);
+        told(tree, &place.logs(kind).join(DETAIL_FILE), "TEST01", rows);
+    }
+    if let Some(test) = &test {
+        let reference = place.logs(Kind::Accuracy);
+        answers::check_picks(tree, &folder.join(ACCURACY), &reference, test, verified.as_deref());
+    }
+    texts::accuracy(tree, place, kind, test.as_ref());
+}
+
+fn test04(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&AuditedRun>) {
+    let kind = Kind::Compliance(AuditTest::Test04);
+    passes(tree, &folder.join("verify_performance.txt"));
+    let test = run(tree, place, kind);
+    if let (Some(test), Some(performance)) = (&test, performance) {
+        let rows = audit::test04::judge(performance, test).checks;
+        told(tree, &place.logs(kind).join(DETAIL_FILE), "TEST04", rows);
+    }
+}
+
+/// The text of a script's file, which has to say that the test has passed.
+fn passes(tree: &mut Tree, path: &Path) -> Option<String> {
+    let text = tree.text(path)?;
+    if !text.lines().any(|line| line == "TEST PASS") || text.contains("TEST FAIL") {
+        tree.found(path, "does not say TEST PASS in a line of its own, and nothing else");
+    }
+    Some(text)
+}
+
+/// Notes the rows of an audit that did not pass.
+fn told(tree: &mut Tree, path: &Path, of: &str, rows: Vec<AuditCheck>) {
+    for AuditCheck { name, outcome, wanted, found, .. } in rows {
+        match outcome {
+            CheckOutcome::Passed => {}
+            CheckOutcome::Failed => tree.found(path, format!("{of}, {name}: {found} (wanted: {wanted})")),
+            CheckOutcome::Unchecked => tree.unchecked(format!("{name}: {found}")),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What stands beside the logs: scores, measurements and the submitter's settings.
+
+use std::path::Path;
+
+use loadgen::conf::keys::{self, Owner};
+use loadgen::conf::parse::Table;
+use loadgen::settings::TestSettings;
+use lon_qsl::benchmark::official_scores;
+use serde_json::{Map, Value};
+
+use super::super::layout::ACCURACY;
+use super::super::score;
+use super::super::step::Kind;
+use super::place::Place;
+use super::settings::{is_equal, requested};
+use super::tree::Tree;
+use crate::audit::AuditedRun;
+use crate::division::{Division, fields};
+
+/// The keys of a measurements file (`checks/measurements_checks.py`).
+const MEASUREMENTS: [&str; 5] =
+    ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
+/// Digits of a SHA-256.
+const SUM_DIGITS: usize = 64;
+
+/// Looks at the scores of an accuracy run or of TEST01.
+pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&AuditedRun>) {
+    let folder = match kind {
+        Kind::Compliance(test) => place.test(test.name()).join(ACCURACY),
+        Kind::Accuracy | Kind::Performance => place.logs(Kind::Accuracy),
+    };
+    let path = folder.join(score::FILE);
+    let Some(text) = tree.text(&path) else { return };
+    let scores = official_scores(&text);
+    if kind == Kind::Accuracy && place.division == Division::Network {
+        if let Err(why) = score::reached(&place.official.bounds, &scores) {
+            tree.found(&path, format!("{why:#}"));
+        }
+    } else if place.official.bounds.iter().all(|bound| scores.of(&bound.metric).is_none()) {
+        tree.found(&path, "has no score");
+    }
+    let is_sum = |sum: &String| sum.len() == SUM_DIGITS && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !scores.log_sha256.as_ref().is_some_and(is_sum) {
+        tree.found(&path, "has no line hash= with the SHA-256 of the whole accuracy log");
+    }
+    if let Some(what) = text.lines().find_map(counted).and_then(|counted| wrong_count(&counted, kind, run)) {
+        tree.found(&path, what);
+    }
+}
+
+/// The line of the script for classifiers.
+struct Counted {
+    percent: f64,
+    good: u64,
+    total: u64,
+}
+
+fn counted(line: &str) -> Option<Counted> {
+    let (percent, rest) = line.strip_prefix("accuracy=")?.split_once("%, good=")?;
+    let (good, total) = rest.split_once(", total=")?;
+    Some(Counted { percent: percent.parse().ok()?, good: good.parse().ok()?, total: total.trim().parse().ok()? })
+}
+
+fn wrong_count(counted: &Counted, kind: Kind, run: Option<&AuditedRun>) -> Option<String> {
+    let Counted { percent, good, total } = *counted;
+    let computed = 100.0 * good as f64 / total as f64;
+    if total == 0 || good > total || (computed - percent).abs() > 0.000_6 {
+        return Some(format!("says {percent} %, and {good} of {total} are {computed:.3} %"));
+    }
+    let detail = &run?.detail;
+    let asked = detail.whole("effective_accuracy_sample_count").or(detail.whole("qsl_reported_total_count"))?;
+    match kind {
+        Kind::Accuracy if total != asked => Some(format!("has the score of {total} samples, and the run had {asked}")),
+        Kind::Compliance(_) if total > asked => {
+            Some(format!("has the score of {total} samples, and the dataset has {asked}"))
+        }
+        _ => None,
+    }
+}
+
+/// Looks at the measurements, `user.conf` and `README.md`.
+pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&AuditedRun>) {
+    let folder = place.layout.measurements(&place.folder, place.scenario);
+    tree.text(&folder.join("README.md"));
+    let conf = folder.join("user.conf");
+    if let Some(text) = tree.text(&conf) {
+        for what in performance.map(|run| unlike_log(place, &text, run)).unwrap_or_default() {
+            tree.found(&conf, what);
+        }
+    }
+    let path = folder.join(place.layout.measurements_file(place.scenario));
+    if let Some(text) = tree.text(&path) {
+        described(tree, &path, &text);
+    }
+}
+
+fn described(tree: &mut Tree, path: &Path, text: &str) {
+    let keys: Map<String, Value> = match serde_json::from_str(text) {
+        Ok(keys) => keys,
+        Err(error) => return tree.found(path, format!("is no JSON object: {error}")),
+    };
+    for key in MEASUREMENTS {
+        match keys.get(key) {
+            None => tree.found(path, format!("lacks the key {key}")),
+            Some(Value::String(text)) if !text.trim().is_empty() => {}
+            Some(_) => tree.found(path, format!("has no text under {key}")),
+        }
+    }
+}
+
+/// The settings of `user.conf` that the log does not have.
+fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
+    let table = Table::parse(text);
+    let mut faults: Vec<String> = table.faults().iter().map(ToString::to_string).collect();
+    let Some(logged) = requested(&run.detail) else { return faults };
+    let scenario = place.scenario.name();
+    let mut bare = TestSettings { scenario: place.scenario, ..TestSettings::default() };
+    place.rules.apply(place.benchmark.name, scenario, &mut bare);
+    let mut set = bare.clone();
+    keys::apply(&table, Owner::User, place.benchmark.name, scenario, &mut set);
+    let [logged, bare, set] = [logged, bare, set].map(|settings| fields(&settings));
+    for (field, value) in &set {
+        let (Some(found), Some(prescribed)) = (logged.get(field), bare.get(field)) else { continue };
+        let is_rate = matches!(field.as_str(), "server_target_qps" | "offline_expected_qps");
+        let is_set = is_rate || value != prescribed;
+        // A rehearsal shortens runs by a flag.
+        if is_set && !is_equal(found, value) && !(place.is_rehearsal && field == "min_duration_ms") {
+            faults.push(format!("makes {field} {value}, and the log of the performance run has {found}"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_and_counts_belong_together() {
+        let told = |line: &str| wrong_count(&counted(line).unwrap(), Kind::Accuracy, None);
+        assert_eq!(told("accuracy=79.833%, good=958, total=1200"), None);
+        let wrong = told("accuracy=80.000%, good=958, total=1200").unwrap();
+        assert_eq!(wrong, "says 80 %, and 958 of 1200 are 79.833 %");
+        assert!(told("accuracy=100.000%, good=0, total=0").is_some());
+    }
+}

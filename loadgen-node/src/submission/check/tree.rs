@@ -1,0 +1,206 @@
+//! The files of a tree. What is read here is known to belong there; what nobody has asked for at the end does not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::super::layout::REHEARSAL;
+use crate::outputs::documents::submission_check::TreeFinding;
+
+/// The largest file that a submission may have (50 MB in the checkers of the rounds).
+const LARGEST_BYTES: u64 = 50 * 1024 * 1024;
+/// Ends of the names that files in the top folder may have.
+const AT_THE_TOP: [&str; 2] = ["md", "pdf"];
+
+/// A tree that is looked at.
+pub(super) struct Tree {
+    root: PathBuf,
+    /// Files that nobody has asked for yet.
+    left: BTreeSet<PathBuf>,
+    findings: Vec<TreeFinding>,
+    unchecked: BTreeSet<String>,
+}
+
+/// What is said of a tree.
+pub(super) struct Told {
+    /// What is wrong, in the order in which it was found.
+    pub(super) findings: Vec<TreeFinding>,
+    /// What could not be looked at.
+    pub(super) unchecked: Vec<String>,
+}
+
+impl Tree {
+    /// Reads which files there are, with the faults that any file can have.
+    ///
+    /// # Errors
+    /// A folder cannot be read.
+    pub(super) fn open(root: &Path) -> Result<Tree> {
+        let mut tree = Tree {
+            root: root.to_owned(),
+            left: BTreeSet::new(),
+            findings: Vec::new(),
+            unchecked: BTreeSet::new(),
+        };
+        tree.walk(root)?;
+        let at_the_top: Vec<PathBuf> = tree.left.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
+        for path in at_the_top {
+            let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+            if AT_THE_TOP.contains(&end) {
+                tree.left.remove(&path);
+            }
+        }
+        Ok(tree)
+    }
+
+    fn walk(&mut self, folder: &Path) -> Result<()> {
+        let cannot = || format!("cannot read {}", folder.display());
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(folder).with_context(cannot)? {
+            paths.push(entry.with_context(cannot)?.path());
+        }
+        if paths.is_empty() {
+            self.found(folder, "is an empty folder");
+        }
+        paths.sort();
+        for path in paths {
+            let data = path.symlink_metadata().with_context(|| format!("cannot read {}", path.display()))?;
+            if let Some(why) = wrong_name(&path) {
+                self.found(&path, why);
+            }
+            if data.is_dir() {
+                self.walk(&path)?;
+                continue;
+            }
+            match data.is_file() {
+                true if data.len() > LARGEST_BYTES => {
+                    self.found(&path, format!("has {} bytes, and {LARGEST_BYTES} are the most", data.len()));
+                }
+                true => {}
+                false => self.found(&path, "is no file: a link, a pipe or a device"),
+            }
+            self.left.insert(path);
+        }
+        Ok(())
+    }
+
+    /// The folder of the tree.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the tree says that its runs were shortened.
+    pub(super) fn is_rehearsal(&self) -> bool {
+        self.root.join(REHEARSAL).is_file()
+    }
+
+    /// Notes a fault of a file or folder.
+    pub(super) fn found(&mut self, path: &Path, what: impl Into<String>) {
+        let inner = path.strip_prefix(&self.root).unwrap_or(path);
+        let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
+        let finding = TreeFinding { path, what: what.into() };
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Notes what could not be looked at.
+    pub(super) fn unchecked(&mut self, what: impl Into<String>) {
+        self.unchecked.insert(what.into());
+    }
+
+    /// The text of a file that must be there and have one. None: it has not, and that is noted.
+    pub(super) fn text(&mut self, path: &Path) -> Option<String> {
+        self.left.remove(path);
+        let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST_BYTES);
+        let why = match is_file.then(|| fs::read_to_string(path)) {
+            Some(Ok(text)) if text.trim().is_empty() => "is empty".to_owned(),
+            Some(Ok(text)) => return Some(text),
+            Some(Err(error)) => format!("cannot be read: {error}"),
+            None if path.symlink_metadata().is_err() => "is missing".to_owned(),
+            // Said already.
+            None => return None,
+        };
+        self.found(path, why);
+        None
+    }
+
+    /// Takes a file or folder for one that may be there, with all that is in it.
+    pub(super) fn allow(&mut self, path: &Path) {
+        self.left.retain(|file| !file.starts_with(path));
+    }
+
+    /// The names of the folders in a folder, in order; none where there is no folder.
+    pub(super) fn folders(&self, folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().is_dir());
+        let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The names of the files in a folder, in order.
+    pub(super) fn files(&self, folder: &Path) -> Vec<String> {
+        let of_folder = self.left.iter().filter(|path| path.parent() == Some(folder));
+        of_folder.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
+    }
+
+    /// What was found; every file that nobody has asked for is a fault.
+    pub(super) fn end(mut self) -> Told {
+        for path in std::mem::take(&mut self.left) {
+            self.found(&path, "does not belong here: a submission of this round has no such file");
+        }
+        Told { findings: self.findings, unchecked: self.unchecked.into_iter().collect() }
+    }
+}
+
+/// What is wrong with the name of a file or folder.
+fn wrong_name(path: &Path) -> Option<String> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Some("has a name that is no text".to_owned());
+    };
+    match () {
+        () if name.starts_with('.') => Some("begins with a dot: submissions have no hidden files".to_owned()),
+        () if name.contains(char::is_whitespace) => Some("has a blank in its name".to_owned()),
+        () if name == "__pycache__" => Some("is a cache of Python".to_owned()),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(tree: Tree) -> Vec<String> {
+        tree.end().findings.into_iter().map(|finding| format!("{} {}", finding.path, finding.what)).collect()
+    }
+
+    #[test]
+    fn files_that_nobody_asks_for_and_odd_names_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["README.md", "a", ".b", "c d", "empty"] {
+            fs::write(root.path().join(name), if name == "empty" { "" } else { "x" }).unwrap();
+        }
+        fs::create_dir(root.path().join("f")).unwrap();
+        let mut tree = Tree::open(root.path()).unwrap();
+        assert_eq!(tree.text(&root.path().join("a")).as_deref(), Some("x"));
+        assert_eq!(tree.text(&root.path().join("empty")), None);
+        assert_eq!(tree.text(&root.path().join("g")), None);
+        let all = told(tree);
+        let other = "does not belong here: a submission of this round has no such file";
+        let [dot, blank] = [".b", "c d"].map(|name| format!("{name} {other}"));
+        assert_eq!(
+            all,
+            [
+                ".b begins with a dot: submissions have no hidden files",
+                "c d has a blank in its name",
+                "f is an empty folder",
+                "empty is empty",
+                "g is missing",
+                &dot,
+                &blank,
+            ]
+        );
+    }
+}
