@@ -56,7 +56,7 @@ const OTHER_FILES: [(&str, &str); 8] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 9] = [
+const COMMANDS: [(&str, &str); 10] = [
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
     ("conformance", "ConformanceDocument"),
@@ -66,6 +66,7 @@ const COMMANDS: [(&str, &str); 9] = [
     ("replay --official DIR", "OfficialReplay"),
     ("audit", "AuditResult"),
     ("submission plan FILE", "SubmissionPlan"),
+    ("submission check TREE", "SubmissionCheck"),
 ];
 
 /// The smallest benchmark file of one's own that is scored. A test reads it.

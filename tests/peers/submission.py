@@ -7,7 +7,8 @@ FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://githu
 of --imagenet is what tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is
 one that can be missed. Runs are rehearsals of a few seconds: the trees are edited in one thing, the shortest
 duration, which the checker wants to be ten minutes. It is also told that the dataset is smaller than the official
-one. The last line is `N passed, N failed`; every failure is a line of its own.
+one. Then each edit of submission_edits.py is made in a copy of the tree: `submission check` must name it, and what the
+official checker says stands beside it. The last line is `N passed, N failed`; every failure is a line of its own.
 """
 
 import argparse
@@ -25,13 +26,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from submission_edits import ANSWERS, DETAIL, EDITS, SUMMARY, Edit
+
 NODES = ("n1", "n2")
 SCENARIOS = ("Offline", "Server")
 # On a machine that is busy with other things a run may be INVALID, or differ from its reference by more than an audit
 # allows. The command goes on where it stopped; after the second failure with a new reference, since the old one may be
 # what was disturbed.
 TRIES = 8
-DETAIL, SUMMARY, ANSWERS = "mlperf_log_detail.txt", "mlperf_log_summary.txt", "mlperf_log_accuracy.json"
 FILE = """
 submitter = "Acme"
 division = "{division}"
@@ -198,15 +200,19 @@ class Trial:
         where = f"{self.world.round} {self.world.division}"
         steps = [("plan", self.plan), ("stopped", self.stopped), ("run", self.run), ("a second run", self.run_again),
                  ("build", self.build), ("layout", self.layout), ("what is changed", self.changed),
+                 ("our check", self.check),
                  ("official checker", self.official)]
         if not all(count.check(f"{where}, {name}", act) for name, act in steps):
             return
-        for name, edit in EDITS if self.world.tests else []:
-            count.check(f"{where}, broken: {name}", lambda edit=edit: self.broken(edit))
+        for edit in EDITS if self.world.tests else []:
+            count.check(f"{where}, {edit.name}", lambda edit=edit: self.broken(edit))
 
     def said(self, *words: str, codes: tuple[int, ...] = (0,), cwd: pathlib.Path | None = None) -> str:
+        # The official checker is started with the python of this script.
+        env = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
+        env.pop("MLCOMMONS_INFERENCE", None)
         done = subprocess.run([self.program, "submission", *words], cwd=cwd or self.place, capture_output=True,
-                              text=True, check=False, timeout=900)
+                              text=True, check=False, timeout=900, env=env)
         if done.returncode not in codes:
             raise Wrong(f"`submission {words[0]}` ended with {done.returncode}: {(done.stdout + done.stderr)[-600:]}")
         return done.stdout + done.stderr
@@ -311,6 +317,18 @@ class Trial:
             raise Wrong(f"not said: {missing}, but: {told}")
         return "other settings and altered logs are named"
 
+    def check(self) -> str:
+        """Our check finds nothing, with and without the runs; the official one is asked with it."""
+        for flags in ((), ("--file", "s.toml")):
+            told = json.loads(self.said("check", "tree", "--rules", self.world.round, "--json", *flags))
+            expect((told["results"], told["findings"], told["rehearsal"]), (2, [], True), "check")
+        told = json.loads(self.said("check", "tree", "--rules", self.world.round, "--json", "--mlcommons",
+                                    str(self.checker.parent.parent), codes=(3,)))
+        expect((told["findings"], told["official"]["accepted"]), ([], False), "both checkers")
+        if not any("Test duration less than 600s" in line for line in told["official"]["said"]):
+            raise Wrong(f"the official checker refuses it for another reason: {told['official']['said']}")
+        return "nothing found; the official checker refuses runs of four seconds"
+
     def official(self) -> str:
         edited = self.place / "edited"
         shutil.copytree(self.place / "tree", edited)
@@ -331,17 +349,27 @@ class Trial:
         done = subprocess.run(command, cwd=self.checker, capture_output=True, text=True, check=False, timeout=120)
         return done.returncode, done.stdout + done.stderr
 
-    def broken(self, edit: Callable[[pathlib.Path], None]) -> str:
-        tree = self.place / "broken"
-        shutil.copytree(self.place / "edited", tree)
+    def broken(self, edit: Edit) -> str:
+        """Our check names the edit; the official one is told besides that the run was long enough."""
+        tree, edited = self.place / "broken", self.place / "broken-edited"
         try:
-            edit(tree / "network/Acme")
-            code, told = self.checked(tree, "--submission-exceptions")
+            for copy, original in ((tree, "tree"), (edited, "edited")):
+                shutil.copytree(self.place / original, copy, symlinks=True)
+                edit.act(copy / "network/Acme")
+            against = ("--file", "s.toml") if edit.runs else ()
+            told = self.said("check", "broken", "--rules", self.world.round, "--json", *against, codes=(3,))
+            findings = [f"{finding['path']} {finding['what']}" for finding in json.loads(told)["findings"]]
+            named = [finding for finding in findings if edit.said in finding]
+            if not named:
+                raise Wrong(f"not named by \"{edit.said}\", but: {findings}")
+            code, told = self.checked(edited, "--submission-exceptions")
         finally:
-            shutil.rmtree(tree)
-        if code == 0 and "submission looks OK" in told:
+            shutil.rmtree(tree, ignore_errors=True)
+            shutil.rmtree(edited, ignore_errors=True)
+        taken = code == 0 and "submission looks OK" in told
+        if taken and edit.refused:
             raise Wrong("the official checker takes it")
-        return "the official checker refuses it"
+        return f"{named[0]} [the official checker {'takes' if taken else 'refuses'} it]"
 
 
 def expect(found: object, wanted: object, what: str) -> None:
@@ -349,53 +377,6 @@ def expect(found: object, wanted: object, what: str) -> None:
         if isinstance(found, set) and isinstance(wanted, set):
             raise Wrong(f"{what}: missing {sorted(wanted - found)}, not wanted {sorted(found - wanted)}")
         raise Wrong(f"{what}: {found}, wanted {wanted}")
-
-
-RESULTS = "results/two_nodes/resnet50/Server"
-COMPLIANCE = "compliance/two_nodes/resnet50/Server"
-MEASUREMENTS = "measurements/two_nodes/resnet50/Server"
-
-
-def replaced(path: str, old: str, new: str) -> Callable[[pathlib.Path], None]:
-    """An edit: a pattern in a file."""
-    def edit(above: pathlib.Path) -> None:
-        text, count = re.subn(old, new, (above / path).read_text())
-        if not count:
-            raise SystemExit(f"{path} has no {old}")
-        (above / path).write_text(text)
-    return edit
-
-
-def removed(path: str) -> Callable[[pathlib.Path], None]:
-    """An edit: a file or folder is not there."""
-    def edit(above: pathlib.Path) -> None:
-        if (above / path).is_dir():
-            shutil.rmtree(above / path)
-        else:
-            (above / path).unlink()
-    return edit
-
-
-# So that it is seen that the official checker looks: one thing in each copy of a good tree.
-EDITS: list[tuple[str, Callable[[pathlib.Path], None]]] = [
-    ("another seed", replaced(f"{RESULTS}/performance/run_1/{DETAIL}",
-                              r'("effective_schedule_rng_seed", "value": )\d+', r"\g<1>1")),
-    ("no Network SUT", replaced(f"{RESULTS}/performance/run_1/{DETAIL}", "Network SUT", "A SUT")),
-    ("early stopping not met", replaced(f"{RESULTS}/performance/run_1/{DETAIL}",
-                                        '("early_stopping_met", "value": )true', r"\g<1>false")),
-    ("no performance run", removed(f"{RESULTS}/performance")),
-    ("accuracy missed", replaced(f"{RESULTS}/accuracy/accuracy.txt", r"accuracy=[\d.]+", "accuracy=75.0")),
-    ("no hash", replaced(f"{RESULTS}/accuracy/accuracy.txt", "hash=.*", "")),
-    ("a whole accuracy log", lambda above: (above / RESULTS / "accuracy" / ANSWERS).write_text("x" * 10241)),
-    ("not networked", replaced("systems/two_nodes.json", '("is_network": )"True"', r'\g<1>"False"')),
-    ("no key of the system", replaced("systems/two_nodes.json", '.*"cooling".*\n', "")),
-    ("no user.conf", removed(f"{MEASUREMENTS}/user.conf")),
-    ("no key of the measurements", replaced(f"{MEASUREMENTS}/two_nodes_Server.json", '.*"retraining".*\n', "")),
-    ("TEST01 not passed", replaced(f"{COMPLIANCE}/TEST01/verify_performance.txt", "TEST PASS", "TEST FAIL")),
-    ("no TEST04", removed(f"{COMPLIANCE}/TEST04")),
-    ("a file too many", lambda above: (above / COMPLIANCE / "TEST04/performance/run_1/note.txt").write_text("x")),
-    ("one scenario alone", removed("results/two_nodes/resnet50/Server")),
-]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! The command `submission`: from one file to the runs of a submission and the folders for the official checker.
 //!
-//! - `plan`: what is needed; `check`: a tree, by our check and the official one; `make`: the runs and their audits, each a command of its own; here: the file to fill in,
-//!   and the folders.
+//! - `plan`: what is needed; `make`: the runs and their audits, each a command of its own; `check`: a tree, by our check
+//!   and the official one; here: the file to fill in, and the folders.
 
 mod check;
 mod make;
@@ -66,9 +66,10 @@ fn build(submission: &Submission, out: &Path) -> Outcome {
     let round = submission.rules.round.name;
     let rehearsal = if submission.rehearsal.is_some() { "A rehearsal: it is not to be submitted.\n" } else { "" };
     print_text(&format!(
-        "{} has {results} results in {files} files.\n{rehearsal}The official checker is the judge of it; in \
-         tools/submission of a clone of mlcommons/inference:\n  python3 -m submission_checker.main --version {round} \
-         --input {}\nResults are unverified, and not official: the rules ask for logs of the official LoadGen.\n",
+        "{} has {results} results in {files} files.\n{rehearsal}Look at it before anybody else does, and let the \
+         official checker look:\n  loadgen-node submission check {} --rules {round} --file FILE --mlcommons \
+         CLONE_OF_MLCOMMONS_INFERENCE\nResults are unverified, and not official: the rules ask for logs of the \
+         official LoadGen.\n",
         out.display(),
         out.display()
     ))

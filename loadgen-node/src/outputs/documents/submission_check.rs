@@ -131,7 +131,10 @@ mod tests {
         let bad = SubmissionCheck { findings: vec![finding], official: Some(official), ..good };
         assert_eq!(reads_back(&bad)["official"]["results"], 1);
         let text = bad.text();
-        assert!(text.contains("WRONG a?\n      is empty\n") && text.contains("This check        1 thing is wrong\n"), "{text}");
+        assert!(
+            text.contains("WRONG a?\n      is empty\n") && text.contains("This check        1 thing is wrong\n"),
+            "{text}"
+        );
         assert!(text.ends_with("does not take it, 1 results\n  ERROR x\n") && !bad.is_good(), "{text}");
     }
 }

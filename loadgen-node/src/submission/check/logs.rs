@@ -18,6 +18,8 @@ use crate::outputs::logs::MARK;
 const SHOWN: usize = 3;
 /// The words that the name of a SUT over a network has (rules v5, Network division).
 const NETWORK_SUT: &str = "Network SUT";
+/// The scenario whose query has a least number of samples.
+const ONE_QUERY: &str = "Offline";
 /// The words of a mark that says so.
 const NO_RESULT: &str = "not a Network result";
 
@@ -113,7 +115,7 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
         }
         Kind::Performance | Kind::Compliance(_) => {
             least("effective_performance_sample_count", official.performance_samples);
-            if place.scenario == loadgen::settings::Scenario::OFFLINE {
+            if place.scenario.name() == ONE_QUERY {
                 least("effective_samples_per_query", official.offline_samples);
             }
         }
@@ -150,16 +152,20 @@ fn judged_again(tree: &mut Tree, path: &Path, run: &AuditedRun) {
     let differing = of_logs.filter(|quantity| quantity.agreement == Agreement::Differs);
     let differing: Vec<String> = differing
         .map(|quantity| {
-            let [official, ours] = [&quantity.official, &quantity.ours].map(|text| text.as_deref().unwrap_or("nothing"));
-            format!("{} is {official}, and follows as {ours}", quantity.name)
+            let [official, ours] =
+                [&quantity.official, &quantity.ours].map(|text| text.as_deref().unwrap_or("nothing"));
+            format!("{}: {official} is there, and {ours} follows from the rest", quantity.name)
         })
         .collect();
     for what in differing.iter().take(SHOWN) {
-        tree.found(path, format!("the logs contradict themselves: {what}"));
+        tree.found(path, format!("the logs contradict themselves in {what}"));
     }
     if differing.len() > SHOWN {
         let more = differing.len() - SHOWN;
-        tree.found(path, format!("the logs contradict themselves in {more} more places: `replay --official` lists them"));
+        tree.found(
+            path,
+            format!("the logs contradict themselves in {more} more places: `replay --official` lists them"),
+        );
     }
 }
 

@@ -80,14 +80,16 @@ fn of_system(tree: &mut Tree, rules: &'static Rules, division: Division, above: 
             };
             made.push(scenario);
             let (layout, folder) = (layout.clone(), benchmark.clone());
-            let place =
-                Place { layout, division, rules, folder, benchmark: own, official, scenario, is_rehearsal };
+            let place = Place { layout, division, rules, folder, benchmark: own, official, scenario, is_rehearsal };
             result::check(tree, &place);
             results += 1;
         }
         for suite in described.iter().copied().filter(|_| division == Division::Network) {
             let Membership::Scenarios(wanted) = own.membership(suite, rules.round.name) else {
-                tree.found(&folder.join(&benchmark), format!("round {} does not have it at {}", rules.round.name, said(suite)));
+                tree.found(
+                    &folder.join(&benchmark),
+                    format!("round {} does not have it at {}", rules.round.name, said(suite)),
+                );
                 continue;
             };
             for wanted in &wanted.required {

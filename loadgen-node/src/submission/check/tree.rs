@@ -37,12 +37,8 @@ impl Tree {
     /// # Errors
     /// A folder cannot be read.
     pub(super) fn open(root: &Path) -> Result<Tree> {
-        let mut tree = Tree {
-            root: root.to_owned(),
-            left: BTreeSet::new(),
-            findings: Vec::new(),
-            unchecked: BTreeSet::new(),
-        };
+        let mut tree =
+            Tree { root: root.to_owned(), left: BTreeSet::new(), findings: Vec::new(), unchecked: BTreeSet::new() };
         tree.walk(root)?;
         let at_the_top: Vec<PathBuf> = tree.left.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
         for path in at_the_top {
