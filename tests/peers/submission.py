@@ -12,6 +12,7 @@ official checker says stands beside it. The last line is `N passed, N failed`; e
 """
 
 import argparse
+import csv
 import hashlib
 import json
 import os
@@ -29,7 +30,6 @@ from typing import NamedTuple
 from submission_edits import ANSWERS, DETAIL, EDITS, SUMMARY, Edit
 
 NODES = ("n1", "n2")
-SCENARIOS = ("Offline", "Server")
 # On a machine that is busy with other things a run may be INVALID, or differ from its reference by more than an audit
 # allows. The command goes on where it stopped; after the second failure with a new reference, since the old one may be
 # what was disturbed.
@@ -56,9 +56,7 @@ calibration = "The model is not quantized."
 [[benchmark]]
 name = "resnet50"
 run = {{ dataset = "{images}" }}
-# Server has the round's own limit of 15 ms.
-settings.Server = {{ target_qps = 150 }}
-settings.Offline = {{ target_qps = 1000 }}
+{settings}
 
 [benchmark.model]
 input_data_types = "fp32"
@@ -80,10 +78,22 @@ DESCRIPTION = {
 }
 
 
+# Server has the round's own limit of 15 ms.
+DATACENTER = "settings.Server = { target_qps = 150 }\nsettings.Offline = { target_qps = 1000 }"
+EDGE = ('settings.SingleStream = { target_latency = 0.25 }\ninferred.MultiStream = "SingleStream"\n'
+        'inferred.Offline = "SingleStream"')
+
+
 class World(NamedTuple):
     """A round and a division, and where that round has its files."""
+    name: str
     round: str
     division: str
+    system_type: str
+    settings: str
+    # The scenarios that are run, and those whose results follow from a run.
+    scenarios: tuple[str, ...]
+    inferred: tuple[str, ...]
     tests: tuple[str, ...]
     # What stands before results, measurements and compliance tests; and the folder for code.
     measurements: str
@@ -93,8 +103,12 @@ class World(NamedTuple):
 
 
 WORLDS = [
-    World("v5.0", "network", ("TEST01", "TEST04"), "measurements", "compliance", "code", "two_nodes_{}.json"),
-    World("v6.1", "open", (), "results", "results", "src", "measurements.json"),
+    World("v5.0 network", "v5.0", "network", "datacenter", DATACENTER, ("Offline", "Server"), (), ("TEST01", "TEST04"),
+          "measurements", "compliance", "code", "two_nodes_{}.json"),
+    World("v6.1 open", "v6.1", "open", "datacenter", DATACENTER, ("Offline", "Server"), (), (), "results", "results",
+          "src", "measurements.json"),
+    World("v6.1 edge", "v6.1", "open", "edge", EDGE, ("SingleStream",), ("MultiStream", "Offline"), (), "results",
+          "results", "src", "measurements.json"),
 ]
 
 
@@ -139,7 +153,7 @@ def main() -> None:
         try:
             addresses = ",".join(node.address for node in nodes)
             for world in WORLDS:
-                place = folder / world.round
+                place = folder / world.name.replace(" ", "-")
                 place.mkdir()
                 Trial(args, world, place, addresses, folder / "images").all(count)
         finally:
@@ -190,14 +204,16 @@ class Trial:
                  images: pathlib.Path):
         self.program, self.world, self.place = args.bin.resolve() / "loadgen-node", world, place
         self.checker = args.inference.resolve() / "tools/submission"
-        description = "\n".join(f'{key} = "{text}"' for key, text in DESCRIPTION.items())
+        told = DESCRIPTION | {"system_type": world.system_type}
+        description = "\n".join(f'{key} = "{text}"' for key, text in told.items())
         self.text = FILE.format(division=world.division, round=world.round, nodes=nodes, images=images,
-                                description=description)
+                                description=description, settings=world.settings)
         (place / "s.toml").write_text(self.text)
         self.kinds = ("accuracy", "performance", *world.tests)
+        self.results = len(world.scenarios) + len(world.inferred)
 
     def all(self, count: Count) -> None:
-        where = f"{self.world.round} {self.world.division}"
+        where = self.world.name
         steps = [("plan", self.plan), ("stopped", self.stopped), ("run", self.run), ("a second run", self.run_again),
                  ("build", self.build), ("layout", self.layout), ("what is changed", self.changed),
                  ("our check", self.check),
@@ -220,7 +236,7 @@ class Trial:
     def plan(self) -> str:
         told = json.loads(self.said("plan", "--json", "s.toml"))
         names = [run["name"] for run in told["runs"]]
-        wanted = [f"resnet50 {scenario} {kind}" for scenario in SCENARIOS for kind in self.kinds]
+        wanted = [f"resnet50 {scenario} {kind}" for scenario in self.world.scenarios for kind in self.kinds]
         expect(names, wanted, "runs")
         broken = {rule["id"] for rule in told["broken_rules"]}
         expect(broken, {"run_duration", "whole_dataset"} if self.world.tests else set(), "broken rules")
@@ -229,7 +245,7 @@ class Trial:
     def stopped(self) -> str:
         """A signal to the command alone ends the run that it has begun, and what was made before counts."""
         log = self.place / "stopped.log"
-        first, second = (self.place / "rehearsal/resnet50/Offline" / kind for kind in self.kinds[:2])
+        first, second = (self.place / "rehearsal/resnet50" / self.world.scenarios[0] / kind for kind in self.kinds[:2])
         with log.open("w") as out:
             command = subprocess.Popen([self.program, "submission", "run", "s.toml"], cwd=self.place, stdout=out,
                                        stderr=subprocess.STDOUT)
@@ -263,7 +279,7 @@ class Trial:
         # From elsewhere: paths are from the folder of the file.
         told = self.said("run", str(self.place / "s.toml"), cwd=self.place.parent).splitlines()
         heads = [line for line in told if line.startswith("[")]
-        if len(heads) != len(SCENARIOS) * len(self.kinds) or not all(line.endswith(": done") for line in heads):
+        if len(heads) != len(self.world.scenarios) * len(self.kinds) or not all(line.endswith(": done") for line in heads):
             raise Wrong(f"not every run is done: {heads}")
         return "nothing is made again"
 
@@ -272,7 +288,7 @@ class Trial:
         again = self.said("build", "s.toml", "--out", "tree", codes=(2,))
         if "is there already" not in again:
             raise Wrong(f"a tree that is there is not left alone: {again}")
-        return "2 results"
+        return "done, and never over another tree"
 
     def layout(self) -> str:
         tree = self.place / "tree"
@@ -285,7 +301,7 @@ class Trial:
         yield from ("REHEARSAL.md", f"{above}/systems/two_nodes.json", f"{above}/{world.code}/resnet50/README.md")
         yield from (f"{above}/documentation/{name}" for name in ("calibration.md", "network.md", "network.svg"))
         logs = (SUMMARY, DETAIL)
-        for scenario in SCENARIOS:
+        for scenario in (*world.scenarios, *world.inferred):
             below = f"two_nodes/resnet50/{scenario}"
             yield from (f"{above}/results/{below}/performance/run_1/{name}" for name in logs)
             yield from (f"{above}/results/{below}/accuracy/{name}" for name in (*logs, ANSWERS, "accuracy.txt"))
@@ -302,14 +318,17 @@ class Trial:
     def changed(self) -> str:
         """A run is made again when what it was made of has changed; what was there is kept."""
         file = self.place / "s.toml"
-        file.write_text(self.text.replace("target_qps = 150", "target_qps = 140"))
+        scenario, old, new = self.world.scenarios[-1], "target_qps = 150", "target_qps = 140"
+        if old not in self.text:
+            old, new = "target_latency = 0.25", "target_latency = 0.2"
+        file.write_text(self.text.replace(old, new))
         told = self.said("build", "s.toml", "--out", "other", codes=(2,))
-        wanted = [f"resnet50 Server {kind}: its settings were other ones" for kind in ("accuracy", "performance")]
+        wanted = [f"resnet50 {scenario} {kind}: its settings were other ones" for kind in ("accuracy", "performance")]
         file.write_text(self.text)
-        log = self.place / "rehearsal/resnet50/Offline/performance" / SUMMARY
+        log = self.place / "rehearsal/resnet50" / self.world.scenarios[0] / "performance" / SUMMARY
         kept = log.read_text()
         log.write_text(kept.replace("VALID", "VALID "))
-        wanted.append(f"resnet50 Offline performance: {SUMMARY} was changed after the run")
+        wanted.append(f"resnet50 {self.world.scenarios[0]} performance: {SUMMARY} was changed after the run")
         told += self.said("build", "s.toml", "--out", "other", codes=(2,))
         log.write_text(kept)
         missing = [line for line in wanted if line not in told]
@@ -321,7 +340,7 @@ class Trial:
         """Our check finds nothing, with and without the runs; the official one is asked with it."""
         for flags in ((), ("--file", "s.toml")):
             told = json.loads(self.said("check", "tree", "--rules", self.world.round, "--json", *flags))
-            expect((told["results"], told["findings"], told["rehearsal"]), (2, [], True), "check")
+            expect((told["results"], told["findings"], told["rehearsal"]), (self.results, [], True), "check")
         told = json.loads(self.said("check", "tree", "--rules", self.world.round, "--json", "--mlcommons",
                                     str(self.checker.parent.parent), codes=(3,)))
         expect((told["findings"], told["official"]["accepted"]), ([], False), "both checkers")
@@ -339,9 +358,20 @@ class Trial:
         for flags in ([], ["--submission-exceptions"]):
             code, told = self.checked(edited, *flags)
             results = re.search(rf"{self.world.division.capitalize()} Results=(\d+)", told)
-            if code != 0 or "SUMMARY: submission looks OK" not in told or not results or results[1] != "2":
+            if code != 0 or "SUMMARY: submission looks OK" not in told or not results or results[1] != str(self.results):
                 raise Wrong(f"{flags} ended with {code}: {told[-1500:]}")
-        return "submission looks OK, 2 results"
+        self.same_numbers()
+        return f"submission looks OK, {self.results} results"
+
+    def same_numbers(self) -> None:
+        """What our README says of an inferred result is the number in the official table."""
+        with (self.place / "summary.csv").open() as table:
+            official = {row["Scenario"].lower(): float(row["Result"]) for row in csv.DictReader(table)}
+        for scenario in self.world.inferred:
+            below = f"{self.world.division}/Acme/{self.world.measurements}/two_nodes/resnet50/{scenario}/README.md"
+            said = re.search(r"inferred from .*, ([\d.]+) (?:ms|samples/s)\.", (self.place / "tree" / below).read_text())
+            if not said or abs(float(said[1]) / official[scenario.lower()] - 1) > 1e-4:
+                raise Wrong(f"{scenario}: {official[scenario.lower()]} in the official table, {said and said[0]} here")
 
     def checked(self, tree: pathlib.Path, *flags: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "submission_checker.main", "--input", tree, "--version", self.world.round,

@@ -67,7 +67,7 @@ impl Detail {
     }
 
     /// The first value of a key as a number; numbers in texts count, as they do for the scripts.
-    pub(super) fn number(&self, key: &str) -> Option<f64> {
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
         match self.value(key)? {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => text.trim().parse().ok(),

@@ -13,6 +13,7 @@ use lon_shell::duration::parse_duration;
 use toml::Value;
 
 use super::file::{BenchmarkTable, Model, SubmissionFile, Texts};
+use super::inferred;
 use crate::audit::AuditTest;
 use crate::division::Division;
 use crate::test_run::stated::is_official;
@@ -36,6 +37,9 @@ const OURS: [&str; 14] = [
     "system-desc",
     "user-conf",
 ];
+
+/// The word of `system_type` for the edge suite.
+const EDGE: &str = "edge";
 
 /// A submission whose values are checked.
 #[derive(Clone, Debug)]
@@ -69,6 +73,8 @@ pub(crate) struct Entry {
     pub(crate) flags: Vec<String>,
     /// The scenarios with the text of `user.conf` in each.
     pub(crate) scenarios: Vec<(Scenario, String)>,
+    /// Scenarios whose results follow from the runs of others: to, from.
+    pub(crate) inferred: Vec<(Scenario, Scenario)>,
     /// The compliance tests that the round and division ask for.
     pub(crate) tests: Vec<AuditTest>,
     pub(crate) model: Model,
@@ -127,6 +133,10 @@ impl Submission {
             let is_twice = entries[..at].iter().any(|other| other.folder == entry.folder);
             ensure!(!is_twice, "[[benchmark]] {} is there twice", entry.folder);
         }
+        let is_edge = file.system_description.get("system_type").is_some_and(|kind| kind.contains(EDGE));
+        if let Some(entry) = entries.iter().find(|entry| !entry.inferred.is_empty() && !is_edge) {
+            bail!("{}: results are inferred in the edge suite alone: system_type = \"{EDGE}\"", entry.folder);
+        }
         Ok(Submission {
             submitter: file.submitter,
             division,
@@ -155,18 +165,40 @@ impl Entry {
         };
         ensure!(!table.settings.is_empty(), "no scenario: write settings.Server = {{ target_qps = 100 }}, for example");
         let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
-            let known = Scenario::ALL.map(Scenario::name);
-            let index = named("scenario", name, &known).context("settings")?;
-            let text = user_conf(benchmark.name, known[index], settings);
-            Ok((Scenario::ALL[index], text.with_context(|| format!("settings.{name}"))?))
+            let scenario = scenario(name).context("settings")?;
+            let text = user_conf(benchmark.name, scenario.name(), settings);
+            Ok((scenario, text.with_context(|| format!("settings.{name}"))?))
         };
-        let scenarios = table.settings.iter().map(scenario).collect::<Result<_>>()?;
+        let scenarios: Vec<(Scenario, String)> = table.settings.iter().map(scenario).collect::<Result<_>>()?;
+        let inferred = inferred(&table.inferred, division, &scenarios).context("inferred")?;
         for (key, text) in model_texts(&table.model) {
             ensure!(!text.trim().is_empty(), "model.{key} is empty: a submission must say it");
         }
         let flags = flags(&table.run).context("run")?;
-        Ok(Entry { benchmark, official, folder, flags, scenarios, tests, model: table.model })
+        Ok(Entry { benchmark, official, folder, flags, scenarios, inferred, tests, model: table.model })
     }
+}
+
+fn scenario(name: &str) -> Result<Scenario> {
+    Ok(Scenario::ALL[named("scenario", name, &Scenario::ALL.map(Scenario::name))?])
+}
+
+/// The results that follow from the runs of other scenarios.
+fn inferred(
+    table: &BTreeMap<String, String>,
+    division: Division,
+    run: &[(Scenario, String)],
+) -> Result<Vec<(Scenario, Scenario)>> {
+    ensure!(table.is_empty() || division == Division::Open, "the Network division has no edge suite");
+    let pair = |(to, from): (&String, &String)| {
+        let pair = (scenario(to)?, scenario(from)?);
+        ensure!(inferred::is_allowed(pair.0, pair.1), "{to} = \"{from}\": what may follow is {}", inferred::allowed());
+        let has_run = |scenario: Scenario| run.iter().any(|(run, _)| *run == scenario);
+        ensure!(!has_run(pair.0), "{to} has settings, and so a run of its own");
+        ensure!(has_run(pair.1), "{to} = \"{from}\": there is no run of {from}, which settings.{from} asks for");
+        Ok(pair)
+    };
+    table.iter().map(pair).collect()
 }
 
 /// What a submission says of its model, by official key.
@@ -276,7 +308,14 @@ mod tests {
 
     /// A whole file, with one text in it replaced.
     fn with(old: &str, new: &str) -> Result<Submission, String> {
-        let text = r#"
+        let text = whole();
+        assert!(text.contains(old), "{old}");
+        let file = toml::from_str(&text.replacen(old, new, 1)).map_err(|error| error.to_string())?;
+        Submission::of(file).map_err(|error| format!("{error:#}"))
+    }
+
+    fn whole() -> &'static str {
+        r#"
             submitter = "Acme"
             division = "network"
             round = "v5.0"
@@ -299,10 +338,7 @@ mod tests {
             starting_weights_filename = "a.onnx"
             weight_data_types = "fp32"
             weight_transformations = "none"
-        "#;
-        assert!(text.contains(old), "{old}");
-        let file = toml::from_str(&text.replacen(old, new, 1)).map_err(|error| error.to_string())?;
-        Submission::of(file).map_err(|error| format!("{error:#}"))
+        "#
     }
 
     #[test]
@@ -317,6 +353,33 @@ mod tests {
         assert!(with("\"network\"", "\"open\"").unwrap().entries[0].tests.is_empty());
         let rehearsal = with("[run]", "rehearsal = \"10s\"\n[run]").unwrap();
         assert_eq!((rehearsal.rehearsal, rehearsal.runs), (Some(Duration::from_secs(10)), "rehearsal".into()));
+    }
+
+    #[test]
+    fn results_follow_from_runs_in_the_edge_suite() {
+        let edge = "[system-description]\nsystem_type = \"edge\"\n[texts]";
+        let table = "settings.SingleStream = {}\ninferred.MultiStream = \"SingleStream\"\n[benchmark.model]";
+        let made = |round: &str, edge: &str, table: &str| {
+            let text = whole().replace("\"network\"", round).replace("[texts]", edge);
+            let text = text.replace("settings.Offline = { target_qps = 1000.5 }", "");
+            toml::from_str(&text.replace("[benchmark.model]", table))
+                .map_err(|error: toml::de::Error| error.to_string())
+                .and_then(|file| Submission::of(file).map_err(|error| format!("{error:#}")))
+        };
+        let found = made("\"open\"", edge, table).unwrap();
+        let names = found.entries[0].inferred.iter().map(|(to, from)| (to.name(), from.name()));
+        assert_eq!(names.collect::<Vec<_>>(), [("MultiStream", "SingleStream")]);
+        let other = |to: &str| table.replace("MultiStream", to);
+        for (told, said) in [
+            (made("\"network\"", edge, table), "no edge suite"),
+            (made("\"open\"", "[texts]", table), "in the edge suite alone"),
+            (made("\"open\"", edge, &other("Server")), "what may follow is MultiStream from"),
+            (made("\"open\"", edge, &table.replace("settings.SingleStream = {}", "")), "no run of SingleStream"),
+            (made("\"open\"", edge, &format!("settings.MultiStream = {{}}\n{table}")), "a run of its own"),
+        ] {
+            let told = told.unwrap_err();
+            assert!(told.contains(said), "{told}");
+        }
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub(crate) struct BenchmarkTable {
     pub(crate) run: BTreeMap<String, Value>,
     /// By scenario, official settings for `user.conf`: keys without benchmark and scenario, in official units.
     pub(crate) settings: BTreeMap<String, BTreeMap<String, Value>>,
+    /// In the edge suite, scenarios whose results follow from the runs of others: `MultiStream = "SingleStream"`.
+    #[serde(default)]
+    pub(crate) inferred: BTreeMap<String, String>,
     /// What the rules ask to be said of the model.
     pub(crate) model: Model,
 }

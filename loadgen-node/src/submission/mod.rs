@@ -12,6 +12,7 @@
 //! | `record` | what a finished run was made of; whether it still counts |
 //! | `score` | `accuracy.txt`, as the official scripts print it |
 //! | `system` | the description of the system, with the official keys |
+//! | `inferred` | results of the edge suite that follow from runs of other scenarios |
 //! | `layout` | where a round has its files |
 //! | `tree` | writes the folders |
 //! | `check` | looks at the folders, more strictly than the official checker |
@@ -20,6 +21,7 @@
 pub(crate) mod check;
 pub(crate) mod checked;
 pub(crate) mod file;
+mod inferred;
 mod layout;
 pub(crate) mod record;
 pub(crate) mod score;

@@ -13,8 +13,8 @@ use super::layout::{ACCURACY, Layout, PERFORMANCE, REHEARSAL};
 use super::record::{self, State};
 use super::score::summary;
 use super::step::{Kind, Step};
-use super::{score, system, truncated};
-use crate::audit::AuditTest;
+use super::{inferred, score, system, truncated};
+use crate::audit::{AuditTest, Detail};
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result;
 use crate::outputs::documents::result_summary::ResultSummary;
@@ -82,9 +82,16 @@ impl Tree<'_> {
         let submission = self.submission;
         for step in submission.steps() {
             match step.kind {
-                Kind::Accuracy => self.accuracy(&step)?,
-                Kind::Performance => self.performance(&step)?,
                 Kind::Compliance(test) => self.compliance(&step, test)?,
+                Kind::Accuracy | Kind::Performance => {
+                    let inferred = step.entry.inferred.iter().filter(|(_, from)| *from == step.scenario);
+                    for scenario in inferred.map(|(to, _)| *to).chain([step.scenario]) {
+                        match step.kind {
+                            Kind::Accuracy => self.accuracy(&step, scenario)?,
+                            _ => self.performance(&step, scenario)?,
+                        }
+                    }
+                }
             }
         }
         for entry in &submission.entries {
@@ -97,9 +104,9 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// The result, with all that is said of it.
-    fn performance(&mut self, step: &Step<'_>) -> Result<()> {
-        let (entry, scenario) = (step.entry, step.scenario);
+    /// The result of a scenario, which may follow from a run of another, with all that is said of it.
+    fn performance(&mut self, step: &Step<'_>, scenario: Scenario) -> Result<()> {
+        let entry = step.entry;
         self.logs(step, &self.layout.results(&entry.folder, scenario).join(PERFORMANCE))?;
         let beside = self.layout.measurements(&entry.folder, scenario);
         let texts: serde_json::Map<String, serde_json::Value> =
@@ -108,13 +115,13 @@ impl Tree<'_> {
         for input in step.inputs() {
             self.text(&beside.join(input.name), &input.text)?;
         }
-        self.text(&beside.join("README.md"), &readme(self.submission, entry, scenario)?)?;
+        self.text(&beside.join("README.md"), &readme(step, scenario)?)?;
         self.written.results += 1;
         Ok(())
     }
 
-    fn accuracy(&mut self, step: &Step<'_>) -> Result<()> {
-        let folder = self.layout.results(&step.entry.folder, step.scenario).join(ACCURACY);
+    fn accuracy(&mut self, step: &Step<'_>, scenario: Scenario) -> Result<()> {
+        let folder = self.layout.results(&step.entry.folder, scenario).join(ACCURACY);
         self.logs(step, &folder)?;
         self.answers(&step.folder().join(ACCURACY_FILE), &folder, &score::of_accuracy(step, &summary(step)?)?)
     }
@@ -247,8 +254,16 @@ fn one_system(submission: &Submission) -> Result<Step<'_>> {
     Ok(*first)
 }
 
-/// What is said of a result.
-fn readme(submission: &Submission, entry: &Entry, scenario: Scenario) -> Result<String> {
+/// What the log of a run says.
+fn detail(step: &Step<'_>) -> Result<Detail> {
+    let path = step.folder().join(DETAIL_FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Detail::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+/// What is said of the result of a scenario: where it is inferred, the run is one of another.
+fn readme(performance: &Step<'_>, scenario: Scenario) -> Result<String> {
+    let Step { submission, entry, .. } = *performance;
     let Submission { system, rules, .. } = submission;
     let mut text = format!(
         "# {} {}, {system}, round {}\n\nThe LoadGen node ran the scenario and sent every query over the network to the \
@@ -258,12 +273,20 @@ fn readme(submission: &Submission, entry: &Entry, scenario: Scenario) -> Result<
         rules.round.name
     );
     for step in submission.steps().into_iter().filter(|step| step.entry.folder == entry.folder) {
-        if step.scenario == scenario {
+        if step.scenario == performance.scenario {
             let _ = writeln!(text, "loadgen-node {}", step.command(true).join(" "));
         }
     }
-    let made: ResultSummary = summary(&Step { submission, entry, scenario, kind: Kind::Performance })?;
-    let _ = write!(text, "```\n\n{}, started {}.\n\n{NOT_OFFICIAL}\n", made.loadgen_version, made.made.started_utc);
+    let made: ResultSummary = summary(performance)?;
+    let _ = write!(text, "```\n\n{}, started {}.\n\n", made.loadgen_version, made.made.started_utc);
+    if scenario != performance.scenario {
+        let from = performance.scenario;
+        let Some(result) = inferred::result(scenario, from, &detail(performance)?) else {
+            bail!("{performance}: its log lacks what a result of {} follows from; let it run longer", scenario.name())
+        };
+        let _ = write!(text, "The result is inferred from {} (rules v5, 4.1.1): {result}.\n\n", from.name());
+    }
+    let _ = writeln!(text, "{NOT_OFFICIAL}");
     if !submission.texts.readme.trim().is_empty() {
         let _ = write!(text, "\n{}\n", submission.texts.readme.trim());
     }

@@ -1,7 +1,7 @@
 //! The command `submission`: from one file to the runs of a submission and the folders for the official checker.
 //!
-//! - `plan`: what is needed; `make`: the runs and their audits, each a command of its own; `check`: a tree, by our check
-//!   and the official one; here: the file to fill in, and the folders.
+//! - `plan`: what is needed; `make`: the runs and their audits, each a command of its own; `check`: a tree, by our
+//!   check and the official one; here: the file to fill in, and the folders.
 
 mod check;
 mod make;

@@ -62,7 +62,7 @@ fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     let mode = if kind == Kind::Accuracy { "AccuracyOnly" } else { "PerformanceOnly" };
     let seeds = place.rules.round.seeds;
     let wanted: [(&str, Value); 5] = [
-        ("effective_scenario", place.scenario.name().into()),
+        ("effective_scenario", place.scenario_of(detail).name().into()),
         ("effective_test_mode", mode.into()),
         ("effective_qsl_rng_seed", seeds.qsl.into()),
         ("effective_sample_index_rng_seed", seeds.sample_index.into()),
@@ -115,7 +115,7 @@ fn counts(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
         }
         Kind::Performance | Kind::Compliance(_) => {
             least("effective_performance_sample_count", official.performance_samples);
-            if place.scenario.name() == ONE_QUERY {
+            if place.scenario_of(detail).name() == ONE_QUERY {
                 least("effective_samples_per_query", official.offline_samples);
             }
         }

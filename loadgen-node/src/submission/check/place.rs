@@ -6,8 +6,10 @@ use loadgen::conf::rules::Rules;
 use loadgen::settings::Scenario;
 use lon_qsl::benchmark::{Benchmark, Official};
 
+use super::super::inferred;
 use super::super::layout::{ACCURACY, Layout, PERFORMANCE};
 use super::super::step::Kind;
+use crate::audit::Detail;
 use crate::division::Division;
 
 /// A benchmark and a scenario of a system.
@@ -20,6 +22,8 @@ pub(super) struct Place {
     pub(super) benchmark: &'static Benchmark,
     pub(super) official: &'static Official,
     pub(super) scenario: Scenario,
+    /// Whether the system is one of the edge suite, in which results may follow from runs of other scenarios.
+    pub(super) is_edge: bool,
     /// Whether performance runs were shortened and the dataset may be a small one, as the tree says.
     pub(super) is_rehearsal: bool,
 }
@@ -30,6 +34,14 @@ impl Place {
         let checker = if folder == "resnet50" { "resnet" } else { folder };
         let official = Official::named(checker, round)?;
         Some((official, Benchmark::find(official.benchmark()).ok()?))
+    }
+
+    /// The scenario of a run here: that of the folder, unless its result may follow from a run of another.
+    pub(super) fn scenario_of(&self, detail: &Detail) -> Scenario {
+        let name = detail.text("effective_scenario").unwrap_or_default();
+        let logged = Scenario::ALL.into_iter().find(|known| known.name() == name);
+        let other = logged.filter(|logged| self.is_edge && inferred::is_allowed(self.scenario, *logged));
+        other.unwrap_or(self.scenario)
     }
 
     /// The folder with the logs of a run.

@@ -49,8 +49,9 @@ pub(super) fn faults(place: &Place, kind: Kind, detail: &Detail) -> Result<Vec<S
     }
     // What is wrong with the log itself is said elsewhere.
     let Some(wanted) = requested(detail) else { return Ok(Vec::new()) };
-    let mut official = TestSettings { scenario: place.scenario, ..TestSettings::default() };
-    place.rules.apply(name, place.scenario.name(), &mut official);
+    let scenario = place.scenario_of(detail);
+    let mut official = TestSettings { scenario, ..TestSettings::default() };
+    place.rules.apply(name, scenario.name(), &mut official);
     let (wanted, official) = (fields(&wanted), fields(&official));
     let is_free = |field: &str| {
         FREE.contains(&field)

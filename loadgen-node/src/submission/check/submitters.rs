@@ -60,6 +60,7 @@ fn of_system(tree: &mut Tree, rules: &'static Rules, division: Division, above: 
     let submitter = above.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let described = system::check(tree, &layout.system(), division, submitter);
     let is_rehearsal = tree.is_rehearsal();
+    let is_edge = described.contains(&Suite::Edge);
     let mut results = 0;
     let folder = above.join("results").join(name);
     for benchmark in tree.folders(&folder) {
@@ -80,7 +81,8 @@ fn of_system(tree: &mut Tree, rules: &'static Rules, division: Division, above: 
             };
             made.push(scenario);
             let (layout, folder) = (layout.clone(), benchmark.clone());
-            let place = Place { layout, division, rules, folder, benchmark: own, official, scenario, is_rehearsal };
+            let place =
+                Place { layout, division, rules, folder, benchmark: own, official, scenario, is_edge, is_rehearsal };
             result::check(tree, &place);
             results += 1;
         }

@@ -113,11 +113,11 @@ fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
     let table = Table::parse(text);
     let mut faults: Vec<String> = table.faults().iter().map(ToString::to_string).collect();
     let Some(logged) = requested(&run.detail) else { return faults };
-    let scenario = place.scenario.name();
-    let mut bare = TestSettings { scenario: place.scenario, ..TestSettings::default() };
-    place.rules.apply(place.benchmark.name, scenario, &mut bare);
+    let scenario = place.scenario_of(&run.detail);
+    let mut bare = TestSettings { scenario, ..TestSettings::default() };
+    place.rules.apply(place.benchmark.name, scenario.name(), &mut bare);
     let mut set = bare.clone();
-    keys::apply(&table, Owner::User, place.benchmark.name, scenario, &mut set);
+    keys::apply(&table, Owner::User, place.benchmark.name, scenario.name(), &mut set);
     let [logged, bare, set] = [logged, bare, set].map(|settings| fields(&settings));
     for (field, value) in &set {
         let (Some(found), Some(prescribed)) = (logged.get(field), bare.get(field)) else { continue };
