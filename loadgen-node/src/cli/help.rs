@@ -210,11 +210,13 @@ Exit code 0 when both verdicts are a pass, 3 when one is not, 2 when a folder or
 or a flag is of another test.";
 
 pub(crate) const SUBMISSION: &str =
-    "One TOML file says who submits what. init writes it with comments; plan, run and build read it:
+    "One TOML file says who submits what. init writes it with comments; plan, run and build read it, \
+and check looks at what build made:
 
   submission plan FILE               every run, its time, rules broken already
   submission run FILE                makes the runs and their audits
   submission build FILE --out TREE   makes the folders for the official checker
+  submission check TREE --rules R    says what is wrong with such folders
 
 run makes of each benchmark and scenario an accuracy run, a performance run and the compliance tests that the round \
 asks for (division network), each in a folder of its own with submission_step.json, which says what it was made of. It \
@@ -226,8 +228,8 @@ rehearsal = \"10s\" in the file makes performance runs so short, to try the whol
 Examples:
   loadgen-node submission init submission.toml
 
-Exit code 2 when the file or a run folder cannot be used, 3 when a run is INVALID, an audit fails, or plan finds a \
-broken rule; else that of the run that failed.";
+Exit code 2 when the file or a run folder cannot be used, 3 when a run is INVALID, an audit fails, plan finds a \
+broken rule, or check finds anything wrong; else that of the run that failed.";
 
 pub(crate) const CONF: &str = "From the lowest: LoadGen's defaults, the round's built-in settings, the benchmark, \
 mlperf.conf, user.conf, --mode and --set, audit.config. Config files are read exactly as the official LoadGen reads \

@@ -16,6 +16,9 @@ pub(crate) enum SubmissionCommand {
     Init {
         /// The file to write.
         file: PathBuf,
+        /// The folder of a run on the same nodes: what it has found of them is filled in.
+        #[arg(long, value_name = "FOLDER")]
+        run: Option<PathBuf>,
     },
     /// Print every run that is needed, how long it takes, and every rule that is broken already. Asks no SUT node.
     Plan {

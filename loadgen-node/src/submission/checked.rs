@@ -303,8 +303,8 @@ fn folder_name(key: &str, word: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::template;
     use super::*;
-    use crate::submission::TEMPLATE;
 
     /// A whole file, with one text in it replaced.
     fn with(old: &str, new: &str) -> Result<Submission, String> {
@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn the_template_is_a_file() {
-        let file: SubmissionFile = toml::from_str(TEMPLATE).unwrap();
+        let file: SubmissionFile = toml::from_str(&template::text(None)).unwrap();
         assert!(Submission::of(file).is_ok());
     }
 }

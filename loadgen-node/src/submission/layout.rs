@@ -68,6 +68,12 @@ impl Layout {
         }
     }
 
+    /// Every folder of a scenario, by its name.
+    pub(super) fn all(&self, benchmark: &str, scenario: &str) -> [PathBuf; 3] {
+        ["results", "measurements", "compliance"]
+            .map(|part| self.above.join(part).join(&self.system).join(benchmark).join(scenario))
+    }
+
     fn of(&self, part: &str, benchmark: &str, scenario: Scenario) -> PathBuf {
         self.above.join(part).join(&self.system).join(benchmark).join(scenario.name())
     }

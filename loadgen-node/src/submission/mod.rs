@@ -16,6 +16,7 @@
 //! | `layout` | where a round has its files |
 //! | `tree` | writes the folders |
 //! | `check` | looks at the folders, more strictly than the official checker |
+//! | `template` | the file that `submission init` writes |
 //! | `truncated` | an accuracy log with both ends and its sum |
 
 pub(crate) mod check;
@@ -27,8 +28,6 @@ pub(crate) mod record;
 pub(crate) mod score;
 pub(crate) mod step;
 mod system;
+pub(crate) mod template;
 pub(crate) mod tree;
 mod truncated;
-
-/// The file that `submission init` writes.
-pub(crate) const TEMPLATE: &str = include_str!("template.toml");

@@ -14,14 +14,14 @@ use anyhow::{Context as _, anyhow};
 use super::io::print_text;
 use crate::cli::{SubmissionArgs, SubmissionCommand};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::submission::TEMPLATE;
+use crate::outputs::documents::system_desc::{self, SystemDesc};
 use crate::submission::checked::Submission;
-use crate::submission::tree;
+use crate::submission::{template, tree};
 
 /// Does what the command asks for.
 pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
     match &args.what {
-        SubmissionCommand::Init { file } => init(file),
+        SubmissionCommand::Init { file, run } => init(file, run.as_deref()),
         SubmissionCommand::Plan { file, json } => plan::plan(&read(file)?, *json),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
         SubmissionCommand::Check { tree, rules, file, mlcommons, json } => {
@@ -47,10 +47,12 @@ fn read(file: &Path) -> Outcome<Submission> {
     Ok(submission)
 }
 
-fn init(file: &Path) -> Outcome {
+fn init(file: &Path, run: Option<&Path>) -> Outcome {
+    let found = run.map(described).transpose().or_exit(Exit::Usage)?;
+    let text = template::text(found.as_ref());
     let cannot = || format!("cannot write {}", file.display());
     match std::fs::File::create_new(file) {
-        Ok(mut made) => std::io::Write::write_all(&mut made, TEMPLATE.as_bytes()).with_context(cannot),
+        Ok(mut made) => std::io::Write::write_all(&mut made, text.as_bytes()).with_context(cannot),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(anyhow!("{} is there already: it is never overwritten", file.display()))
         }
@@ -58,6 +60,13 @@ fn init(file: &Path) -> Outcome {
     }
     .or_exit(Exit::Usage)?;
     print_text(&format!("{} is written: fill in what is marked FILL IN\n", file.display()))
+}
+
+/// What a run has found of the system.
+fn described(run: &Path) -> anyhow::Result<SystemDesc> {
+    let path = run.join(system_desc::FILE);
+    let told = || format!("--run {}", path.display());
+    serde_json::from_str(&std::fs::read_to_string(&path).with_context(told)?).with_context(told)
 }
 
 fn build(submission: &Submission, out: &Path) -> Outcome {

@@ -65,7 +65,7 @@ impl SubmissionCheck {
     pub(crate) fn text(&self) -> String {
         let SubmissionCheck { tree, round, results, .. } = self;
         // Writing to a String cannot fail.
-        let mut text = format!("{tree}, round {round}: {results} results\n");
+        let mut text = format!("{tree}, round {round}, results: {results}\n");
         if self.rehearsal {
             text += "A rehearsal, not to be submitted: lengths of runs and sizes of datasets are unchecked.\n";
         }
@@ -91,7 +91,7 @@ impl SubmissionCheck {
             return text;
         };
         let verdict = if official.accepted { "submission looks OK" } else { "does not take it" };
-        let results = official.results.map(|count| format!(", {count} results")).unwrap_or_default();
+        let results = official.results.map(|count| format!(", results: {count}")).unwrap_or_default();
         let _ = writeln!(text, "Official checker  {verdict}{results}");
         for line in official.said.iter().filter(|_| !official.accepted) {
             let _ = writeln!(text, "  {}", clean(line));
@@ -124,7 +124,7 @@ mod tests {
             official: None,
         };
         let text = good.text();
-        assert!(text.starts_with("T, round v5.0: 2 results\nA rehearsal") && good.is_good(), "{text}");
+        assert!(text.starts_with("T, round v5.0, results: 2\nA rehearsal") && good.is_good(), "{text}");
         assert!(text.contains("\nunchecked: power\n") && text.contains("not asked: give a clone"), "{text}");
         let finding = TreeFinding { path: "a\u{1b}".to_owned(), what: "is empty".to_owned() };
         let official = OfficialChecker { accepted: false, results: Some(1), said: vec!["ERROR x".to_owned()] };
@@ -135,6 +135,6 @@ mod tests {
             text.contains("WRONG a?\n      is empty\n") && text.contains("This check        1 thing is wrong\n"),
             "{text}"
         );
-        assert!(text.ends_with("does not take it, 1 results\n  ERROR x\n") && !bad.is_good(), "{text}");
+        assert!(text.ends_with("does not take it, results: 1\n  ERROR x\n") && !bad.is_good(), "{text}");
     }
 }

@@ -75,7 +75,7 @@ fn said(place: &Place, kind: Kind, detail: &Detail) -> Vec<String> {
     }
     if detail.has_errors() || detail.error_lines() > 0 {
         let (count, lines) = (shown(detail.value("num_errors")), detail.error_lines());
-        faults.push(format!("the run had errors: num_errors is {count}, and {lines} lines are errors"));
+        faults.push(format!("the run had errors: num_errors is {count}, lines that are errors: {lines}"));
     }
     let name = detail.text("sut_name").unwrap_or_default();
     if place.division == Division::Network && !name.contains(NETWORK_SUT) {
