@@ -223,7 +223,7 @@ asks for (division network), each in a folder of its own with submission_step.js
 stops at the first run that is INVALID or misses its target, and goes on there when it is called again. A run is made \
 again when its settings, its command or a run before it have changed; the old folder is kept under another name.
 
-rehearsal = \"10s\" in the file makes performance runs so short, to try the whole way first.
+rehearsal = \"10s\" in the file makes all runs so short, to try the whole way first.
 
 Examples:
   loadgen-node submission init submission.toml

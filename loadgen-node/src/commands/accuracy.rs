@@ -12,28 +12,63 @@ use lon_qsl::dataset::OpenOptions;
 use serde::Deserialize;
 
 use super::{io, scorer};
+use crate::audit::Detail;
 use crate::cli::AccuracyArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::accuracy_log::{self, Entry, Log};
 use crate::outputs::documents::accuracy::{self, AccuracyDocument};
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
+use crate::outputs::documents::network_summary::NetworkSummary;
+use crate::outputs::documents::qdl_result::{self, QdlResult};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::test_run::score;
+use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
 
-/// The dataset of the run, where it is a path that is still there, or one that was made up.
-fn dataset(made: &ResultSummary) -> Option<&str> {
-    let is_there = made.dataset.starts_with("synthetic:") || Path::new(&made.dataset).exists();
-    is_there.then_some(made.dataset.as_str())
+/// What is known of a run whose answers are scored.
+struct Answered {
+    mode: String,
+    rules: String,
+    /// The benchmark's name, or its file.
+    benchmark: String,
+    dataset: String,
+    /// How all nodes said that their answers are laid out.
+    rows: Option<Rows>,
+}
+
+impl Answered {
+    /// Reads it from the result of a run, or of one that another engine led.
+    fn read(folder: &Path) -> Outcome<Answered> {
+        let rows =
+            |network: &NetworkSummary| score::agreed(network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
+        if folder.join(result_summary::FILE).exists() {
+            let made: ResultSummary = read(folder, result_summary::FILE)?;
+            let (rows, benchmark) = (rows(&made.network), made.benchmark_file.unwrap_or(made.benchmark));
+            return Ok(Answered { mode: made.mode, rules: made.rules, benchmark, dataset: made.dataset, rows });
+        }
+        if !folder.join(qdl_result::FILE).exists() {
+            let (folder, own, other) = (folder.display(), result_summary::FILE, qdl_result::FILE);
+            return Err(anyhow!("{folder} is not a run folder: it has no {own}, and no {other}")).or_exit(Exit::Usage);
+        }
+        let made: QdlResult = read(folder, qdl_result::FILE)?;
+        let path = folder.join(DETAIL_FILE);
+        let detail = Detail::read(&io::read(&path)?);
+        let detail = detail.map_err(|why| anyhow!("{}: {why}", path.display())).or_exit(Exit::Usage)?;
+        let mode = detail.text("effective_test_mode").unwrap_or_default().to_owned();
+        let rows = rows(&made.network);
+        Ok(Answered { mode, rules: made.rules, benchmark: made.benchmark, dataset: made.dataset, rows })
+    }
+
+    /// The dataset, where it is a path that is still there, or one that was made up.
+    fn dataset(&self) -> Option<&str> {
+        let is_there = self.dataset.starts_with("synthetic:") || Path::new(&self.dataset).exists();
+        is_there.then_some(self.dataset.as_str())
+    }
 }
 
 /// Scores a run folder.
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
-    if !args.folder.join(result_summary::FILE).exists() {
-        let told = anyhow!("{} is not a run folder: it has no {}", args.folder.display(), result_summary::FILE);
-        return Err(told).or_exit(Exit::Usage);
-    }
-    let made: ResultSummary = read(&args.folder, result_summary::FILE)?;
+    let made = Answered::read(&args.folder)?;
     let Log { path, entries } = accuracy_log::read(&args.folder, args.backup.as_deref()).or_exit(Exit::Usage)?;
     let has_accuracy = Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy);
     if entries.is_empty() && !has_accuracy {
@@ -48,7 +83,7 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
         let told = anyhow!("the accuracy log has two different answers to sample {index}");
         return Err(told).or_exit(Exit::Usage);
     }
-    let benchmark = Benchmark::named(made.benchmark_file.as_ref().unwrap_or(&made.benchmark)).or_exit(Exit::Usage)?;
+    let benchmark = Benchmark::named(&made.benchmark).or_exit(Exit::Usage)?;
     if let Some(command) = &args.scorer {
         if !has_accuracy {
             let told = anyhow!("--scorer: the run was {}, and its log has some answers only", made.mode);
@@ -66,11 +101,11 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
     let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
-    let given = args.dataset.as_deref().or_else(|| dataset(&made));
+    let given = args.dataset.as_deref().or_else(|| made.dataset());
     let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
     let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
     let truths = truths.or_exit(Exit::Usage)?;
-    let rows = score::agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
+    let rows = made.rows;
     if !has_accuracy {
         return some(&answers, truths, target, rows, args.json);
     }

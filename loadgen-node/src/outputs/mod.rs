@@ -17,7 +17,7 @@ pub(crate) mod accuracy_log;
 pub(crate) mod audit_folder;
 pub mod beside;
 pub(crate) mod conf_text;
-mod diagram;
+pub(crate) mod diagram;
 pub mod documents;
 mod faults;
 pub(crate) mod folder;

@@ -38,8 +38,19 @@ const OURS: [&str; 14] = [
     "user-conf",
 ];
 
+/// The setting that a rehearsal shortens, ms.
+const DURATION: &str = "min_duration";
 /// The word of `system_type` for the edge suite.
 const EDGE: &str = "edge";
+
+/// Who leads the runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    /// This program.
+    Own,
+    /// The official LoadGen over our network library, in the program that these words start.
+    Official(Vec<String>),
+}
 
 /// A submission whose values are checked.
 #[derive(Clone, Debug)]
@@ -49,6 +60,7 @@ pub(crate) struct Submission {
     /// The round, with its rules.
     pub(crate) rules: &'static Rules,
     pub(crate) system: String,
+    pub(crate) engine: Engine,
     /// How long performance runs are in a rehearsal; none: it is no rehearsal.
     pub(crate) rehearsal: Option<Duration>,
     /// The folder with the run folders, from that of the file.
@@ -117,6 +129,7 @@ impl Submission {
                 .ok_or_else(|| anyhow!("rehearsal = \"{text}\": write a number and a unit, for example 10s"))
         };
         let rehearsal = file.rehearsal.as_deref().map(length).transpose()?;
+        let engine = engine(file.engine.as_deref(), file.official)?;
         let usual = if rehearsal.is_some() { "rehearsal" } else { "runs" };
         let runs = file.runs.unwrap_or_else(|| usual.into());
         for (key, text) in [("code", &file.texts.code), ("calibration", &file.texts.calibration)] {
@@ -126,7 +139,7 @@ impl Submission {
         ensure!(!file.benchmark.is_empty(), "there is no [[benchmark]]");
         let entry = |table: BenchmarkTable| {
             let name = table.name.clone();
-            Entry::of(table, division, rules).with_context(|| format!("[[benchmark]] {name}"))
+            Entry::of(table, division, rules, rehearsal).with_context(|| format!("[[benchmark]] {name}"))
         };
         let entries: Vec<Entry> = file.benchmark.into_iter().map(entry).collect::<Result<_>>()?;
         for (at, entry) in entries.iter().enumerate() {
@@ -142,6 +155,7 @@ impl Submission {
             division,
             rules,
             system: file.system,
+            engine,
             rehearsal,
             runs,
             flags: flags(&file.run).context("[run]")?,
@@ -153,7 +167,12 @@ impl Submission {
 }
 
 impl Entry {
-    fn of(table: BenchmarkTable, division: Division, rules: &'static Rules) -> Result<Entry> {
+    fn of(
+        table: BenchmarkTable,
+        division: Division,
+        rules: &'static Rules,
+        rehearsal: Option<Duration>,
+    ) -> Result<Entry> {
         let round = rules.round.name;
         let official = official(&table.name, round)?;
         let benchmark = Benchmark::find(official.benchmark())?;
@@ -166,7 +185,7 @@ impl Entry {
         ensure!(!table.settings.is_empty(), "no scenario: write settings.Server = {{ target_qps = 100 }}, for example");
         let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
             let scenario = scenario(name).context("settings")?;
-            let text = user_conf(benchmark.name, scenario.name(), settings);
+            let text = user_conf(benchmark.name, scenario.name(), settings, rehearsal);
             Ok((scenario, text.with_context(|| format!("settings.{name}"))?))
         };
         let scenarios: Vec<(Scenario, String)> = table.settings.iter().map(scenario).collect::<Result<_>>()?;
@@ -265,8 +284,25 @@ fn flags(given: &BTreeMap<String, Value>) -> Result<Vec<String>> {
     Ok(flags)
 }
 
-/// The text of `user.conf` for one scenario.
-fn user_conf(model: &str, scenario: &str, settings: &BTreeMap<String, Value>) -> Result<String> {
+/// Reads who leads the runs.
+fn engine(name: Option<&str>, official: Option<Vec<String>>) -> Result<Engine> {
+    match (name.unwrap_or("loadgen-node"), official) {
+        ("loadgen-node", None) => Ok(Engine::Own),
+        ("loadgen-node", Some(_)) => bail!("official = ... is for engine = \"official\""),
+        ("official", None) => Ok(Engine::Official(vec!["lon-official".to_owned()])),
+        ("official", Some(words)) if !words.is_empty() => Ok(Engine::Official(words)),
+        ("official", Some(_)) => bail!("official = []: write the program, for example [\"lon-official\"]"),
+        (other, _) => bail!("engine = \"{other}\": write loadgen-node or official"),
+    }
+}
+
+/// The text of `user.conf` for one scenario. A rehearsal has a shorter length.
+fn user_conf(
+    model: &str,
+    scenario: &str,
+    settings: &BTreeMap<String, Value>,
+    rehearsal: Option<Duration>,
+) -> Result<String> {
     let line = |(key, value): (&String, &Value)| {
         let value = match value {
             Value::Integer(number) => number.to_string(),
@@ -275,7 +311,11 @@ fn user_conf(model: &str, scenario: &str, settings: &BTreeMap<String, Value>) ->
         };
         Ok(format!("{model}.{scenario}.{key} = {value}\n"))
     };
-    let lines: Vec<String> = settings.iter().map(line).collect::<Result<_>>()?;
+    let kept = settings.iter().filter(|(key, _)| rehearsal.is_none() || *key != DURATION);
+    let mut lines: Vec<String> = kept.map(line).collect::<Result<_>>()?;
+    if let Some(length) = rehearsal {
+        lines.push(format!("# A rehearsal.\n{model}.{scenario}.{DURATION} = {}\n", length.as_millis()));
+    }
     Ok(format!("# Settings of the submitter.\n{}", lines.concat()))
 }
 
@@ -352,6 +392,7 @@ mod tests {
         assert_eq!(confs, ["resnet50.Offline.target_qps = 1000.5", "resnet50.Server.target_qps = 800"]);
         assert!(with("\"network\"", "\"open\"").unwrap().entries[0].tests.is_empty());
         let rehearsal = with("[run]", "rehearsal = \"10s\"\n[run]").unwrap();
+        assert!(rehearsal.entries[0].scenarios[0].1.ends_with("resnet50.Offline.min_duration = 10000\n"));
         assert_eq!((rehearsal.rehearsal, rehearsal.runs), (Some(Duration::from_secs(10)), "rehearsal".into()));
     }
 
@@ -399,6 +440,8 @@ mod tests {
             ("retraining = \"no\"", "retraining = \"\"", "model.retraining is empty"),
             ("retraining", "retrain", "retrain"),
             ("[run]", "rehearsal = \"soon\"\n[run]", "for example 10s"),
+            ("[run]", "engine = \"flask\"\n[run]", "loadgen-node or official"),
+            ("[run]", "official = [\"lon-official\"]\n[run]", "is for engine"),
             ("[texts]", "[system-description]\ncoolin = \"air\"\n[texts]", "coolin"),
         ] {
             let told = with(old, new).unwrap_err();

@@ -18,7 +18,12 @@ pub(crate) struct SubmissionFile {
     pub(crate) round: String,
     /// Name of the system, as its folders are called.
     pub(crate) system: String,
-    /// Makes all performance runs so long only, as `10s`: to try the whole way. What comes out cannot be submitted.
+    /// Who leads the runs: `loadgen-node`, as it is unless given, or `official`.
+    pub(crate) engine: Option<String>,
+    /// The words before the flags of a program that runs the official LoadGen over our network library; the program
+    /// `lon-official` unless given.
+    pub(crate) official: Option<Vec<String>>,
+    /// Makes all runs so long only, as `10s`: to try the whole way. What comes out cannot be submitted.
     pub(crate) rehearsal: Option<String>,
     /// The folder for run folders, from the folder of this file; `runs` unless given, `rehearsal` in a rehearsal.
     pub(crate) runs: Option<PathBuf>,

@@ -9,6 +9,7 @@
 //! | `file` | the file as it is written |
 //! | `checked` | the same, with names looked up and values checked |
 //! | `step` | a run that the submission needs: its folder and its command |
+//! | `made` | what finished runs say of themselves, whichever engine led them |
 //! | `record` | what a finished run was made of; whether it still counts |
 //! | `score` | `accuracy.txt`, as the official scripts print it |
 //! | `system` | the description of the system, with the official keys |
@@ -24,6 +25,7 @@ pub(crate) mod checked;
 pub(crate) mod file;
 mod inferred;
 mod layout;
+pub(crate) mod made;
 pub(crate) mod record;
 pub(crate) mod score;
 pub(crate) mod step;

@@ -1,18 +1,22 @@
 //! What a finished run of a submission was made of (`submission_step.json` in its folder), and whether it still counts:
 //! a run is made again when its command, its files or the runs before it have changed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
+use super::checked::Engine;
+use super::made::SCORE_FILE;
 use super::score;
 use super::step::{Kind, Step};
+use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result::{self, AuditResult};
-use crate::outputs::documents::result_summary::{self, ResultSummary, Validity};
 use crate::outputs::documents::submission_step::{FILE, SCHEMA, StepRecord};
+use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 
 /// How far a step is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +55,16 @@ fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     ensure!(kept.command == now.command, "its command was another one");
     ensure!(kept.inputs == now.inputs, "its settings were other ones");
     ensure!(kept.parents == now.parents, "a run that it builds on was made again");
-    ensure!(kept.result == now.result, "result_summary.json was changed after the run");
+    ensure!(kept.result == now.result, "{} was changed after the run", step.result_file());
+    let changed = kept.logs.iter().find(|(name, sum)| now.logs.get(*name) != Some(sum));
+    ensure!(changed.is_none(), "{} was changed after the run", changed.map_or("a log", |(name, _)| name));
     judge(step)
 }
 
 /// What the record of a run has to say now.
 fn made_of(step: &Step<'_>) -> Result<StepRecord> {
     let sum = |step: &Step<'_>| {
-        let path = step.folder().join(result_summary::FILE);
+        let path = step.folder().join(step.result_file());
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok::<_, anyhow::Error>(hex::encode(Sha256::digest(bytes)))
     };
@@ -68,10 +74,11 @@ fn made_of(step: &Step<'_>) -> Result<StepRecord> {
     Ok(StepRecord {
         schema: SCHEMA,
         kind: step.kind.name().to_owned(),
-        command: step.command(true),
+        command: step.words(),
         inputs: inputs.collect(),
         parents: parents.collect::<Result<_>>()?,
         result: sum(step)?,
+        logs: logs(step)?,
     })
 }
 
@@ -90,31 +97,29 @@ pub(crate) fn keep(step: &Step<'_>) -> Result<()> {
     fs::write(folder.join(FILE), text).with_context(|| format!("cannot write {FILE}"))
 }
 
+/// The sums of files that no document of the run has: scores, and the logs of the official LoadGen.
+fn logs(step: &Step<'_>) -> Result<BTreeMap<String, String>> {
+    let of_official = [DETAIL_FILE, SUMMARY_FILE, ACCURACY_FILE];
+    let logs = of_official.into_iter().filter(|_| step.submission.engine != Engine::Own);
+    let mut sums = BTreeMap::new();
+    for name in logs.chain([SCORE_FILE, score::SUBSET_FILE]) {
+        let path = step.folder().join(name);
+        if path.is_file() {
+            let sum = sum_of(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            sums.insert(name.to_owned(), sum);
+        }
+    }
+    Ok(sums)
+}
+
 /// Whether the run is one that a submission can have.
 fn judge(step: &Step<'_>) -> Result<()> {
-    let made = score::summary(step)?;
-    let broken = made.reasons.join("; ");
-    ensure!(made.result == Validity::Valid, "the run is INVALID: {broken}");
-    let official = made.official_result.is_none_or(|result| result == Validity::Valid);
-    ensure!(official, "the run is INVALID by the official rules");
-    ensure!(made.find_peak.is_none(), "the run was a search for the peak");
-    unaltered(step, &made)?;
+    step.refuse_unusable()?;
     match step.kind {
-        Kind::Accuracy => score::reaches_target(step, &made),
+        Kind::Accuracy => score::reaches_target(step),
         Kind::Performance => Ok(()),
         Kind::Compliance(test) => audited(step).with_context(|| test.name()),
     }
-}
-
-/// Refuses a folder in which a file is another one than the run wrote.
-fn unaltered(step: &Step<'_>, made: &ResultSummary) -> Result<()> {
-    for (name, listed) in &made.files {
-        let path = step.folder().join(name);
-        let sum = crate::outputs::audit_folder::sum_of(&path);
-        let sum = sum.with_context(|| format!("cannot read {}", path.display()))?;
-        ensure!(sum == listed.sha256, "{name} was changed after the run");
-    }
-    Ok(())
 }
 
 /// Whether the audit of a compliance run has passed.

@@ -12,7 +12,6 @@ use super::step::{Kind, Step};
 use crate::audit::AuditTest;
 use crate::division::Division;
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
-use crate::outputs::documents::result_summary::{self, ResultSummary};
 use loadgen::official::ACCURACY_FILE;
 
 /// Name in a submission, and in a run folder that an official script has scored.
@@ -24,12 +23,12 @@ pub(crate) const SUBSET_FILE: &str = "accuracy_subset.json";
 ///
 /// # Errors
 /// There is no score, or it is of another log.
-pub(super) fn of_accuracy(step: &Step<'_>, made: &ResultSummary) -> Result<String> {
+pub(super) fn of_accuracy(step: &Step<'_>) -> Result<String> {
     if let Some(text) = scored_officially(step)? {
         return Ok(text);
     }
-    let accuracy = made.accuracy.as_ref().and_then(|found| line(step.entry, found.value, found.samples));
-    accuracy.ok_or_else(|| no_score(step))
+    let score = step.made()?.score.and_then(|(value, samples)| line(step.entry, value, samples));
+    score.ok_or_else(|| no_score(step))
 }
 
 /// Refuses a score that misses its target, but in the open division, which has none. A score that is not there is no
@@ -37,8 +36,8 @@ pub(super) fn of_accuracy(step: &Step<'_>, made: &ResultSummary) -> Result<Strin
 ///
 /// # Errors
 /// The score misses its target.
-pub(super) fn reaches_target(step: &Step<'_>, made: &ResultSummary) -> Result<()> {
-    match (step.submission.division, of_accuracy(step, made)) {
+pub(super) fn reaches_target(step: &Step<'_>) -> Result<()> {
+    match (step.submission.division, of_accuracy(step)) {
         (Division::Network, Ok(text)) => reached(&step.entry.official.bounds, &official_scores(&text)),
         _ => Ok(()),
     }
@@ -47,18 +46,11 @@ pub(super) fn reaches_target(step: &Step<'_>, made: &ResultSummary) -> Result<()
 /// What is to be done for a score that the run lacks; none: it lacks none.
 pub(super) fn missing(step: &Step<'_>) -> Option<String> {
     let found = match step.kind {
-        Kind::Accuracy => summary(step).and_then(|made| of_accuracy(step, &made)),
+        Kind::Accuracy => of_accuracy(step),
         Kind::Compliance(AuditTest::Test01) => of_subset(step),
         Kind::Compliance(_) | Kind::Performance => return None,
     };
     found.err().map(|why| format!("{why:#}"))
-}
-
-/// The result of a finished step.
-pub(super) fn summary(step: &Step<'_>) -> Result<ResultSummary> {
-    let path = step.folder().join(result_summary::FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }
 
 /// The text of `accuracy.txt` for the answers that a compliance run has logged.

@@ -6,13 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::checked::{Entry, Submission};
+use super::checked::{Engine, Entry, Submission};
 use crate::audit::{AuditTest, config};
 use crate::division::Division;
 use loadgen::settings::Scenario;
 
 /// The submitter's settings, beside the run folders of a scenario.
 const USER_CONF: &str = "user.conf";
+
+/// Flags that the programs with the official LoadGen have themselves; others are options of the network library.
+const OFFICIAL_FLAGS: [&str; 7] = ["sut", "benchmark", "scenario", "mode", "out", "user-conf", "audit-conf"];
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +134,18 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// The words behind the program's name that make the run. `with_parents` leaves out what other runs have to make
+    /// The words that make the run, that of the program left out where it is this one.
+    pub(crate) fn words(&self) -> Vec<String> {
+        match &self.submission.engine {
+            Engine::Own => self.command(true),
+            Engine::Official(program) => {
+                let flags = self.command(false).into_iter().skip(1).flat_map(|flag| official(&flag));
+                program.iter().cloned().chain(flags).collect()
+            }
+        }
+    }
+
+    /// The words behind this program's name that make the run. `with_parents` leaves out what other runs have to make
     /// first, for a look beforehand.
     pub(crate) fn command(&self, with_parents: bool) -> Vec<String> {
         let Submission { rules, division, rehearsal, .. } = self.submission;
@@ -151,9 +165,6 @@ impl<'a> Step<'a> {
         if with_parents && self.kind == Kind::Performance {
             flag("accuracy-run", self.sibling(Kind::Accuracy).folder().display().to_string());
         }
-        if let (Some(length), false) = (rehearsal, self.kind == Kind::Accuracy) {
-            flag("set", format!("min_duration={}", length.as_millis()));
-        }
         flag("out", self.folder().display().to_string());
         words.extend(self.submission.flags.iter().chain(&self.entry.flags).cloned());
         words
@@ -171,7 +182,31 @@ impl<'a> Step<'a> {
         if matches!(test, AuditTest::Test01 | AuditTest::Test08) {
             words.push(format!("--accuracy-run={}", folder(Kind::Accuracy)));
         }
+        if let (AuditTest::Test01 | AuditTest::Test06, Some(label)) = (test, self.answers()) {
+            words.push(format!("--dtype={}", label.name()));
+        }
         words.push(format!("--out={}", self.audits().display()));
         Some(words)
+    }
+}
+
+/// A flag of `run`, as the programs with the official LoadGen take it.
+fn official(flag: &str) -> [String; 2] {
+    let bare = flag.trim_start_matches("--");
+    match bare.split_once('=') {
+        Some((key, value)) if OFFICIAL_FLAGS.contains(&key) => [format!("--{key}"), value.to_owned()],
+        _ => ["--option".to_owned(), bare.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::official;
+
+    #[test]
+    fn flags_of_the_network_library_are_options() {
+        assert_eq!(official("--sut=a:1,b:2"), ["--sut", "a:1,b:2"]);
+        assert_eq!(official("--rules=v6.1"), ["--option", "rules=v6.1"]);
+        assert_eq!(official("--insecure"), ["--option", "insecure"]);
     }
 }

@@ -8,22 +8,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Serialize;
 
-use super::checked::{Entry, Submission, model_texts};
+use super::checked::{Engine, Entry, Submission, model_texts};
 use super::layout::{ACCURACY, Layout, PERFORMANCE, REHEARSAL};
 use super::record::{self, State};
-use super::score::summary;
 use super::step::{Kind, Step};
 use super::{inferred, score, system, truncated};
-use crate::audit::{AuditTest, Detail};
+use crate::audit::AuditTest;
+use crate::outputs::diagram;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result;
-use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::documents::system_desc::{self, SystemDesc};
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
 use loadgen::settings::Scenario;
-
-/// The picture of the system, in a run folder.
-const DIAGRAM: &str = "system_diagram.svg";
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +119,7 @@ impl Tree<'_> {
     fn accuracy(&mut self, step: &Step<'_>, scenario: Scenario) -> Result<()> {
         let folder = self.layout.results(&step.entry.folder, scenario).join(ACCURACY);
         self.logs(step, &folder)?;
-        self.answers(&step.folder().join(ACCURACY_FILE), &folder, &score::of_accuracy(step, &summary(step)?)?)
+        self.answers(&step.folder().join(ACCURACY_FILE), &folder, &score::of_accuracy(step)?)
     }
 
     fn compliance(&mut self, step: &Step<'_>, test: AuditTest) -> Result<()> {
@@ -171,9 +167,9 @@ impl Tree<'_> {
     /// What holds for all results: the system, its picture, calibration.
     fn documentation(&mut self) -> Result<()> {
         let (submission, step) = (self.submission, one_system(self.submission)?);
-        let desc = described(&step)?;
+        let desc: SystemDesc = step.document(system_desc::FILE)?;
         self.document(&self.layout.system(), &system::official(submission, &desc)?)?;
-        self.copy(&step.folder().join(DIAGRAM), &self.layout.documentation("network.svg"))?;
+        self.text(&self.layout.documentation("network.svg"), &diagram::svg(&desc))?;
         self.text(&self.layout.documentation("network.md"), &network(&desc))?;
         let calibration = format!("# Calibration\n\n{}\n", submission.texts.calibration.trim());
         self.text(&self.layout.documentation("calibration.md"), &calibration)
@@ -227,21 +223,15 @@ pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn described(step: &Step<'_>) -> Result<SystemDesc> {
-    let path = step.folder().join(system_desc::FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| path.display().to_string())
-}
-
 /// One of the performance runs, all of which have to be of the same system.
 fn one_system(submission: &Submission) -> Result<Step<'_>> {
     let steps: Vec<Step<'_>> = submission.steps();
     let Some(first) = steps.iter().find(|step| step.kind == Kind::Performance) else {
         bail!("there is no performance run")
     };
-    let known = described(first)?;
+    let known: SystemDesc = first.document(system_desc::FILE)?;
     for step in &steps {
-        let other = described(step)?;
+        let other: SystemDesc = step.document(system_desc::FILE)?;
         let names = |desc: &SystemDesc| desc.sut.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
         let (ours, theirs) = (names(&known), names(&other));
         ensure!(ours == theirs, "{first} was made by {}, {step} by {}", ours.join(", "), theirs.join(", "));
@@ -252,13 +242,6 @@ fn one_system(submission: &Submission) -> Result<Step<'_>> {
         }
     }
     Ok(*first)
-}
-
-/// What the log of a run says.
-fn detail(step: &Step<'_>) -> Result<Detail> {
-    let path = step.folder().join(DETAIL_FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Detail::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
 }
 
 /// What is said of the result of a scenario: where it is inferred, the run is one of another.
@@ -274,19 +257,20 @@ fn readme(performance: &Step<'_>, scenario: Scenario) -> Result<String> {
     );
     for step in submission.steps().into_iter().filter(|step| step.entry.folder == entry.folder) {
         if step.scenario == performance.scenario {
-            let _ = writeln!(text, "loadgen-node {}", step.command(true).join(" "));
+            let program = if submission.engine == Engine::Own { "loadgen-node " } else { "" };
+            let _ = writeln!(text, "{program}{}", step.words().join(" "));
         }
     }
-    let made: ResultSummary = summary(performance)?;
-    let _ = write!(text, "```\n\n{}, started {}.\n\n", made.loadgen_version, made.made.started_utc);
+    let made = performance.made()?;
+    let _ = write!(text, "```\n\n{}, started {}.\n\n", made.engine, made.started_utc);
     if scenario != performance.scenario {
         let from = performance.scenario;
-        let Some(result) = inferred::result(scenario, from, &detail(performance)?) else {
+        let Some(result) = inferred::result(scenario, from, &performance.detail()?) else {
             bail!("{performance}: its log lacks what a result of {} follows from; let it run longer", scenario.name())
         };
         let _ = write!(text, "The result is inferred from {} (rules v5, 4.1.1): {result}.\n\n", from.name());
     }
-    let _ = writeln!(text, "{NOT_OFFICIAL}");
+    let _ = writeln!(text, "{}", if submission.engine == Engine::Own { NOT_OFFICIAL } else { UNVERIFIED });
     if !submission.texts.readme.trim().is_empty() {
         let _ = write!(text, "\n{}\n", submission.texts.readme.trim());
     }
@@ -306,6 +290,8 @@ fn network(desc: &SystemDesc) -> String {
 const NOT_OFFICIAL: &str = "The logs are those of loadgen-node, not of the official LoadGen: the rules ask for the \
                             official one. Results are unverified.";
 
-const REHEARSAL_TEXT: &str = "# A rehearsal\n\nPerformance runs were shortened, and rules of the division may be \
+const UNVERIFIED: &str = "The official LoadGen led the runs. Results are unverified.";
+
+const REHEARSAL_TEXT: &str = "# A rehearsal\n\nAll runs were shortened, and rules of the division may be \
                               broken. This tree shows that the way from runs to folders works. It is not to be \
                               submitted.\n";

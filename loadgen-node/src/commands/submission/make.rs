@@ -1,6 +1,7 @@
 //! `submission run`: the runs and their audits, each as a command of its own, as a person would type it. What went well
 //! and still counts is not made again, so that a broken submission goes on where it was.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +17,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::super::io::print_text;
 use crate::audit::AuditTest;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::submission::checked::Submission;
+use crate::submission::checked::{Engine, Submission};
+use crate::submission::made::SCORE_FILE;
 use crate::submission::record::{self, State};
 use crate::submission::score::{SUBSET_FILE, is_printed};
 use crate::submission::step::{Kind, Step};
@@ -86,12 +88,17 @@ impl Commands {
     fn make(&self, step: &Step<'_>) -> Outcome<()> {
         step.write_inputs().or_exit(Exit::Usage)?;
         let folder = step.folder();
-        self.run(step, &step.command(true), Stdio::inherit()).map_err(|failure| {
+        self.run(step, &self.led(step), Stdio::inherit()).map_err(|failure| {
             let told = format!("{step}: its result and reasons are in {}", folder.display());
             Failure { error: failure.error.context(told), ..failure }
         })?;
-        if let Kind::Compliance(_) = step.kind {
-            self.audit(step)?;
+        match step.kind {
+            Kind::Compliance(_) => self.audit(step)?,
+            // The official LoadGen does not score.
+            Kind::Accuracy if step.submission.engine != Engine::Own && is_printed(step.entry) => {
+                self.score(step, SCORE_FILE)?
+            }
+            Kind::Accuracy | Kind::Performance => {}
         }
         record::keep(step).with_context(|| step.to_string()).or_exit(Exit::Invalid)
     }
@@ -102,20 +109,36 @@ impl Commands {
         if earlier.symlink_metadata().is_ok() {
             set_aside(&earlier).or_exit(Exit::Usage)?;
         }
-        self.run(step, &words, Stdio::inherit())?;
+        self.run(step, &self.own(words), Stdio::inherit())?;
         match step.kind {
-            Kind::Compliance(AuditTest::Test01) if is_printed(step.entry) => self.score(step),
+            Kind::Compliance(AuditTest::Test01) if is_printed(step.entry) => self.score(step, SUBSET_FILE),
             _ => Ok(()),
         }
     }
 
-    /// Lets the answers that a compliance run has logged be scored. Some datasets can only be scored as a whole: then
-    /// no score is left, and the state of the step says what is to be done.
-    fn score(&self, step: &Step<'_>) -> Outcome<()> {
+    /// The program and the words that make a run.
+    fn led(&self, step: &Step<'_>) -> Vec<OsString> {
+        match step.submission.engine {
+            Engine::Own => self.own(step.words()),
+            Engine::Official(_) => step.words().into_iter().map(OsString::from).collect(),
+        }
+    }
+
+    /// This program with these words behind it.
+    fn own(&self, words: Vec<String>) -> Vec<OsString> {
+        let program = self.program.clone().into_os_string();
+        std::iter::once(program).chain(words.into_iter().map(OsString::from)).collect()
+    }
+
+    /// Lets the answers that a run has logged be scored, into a file. Some datasets can only be scored as a whole: then
+    /// no score of a part is left, and the state of the step says what is to be done. A target that is missed is seen
+    /// when the run is judged.
+    fn score(&self, step: &Step<'_>, name: &str) -> Outcome<()> {
         let words = ["accuracy".to_owned(), "--json".to_owned(), step.folder().display().to_string()];
-        let path = step.folder().join(SUBSET_FILE);
+        let path = step.folder().join(name);
         let file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()));
-        match self.run(step, &words, file.or_exit(Exit::Usage)?.into()) {
+        match self.run(step, &self.own(words.to_vec()), file.or_exit(Exit::Usage)?.into()) {
+            Err(failure) if failure.exit == Exit::Invalid => Ok(()),
             Err(failure) if failure.exit == Exit::Usage => {
                 fs::remove_file(&path).with_context(|| path.display().to_string()).or_exit(Exit::Usage)
             }
@@ -124,25 +147,31 @@ impl Commands {
     }
 
     /// Starts a command and waits for its end.
-    fn run(&self, step: &Step<'_>, words: &[String], stdout: Stdio) -> Outcome<()> {
-        let mut child = Command::new(&self.program)
-            .args(words)
+    fn run(&self, step: &Step<'_>, words: &[OsString], stdout: Stdio) -> Outcome<()> {
+        let Some((program, flags)) = words.split_first() else { return Ok(()) };
+        let shown = program.display();
+        let mut child = Command::new(program)
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(stdout)
             .spawn()
-            .with_context(|| format!("cannot start {}", self.program.display()))
-            .or_exit(Exit::Bug)?;
+            .with_context(|| format!("cannot start {shown}"))
+            .or_exit(Exit::Usage)?;
         let status = self.wait(&mut child).context("cannot wait for a command").or_exit(Exit::Bug)?;
         let exit = [Exit::Ok, Exit::Bug, Exit::Usage, Exit::Invalid, Exit::Network, Exit::Interrupted];
-        let exit = exit.into_iter().find(|exit| status.code() == Some(*exit as i32)).unwrap_or(Exit::Bug);
+        let exit = exit.into_iter().find(|exit| status.code() == Some(*exit as i32));
         let is_stopped = self.interrupted.load(SeqCst) || self.terminated.load(SeqCst);
-        let command = words.first().map(String::as_str).unwrap_or_default();
+        let own = flags.first().filter(|_| *program == *self.program.as_os_str());
+        let command = own.map_or_else(|| shown.to_string(), |word| word.display().to_string());
         match exit {
-            Exit::Ok if is_stopped => Err(anyhow!("{step}: stopped; `submission run` goes on here")),
-            Exit::Ok => return Ok(()),
-            _ => Err(anyhow!("`{command}` ended with {status}; `submission run` goes on here")),
+            // Programs with the official LoadGen end by the signal itself.
+            Some(Exit::Ok) | None if is_stopped => {
+                Err(anyhow!("{step}: stopped; `submission run` goes on here")).or_exit(Exit::Interrupted)
+            }
+            Some(Exit::Ok) => Ok(()),
+            other => Err(anyhow!("`{command}` ended with {status}; `submission run` goes on here"))
+                .or_exit(other.unwrap_or(Exit::Bug)),
         }
-        .or_exit(if exit == Exit::Ok { Exit::Interrupted } else { exit })
     }
 
     fn wait(&self, child: &mut Child) -> std::io::Result<std::process::ExitStatus> {

@@ -15,7 +15,7 @@ use super::io::print_text;
 use crate::cli::{SubmissionArgs, SubmissionCommand};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::submission::checked::Submission;
+use crate::submission::checked::{Engine, Submission};
 use crate::submission::{template, tree};
 
 /// Does what the command asks for.
@@ -74,11 +74,14 @@ fn build(submission: &Submission, out: &Path) -> Outcome {
     let tree::Written { files, results } = written;
     let round = submission.rules.round.name;
     let rehearsal = if submission.rehearsal.is_some() { "A rehearsal: it is not to be submitted.\n" } else { "" };
+    let engine = match submission.engine {
+        Engine::Own => ", and not official: the rules ask for logs of the official LoadGen (engine = \"official\")",
+        Engine::Official(_) => "",
+    };
     print_text(&format!(
         "{} has {results} results in {files} files.\n{rehearsal}Look at it before anybody else does, and let the \
          official checker look:\n  loadgen-node submission check {} --rules {round} --file FILE --mlcommons \
-         CLONE_OF_MLCOMMONS_INFERENCE\nResults are unverified, and not official: the rules ask for logs of the \
-         official LoadGen.\n",
+         CLONE_OF_MLCOMMONS_INFERENCE\nResults are unverified{engine}.\n",
         out.display(),
         out.display()
     ))

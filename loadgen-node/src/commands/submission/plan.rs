@@ -64,7 +64,7 @@ fn planned(step: &Step<'_>, duration_s: f64) -> PlannedRun {
         State::Stale(why) | State::Unscored(why) => (false, Some(why)),
     };
     let folder = step.folder().display().to_string();
-    PlannedRun { name: step.to_string(), folder, command: step.command(true), done, why, duration_s }
+    PlannedRun { name: step.to_string(), folder, command: step.words(), done, why, duration_s }
 }
 
 /// Adds the rules that are broken here and were not named before.

@@ -31,7 +31,7 @@ pub struct PlannedRun {
     pub name: String,
     /// Its run folder.
     pub folder: String,
-    /// The words behind the program's name that make it.
+    /// The words that make it: those behind this program's name, or of another program all.
     pub command: Vec<String>,
     /// Whether there is a run that counts.
     pub done: bool,

@@ -18,12 +18,16 @@ pub struct StepRecord {
     pub schema: u32,
     /// What the run is for: `accuracy`, `performance`, or the name of a compliance test.
     pub kind: String,
-    /// The words behind the program's name that made the run.
+    /// The words that made the run: those behind this program's name, or of another program all.
     pub command: Vec<String>,
     /// SHA-256 of each file that the run read and that the submission's file determines, by its name in this folder.
     pub inputs: BTreeMap<String, String>,
-    /// SHA-256 of `result_summary.json` of each run that this one builds on, by what that one is for.
+    /// SHA-256 of the result of each run that this one builds on, by what that one is for.
     pub parents: BTreeMap<String, String>,
-    /// SHA-256 of this run's own `result_summary.json`, which has the sums of the other files.
+    /// SHA-256 of this run's own result, which has the sums of other files: `result_summary.json`, or
+    /// `qdl_result.json` of a run that the official LoadGen led.
     pub result: String,
+    /// SHA-256 of files that the result does not list, by name: scores, and logs of the official LoadGen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub logs: BTreeMap<String, String>,
 }

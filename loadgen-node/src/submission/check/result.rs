@@ -13,9 +13,6 @@ use crate::audit::{self, AuditCheck, AuditTest, AuditedRun, CheckOutcome};
 
 /// What an accuracy run has other settings than the performance run in.
 const ACCURACY_CHANGES: [&str; 1] = ["test_mode"];
-/// What differs besides in a rehearsal, in which accuracy runs are not shortened.
-const REHEARSAL_CHANGES: [&str; 5] =
-    ["test_mode", "min_duration_ms", "target_duration_ms", "samples_per_query", "min_sample_count"];
 /// Files that the checkers allow beside the logs of a performance run.
 const OPTIONAL: [&str; 3] = ["mlperf_log_trace.json", "mlperf_log_accuracy.json", "results.json"];
 /// Folders of a submission with power, beside that of the measured run.
@@ -46,8 +43,7 @@ pub(super) fn check(tree: &mut Tree, place: &Place) {
     }
     texts::accuracy(tree, place, Kind::Accuracy, accuracy.as_ref());
     if let (Some(performance), Some(accuracy)) = (&performance, &accuracy) {
-        let changed: &[&str] = if place.is_rehearsal { &REHEARSAL_CHANGES } else { &ACCURACY_CHANGES };
-        let rows = audit::same_setup(performance, accuracy, changed);
+        let rows = audit::same_setup(performance, accuracy, &ACCURACY_CHANGES);
         told(tree, &place.logs(Kind::Accuracy).join(DETAIL_FILE), "against the performance run", rows);
     }
     texts::measurements(tree, place, performance.as_ref());

@@ -123,8 +123,7 @@ fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
         let (Some(found), Some(prescribed)) = (logged.get(field), bare.get(field)) else { continue };
         let is_rate = matches!(field.as_str(), "server_target_qps" | "offline_expected_qps");
         let is_set = is_rate || value != prescribed;
-        // A rehearsal shortens runs by a flag.
-        if is_set && !is_equal(found, value) && !(place.is_rehearsal && field == "min_duration_ms") {
+        if is_set && !is_equal(found, value) {
             faults.push(format!("makes {field} {value}, and the log of the performance run has {found}"));
         }
     }

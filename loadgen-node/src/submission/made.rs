@@ -1,0 +1,122 @@
+//! What finished runs say of themselves, whichever engine led them: whether they can be submitted, their score, and
+//! what they were made by.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use serde::de::DeserializeOwned;
+
+use super::checked::Engine;
+use super::step::{Kind, Step};
+use crate::audit::{Detail, LabelType};
+use crate::outputs::audit_folder::sum_of;
+use crate::outputs::documents::accuracy::AccuracyDocument;
+use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
+use crate::outputs::documents::result_summary::{self, FileDocument, ResultSummary, Validity};
+use crate::test_run::score;
+use loadgen::official::DETAIL_FILE;
+use lon_qsl::accuracy::Rows;
+
+/// Name in the folder of an accuracy run that the official LoadGen led: what `accuracy --json` printed.
+pub(crate) const SCORE_FILE: &str = "accuracy_score.json";
+
+/// A finished run.
+pub(super) struct Made {
+    /// The engine that led it, with its version.
+    pub(super) engine: String,
+    /// When it began, UTC.
+    pub(super) started_utc: String,
+    /// The score of an accuracy run, in the unit of its metric, with the number of samples; none: nothing here has
+    /// computed one.
+    pub(super) score: Option<(f64, usize)>,
+}
+
+impl Step<'_> {
+    /// The name of the document that says what came of a run.
+    pub(super) fn result_file(&self) -> &'static str {
+        match self.submission.engine {
+            Engine::Own => result_summary::FILE,
+            Engine::Official(_) => qdl_result::FILE,
+        }
+    }
+
+    /// A document of the run folder.
+    pub(super) fn document<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let path = self.folder().join(name);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_str(&text).with_context(|| path.display().to_string())
+    }
+
+    /// The type of the answers, which folders of other engines do not say to an audit. None: it is not known.
+    pub(super) fn answers(&self) -> Option<LabelType> {
+        let made: QdlResult = self.document(qdl_result::FILE).ok()?;
+        let rows = score::agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)))?;
+        LabelType::of(rows.dtype())
+    }
+
+    /// The detail log of the run.
+    pub(super) fn detail(&self) -> Result<Detail> {
+        let path = self.folder().join(DETAIL_FILE);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Detail::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+    }
+
+    /// What the run says of itself.
+    ///
+    /// # Errors
+    /// A document is missing or cannot be read.
+    pub(super) fn made(&self) -> Result<Made> {
+        if self.submission.engine == Engine::Own {
+            let made: ResultSummary = self.document(result_summary::FILE)?;
+            let score = made.accuracy.as_ref().map(|score| (score.value, score.samples));
+            return Ok(Made { engine: made.loadgen_version, started_utc: made.made.started_utc, score });
+        }
+        let made: QdlResult = self.document(qdl_result::FILE)?;
+        let version = self.detail()?.text("loadgen_version").unwrap_or_default().to_owned();
+        let is_scored = self.kind == Kind::Accuracy && self.folder().join(SCORE_FILE).is_file();
+        let score: Option<AccuracyDocument> = is_scored.then(|| self.document(SCORE_FILE)).transpose()?;
+        Ok(Made {
+            engine: format!("Official LoadGen {version} over {}", made.qdl_version),
+            started_utc: made.made.started_utc,
+            score: score.map(|score| (score.value, score.samples)),
+        })
+    }
+
+    /// Refuses a run that no submission can have.
+    ///
+    /// # Errors
+    /// The run is INVALID or cannot be used, or a file of it was changed; the text says which.
+    pub(super) fn refuse_unusable(&self) -> Result<()> {
+        if self.submission.engine == Engine::Own {
+            let made: ResultSummary = self.document(result_summary::FILE)?;
+            let broken = made.reasons.join("; ");
+            ensure!(made.result == Validity::Valid, "the run is INVALID: {broken}");
+            let official = made.official_result.is_none_or(|result| result == Validity::Valid);
+            ensure!(official, "the run is INVALID by the official rules");
+            ensure!(made.find_peak.is_none(), "the run was a search for the peak");
+            return self.unaltered(&made.files);
+        }
+        let made: QdlResult = self.document(qdl_result::FILE)?;
+        ensure!(made.state == QdlState::Usable, "the run cannot be used: {}", made.reasons.join("; "));
+        self.unaltered(&made.files)?;
+        let detail = self.detail()?;
+        ensure!(!detail.has_errors() && detail.error_lines() == 0, "the official LoadGen has logged errors");
+        let is_valid = self.kind == Kind::Accuracy || detail.is_valid();
+        ensure!(is_valid, "the run is INVALID: the summary of the official LoadGen says why");
+        let (round, seed) = (self.submission.rules.round, detail.whole("effective_qsl_rng_seed"));
+        let told = "the official LoadGen that led the run is of another round: its seeds are not those of";
+        ensure!(seed == Some(round.seeds.qsl), "{told} {}", round.name);
+        Ok(())
+    }
+
+    /// Refuses a folder in which a file is another one than the run wrote.
+    fn unaltered(&self, files: &BTreeMap<String, FileDocument>) -> Result<()> {
+        for (name, listed) in files {
+            let path = self.folder().join(name);
+            let sum = sum_of(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            ensure!(sum == listed.sha256, "{name} was changed after the run");
+        }
+        Ok(())
+    }
+}
