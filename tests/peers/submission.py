@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`loadgen-node submission`: what it makes of one file is taken by the official submission checker.
 
-    submission.py --bin FOLDER --inference CLONE --imagenet FOLDER [--official PROGRAM] [--keep DIR]
+    submission.py --bin FOLDER --inference CLONE --imagenet FOLDER [--official PROGRAM] [--wheel PYTHON]
+                  [--keep DIR]
 
 FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference; the folder
 of --imagenet is what tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is
@@ -33,7 +34,7 @@ NODES = ("n1", "n2")
 # On a machine that is busy with other things a run may be INVALID, or differ from its reference by more than an audit
 # allows. The command goes on where it stopped; after the second failure with a new reference, since the old one may be
 # what was disturbed.
-TRIES = 8
+TRIES = 12
 FILE = """
 submitter = "Acme"
 division = "{division}"
@@ -101,8 +102,8 @@ class World(NamedTuple):
     compliance: str
     code: str
     measurements_file: str
-    # Whether the official LoadGen leads the runs.
-    official: bool = False
+    # The argument that says which program with the official LoadGen leads the runs; empty: our engine does.
+    official: str = ""
 
 
 WORLDS = [
@@ -111,7 +112,9 @@ WORLDS = [
     World("v6.1 open", "v6.1", "open", "datacenter", DATACENTER, ("Offline", "Server"), (), (), "results", "results",
           "src", "measurements.json"),
     World("v6.1 official", "v6.1", "open", "datacenter", DATACENTER, ("Offline", "Server"), (), (), "results", "results",
-          "src", "measurements.json", True),
+          "src", "measurements.json", "official"),
+    World("v5.0 wheel", "v5.0", "network", "datacenter", DATACENTER, ("Offline", "Server"), (), ("TEST01", "TEST04"),
+          "measurements", "compliance", "code", "two_nodes_{}.json", "wheel"),
     World("v6.1 edge", "v6.1", "open", "edge", EDGE, ("SingleStream",), ("MultiStream", "Offline"), (), "results",
           "results", "src", "measurements.json"),
 ]
@@ -145,12 +148,19 @@ def main() -> None:
     parser.add_argument("--inference", required=True, type=pathlib.Path, help="clone of mlcommons/inference")
     parser.add_argument("--imagenet", required=True, type=pathlib.Path, help="what tests/models/imagenet.py wrote")
     parser.add_argument("--official", type=pathlib.Path, help="lon-official: the official LoadGen leads runs, too")
+    parser.add_argument("--wheel", type=pathlib.Path, help="a python with mlcommons-loadgen 5.0: it leads runs, too")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep all folders here when a check fails")
     args = parser.parse_args()
     # So that the nodes are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     # Nothing may be written into the clone.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    # The official checker is asked where a check says so, and is started with the python of this script.
+    os.environ.pop("MLCOMMONS_INFERENCE", None)
+    os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    # For the wheel: the package as it is here, with the library beside the programs.
+    os.environ["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parent.parent.parent / "qdl/capi/python")
+    os.environ["LON_QDL_LIBRARY"] = str(args.bin.resolve() / "liblon_qdl.so")
     count = Count()
     with tempfile.TemporaryDirectory(prefix="submission-") as scratch:
         folder = pathlib.Path(scratch)
@@ -158,7 +168,7 @@ def main() -> None:
         nodes = [Node(args.bin / "sut-node", name, args.imagenet / "model.onnx") for name in NODES]
         try:
             addresses = ",".join(node.address for node in nodes)
-            for world in WORLDS if args.official else [world for world in WORLDS if not world.official]:
+            for world in [world for world in WORLDS if not world.official or vars(args)[world.official]]:
                 place = folder / world.name.replace(" ", "-")
                 place.mkdir()
                 Trial(args, world, place, addresses, folder / "images").all(count)
@@ -203,6 +213,13 @@ class Node:
         self.process.wait()
 
 
+def official(args: argparse.Namespace, world: World) -> str:
+    """The words that start the official LoadGen, as TOML has them."""
+    # A link to a python is not followed: it would be one without the wheel.
+    program = vars(args)[world.official].absolute()
+    return json.dumps([str(program)] + (["-m", "loadgen_network", "run"] if world.official == "wheel" else []))
+
+
 class Trial:
     """One world, from the file to the official checker."""
 
@@ -215,7 +232,7 @@ class Trial:
         self.text = FILE.format(division=world.division, round=world.round, nodes=nodes, images=images,
                                 description=description, settings=world.settings,
                                 lag="" if world.official else 'max-lag = "50ms"',
-                                engine=f'engine = "official"\nofficial = ["{args.official.resolve()}"]'
+                                engine=f'engine = "official"\nofficial = {official(args, world)}'
                                 if world.official else "")
         (place / "s.toml").write_text(self.text)
         self.kinds = ("accuracy", "performance", *world.tests)
@@ -229,15 +246,12 @@ class Trial:
                  ("official checker", self.official)]
         if not all(count.check(f"{where}, {name}", act) for name, act in steps):
             return
-        for edit in EDITS if self.world.tests else []:
+        for edit in EDITS if self.world.tests and not self.world.official else []:
             count.check(f"{where}, {edit.name}", lambda edit=edit: self.broken(edit))
 
     def said(self, *words: str, codes: tuple[int, ...] = (0,), cwd: pathlib.Path | None = None) -> str:
-        # The official checker is started with the python of this script.
-        env = os.environ | {"PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
-        env.pop("MLCOMMONS_INFERENCE", None)
         done = subprocess.run([self.program, "submission", *words], cwd=cwd or self.place, capture_output=True,
-                              text=True, check=False, timeout=900, env=env)
+                              text=True, check=False, timeout=900)
         if done.returncode not in codes:
             raise Wrong(f"`submission {words[0]}` ended with {done.returncode}: {(done.stdout + done.stderr)[-600:]}")
         return done.stdout + done.stderr

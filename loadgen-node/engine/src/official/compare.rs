@@ -31,6 +31,9 @@ const REFUSED: &str = "this engine refuses to run these settings";
 const INFERRED: &str = "the log does not have token_latency_scaling_factor";
 const NOT_KNOWN: &str = "this engine has no such setting";
 
+/// Lines that releases before 6.0 do not write.
+const SINCE_6: [&str; 2] = ["effective_accuracy_sample_count", "accuracy_sample_count"];
+
 /// What an official run left behind.
 #[derive(Clone, Debug)]
 pub struct Logs {
@@ -77,6 +80,10 @@ pub fn compare_by(logs: &Logs, integers: Option<IntegerRule>) -> Result<Comparis
         mode if mode.has_performance() => run.performance()?,
         _ => run.accuracy_only(),
     }
+    if is_before_6(&comparison.loadgen_version) {
+        let is_later = |quantity: &Quantity| SINCE_6.contains(&quantity.name.as_str()) && quantity.official.is_none();
+        comparison.quantities.retain(|quantity| !is_later(quantity));
+    }
     Ok(comparison)
 }
 
@@ -92,6 +99,12 @@ fn settings(log: &DetailLog, stated: &Stated, plans: &Plans) -> Vec<Quantity> {
     let mut quantities = table::compare(Part::Settings, &of_log("effective_").collect(), &Ours::certain(ends));
     quantities.extend(stated.unknown.iter().map(|(key, value)| unchecked(Part::Settings, key, value, NOT_KNOWN)));
     quantities
+}
+
+/// Whether a release is older than 6.0, by what its log says of it: `5.0.18`.
+fn is_before_6(version: &str) -> bool {
+    let major = version.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse::<u32>().ok());
+    major.is_some_and(|major| major < 6)
 }
 
 fn unchecked(part: Part, name: &str, official: &str, note: &str) -> Quantity {
@@ -302,5 +315,16 @@ impl Judged {
             all_known &= said.iter().flatten().all(|text| *text == said[0][0]);
             said.iter().flatten().all(|text| *text == Some("false"))
         }) || all_known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_before_6;
+
+    #[test]
+    fn releases_are_told_apart_by_their_first_number() {
+        let told = ["5.0.18", "4.1 (x)", "6.0.17", "lon 0.1.0, unofficial", ""].map(is_before_6);
+        assert_eq!(told, [true, true, false, false, false]);
     }
 }

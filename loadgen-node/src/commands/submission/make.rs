@@ -96,7 +96,7 @@ impl Commands {
             Kind::Compliance(_) => self.audit(step)?,
             // The official LoadGen does not score.
             Kind::Accuracy if step.submission.engine != Engine::Own && is_printed(step.entry) => {
-                self.score(step, SCORE_FILE)?
+                self.score(step, SCORE_FILE)?;
             }
             Kind::Accuracy | Kind::Performance => {}
         }
