@@ -46,7 +46,7 @@ const EDGE: &str = "edge";
 /// Who leads the runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// This program.
+    /// The engine of this program.
     Own,
     /// The official LoadGen over our network library, in the program that these words start.
     Official(Vec<String>),
