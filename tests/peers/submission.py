@@ -34,7 +34,7 @@ NODES = ("n1", "n2")
 # On a machine that is busy with other things a run may be INVALID, or differ from its reference by more than an audit
 # allows. The command goes on where it stopped; after the second failure with a new reference, since the old one may be
 # what was disturbed.
-TRIES = 12
+TRIES = 20
 FILE = """
 submitter = "Acme"
 division = "{division}"
