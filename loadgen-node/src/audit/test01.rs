@@ -80,8 +80,8 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     Findings::new(AuditTest::Test01, test.scenario(), checks, files)
 }
 
-/// The rows that the logs of a reference and a test are enough for: submissions have not all answers.
-pub(crate) fn of_logs(reference: &AuditedRun, test: &AuditedRun, benchmark: &str) -> Vec<AuditCheck> {
+/// Judges two runs as far as their logs are enough for: submissions have not all answers.
+pub(crate) fn of_logs(reference: &AuditedRun, test: &AuditedRun, benchmark: &str) -> Findings {
     let rates = rates::by_detail(&reference.detail, &test.detail);
     let near = format!("both VALID, the test within {} of the reference", rates::allowed_of(&reference.detail));
     let mut checks = vec![
@@ -90,7 +90,8 @@ pub(crate) fn of_logs(reference: &AuditedRun, test: &AuditedRun, benchmark: &str
         sampled::loaded_row(test),
     ];
     checks.extend(pair::by_summary(reference, test, &CHANGED));
-    checks
+    let files = vec![TestFile::new("verify_performance.txt", &rates.text)];
+    Findings::new(AuditTest::Test01, test.scenario(), checks, files)
 }
 
 /// The type of the answers: that of the model's signature, else that of `--dtype`, else the script's own.

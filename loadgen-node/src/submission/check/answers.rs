@@ -15,6 +15,9 @@ const LARGEST_BYTES: usize = 10_240;
 /// Stands before the digits of an answer.
 const DATA: &str = ", \"data\" : \"";
 
+/// What the script of TEST01 counts, and there must be none of.
+const DIFFERENCES: [&str; 3] = ["num_acc_log_data_mismatch", "num_perf_log_data_mismatch", "num_missing_qsl_idxs"];
+
 /// An answer, of which the log may have the beginning alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
@@ -69,12 +72,15 @@ pub(super) fn check_picks(tree: &mut Tree, folder: &Path, accuracy: &Path, test:
             tree.found(&path, what);
         }
     }
-    let compared = verified.and_then(|text| text.lines().find_map(|line| line.strip_prefix("num_perf_log_entries = ")));
-    if let Some(compared) = compared
-        && compared.trim() != picks.len().to_string()
-    {
-        let path = folder.with_file_name("verify_accuracy.txt");
-        tree.found(&path, format!("says that {compared} answers were logged, and the seeds pick {}", picks.len()));
+    let counts = [("num_perf_log_entries", picks.len()), ("num_perf_log_qsl_idx_match", picks.len())];
+    for (name, wanted) in counts.into_iter().chain(DIFFERENCES.map(|name| (name, 0))) {
+        let told = verified.and_then(|text| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = ")));
+        if let Some(told) = told
+            && told.trim() != wanted.to_string()
+        {
+            let path = folder.with_file_name("verify_accuracy.txt");
+            tree.found(&path, format!("says {name} = {told}, and {wanted} is what there has to be"));
+        }
     }
 }
 
@@ -98,6 +104,11 @@ fn parsed(text: &str) -> Result<Vec<Seen>, String> {
         Some((head, tail)) => head.lines().chain(tail.lines().skip(1)).collect(),
         None => text.lines().collect(),
     };
+    let behind = text.split_once(CUT).and_then(|(_, tail)| tail.lines().next()).unwrap_or_default();
+    let digits = behind.split('"').next().filter(|_| !behind.contains('{')).unwrap_or_default();
+    if !is_hex(digits) {
+        return not("what stands behind the cut is no answer");
+    }
     let mut seen = Vec::new();
     for line in lines.into_iter().filter(|line| line.starts_with('{')) {
         match answer(line) {
@@ -110,14 +121,17 @@ fn parsed(text: &str) -> Result<Vec<Seen>, String> {
     if seen.is_empty() { not("it has no answer") } else { Ok(seen) }
 }
 
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// `{ "seq_id" : 0, "qsl_idx" : 778, "data" : "409B...` with or without an end.
 fn answer(line: &str) -> Option<Seen> {
     let rest = line.strip_prefix("{ \"seq_id\" : ")?;
     let (seq_id, rest) = rest.split_once(", \"qsl_idx\" : ")?;
     let (qsl_idx, rest) = rest.split_once(DATA)?;
     let data = rest.split_once('"').map_or(rest, |(data, _)| data);
-    let is_hex = data.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hex.then_some(Seen { seq_id: seq_id.parse().ok()?, qsl_idx: qsl_idx.parse().ok()?, data: data.to_owned() })
+    is_hex(data).then_some(Seen { seq_id: seq_id.parse().ok()?, qsl_idx: qsl_idx.parse().ok()?, data: data.to_owned() })
 }
 
 #[cfg(test)]

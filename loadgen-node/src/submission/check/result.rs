@@ -9,7 +9,7 @@ use super::super::step::Kind;
 use super::place::Place;
 use super::tree::Tree;
 use super::{answers, logs, texts};
-use crate::audit::{self, AuditCheck, AuditTest, AuditedRun, CheckOutcome};
+use crate::audit::{self, AuditCheck, AuditTest, AuditedRun, CheckOutcome, Findings};
 
 /// What an accuracy run has other settings than the performance run in.
 const ACCURACY_CHANGES: [&str; 1] = ["test_mode"];
@@ -65,7 +65,7 @@ fn compliance(tree: &mut Tree, place: &Place, name: &str, performance: Option<&A
     }
     match name.parse() {
         Ok(AuditTest::Test01) => test01(tree, place, &folder, performance),
-        Ok(AuditTest::Test04) => test04(tree, place, &folder, performance),
+        Ok(AuditTest::Test04) => test04(tree, place, performance),
         Ok(AuditTest::Test06) => {
             if let Some(text) = tree.text(&folder.join("verify_accuracy.txt")) {
                 for passes in TEST06_PASSES.iter().filter(|words| !words.iter().any(|word| text.contains(word))) {
@@ -85,12 +85,10 @@ fn compliance(tree: &mut Tree, place: &Place, name: &str, performance: Option<&A
 fn test01(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&AuditedRun>) {
     let kind = Kind::Compliance(AuditTest::Test01);
     let verified = passes(tree, &folder.join("verify_accuracy.txt"));
-    passes(tree, &folder.join("verify_performance.txt"));
     let test = run(tree, place, kind);
-    if let (Some(test), Some(performance)) = (&test, performance) {
-        let rows = audit::test01::of_logs(performance, test, place.benchmark.name);
-        told(tree, &place.logs(kind).join(DETAIL_FILE), "TEST01", rows);
-    }
+    let of_logs = |performance, test| audit::test01::of_logs(performance, test, place.benchmark.name);
+    let findings = performance.zip(test.as_ref()).map(|(performance, test)| of_logs(performance, test));
+    judged(tree, place, kind, findings);
     if let Some(test) = &test {
         let reference = place.logs(Kind::Accuracy);
         answers::check_picks(tree, &folder.join(ACCURACY), &reference, test, verified.as_deref());
@@ -98,14 +96,32 @@ fn test01(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&Au
     texts::accuracy(tree, place, kind, test.as_ref());
 }
 
-fn test04(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&AuditedRun>) {
+fn test04(tree: &mut Tree, place: &Place, performance: Option<&AuditedRun>) {
     let kind = Kind::Compliance(AuditTest::Test04);
-    passes(tree, &folder.join("verify_performance.txt"));
     let test = run(tree, place, kind);
-    if let (Some(test), Some(performance)) = (&test, performance) {
-        let rows = audit::test04::judge(performance, test).checks;
-        told(tree, &place.logs(kind).join(DETAIL_FILE), "TEST04", rows);
+    let findings = performance.zip(test.as_ref()).map(|(performance, test)| audit::test04::judge(performance, test));
+    judged(tree, place, kind, findings);
+}
+
+/// Looks at what the script has written of both runs, and notes what was found when they were judged again.
+fn judged(tree: &mut Tree, place: &Place, kind: Kind, findings: Option<Findings>) {
+    let path = place.test(kind.name()).join("verify_performance.txt");
+    let text = passes(tree, &path);
+    let Some(findings) = findings else { return };
+    let ours = findings.files.iter().find(|file| path.ends_with(file.name)).map(|file| scores(&file.text));
+    // The scripts of some rounds print none.
+    if let (Some(found), Some(ours)) = (text.map(|text| scores(&text)), ours)
+        && !found.is_empty()
+        && found != ours
+    {
+        tree.found(&path, format!("has the scores {}, and the logs have {}", found.join(" and "), ours.join(" and ")));
     }
+    told(tree, &place.logs(kind).join(DETAIL_FILE), kind.name(), findings.checks);
+}
+
+/// The scores that a script has printed.
+fn scores(text: &str) -> Vec<String> {
+    text.lines().filter_map(|line| line.split_once("score = ")).map(|(_, score)| score.trim().to_owned()).collect()
 }
 
 /// The text of a script's file, which has to say that the test has passed.

@@ -20,6 +20,8 @@ use crate::division::{Division, fields};
 /// The keys of a measurements file (`checks/measurements_checks.py`).
 const MEASUREMENTS: [&str; 5] =
     ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
+/// How the script for classifiers begins its line.
+const COUNTED: &str = "accuracy=";
 /// Digits of a SHA-256.
 const SUM_DIGITS: usize = 64;
 
@@ -43,8 +45,12 @@ pub(super) fn accuracy(tree: &mut Tree, place: &Place, kind: Kind, run: Option<&
     if !scores.log_sha256.as_ref().is_some_and(is_sum) {
         tree.found(&path, "has no line hash= with the SHA-256 of the whole accuracy log");
     }
-    if let Some(what) = text.lines().find_map(counted).and_then(|counted| wrong_count(&counted, kind, run)) {
-        tree.found(&path, what);
+    if let Some(line) = text.lines().find(|line| line.starts_with(COUNTED) && line.contains("total=")) {
+        let what = match counted(line) {
+            Some(counted) => wrong_count(&counted, kind, run),
+            None => Some(format!("has the line \"{line}\", which the script does not print")),
+        };
+        what.into_iter().for_each(|what| tree.found(&path, what));
     }
 }
 
@@ -56,7 +62,7 @@ struct Counted {
 }
 
 fn counted(line: &str) -> Option<Counted> {
-    let (percent, rest) = line.strip_prefix("accuracy=")?.split_once("%, good=")?;
+    let (percent, rest) = line.strip_prefix(COUNTED)?.split_once("%, good=")?;
     let (good, total) = rest.split_once(", total=")?;
     Some(Counted { percent: percent.parse().ok()?, good: good.parse().ok()?, total: total.trim().parse().ok()? })
 }
