@@ -33,7 +33,7 @@ pub(crate) struct Detail {
     first: BTreeMap<String, Value>,
     error_lines: u64,
     /// The largest count of samples that a line says the library has.
-    library_samples: u64,
+    qsl_samples: u64,
     /// The log in the form in which the engine reads it, or why it does not.
     log: Result<DetailLog, LogError>,
 }
@@ -47,18 +47,18 @@ impl Detail {
         if !text.starts_with(MARKER) {
             return Err(format!("line 1 does not begin with {MARKER}"));
         }
-        let (mut first, mut error_lines, mut library_samples) = (BTreeMap::new(), 0, 0);
+        let (mut first, mut error_lines, mut qsl_samples) = (BTreeMap::new(), 0, 0);
         let lines = text.lines().enumerate().filter_map(|(index, line)| Some((index, line.strip_prefix(MARKER)?)));
         for (index, json) in lines {
             let line: Line = serde_json::from_str(json).map_err(|error| format!("line {}: {error}", index + 1))?;
             error_lines += u64::from(line.metadata.is_error);
             if LIBRARY.contains(&line.key.as_str()) {
-                library_samples = library_samples.max(line.value.as_u64().unwrap_or(0));
+                qsl_samples = qsl_samples.max(line.value.as_u64().unwrap_or(0));
             }
             first.entry(line.key).or_insert(line.value);
         }
         let marked: String = text.split_inclusive('\n').filter(|line| line.starts_with(MARKER)).collect();
-        Ok(Detail { first, error_lines, library_samples, log: DetailLog::read(&marked) })
+        Ok(Detail { first, error_lines, qsl_samples, log: DetailLog::read(&marked) })
     }
 
     /// The first value of a key.
@@ -104,8 +104,8 @@ impl Detail {
     }
 
     /// The largest count of samples that any line says the library has, so that no line asks for memory unseen.
-    pub(super) fn library_samples(&self) -> u64 {
-        self.library_samples
+    pub(super) fn qsl_samples(&self) -> u64 {
+        self.qsl_samples
     }
 
     /// Whether both logs are of one run: two runs differ in their times, so no two logs say the same throughout.
@@ -146,7 +146,7 @@ mod tests {
     fn the_largest_library_is_found_in_any_line() {
         let line = |count: u64| format!(":::MLLOG {{\"key\": \"qsl_reported_total_count\", \"value\": {count}}}\n");
         let detail = Detail::read(&(line(5) + &line(4_000_000_000))).unwrap();
-        assert_eq!((detail.whole("qsl_reported_total_count"), detail.library_samples()), (Some(5), 4_000_000_000));
+        assert_eq!((detail.whole("qsl_reported_total_count"), detail.qsl_samples()), (Some(5), 4_000_000_000));
     }
 
     #[test]

@@ -51,7 +51,12 @@ pub(crate) fn picks(test: &AuditedRun) -> Result<BTreeSet<(u64, u64)>, String> {
     if most > MAX_LOGGED {
         return Err(format!("the settings draw about {most:.0}"));
     }
-    let drawn = vectors::logged_answers(&plan, queries).map_err(|error| error.to_string())?;
+    Ok(drawn(&plan, queries)?.into_iter().collect())
+}
+
+/// The answers that are logged of so many queries: sequence number and sample of each.
+fn drawn(plan: &Plan, queries: u64) -> Result<Vec<(u64, u64)>, String> {
+    let drawn = vectors::logged_answers(plan, queries).map_err(|error| error.to_string())?;
     Ok(drawn.iter().map(|one| (one.seq.0, u64::from(one.index.0))).collect())
 }
 
@@ -73,7 +78,7 @@ fn plan_of(test: &AuditedRun) -> Result<(Plan, AuditCheck), AuditCheck> {
 /// The plans that the test may have had: one by its own record, else one for each kind of release.
 fn plans(test: &AuditedRun) -> Result<Vec<Plan>, Undrawn> {
     let fault = |error: &dyn ToString| Undrawn::Fault(error.to_string());
-    let samples = test.detail.library_samples();
+    let samples = test.detail.qsl_samples();
     if samples > MAX_LIBRARY {
         return Err(Undrawn::Fault(format!("a library of {samples} samples, and {MAX_LIBRARY} are the most")));
     }
@@ -135,11 +140,10 @@ fn logged(test: &AuditedRun, plan: &Plan) -> AuditCheck {
         let found = format!("{} answers, and the settings draw about {most:.0}", entries.len());
         return AuditCheck::ours(LOGGED, false, WANTED, found);
     }
-    let wanted = match vectors::logged_answers(plan, queries) {
+    let mut wanted = match drawn(plan, queries) {
         Ok(wanted) => wanted,
-        Err(error) => return AuditCheck::unchecked(LOGGED, WANTED, error.to_string()),
+        Err(why) => return AuditCheck::unchecked(LOGGED, WANTED, why),
     };
-    let mut wanted: Vec<(u64, u64)> = wanted.iter().map(|one| (one.seq.0, u64::from(one.index.0))).collect();
     wanted.sort_unstable();
     let found: Option<Vec<(u64, u64)>> = entries.iter().map(|one| Some((one.seq_id?, one.qsl_idx))).collect();
     let Some(mut found) = found else {

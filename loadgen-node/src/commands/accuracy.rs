@@ -18,10 +18,8 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::accuracy_log::{self, Entry, Log};
 use crate::outputs::documents::accuracy::{self, AccuracyDocument};
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
-use crate::outputs::documents::network_summary::NetworkSummary;
 use crate::outputs::documents::qdl_result::{self, QdlResult};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::test_run::score;
 use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
 
@@ -39,11 +37,9 @@ struct Answered {
 impl Answered {
     /// Reads it from the result of a run, or of one that another engine led.
     fn read(folder: &Path) -> Outcome<Answered> {
-        let rows =
-            |network: &NetworkSummary| score::agreed(network.nodes.iter().map(|node| Rows::from_text(&node.outputs)));
         if folder.join(result_summary::FILE).exists() {
             let made: ResultSummary = read(folder, result_summary::FILE)?;
-            let (rows, benchmark) = (rows(&made.network), made.benchmark_file.unwrap_or(made.benchmark));
+            let (rows, benchmark) = (made.network.rows(), made.benchmark_file.unwrap_or(made.benchmark));
             return Ok(Answered { mode: made.mode, rules: made.rules, benchmark, dataset: made.dataset, rows });
         }
         if !folder.join(qdl_result::FILE).exists() {
@@ -55,7 +51,7 @@ impl Answered {
         let detail = Detail::read(&io::read(&path)?);
         let detail = detail.map_err(|why| anyhow!("{}: {why}", path.display())).or_exit(Exit::Usage)?;
         let mode = detail.text("effective_test_mode").unwrap_or_default().to_owned();
-        let rows = rows(&made.network);
+        let rows = made.network.rows();
         Ok(Answered { mode, rules: made.rules, benchmark: made.benchmark, dataset: made.dataset, rows })
     }
 

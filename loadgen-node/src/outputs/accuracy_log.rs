@@ -16,7 +16,7 @@ use super::logs::ACCURACY;
 /// The file of the score beside the log, with the hash of the log as it was before it was truncated.
 const SCORE: &str = "accuracy.txt";
 /// What the official tool writes in place of the middle of a log.
-const GAP: &str = "\n\n...\n\n";
+pub(crate) const GAP: &str = "\n\n...\n\n";
 
 /// One line of the log; keys that are not needed here are not read.
 #[derive(Deserialize)]

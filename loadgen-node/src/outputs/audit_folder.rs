@@ -14,11 +14,11 @@ use sha2::{Digest as _, Sha256};
 use super::documents::audit_result::{self, AuditResult};
 use super::documents::result_summary::{self, ResultSummary};
 use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, Findings, OwnFacts};
-use crate::test_run::score;
 
-/// Where submissions have the logs of a performance run, and those of an accuracy run.
-const PERFORMANCE: &str = "performance/run_1";
-const ACCURACY: &str = "accuracy";
+/// Where submissions have the logs of a performance run, in the folder of a result or of a compliance test.
+pub(crate) const PERFORMANCE: &str = "performance/run_1";
+/// Where they have those of an accuracy run.
+pub(crate) const ACCURACY: &str = "accuracy";
 /// Bytes of a file that are summed at once.
 const PIECE_BYTES: usize = 1 << 16;
 
@@ -178,7 +178,7 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     let altered = logs.iter().filter(|name| is_altered(folder, name, &made)).map(ToString::to_string).collect();
     Ok(Some(OwnFacts {
         profile: Rules::find(&made.rules).map(|rules| Profile { integers: made.integers, ..rules.profile }),
-        dtype: score::agreed(nodes.iter().map(|node| Rows::from_text(&node.outputs))).map(Rows::dtype),
+        dtype: made.network.rows().map(Rows::dtype),
         benchmark: made.benchmark,
         settings: made.settings,
         models,

@@ -38,6 +38,9 @@ const OURS: [&str; 14] = [
     "user-conf",
 ];
 
+/// What a submission says of its model, by official key (`checks/measurements_checks.py`).
+pub(super) const MODEL_KEYS: [&str; 5] =
+    ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
 /// The setting that a rehearsal shortens, ms.
 const DURATION: &str = "min_duration";
 /// The word of `system_type` for the edge suite.
@@ -222,13 +225,14 @@ fn inferred(
 
 /// What a submission says of its model, by official key.
 pub(super) fn model_texts(model: &Model) -> [(&'static str, &str); 5] {
-    [
-        ("input_data_types", &model.input_data_types),
-        ("retraining", &model.retraining),
-        ("starting_weights_filename", &model.starting_weights_filename),
-        ("weight_data_types", &model.weight_data_types),
-        ("weight_transformations", &model.weight_transformations),
-    ]
+    let texts: [&str; 5] = [
+        &model.input_data_types,
+        &model.retraining,
+        &model.starting_weights_filename,
+        &model.weight_data_types,
+        &model.weight_transformations,
+    ];
+    std::array::from_fn(|at| (MODEL_KEYS[at], texts[at]))
 }
 
 /// What the checker holds of a benchmark by its name in the checker or here.

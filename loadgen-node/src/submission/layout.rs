@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 
 use loadgen::settings::Scenario;
 
-/// The folder of the measured run in that of a result or of a compliance test.
-pub(super) const PERFORMANCE: &str = "performance/run_1";
-/// The folder of the accuracy run in that of a result or of a compliance test.
-pub(super) const ACCURACY: &str = "accuracy";
 /// Says at the top of the tree that it is none to submit.
 pub(super) const REHEARSAL: &str = "REHEARSAL.md";
 

@@ -14,9 +14,7 @@ use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents::accuracy::AccuracyDocument;
 use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, FileDocument, ResultSummary, Validity};
-use crate::test_run::score;
 use loadgen::official::DETAIL_FILE;
-use lon_qsl::accuracy::Rows;
 
 /// Name in the folder of an accuracy run that the official LoadGen led: what `accuracy --json` printed.
 pub(crate) const SCORE_FILE: &str = "accuracy_score.json";
@@ -51,8 +49,7 @@ impl Step<'_> {
     /// The type of the answers, which folders of other engines do not say to an audit. None: it is not known.
     pub(super) fn answers(&self) -> Option<LabelType> {
         let made: QdlResult = self.document(qdl_result::FILE).ok()?;
-        let rows = score::agreed(made.network.nodes.iter().map(|node| Rows::from_text(&node.outputs)))?;
-        LabelType::of(rows.dtype())
+        LabelType::of(made.network.rows()?.dtype())
     }
 
     /// The detail log of the run.

@@ -56,8 +56,9 @@ fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
     ensure!(kept.inputs == now.inputs, "its settings were other ones");
     ensure!(kept.parents == now.parents, "a run that it builds on was made again");
     ensure!(kept.result == now.result, "{} was changed after the run", step.result_file());
-    let changed = kept.logs.iter().find(|(name, sum)| now.logs.get(*name) != Some(sum));
-    ensure!(changed.is_none(), "{} was changed after the run", changed.map_or("a log", |(name, _)| name));
+    let mut names = kept.logs.keys().chain(now.logs.keys());
+    let changed = names.find(|name| kept.logs.get(*name) != now.logs.get(*name));
+    ensure!(changed.is_none(), "{} was changed after the run", changed.map_or("a log", String::as_str));
     judge(step)
 }
 
@@ -65,8 +66,7 @@ fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
 fn made_of(step: &Step<'_>) -> Result<StepRecord> {
     let sum = |step: &Step<'_>| {
         let path = step.folder().join(step.result_file());
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok::<_, anyhow::Error>(hex::encode(Sha256::digest(bytes)))
+        sum_of(&path).with_context(|| format!("cannot read {}", path.display()))
     };
     let inputs = step.inputs().into_iter();
     let inputs = inputs.map(|input| (input.name.to_owned(), hex::encode(Sha256::digest(input.text))));

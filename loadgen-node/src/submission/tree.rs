@@ -9,11 +9,12 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Serialize;
 
 use super::checked::{Engine, Entry, Submission, model_texts};
-use super::layout::{ACCURACY, Layout, PERFORMANCE, REHEARSAL};
+use super::layout::{Layout, REHEARSAL};
 use super::record::{self, State};
 use super::step::{Kind, Step};
 use super::{inferred, score, system, truncated};
 use crate::audit::AuditTest;
+use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};
 use crate::outputs::diagram;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result;

@@ -1,5 +1,6 @@
 //! The network side in short: a part of `result_summary.json`. `network_report` has it in full.
 
+use lon_qsl::accuracy::Rows;
 use qdl::{NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +8,7 @@ use super::parts::{
     BandwidthDocument, ByDirection, ByEnd, LatencySplit, NameRoundTrip, message_bytes, name_round_trips,
 };
 use crate::test_run::finished::Finished;
+use crate::test_run::score;
 
 /// The network side in short.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,6 +77,13 @@ impl From<&Finished> for NetworkSummary {
             latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
             bandwidth_gbit_s: BandwidthDocument::from(&finished.network.bandwidth),
         }
+    }
+}
+
+impl NetworkSummary {
+    /// How the answers of all nodes are laid out; none where that is not known, or nodes differ.
+    pub(crate) fn rows(&self) -> Option<Rows> {
+        score::agreed(self.nodes.iter().map(|node| Rows::from_text(&node.outputs)))
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use loadgen::official::ACCURACY_FILE;
 
-use super::super::truncated::CUT;
 use super::tree::Tree;
 use crate::audit::{self, AuditedRun, Detail};
+use crate::outputs::accuracy_log::GAP;
 
 /// The largest accuracy log that the official checker takes.
 const LARGEST_BYTES: usize = 10_240;
@@ -99,12 +99,12 @@ fn parsed(text: &str) -> Result<Vec<Seen>, String> {
     if !text.starts_with("[\n") || !text.ends_with("]\n") {
         return not("it does not begin with [ and end with ], in lines of their own");
     }
-    let lines: Vec<&str> = match text.split_once(CUT) {
+    let lines: Vec<&str> = match text.split_once(GAP) {
         // The line before the cut may lack its end; that behind it lacks its beginning.
         Some((head, tail)) => head.lines().chain(tail.lines().skip(1)).collect(),
         None => text.lines().collect(),
     };
-    let behind = text.split_once(CUT).and_then(|(_, tail)| tail.lines().next()).unwrap_or_default();
+    let behind = text.split_once(GAP).and_then(|(_, tail)| tail.lines().next()).unwrap_or_default();
     let digits = behind.split('"').next().filter(|_| !behind.contains('{')).unwrap_or_default();
     if !is_hex(digits) {
         return not("what stands behind the cut is no answer");
@@ -114,7 +114,7 @@ fn parsed(text: &str) -> Result<Vec<Seen>, String> {
         match answer(line) {
             Some(answer) => seen.push(answer),
             // Too little of it is there.
-            None if !line.contains(DATA) && text.contains(&format!("{line}{CUT}")) => {}
+            None if !line.contains(DATA) && text.contains(&format!("{line}{GAP}")) => {}
             None => return not("a line is no answer"),
         }
     }

@@ -7,10 +7,11 @@ use loadgen::settings::Scenario;
 use lon_qsl::benchmark::{Benchmark, Official};
 
 use super::super::inferred;
-use super::super::layout::{ACCURACY, Layout, PERFORMANCE};
+use super::super::layout::Layout;
 use super::super::step::Kind;
 use crate::audit::Detail;
 use crate::division::Division;
+use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};
 
 /// A benchmark and a scenario of a system.
 pub(super) struct Place {

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use loadgen::official::DETAIL_FILE;
 
-use super::super::layout::ACCURACY;
 use super::super::step::Kind;
 use super::place::Place;
 use super::tree::Tree;
 use super::{answers, logs, texts};
 use crate::audit::{self, AuditCheck, AuditTest, AuditedRun, CheckOutcome, Findings};
+use crate::outputs::audit_folder::ACCURACY;
 
 /// What an accuracy run has other settings than the performance run in.
 const ACCURACY_CHANGES: [&str; 1] = ["test_mode"];

@@ -11,7 +11,7 @@ use crate::audit::Detail;
 use crate::division::fields;
 
 /// Settings that a submitter chooses, and those that other rules are about.
-const FREE: [&str; 12] = [
+const FREE: [&str; 11] = [
     "scenario",
     "mode",
     "server_target_qps",
@@ -23,7 +23,6 @@ const FREE: [&str; 12] = [
     "server_find_peak_qps_boundary_step_size",
     "performance_sample_count_override",
     "print_timestamps",
-    "offline_samples_per_query",
 ];
 /// What an `audit.config` changes. That it did is seen by the audit itself.
 const AUDITED: [&str; 6] = [

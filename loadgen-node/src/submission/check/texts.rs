@@ -8,7 +8,7 @@ use loadgen::settings::TestSettings;
 use lon_qsl::benchmark::official_scores;
 use serde_json::{Map, Value};
 
-use super::super::layout::ACCURACY;
+use super::super::checked::MODEL_KEYS;
 use super::super::score;
 use super::super::step::Kind;
 use super::place::Place;
@@ -16,10 +16,8 @@ use super::settings::{is_equal, requested};
 use super::tree::Tree;
 use crate::audit::AuditedRun;
 use crate::division::{Division, fields};
+use crate::outputs::audit_folder::ACCURACY;
 
-/// The keys of a measurements file (`checks/measurements_checks.py`).
-const MEASUREMENTS: [&str; 5] =
-    ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
 /// How the script for classifiers begins its line.
 const COUNTED: &str = "accuracy=";
 /// Digits of a SHA-256.
@@ -105,7 +103,7 @@ fn described(tree: &mut Tree, path: &Path, text: &str) {
         Ok(keys) => keys,
         Err(error) => return tree.found(path, format!("is no JSON object: {error}")),
     };
-    for key in MEASUREMENTS {
+    for key in MODEL_KEYS {
         match keys.get(key) {
             None => tree.found(path, format!("lacks the key {key}")),
             Some(Value::String(text)) if !text.trim().is_empty() => {}
