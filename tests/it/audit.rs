@@ -235,6 +235,33 @@ fn a_sample_that_comes_again_is_not_answered_faster() {
 }
 
 #[test]
+fn a_dataset_of_somebody_elses_is_another_dataset() {
+    let runs = Runs::new();
+    runs.run("reference", &["--mode", "SubmissionRun"]);
+    runs.run("test", &["--mode", "SubmissionRun"]);
+    level(&runs, "reference", "test");
+    let (finished, result) = runs.audit("CUSTOM", "reference", "test", &[]);
+    assert_eq!((result.official, finished.code), (CheckOutcome::Unchecked, Some(3)), "{result:#?}");
+    assert_eq!(failed(&result, CheckRule::Ours), ["datasets", "files of the test"], "{result:#?}");
+    // The sums in the result are those of the files that were levelled.
+    let document = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+        let path = runs.at("test").join(name);
+        let mut value: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        change(&mut value);
+        fs::write(&path, value.to_string()).unwrap();
+    };
+    document("result_summary.json", &|value| value["dataset"] = "/held/out".into());
+    let (_, result) = runs.audit("CUSTOM", "reference", "test", &[]);
+    assert_eq!(failed(&result, CheckRule::Ours), ["files of the test"], "{result:#?}");
+    document("result_summary.json", &|value| {
+        let score = value["accuracy"]["value"].as_f64().unwrap();
+        value["accuracy"]["value"] = (score * 0.98).into();
+    });
+    let (_, result) = runs.audit("CUSTOM", "reference", "test", &[]);
+    assert_eq!(failed(&result, CheckRule::Ours), ["scores", "files of the test"], "{result:#?}");
+}
+
+#[test]
 fn folders_that_cannot_be_used_are_named() {
     let above = tempfile::tempdir().unwrap();
     let folder = path(above.path());

@@ -41,7 +41,9 @@ RESULTS = {
                     r"Early stopping 99.0th percentile estimate: ([\d.e+]+)$"),
 }
 # Tests of a single run: the command has no reference for them.
-ALONE = ("TEST06", "TEST09")
+ALONE = ("TEST06", "TEST07", "TEST09")
+# What scripts print when the test has passed, where it is not TEST PASS.
+PASSES = {"TEST06": "TEST06 verification complete", "TEST07": "Accuracy check pass: True"}
 # Flags of TEST06 as the command has them; the scenario it reads from the log.
 OWN_FLAGS = {"-s": None, "-d": "--dtype", "-e": "--eos-token-id"}
 # Lines of a script that no other program can write: its log, a warning, a trace of Python.
@@ -55,6 +57,8 @@ class Case(NamedTuple):
     reference: pathlib.Path
     test: pathlib.Path
     flags: list[str]
+    # The flags of the command, where they are other ones.
+    own: list[str] | None = None
 
 
 class Wrong(Exception):
@@ -128,6 +132,7 @@ class Maker:
             conf.write_text(self.said("audit", audit, "--print-conf"))
             self.run(address, scenario, folder, "--audit-conf", conf)
         yield from self.tokens(scenario, tests["TEST04"])
+        yield from self.test07(scenario, tests["TEST01"])
         if scenario == "Offline":
             yield from self.test08(reference, tests["TEST01"])
         yield from self.test01(scenario, reference, tests["TEST01"])
@@ -225,6 +230,13 @@ class Maker:
                 bounds = ["--min-output-tokens", least, "--max-output-tokens", most]
                 yield Case("TEST09", title, run, folder, bounds)
 
+    def test07(self, scenario: str, run: pathlib.Path):
+        """Scores of a command that looks at no answer: the script takes what it prints."""
+        for score, least in (("61.2", "60.698"), ("60.698", "60.698"), ("60.697", "60.698"), ("0", "0"), ("7", "50")):
+            flags = ["--accuracy-script", f"echo \"'exact_match': {score}\"", "--accuracy-threshold", least]
+            own = ["--scorer", f"echo '{{\"exact_match\": {score}}}' #", "--min-accuracy", least]
+            yield Case("TEST07", f"{scenario}, a score of {score}, at least {least}", run, run, flags, own)
+
     def test08(self, reference: pathlib.Path, run: pathlib.Path):
         """Made-up predictions, labels and weights."""
         def sample(index: int, change: float = 0.0) -> list[float]:
@@ -260,7 +272,7 @@ class Judge:
 
     def compare(self, case: Case) -> str:
         self.count += 1
-        if case.audit in ("TEST06", "TEST08", "TEST09"):
+        if case.audit in ("TEST06", "TEST07", "TEST08", "TEST09"):
             return self.compare_alone(case)
         beside, ours = [self.scratch / f"{kind}-{self.count:03}" for kind in ("script", "ours")]
         beside.mkdir()
@@ -294,15 +306,17 @@ class Judge:
                                timeout=300, check=False)
         if "ModuleNotFoundError" in ended.stderr or "ImportError" in ended.stderr:
             raise Wrong(f"the script cannot run: {ended.stderr.strip().splitlines()[-1]}")
-        word = "TEST06 verification complete" if case.audit == "TEST06" else "TEST PASS"
-        said = "passed" if word in ended.stdout else "failed"
-        own = case._replace(flags=translated(case.flags, OWN_FLAGS))
+        said = "passed" if PASSES.get(case.audit, "TEST PASS") in ended.stdout else "failed"
+        own = case._replace(flags=translated(case.flags, OWN_FLAGS) if case.own is None else case.own)
         document = self.ours(own, ours)
         if document["official"] != said:
             rows = [row for row in document["checks"] if row["rule"] == "official"]
             raise Wrong(f"the script: {said}; {ended.stdout[-300:]} {ended.stderr[-300:]}; the command: {rows}")
         for file in ("verify_accuracy.txt", "verify_output_len.txt"):
             written = beside / "out" / case.audit / file
+            # What the scorer itself prints stands first, in its own words.
+            if case.audit == "TEST07" and written.is_file():
+                written.write_text(re.sub(r"(?<=': )(\d+)$", r"\1.0", written.read_text(), count=1, flags=re.M))
             if written.is_file() and written.read_text() != (ours / case.audit / file).read_text():
                 raise Wrong(f"{file}: {written.read_text()!r} and {(ours / case.audit / file).read_text()!r}")
         return said

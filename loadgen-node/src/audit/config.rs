@@ -3,25 +3,35 @@
 use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 
 use super::AuditTest;
-use super::{test01, test06, test09};
+use super::{test01, test06, test07, test09};
 
 /// The scenarios for which TEST04 has lines of its own.
 const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
 
-/// The samples of the datasets for which TEST09 has official files.
-const DATASETS: [(&str, u64); 2] = [("gpt-oss-120b", 6_396), ("e2e-rag-qna", 824)];
 /// No shortest duration, and no samples that are put together in rounds.
 const BARE: &str = "*.*.min_duration = 0\n*.*.sample_concatenate_permutation = 0\n";
 
 /// The text of the file for a test, of a benchmark where its values depend on one.
 pub(crate) fn config(test: AuditTest, benchmark: Option<&str>) -> String {
     let lines = match test {
+        AuditTest::Custom => {
+            return "# CUSTOM: no settings. Give the run that is audited another --dataset, and nothing else.\n"
+                .to_owned();
+        }
         AuditTest::Test01 => sampled(test01::target_of(benchmark.unwrap_or_default())),
         AuditTest::Test04 => same_sample(),
         AuditTest::Test05 => "*.*.test05 = 1\n".to_owned(),
         AuditTest::Test06 => sampled(test06::TARGET) + &all_of(test06::TARGET),
         AuditTest::Test08 => sampled(test01::USUAL_TARGET),
-        AuditTest::Test09 => sampled(test09::TARGET) + &whole_dataset(benchmark.unwrap_or_default()),
+        AuditTest::Test07 => {
+            let samples = test07::VALUES.iter().find(|values| Some(values.benchmark) == benchmark);
+            let samples = samples.map(|values| values.samples);
+            sampled(samples.unwrap_or(test09::TARGET)) + &whole_dataset(samples)
+        }
+        AuditTest::Test09 => {
+            let samples = test09::VALUES.iter().find(|values| Some(values.benchmark) == benchmark);
+            sampled(test09::TARGET) + &whole_dataset(samples.map(|values| values.samples))
+        }
     };
     // LoadGen does nothing with this key in an audit.config, and neither does the official file of TEST05.
     let flag = if test == AuditTest::Test05 { "--mlperf-conf" } else { "--audit-conf" };
@@ -43,8 +53,8 @@ fn all_of(queries: u64) -> String {
 }
 
 /// Each sample of the dataset. How many there are is known of the benchmarks that have official files.
-fn whole_dataset(benchmark: &str) -> String {
-    let queries = DATASETS.iter().find(|(name, _)| *name == benchmark).map(|(_, samples)| all_of(*samples));
+fn whole_dataset(samples: Option<u64>) -> String {
+    let queries = samples.map(all_of);
     let unknown =
         || "# Give the number of samples of the dataset with --set min_query_count=NUMBER.\n".to_owned() + BARE;
     queries.unwrap_or_else(unknown) + "*.*.performance_issue_unique = 1\n"
@@ -73,6 +83,9 @@ mod tests {
         assert!(config(AuditTest::Test01, None).ends_with("_target = 4096\n"));
         assert!(config(AuditTest::Test09, Some("e2e-rag-qna")).contains("min_query_count = 824\n"));
         assert!(config(AuditTest::Test09, None).contains("--set min_query_count=NUMBER"));
+        let told = config(AuditTest::Test07, Some("gpt-oss-120b"));
+        let lines = ["sampling_target = 990\n", "min_query_count = 990\n", "performance_issue_unique = 1\n"];
+        assert!(lines.iter().all(|line| told.contains(line)), "{told}");
         assert!(config(AuditTest::Test05, None).contains("with --mlperf-conf"));
         let told = config(AuditTest::Test04, None);
         assert_eq!(told.matches("performance_issue_same_index = 3\n").count(), 4, "{told}");

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | `run` | what is known of a run whose folder is audited |
 //! | `detail`, `answers` | logs as the official scripts read them |
-//! | `test01`, `test04`, `test05`, `test06`, `test08`, `test09` | one audit each: runs -> rows |
+//! | `test01`, `test04`, `test05`, `test06`, `test07`, `test08`, `test09` | one audit each: runs -> rows |
+//! | `custom` | the custom dataset test, which has no script |
 //! | `default_mode`, `unix_mode`, `rates` | what the official scripts compute, and the text that they write |
 //! | `pair`, `settings`, `sampled`, `accuracy_run` | rules of this program that the scripts do not have |
 //! | `label` | the types by which answers are read |
@@ -21,6 +22,7 @@ mod accuracy_run;
 mod answers;
 mod check;
 mod config;
+pub(crate) mod custom;
 mod default_mode;
 mod detail;
 mod findings;
@@ -35,6 +37,7 @@ pub(crate) mod test01;
 pub(crate) mod test04;
 pub(crate) mod test05;
 pub(crate) mod test06;
+pub(crate) mod test07;
 pub(crate) mod test08;
 pub(crate) mod test09;
 mod unix_mode;
@@ -46,7 +49,7 @@ pub(crate) use detail::Detail;
 pub(crate) use findings::Findings;
 pub(crate) use label::LabelType;
 pub(crate) use pair::same_setup;
-pub(crate) use run::{AccuracyRunFacts, AuditedRun, OwnFacts};
+pub(crate) use run::{AccuracyRunFacts, AuditedRun, OwnFacts, RunScore};
 pub(crate) use sampled::picks;
 
 /// A compliance test.
@@ -60,21 +63,27 @@ pub(crate) enum AuditTest {
     Test05,
     /// Tokens as they were reported.
     Test06,
+    /// A score of the answers while measured.
+    Test07,
     /// Predictions within a tolerance.
     Test08,
     /// Numbers of tokens.
     Test09,
+    /// A dataset that is not the official one.
+    Custom,
 }
 
 impl AuditTest {
     /// Every test, by its official name, with the page that says what it proves.
-    const ALL: [(AuditTest, &'static str, &'static str); 6] = [
+    const ALL: [(AuditTest, &'static str, &'static str); 8] = [
         (AuditTest::Test01, "TEST01", include_str!("explain/TEST01.txt")),
         (AuditTest::Test04, "TEST04", include_str!("explain/TEST04.txt")),
         (AuditTest::Test05, "TEST05", include_str!("explain/TEST05.txt")),
         (AuditTest::Test06, "TEST06", include_str!("explain/TEST06.txt")),
+        (AuditTest::Test07, "TEST07", include_str!("explain/TEST07.txt")),
         (AuditTest::Test08, "TEST08", include_str!("explain/TEST08.txt")),
         (AuditTest::Test09, "TEST09", include_str!("explain/TEST09.txt")),
+        (AuditTest::Custom, "CUSTOM", include_str!("explain/CUSTOM.txt")),
     ];
 
     /// Its official name.
@@ -89,12 +98,17 @@ impl AuditTest {
 
     /// Whether a submission has the answers of the test.
     pub(crate) fn keeps_answers(self) -> bool {
-        !matches!(self, AuditTest::Test04 | AuditTest::Test05)
+        !matches!(self, AuditTest::Test04 | AuditTest::Test05 | AuditTest::Custom)
     }
 
     /// Whether the test holds a run against a reference.
     pub(crate) fn has_reference(self) -> bool {
-        !matches!(self, AuditTest::Test06 | AuditTest::Test09)
+        !matches!(self, AuditTest::Test06 | AuditTest::Test07 | AuditTest::Test09)
+    }
+
+    /// Whether its run asks every sample of a dataset once, or some, however short that takes.
+    pub(crate) fn sets_length(self) -> bool {
+        matches!(self, AuditTest::Test06 | AuditTest::Test07 | AuditTest::Test09)
     }
 
     /// Whether a submission has the logs of the measured run.

@@ -32,8 +32,27 @@ pub(crate) struct OwnFacts {
     pub(crate) dtype: Option<DType>,
     /// The name and SHA-256 of the model of each node, in order.
     pub(crate) models: Vec<String>,
+    /// The dataset: a path or a name.
+    pub(crate) dataset: String,
+    /// SHA-256 of its list of sums; none when it has none.
+    pub(crate) sums: Option<String>,
+    /// The score of its answers; none when it has none.
+    pub(crate) score: Option<RunScore>,
     /// Files that are not those that the run wrote, by their SHA-256.
     pub(crate) altered: Vec<String>,
+}
+
+/// How good the answers of a run were.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunScore {
+    /// The metric's name.
+    pub(crate) metric: String,
+    /// The score, in the unit of the metric.
+    pub(crate) value: f64,
+    /// How many samples were scored.
+    pub(crate) samples: usize,
+    /// Whether it is a rate of errors: less is better.
+    pub(crate) is_error: bool,
 }
 
 /// The accuracy run of the reference.

@@ -210,8 +210,8 @@ mod tests {
         }
         let line = |(key, value): &(&str, Value)| format!(":::MLLOG {}\n", json!({"key": key, "value": value}));
         let detail = Detail::read(&values.iter().map(line).collect::<String>()).unwrap();
-        let [models, altered] = [Vec::new(), Vec::new()];
-        let own = OwnFacts { settings, profile: Some(profile), benchmark: String::new(), dtype: None, models, altered };
+
+        let own = OwnFacts { settings, profile: Some(profile), ..OwnFacts::default() };
         AuditedRun { detail, summary: String::new(), answers: Some(answers), own: Some(own) }
     }
 

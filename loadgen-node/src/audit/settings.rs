@@ -1,5 +1,7 @@
 //! Rules of this program on the settings of two runs, and on the folders that they are read from.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::check::AuditCheck;
@@ -76,6 +78,17 @@ pub(super) fn valid(test: &Detail) -> AuditCheck {
     AuditCheck::ours("verdict in the detail log", passed, "VALID, without errors", verdict_of(test))
 }
 
+/// Every sample of the library was answered. Scripts take any number of answers, so bad ones could be left out.
+pub(super) fn every_sample(test: &AuditedRun) -> AuditCheck {
+    let (name, wanted) = ("samples that were answered", "every sample of the library");
+    let Some(total) = test.detail.whole("qsl_reported_total_count") else {
+        return AuditCheck::ours(name, false, wanted, "the detail log has no qsl_reported_total_count");
+    };
+    let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
+    let seen: BTreeSet<u64> = answers.iter().map(|answer| answer.qsl_idx).collect();
+    AuditCheck::ours(name, seen.len() as u64 == total, wanted, format!("{} of {total}", seen.len()))
+}
+
 fn verdict_of(log: &Detail) -> String {
     let verdict = log.text("result_validity").unwrap_or("without a verdict");
     format!("{verdict}{}", if log.has_errors() { " with errors" } else { "" })
@@ -130,6 +143,13 @@ mod tests {
             assert_eq!(row.outcome, CheckOutcome::Failed, "{row:?}");
         }
         assert_eq!(both_valid(&good, &bad).found, "reference VALID, test VALID with errors");
+    }
+
+    #[test]
+    fn a_log_without_the_size_of_the_library_fails() {
+        let run = AuditedRun { detail: log(&[("a", "1")]), summary: String::new(), answers: None, own: None };
+        let told = every_sample(&run);
+        assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
 use super::label::{LabelType, type_row};
 use super::run::AuditedRun;
-use super::settings::{in_force, untouched, valid};
+use super::settings::{every_sample, in_force, untouched, valid};
 use super::{sampled, script::python_float};
 use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 
@@ -15,13 +15,36 @@ const TOKEN_BYTES: usize = 4;
 /// More answers than any dataset has: all are logged.
 pub(super) const TARGET: u64 = 10_000;
 
+/// What the official files have for a benchmark.
+pub(super) struct Values {
+    /// The benchmark's name.
+    pub(super) benchmark: &'static str,
+    /// Samples of its dataset.
+    pub(super) samples: u64,
+    /// 10 % around the mean of the reference model.
+    bounds: Bounds,
+}
+
+/// The benchmarks that have official files.
+pub(super) const VALUES: [Values; 2] = [
+    Values { benchmark: "gpt-oss-120b", samples: 6_396, bounds: Bounds { least: 1150.38, most: 1406.02 } },
+    Values { benchmark: "e2e-rag-qna", samples: 824, bounds: Bounds { least: 246.43, most: 301.19 } },
+];
+
 /// The least and the largest mean that pass.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     /// The number that `--min-output-tokens` gave.
     pub(crate) least: f64,
     /// The number that `--max-output-tokens` gave.
     pub(crate) most: f64,
+}
+
+impl Bounds {
+    /// The bounds of a benchmark that has official ones.
+    pub(crate) fn of(benchmark: &str) -> Option<Bounds> {
+        VALUES.iter().find(|values| values.benchmark == benchmark).map(|values| values.bounds)
+    }
 }
 
 /// Judges one run by TEST09.
@@ -58,7 +81,7 @@ pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>)
     let mut checks = vec![
         AuditCheck::official("mean number of tokens, of 4 bytes", passed, wanted, found),
         own_row,
-        every_sample_row(test),
+        every_sample(test),
         in_force(
             &test.detail,
             &[
@@ -76,17 +99,6 @@ pub(crate) fn judge(test: &AuditedRun, bounds: Bounds, dtype: Option<LabelType>)
     checks.push(untouched("test", test.own.as_ref()));
     let text = text(&by_script, bounds, passed);
     Findings::new(AuditTest::Test09, test.scenario(), checks, vec![TestFile::new("verify_output_len.txt", &text)])
-}
-
-/// The script takes any number of answers, so the longest or the shortest could be left out.
-fn every_sample_row(test: &AuditedRun) -> AuditCheck {
-    let (name, wanted) = ("samples that were answered", "every sample of the library");
-    let Some(total) = test.detail.whole("qsl_reported_total_count") else {
-        return AuditCheck::ours(name, false, wanted, "the detail log has no qsl_reported_total_count");
-    };
-    let answers = test.answers.as_ref().map(|log| log.answers.as_slice()).unwrap_or_default();
-    let seen: std::collections::BTreeSet<u64> = answers.iter().map(|answer| answer.qsl_idx).collect();
-    AuditCheck::ours(name, seen.len() as u64 == total, wanted, format!("{} of {total}", seen.len()))
 }
 
 /// Numbers of tokens.
@@ -130,8 +142,6 @@ fn text(lengths: &Lengths, bounds: Bounds, passed: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::CheckOutcome;
-    use super::super::detail::Detail;
     use super::*;
 
     #[test]
@@ -143,10 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn a_log_without_the_size_of_the_library_fails() {
-        let detail = Detail::read(":::MLLOG {\"key\": \"a\", \"value\": 1}\n").unwrap();
-        let told = every_sample_row(&AuditedRun { detail, summary: String::new(), answers: None, own: None });
-        assert_eq!(told.outcome, CheckOutcome::Failed, "{told:?}");
+    fn two_benchmarks_have_official_bounds() {
+        assert_eq!(Bounds::of("gpt-oss-120b"), Some(Bounds { least: 1150.38, most: 1406.02 }));
+        assert_eq!(Bounds::of("llama2-70b"), None);
     }
 
     #[test]

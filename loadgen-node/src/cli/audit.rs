@@ -8,10 +8,10 @@ use crate::audit::{AuditTest, LabelType};
 
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
-    /// The compliance test: TEST01, TEST04, TEST05, TEST06, TEST08 or TEST09.
+    /// The compliance test: TEST01, TEST04, TEST05, TEST06, TEST07, TEST08, TEST09 or CUSTOM.
     #[arg(value_name = "TEST")]
     pub(crate) name: AuditTest,
-    /// Folder of the performance run that is audited; TEST06 and TEST09 have none.
+    /// Folder of the performance run that is audited; TEST06, TEST07 and TEST09 have none.
     #[arg(long, value_name = "DIR")]
     pub(crate) reference: Option<PathBuf>,
     /// Folder of the run with the settings of the audit.
@@ -30,11 +30,17 @@ pub(crate) struct AuditArgs {
     /// The token that ends answers; 2 unless given (TEST06).
     #[arg(long, value_name = "ID")]
     pub(crate) eos_token_id: Option<i64>,
-    /// Least mean number of tokens (TEST09).
-    #[arg(long, value_name = "NUMBER", requires = "max_output_tokens", value_parser = tokens)]
+    /// Command that scores an accuracy log, whose path stands behind it: it prints {"exact_match": 61.2} (TEST07).
+    #[arg(long, value_name = "CMD")]
+    pub(crate) scorer: Option<String>,
+    /// Least score; unless given, that of --benchmark (TEST07).
+    #[arg(long, value_name = "NUMBER", value_parser = number)]
+    pub(crate) min_accuracy: Option<f64>,
+    /// Least mean number of tokens; unless given, that of --benchmark (TEST09).
+    #[arg(long, value_name = "NUMBER", requires = "max_output_tokens", value_parser = number)]
     pub(crate) min_output_tokens: Option<f64>,
-    /// Largest mean number of tokens (TEST09).
-    #[arg(long, value_name = "NUMBER", requires = "min_output_tokens", value_parser = tokens)]
+    /// Largest mean number of tokens; unless given, that of --benchmark (TEST09).
+    #[arg(long, value_name = "NUMBER", requires = "min_output_tokens", value_parser = number)]
     pub(crate) max_output_tokens: Option<f64>,
     /// Write what a submission needs into DIR/TEST, and audit_result.json.
     #[arg(long, value_name = "DIR")]
@@ -45,16 +51,16 @@ pub(crate) struct AuditArgs {
     /// Print the config file for the test run, and nothing else.
     #[arg(long, conflicts_with_all = ["reference", "test", "out", "json"])]
     pub(crate) print_conf: bool,
-    /// The benchmark, for values of the config file that depend on it.
-    #[arg(long, requires = "print_conf")]
+    /// The benchmark, for values that depend on it: in the config file, and the bounds of TEST07 and TEST09.
+    #[arg(long)]
     pub(crate) benchmark: Option<String>,
     /// Print what the test proves, what it cannot see, and how it is judged.
     #[arg(long, conflicts_with_all = ["reference", "test", "out", "json", "print_conf"])]
     pub(crate) explain: bool,
 }
 
-/// A mean number of tokens.
-fn tokens(text: &str) -> Result<f64, String> {
+/// A bound: a score or a mean number of tokens.
+fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "a number that is not negative, for example 1150.38".to_owned())
 }
@@ -65,13 +71,16 @@ impl AuditArgs {
     /// # Errors
     /// A flag is of other tests, or the bounds are the wrong way round; the text says which.
     pub(crate) fn check(&self) -> Result<(), String> {
-        use AuditTest::{Test01, Test04, Test05, Test06, Test08, Test09};
-        let flags: [(&str, bool, &[AuditTest]); 7] = [
-            ("--reference", self.reference.is_some(), &[Test01, Test04, Test05, Test08]),
+        use AuditTest::{Custom, Test01, Test04, Test05, Test06, Test07, Test08, Test09};
+        let flags: [(&str, bool, &[AuditTest]); 10] = [
+            ("--reference", self.reference.is_some(), &[Test01, Test04, Test05, Test08, Custom]),
             ("--accuracy-run", self.accuracy_run.is_some(), &[Test01, Test08]),
             ("--dtype", self.dtype.is_some(), &[Test01, Test06, Test09]),
             ("--unixmode", self.unixmode, &[Test01]),
             ("--eos-token-id", self.eos_token_id.is_some(), &[Test06]),
+            ("--scorer", self.scorer.is_some(), &[Test07]),
+            ("--min-accuracy", self.min_accuracy.is_some(), &[Test07]),
+            ("--benchmark", self.benchmark.is_some() && !self.print_conf, &[Test07, Test09]),
             ("--min-output-tokens", self.min_output_tokens.is_some(), &[Test09]),
             ("--max-output-tokens", self.max_output_tokens.is_some(), &[Test09]),
         ];

@@ -194,8 +194,10 @@ Tests (--explain has a page on each):
   TEST04  one sample again and again is not answered faster than many
   TEST05  other seeds are not slower; its settings go to `run --mlperf-conf`
   TEST06  tokens are those that were reported; needs no reference
+  TEST07  answers while measured reach a score; needs no reference, but --scorer
   TEST08  predictions are as good as those of the accuracy run (dlrm-v3)
   TEST09  the mean number of tokens is between two bounds; needs no reference
+  CUSTOM  a dataset of your own is answered as well and as fast as the official one
 
 Rows are either rules of the official script, which make up its verdict, or rules of this program. The second verdict \
 is that of all rows together. What a folder does not have enough for is listed as unchecked.
@@ -227,6 +229,7 @@ rehearsal = \"10s\" in the file makes all runs so short, to try the whole way fi
 
 Examples:
   loadgen-node submission init submission.toml
+  loadgen-node submission init asked.toml --sut 10.0.0.2:8000 --insecure
 
 Exit code 2 when the file or a run folder cannot be used, 3 when a run is INVALID, an audit fails, plan finds a \
 broken rule, or check finds anything wrong; else that of the run that failed.";

@@ -19,14 +19,14 @@ use lon_shell::version::described;
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
-pub(crate) use self::nodes::KserveArgs;
+pub(crate) use self::nodes::{DialArgs, KserveArgs};
 pub(crate) use self::others::{
     AccuracyArgs, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
 pub(crate) use self::shared::{Compression, TestArgs};
-pub(crate) use self::submission::{SubmissionArgs, SubmissionCommand};
+pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
 
 mod audit;
 mod checked;
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// Score the accuracy log of a run folder against the dataset's labels.
     #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
-    /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04, TEST05, TEST06, TEST08 or TEST09.
+    /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04 to TEST09, or the custom dataset test.
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
     /// From one file to a submission: the runs that it needs, their audits, and the folders for the official checker.

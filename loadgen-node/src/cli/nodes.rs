@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, ValueEnum};
 use lon_net::token::Token;
 use qdl::{KserveServer, PeerKind, Peers, Transport};
+use serde_json::Value;
 
 use super::headings::{NETWORK, NODES};
 use super::parse::duration;
@@ -22,6 +23,13 @@ pub(crate) struct DialArgs {
     /// With --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
     #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: String,
+    #[command(flatten)]
+    pub(crate) way: WayArgs,
+}
+
+/// How nodes are reached.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct WayArgs {
     /// How queries travel.
     #[arg(long, value_enum, default_value_t = TransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
     pub(crate) transport: TransportArg,
@@ -95,37 +103,37 @@ impl From<TransportArg> for Transport {
 impl DialArgs {
     /// What nodes of the kind that the transport reaches can do.
     pub(crate) fn kind(&self) -> PeerKind {
-        Transport::from(self.transport).peer_kind()
+        Transport::from(self.way.transport).peer_kind()
     }
 
     /// The nodes and how they are reached, checked. Files and names in `--sut` are read and resolved here.
     pub(crate) fn target(&self, kserve: &KserveArgs) -> Outcome<Target> {
         let peers = self.peers(kserve).context("--sut").or_exit(Exit::Usage)?;
-        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, allow_open_key_files, .. } = &self.security;
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, allow_open_key_files, .. } = &self.way.security;
         let files = lon_shell::tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), *allow_open_key_files);
         let tls = lon_shell::tls::client(&files).or_exit(Exit::Usage)?;
         let token = self.token().or_exit(Exit::Usage)?;
-        let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.wait_ready, self.sut.clone());
+        let (inputs, wait_ready, written) = (kserve.inputs.clone(), self.way.wait_ready, self.sut.clone());
         Ok(Target { peers, inputs, tls, token, allows_plain_text: *insecure, wait_ready, written })
     }
 
     /// What nodes are shown that want a token.
     fn token(&self) -> anyhow::Result<Option<Token>> {
-        let Some(file) = &self.security.token_file else { return Ok(None) };
-        if self.transport == TransportArg::Kserve {
+        let Some(file) = &self.way.security.token_file else { return Ok(None) };
+        if self.way.transport == TransportArg::Kserve {
             bail!("--token-file is for SUT nodes, not for --transport kserve");
         }
-        Ok(Some(Token::read(file, self.security.allow_open_key_files)?))
+        Ok(Some(Token::read(file, self.way.security.allow_open_key_files)?))
     }
 
     /// With transport kserve nodes have names (`NAME=host:port`), and there is a model. Other transports want neither.
     fn peers(&self, kserve: &KserveArgs) -> anyhow::Result<Peers> {
-        if self.transport != TransportArg::Kserve {
+        if self.way.transport != TransportArg::Kserve {
             let flags = [("--model", kserve.model.is_some()), ("--kserve-inputs", !kserve.inputs.is_empty())];
             if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
                 bail!("{flag} is for --transport kserve");
             }
-            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.transport.into()));
+            return Ok(Peers::sut_nodes(targets::parse(&self.sut)?, self.way.transport.into()));
         }
         let model = kserve.model.clone().filter(|model| !model.is_empty());
         let needs = "--transport kserve needs --model NAME: the name that the server knows it by";
@@ -133,6 +141,24 @@ impl DialArgs {
         let servers = targets::parse_named(&self.sut)?;
         let servers = servers.into_iter().map(|(name, address)| KserveServer { name, address });
         Ok(Peers::kserve(servers.collect(), model))
+    }
+}
+
+impl WayArgs {
+    /// The flags that were given, each with its value.
+    pub(crate) fn typed(&self) -> Vec<(&'static str, Value)> {
+        let SecurityArgs { tls_ca, tls_cert, tls_key, insecure, token_file, allow_open_key_files } = &self.security;
+        let files = [("tls-ca", tls_ca), ("tls-cert", tls_cert), ("tls-key", tls_key), ("token-file", token_file)];
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let files = files.into_iter().filter_map(|(flag, path)| Some((flag, absolute(path.as_ref()?))));
+        let mut typed: Vec<(&'static str, Value)> =
+            files.map(|(flag, path)| (flag, path.display().to_string().into())).collect();
+        if self.transport != TransportArg::Grpc {
+            typed.push(("transport", Transport::from(self.transport).name().into()));
+        }
+        let switches = [("insecure", *insecure), ("allow-open-key-files", *allow_open_key_files)];
+        typed.extend(switches.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (flag, true.into())));
+        typed
     }
 }
 

@@ -4,22 +4,40 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::nodes::{DialArgs, WayArgs};
+
 #[derive(Args, Debug)]
 pub(crate) struct SubmissionArgs {
     #[command(subcommand)]
     pub(crate) what: SubmissionCommand,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// The file to write.
+    pub(crate) file: PathBuf,
+    /// The folder of a run on the same nodes: what it has found of them is filled in. More than nodes say without
+    /// one: the interfaces and the protocol that were used.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "sut")]
+    pub(crate) run: Option<PathBuf>,
+    /// The nodes, host:port[,host:port...]: they are asked, and what they say of themselves is filled in.
+    #[arg(long, value_name = "NODES")]
+    pub(crate) sut: Option<String>,
+    #[command(flatten)]
+    pub(crate) way: WayArgs,
+}
+
+impl InitArgs {
+    /// The nodes to ask, if any.
+    pub(crate) fn dial(&self) -> Option<DialArgs> {
+        Some(DialArgs { sut: self.sut.clone()?, way: self.way.clone() })
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum SubmissionCommand {
     /// Write the file of a submission, to be filled in.
-    Init {
-        /// The file to write.
-        file: PathBuf,
-        /// The folder of a run on the same nodes: what it has found of them is filled in.
-        #[arg(long, value_name = "FOLDER")]
-        run: Option<PathBuf>,
-    },
+    Init(Box<InitArgs>),
     /// Print every run that is needed, how long it takes, and every rule that is broken already. Asks no SUT node.
     Plan {
         /// The file of the submission.
@@ -58,4 +76,32 @@ pub(crate) enum SubmissionCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        submission: SubmissionArgs,
+    }
+
+    /// Whether nodes are asked.
+    fn init(line: &str) -> Result<bool, String> {
+        let words = ["submission", "init", "FILE"].into_iter().chain(line.split_whitespace());
+        match Line::try_parse_from(words).map_err(|error| error.to_string())?.submission.what {
+            SubmissionCommand::Init(args) => Ok(args.dial().is_some()),
+            _ => Err("not init".to_owned()),
+        }
+    }
+
+    #[test]
+    fn init_asks_nodes_or_reads_a_run() {
+        assert_eq!([init(""), init("--sut a:1 --insecure"), init("--run a")], [Ok(false), Ok(true), Ok(false)]);
+        assert!(init("--run a --sut b:1").unwrap_err().contains("cannot be used with"));
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use loadgen::conf::rules::{RULES, Rules};
 use lon_qsl::benchmark::Benchmark;
 
 use super::io::{print_json_pretty, print_text, shown};
-use crate::audit::{AuditTest, Findings, config, test01, test04, test05, test06, test08, test09};
+use super::scorer;
+use crate::audit::{AuditTest, Findings, config, custom, test01, test04, test05, test06, test07, test08, test09};
 use crate::cli::AuditArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::audit_folder;
@@ -19,8 +20,8 @@ pub(crate) fn audit(args: &AuditArgs) -> Outcome {
     if args.explain {
         return print_text(args.name.explanation());
     }
+    let benchmark = args.benchmark.as_deref().map(name_of).transpose()?;
     if args.print_conf {
-        let benchmark = args.benchmark.as_deref().map(name_of).transpose()?;
         return print_text(&config(args.name, benchmark));
     }
     let Some(test) = &args.test else { return Err(anyhow!("--test is needed")).or_exit(Exit::Usage) };
@@ -30,7 +31,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Outcome {
     let found = audit_folder::run(test, args.name.keeps_answers()).or_exit(Exit::Usage)?;
     let folders = Folders { run: shown(test), ..Folders::default() };
     let (findings, folders) = match (args.name.has_reference(), &args.reference) {
-        (false, _) => (alone(args, &found)?, folders),
+        (false, _) => (alone(args, benchmark, &found)?, folders),
         (true, Some(reference)) => {
             against(args, reference, &found, Folders { reference: Some(shown(reference)), ..folders })?
         }
@@ -70,6 +71,7 @@ fn against(
     match args.name {
         AuditTest::Test04 => return Ok((test04::judge(&before.run, &test.run), folders)),
         AuditTest::Test05 => return Ok((test05::judge(&before.run, &test.run), folders)),
+        AuditTest::Custom => return Ok((custom::judge(&before.run, &test.run), folders)),
         _ => {}
     }
     let (accuracy, folder) =
@@ -89,15 +91,44 @@ fn against(
 }
 
 /// The tests that look at one run.
-fn alone(args: &AuditArgs, test: &audit_folder::FoundRun) -> Outcome<Findings> {
-    if args.name == AuditTest::Test06 {
-        let inputs = test06::Inputs { test: &test.run, dtype: args.dtype, end: args.eos_token_id };
-        return Ok(test06::judge(&inputs));
+fn alone(args: &AuditArgs, benchmark: Option<&str>, test: &audit_folder::FoundRun) -> Outcome<Findings> {
+    match args.name {
+        AuditTest::Test06 => {
+            let inputs = test06::Inputs { test: &test.run, dtype: args.dtype, end: args.eos_token_id };
+            Ok(test06::judge(&inputs))
+        }
+        AuditTest::Test07 => {
+            let least = args.min_accuracy.or_else(|| test07::least_of(benchmark?));
+            let (Some(command), Some(least)) = (&args.scorer, least) else {
+                let told = anyhow!("TEST07 needs --scorer, and --min-accuracy or a --benchmark with an official value");
+                return Err(told).or_exit(Exit::Usage);
+            };
+            Ok(test07::judge(&test.run, score(command, test)?, least))
+        }
+        _ => {
+            let given = args.min_output_tokens.zip(args.max_output_tokens);
+            let given = given.map(|(least, most)| test09::Bounds { least, most });
+            let Some(bounds) = given.or_else(|| test09::Bounds::of(benchmark?)) else {
+                let told =
+                    "TEST09 needs --min-output-tokens and --max-output-tokens, or a --benchmark with official ones";
+                return Err(anyhow!(told)).or_exit(Exit::Usage);
+            };
+            Ok(test09::judge(&test.run, bounds, args.dtype))
+        }
     }
-    let (Some(least), Some(most)) = (args.min_output_tokens, args.max_output_tokens) else {
-        return Err(anyhow!("TEST09 needs --min-output-tokens and --max-output-tokens")).or_exit(Exit::Usage);
+}
+
+/// The score that a command of the user's gives to all answers of a run.
+fn score(command: &str, test: &audit_folder::FoundRun) -> Outcome<f64> {
+    let Some(log) = &test.answers else {
+        return Err(anyhow!("the run has no accuracy log: was it made with the config file of TEST07?"))
+            .or_exit(Exit::Usage);
     };
-    Ok(test09::judge(&test.run, test09::Bounds { least, most }, args.dtype))
+    let told = || format!("the scorer '{command}'");
+    let scores = scorer::printed(command, log).with_context(told).or_exit(Exit::Usage)?;
+    let metric = test07::METRIC;
+    let score = scores.get(metric).ok_or_else(|| anyhow!("printed no '{metric}'")).with_context(told);
+    score.copied().or_exit(Exit::Usage)
 }
 
 #[cfg(test)]

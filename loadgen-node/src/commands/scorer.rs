@@ -32,7 +32,7 @@ fn bounds(benchmark: &Benchmark, round: &str) -> Vec<Bound> {
 }
 
 /// Runs the command in a shell; what it prints to standard output are its scores.
-fn printed(command: &str, log: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
+pub(super) fn printed(command: &str, log: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{command} \"$1\"")).arg("sh").arg(log);
     let output = shell.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cannot be started")?;

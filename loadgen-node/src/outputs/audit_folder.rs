@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::documents::audit_result::{self, AuditResult};
 use super::documents::result_summary::{self, ResultSummary};
-use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, Findings, OwnFacts};
+use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, Findings, OwnFacts, RunScore};
 
 /// Where submissions have the logs of a performance run, in the folder of a result or of a compliance test.
 pub(crate) const PERFORMANCE: &str = "performance/run_1";
@@ -29,7 +29,7 @@ pub(crate) struct FoundRun {
     /// The folder with its detail log and summary.
     logs: PathBuf,
     /// The file with its answers; none when there is none.
-    answers: Option<PathBuf>,
+    pub(crate) answers: Option<PathBuf>,
 }
 
 /// Reads a performance run: from the folder itself, or from where submissions have it. Answers are only read where they
@@ -176,7 +176,16 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     models.dedup();
     let logs = [DETAIL_FILE, SUMMARY_FILE, ACCURACY_FILE];
     let altered = logs.iter().filter(|name| is_altered(folder, name, &made)).map(ToString::to_string).collect();
+    let score = made.accuracy.map(|score| RunScore {
+        metric: score.metric,
+        value: score.value,
+        samples: score.samples,
+        is_error: score.target.is_none(),
+    });
     Ok(Some(OwnFacts {
+        score,
+        dataset: made.dataset,
+        sums: made.dataset_sums_sha256,
         profile: Rules::find(&made.rules).map(|rules| Profile { integers: made.integers, ..rules.profile }),
         dtype: made.network.rows().map(Rows::dtype),
         benchmark: made.benchmark,

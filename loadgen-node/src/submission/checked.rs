@@ -7,42 +7,17 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use loadgen::conf::rules::{RULES, Rules};
-use loadgen::settings::{Scenario, named};
-use lon_qsl::benchmark::{Benchmark, Official};
+use loadgen::settings::named;
 use lon_shell::duration::parse_duration;
-use toml::Value;
 
-use super::file::{BenchmarkTable, Model, SubmissionFile, Texts};
-use super::inferred;
-use crate::audit::AuditTest;
+use super::entry::Entry;
+use super::file::{BenchmarkTable, SubmissionFile, Texts};
+use super::flags;
 use crate::division::Division;
 use crate::test_run::stated::is_official;
 
 /// Keys that the top of the file gives, or the division.
 const FROM_THE_TOP: [&str; 3] = ["division", "submitter", "is_network"];
-/// Flags that every run gets from here, so that a file cannot give them.
-const OURS: [&str; 14] = [
-    "accuracy-run",
-    "audit-conf",
-    "benchmark",
-    "division",
-    "json",
-    "mlperf-conf",
-    "mode",
-    "out",
-    "rules",
-    "scenario",
-    "set",
-    "strict-conf",
-    "system-desc",
-    "user-conf",
-];
-
-/// What a submission says of its model, by official key (`checks/measurements_checks.py`).
-pub(super) const MODEL_KEYS: [&str; 5] =
-    ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
-/// The setting that a rehearsal shortens, ms.
-const DURATION: &str = "min_duration";
 /// The word of `system_type` for the edge suite.
 const EDGE: &str = "edge";
 
@@ -76,25 +51,6 @@ pub(crate) struct Submission {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// A benchmark of a submission.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) benchmark: &'static Benchmark,
-    /// What the official checker holds of it in the round.
-    pub(crate) official: &'static Official,
-    /// The name of its folders.
-    pub(crate) folder: String,
-    /// Flags of its runs, each as it is typed.
-    pub(crate) flags: Vec<String>,
-    /// The scenarios with the text of `user.conf` in each.
-    pub(crate) scenarios: Vec<(Scenario, String)>,
-    /// Scenarios whose results follow from the runs of others: to, from.
-    pub(crate) inferred: Vec<(Scenario, Scenario)>,
-    /// The compliance tests that the round and division ask for.
-    pub(crate) tests: Vec<AuditTest>,
-    pub(crate) model: Model,
-}
-
 impl Submission {
     /// Reads and checks a file.
     ///
@@ -107,7 +63,7 @@ impl Submission {
             format!("cannot read {}: `loadgen-node submission init FILE` writes one to fill in", path.display())
         })?;
         let file: SubmissionFile = toml::from_str(&text).with_context(shown)?;
-        if let Some(name) = OURS.iter().map(|flag| variable(flag)).find(|name| std::env::var_os(name).is_some()) {
+        if let Some(name) = flags::from_environment() {
             bail!("{name} is set in the environment, and would change every run: unset it");
         }
         Submission::of(file).with_context(shown)
@@ -161,131 +117,12 @@ impl Submission {
             engine,
             rehearsal,
             runs,
-            flags: flags(&file.run).context("[run]")?,
+            flags: flags::flags(&file.run).context("[run]")?,
             description: file.system_description,
             texts: file.texts,
             entries,
         })
     }
-}
-
-impl Entry {
-    fn of(
-        table: BenchmarkTable,
-        division: Division,
-        rules: &'static Rules,
-        rehearsal: Option<Duration>,
-    ) -> Result<Entry> {
-        let round = rules.round.name;
-        let official = official(&table.name, round)?;
-        let benchmark = Benchmark::find(official.benchmark())?;
-        // The checker takes both names of this one, and submissions have this.
-        let folder = if official.checker == "resnet" { "resnet50" } else { &official.checker }.to_owned();
-        let tests = match division {
-            Division::Network => compliance(official, round)?,
-            Division::Open => Vec::new(),
-        };
-        ensure!(!table.settings.is_empty(), "no scenario: write settings.Server = {{ target_qps = 100 }}, for example");
-        let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
-            let scenario = scenario(name).context("settings")?;
-            let text = user_conf(benchmark.name, scenario.name(), settings, rehearsal);
-            Ok((scenario, text.with_context(|| format!("settings.{name}"))?))
-        };
-        let scenarios: Vec<(Scenario, String)> = table.settings.iter().map(scenario).collect::<Result<_>>()?;
-        let inferred = inferred(&table.inferred, division, &scenarios).context("inferred")?;
-        for (key, text) in model_texts(&table.model) {
-            ensure!(!text.trim().is_empty(), "model.{key} is empty: a submission must say it");
-        }
-        let flags = flags(&table.run).context("run")?;
-        Ok(Entry { benchmark, official, folder, flags, scenarios, inferred, tests, model: table.model })
-    }
-}
-
-fn scenario(name: &str) -> Result<Scenario> {
-    Ok(Scenario::ALL[named("scenario", name, &Scenario::ALL.map(Scenario::name))?])
-}
-
-/// The results that follow from the runs of other scenarios.
-fn inferred(
-    table: &BTreeMap<String, String>,
-    division: Division,
-    run: &[(Scenario, String)],
-) -> Result<Vec<(Scenario, Scenario)>> {
-    ensure!(table.is_empty() || division == Division::Open, "the Network division has no edge suite");
-    let pair = |(to, from): (&String, &String)| {
-        let pair = (scenario(to)?, scenario(from)?);
-        ensure!(inferred::is_allowed(pair.0, pair.1), "{to} = \"{from}\": what may follow is {}", inferred::allowed());
-        let has_run = |scenario: Scenario| run.iter().any(|(run, _)| *run == scenario);
-        ensure!(!has_run(pair.0), "{to} has settings, and so a run of its own");
-        ensure!(has_run(pair.1), "{to} = \"{from}\": there is no run of {from}, which settings.{from} asks for");
-        Ok(pair)
-    };
-    table.iter().map(pair).collect()
-}
-
-/// What a submission says of its model, by official key.
-pub(super) fn model_texts(model: &Model) -> [(&'static str, &str); 5] {
-    let texts: [&str; 5] = [
-        &model.input_data_types,
-        &model.retraining,
-        &model.starting_weights_filename,
-        &model.weight_data_types,
-        &model.weight_transformations,
-    ];
-    std::array::from_fn(|at| (MODEL_KEYS[at], texts[at]))
-}
-
-/// What the checker holds of a benchmark by its name in the checker or here.
-fn official(name: &str, round: &str) -> Result<&'static Official> {
-    if let Some(official) = Official::named(name, round) {
-        ensure!(!name.contains("interactive"), "interactive benchmarks cannot be submitted from here yet");
-        return Ok(official);
-    }
-    let benchmark = Benchmark::find(name)?;
-    ensure!(!benchmark.name.ends_with("-interactive"), "interactive benchmarks cannot be submitted from here yet");
-    match benchmark.official(round)[..] {
-        [] => bail!("round {round} does not have this benchmark"),
-        [official] => Ok(official),
-        ref several => {
-            let names: Vec<&str> = several.iter().map(|official| official.checker.as_str()).collect();
-            bail!("round {round} has several targets of accuracy: write {}", names.join(" or "))
-        }
-    }
-}
-
-/// The compliance tests, all of which can be judged here.
-fn compliance(official: &Official, round: &str) -> Result<Vec<AuditTest>> {
-    let test = |name: &str| {
-        let told = "the round asks for this compliance test, and it cannot be run from here yet";
-        let known = name.parse().ok().filter(|test| *test != AuditTest::Test09);
-        known.ok_or_else(|| anyhow!("{name}: {told}"))
-    };
-    official.compliance_tests(round).into_iter().map(test).collect()
-}
-
-/// Flags as they are typed: `--sut=a:1`.
-fn flags(given: &BTreeMap<String, Value>) -> Result<Vec<String>> {
-    let mut flags = Vec::new();
-    for (key, value) in given {
-        ensure!(!OURS.contains(&key.as_str()), "'{key}' is set by `submission run` itself");
-        let values = match value {
-            Value::Array(values) => values.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        for value in values {
-            match value {
-                Value::Boolean(true) => flags.push(format!("--{key}")),
-                Value::Boolean(false) => {}
-                Value::String(text) => flags.push(format!("--{key}={text}")),
-                Value::Integer(number) => flags.push(format!("--{key}={number}")),
-                Value::Float(number) => flags.push(format!("--{key}={number}")),
-                other => {
-                    bail!("'{key}' is a text, a number, true or false, or a list of these, not a {}", other.type_str())
-                }
-            }
-        }
-    }
-    Ok(flags)
 }
 
 /// Reads who leads the runs.
@@ -300,29 +137,6 @@ fn engine(name: Option<&str>, official: Option<Vec<String>>) -> Result<Engine> {
     }
 }
 
-/// The text of `user.conf` for one scenario. A rehearsal has a shorter length.
-fn user_conf(
-    model: &str,
-    scenario: &str,
-    settings: &BTreeMap<String, Value>,
-    rehearsal: Option<Duration>,
-) -> Result<String> {
-    let line = |(key, value): (&String, &Value)| {
-        let value = match value {
-            Value::Integer(number) => number.to_string(),
-            Value::Float(number) => number.to_string(),
-            other => bail!("'{key}' is a number, as in official config files, not a {}", other.type_str()),
-        };
-        Ok(format!("{model}.{scenario}.{key} = {value}\n"))
-    };
-    let kept = settings.iter().filter(|(key, _)| rehearsal.is_none() || *key != DURATION);
-    let mut lines: Vec<String> = kept.map(line).collect::<Result<_>>()?;
-    if let Some(length) = rehearsal {
-        lines.push(format!("# A rehearsal.\n{model}.{scenario}.{DURATION} = {}\n", length.as_millis()));
-    }
-    Ok(format!("# Settings of the submitter.\n{}", lines.concat()))
-}
-
 /// Refuses keys that are not official, or are not for this place.
 fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
     for key in description.keys() {
@@ -330,11 +144,6 @@ fn check_keys(description: &BTreeMap<String, String>) -> Result<()> {
         ensure!(is_official(key), "'{key}' is not a key of a system description");
     }
     Ok(())
-}
-
-/// The environment variable that stands for a flag of `run`.
-fn variable(flag: &str) -> String {
-    format!("LON_{}", flag.to_ascii_uppercase().replace('-', "_"))
 }
 
 /// Refuses what cannot be the name of a folder in a submission.
@@ -349,6 +158,7 @@ fn folder_name(key: &str, word: &str) -> Result<()> {
 mod tests {
     use super::super::template;
     use super::*;
+    use crate::audit::AuditTest;
 
     /// A whole file, with one text in it replaced.
     fn with(old: &str, new: &str) -> Result<Submission, String> {
@@ -389,7 +199,7 @@ mod tests {
     fn a_file_becomes_a_submission() {
         let found = with("Acme", "Acme").unwrap();
         assert_eq!(found.flags, ["--connections=2", "--insecure", "--sut=10.0.0.2:8000"]);
-        assert_eq!((found.runs.as_path(), variable("user-conf").as_str()), (Path::new("runs"), "LON_USER_CONF"));
+        assert_eq!(found.runs.as_path(), Path::new("runs"));
         let [entry] = &found.entries[..] else { panic!() };
         assert_eq!((entry.folder.as_str(), &*entry.tests), ("resnet50", &[AuditTest::Test01, AuditTest::Test04][..]));
         let confs: Vec<&str> = entry.scenarios.iter().map(|(_, text)| text.lines().last().unwrap()).collect();
@@ -454,8 +264,25 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_runs_may_have_other_datasets() {
+        let llm = |more: &str| {
+            let text = whole().replace("v5.0", "v6.1").replace("resnet50", "gpt-oss-120b");
+            let file = toml::from_str(&text.replace("[benchmark.model]", &format!("{more}\n[benchmark.model]")));
+            Submission::of(file.unwrap()).map_err(|error| format!("{error:#}"))
+        };
+        let found = llm("run-for.TEST07 = { dataset = \"/gpqa\" }\nscorer = \"score.sh\"").unwrap();
+        let commands: Vec<String> = found.steps().iter().map(|step| step.command(true).join(" ")).collect();
+        assert_eq!(commands.iter().filter(|command| command.contains("--dataset=/data")).count(), 6, "{commands:?}");
+        assert_eq!(commands.iter().filter(|command| command.contains("--dataset=/gpqa")).count(), 2, "{commands:?}");
+        let judged = found.steps().iter().find_map(|step| step.audit_command()).unwrap().join(" ");
+        assert!(judged.contains("TEST07") && judged.contains("--benchmark=gpt-oss-120b --scorer=score.sh"), "{judged}");
+        assert!(llm("").unwrap_err().contains("scorer = "));
+        assert!(llm("run-for.TEST01 = {}\nscorer = \"a\"").unwrap_err().contains("kind of run"));
+    }
+
+    #[test]
     fn the_template_is_a_file() {
-        let file: SubmissionFile = toml::from_str(&template::text(None)).unwrap();
+        let file: SubmissionFile = toml::from_str(&template::text(None, &[])).unwrap();
         assert!(Submission::of(file).is_ok());
     }
 }

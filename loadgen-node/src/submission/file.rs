@@ -61,6 +61,12 @@ pub(crate) struct BenchmarkTable {
     /// Flags of `loadgen-node run` for this benchmark alone, such as `dataset`.
     #[serde(default)]
     pub(crate) run: BTreeMap<String, Value>,
+    /// By kind of run (`accuracy`, `performance`, `TEST07`), flags in place of those of the same name in `run`: where
+    /// runs have different datasets.
+    #[serde(default)]
+    pub(crate) run_for: BTreeMap<String, BTreeMap<String, Value>>,
+    /// A command that scores an accuracy log, as `audit TEST07 --scorer` has it.
+    pub(crate) scorer: Option<String>,
     /// By scenario, official settings for `user.conf`: keys without benchmark and scenario, in official units.
     pub(crate) settings: BTreeMap<String, BTreeMap<String, Value>>,
     /// In the edge suite, scenarios whose results follow from the runs of others: `MultiStream = "SingleStream"`.

@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::de::DeserializeOwned;
 
 use super::checked::Engine;
-use super::step::{Kind, Step};
+use super::kind::Kind;
+use super::step::Step;
 use crate::audit::{Detail, LabelType};
 use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents::accuracy::AccuracyDocument;

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `file` | the file as it is written |
 //! | `checked` | the same, with names looked up and values checked |
+//! | `kind` | what a run is for |
+//! | `entry`, `flags` | a benchmark of the file; flags of its runs |
 //! | `step` | a run that the submission needs: its folder and its command |
 //! | `made` | what finished runs say of themselves, whichever engine led them |
 //! | `record` | what a finished run was made of; whether it still counts |
@@ -22,8 +24,11 @@
 
 pub(crate) mod check;
 pub(crate) mod checked;
+mod entry;
 pub(crate) mod file;
+mod flags;
 mod inferred;
+pub(crate) mod kind;
 mod layout;
 pub(crate) mod made;
 pub(crate) mod record;

@@ -9,9 +9,10 @@ use anyhow::{Context as _, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
 use super::checked::Engine;
+use super::kind::Kind;
 use super::made::SCORE_FILE;
 use super::score;
-use super::step::{Kind, Step};
+use super::step::Step;
 use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result::{self, AuditResult};

@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use lon_qsl::accuracy::to_five_digits;
 use lon_qsl::benchmark::{Bound, OfficialScores, official_scores};
 
-use super::checked::Entry;
-use super::step::{Kind, Step};
+use super::entry::Entry;
+use super::kind::Kind;
+use super::step::Step;
 use crate::audit::AuditTest;
 use crate::division::Division;
 use crate::outputs::documents::accuracy_subset::AccuracySubset;

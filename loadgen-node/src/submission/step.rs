@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::checked::{Engine, Entry, Submission};
+use super::checked::{Engine, Submission};
+use super::entry::Entry;
+use super::kind::Kind;
 use crate::audit::{AuditTest, config};
 use crate::division::Division;
 use loadgen::settings::Scenario;
@@ -16,17 +18,6 @@ const USER_CONF: &str = "user.conf";
 
 /// Flags that the programs with the official LoadGen have themselves; others are options of the network library.
 const OFFICIAL_FLAGS: [&str; 7] = ["sut", "benchmark", "scenario", "mode", "out", "user-conf", "audit-conf"];
-
-/// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Every sample once, to be scored.
-    Accuracy,
-    /// What is measured and submitted.
-    Performance,
-    /// A performance run with the settings of a compliance test.
-    Compliance(AuditTest),
-}
 
 /// One run of a submission.
 #[derive(Clone, Copy, Debug)]
@@ -53,23 +44,12 @@ impl Submission {
         let mut steps = Vec::new();
         for entry in &self.entries {
             for (scenario, _) in &entry.scenarios {
-                let kinds = [Kind::Accuracy, Kind::Performance].into_iter();
+                let kinds = Kind::of_result().into_iter();
                 let kinds = kinds.chain(entry.tests.iter().copied().map(Kind::Compliance));
                 steps.extend(kinds.map(|kind| Step { submission: self, entry, scenario: *scenario, kind }));
             }
         }
         steps
-    }
-}
-
-impl Kind {
-    /// The name of the run folder.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Kind::Accuracy => "accuracy",
-            Kind::Performance => "performance",
-            Kind::Compliance(test) => test.name(),
-        }
     }
 }
 
@@ -166,7 +146,7 @@ impl<'a> Step<'a> {
             flag("accuracy-run", self.sibling(Kind::Accuracy).folder().display().to_string());
         }
         flag("out", self.folder().display().to_string());
-        words.extend(self.submission.flags.iter().chain(&self.entry.flags).cloned());
+        words.extend(self.submission.flags.iter().chain(self.entry.flags(self.kind)).cloned());
         words
     }
 
@@ -182,8 +162,14 @@ impl<'a> Step<'a> {
         if matches!(test, AuditTest::Test01 | AuditTest::Test08) {
             words.push(format!("--accuracy-run={}", folder(Kind::Accuracy)));
         }
-        if let (AuditTest::Test01 | AuditTest::Test06, Some(label)) = (test, self.answers()) {
+        if let (AuditTest::Test01 | AuditTest::Test06 | AuditTest::Test09, Some(label)) = (test, self.answers()) {
             words.push(format!("--dtype={}", label.name()));
+        }
+        if matches!(test, AuditTest::Test07 | AuditTest::Test09) {
+            words.push(format!("--benchmark={}", self.entry.benchmark.name));
+        }
+        if let (AuditTest::Test07, Some(command)) = (test, &self.entry.scorer) {
+            words.push(format!("--scorer={command}"));
         }
         words.push(format!("--out={}", self.audits().display()));
         Some(words)

@@ -36,13 +36,13 @@ const TO_STATE: [&str; 4] = ["system_name", "host_memory_configuration", "host_n
 /// Ends of explanations that are about one run.
 const OF_A_RUN: [&str; 4] = ["did not say", "told of", "was used", "was seen"];
 
-/// The text of the file; with what a run on the same nodes has found.
-pub(crate) fn text(found: Option<&SystemDesc>) -> String {
-    let mut text = HEAD.to_owned();
-    if let Some(found) = found {
-        let nodes: Vec<&str> = found.sut.iter().map(|node| node.address.as_str()).collect();
-        text = text.replace(NODES, &format!("sut = {}", quoted(&nodes.join(","))));
-    }
+/// The text of the file; with what was found of the nodes, and the flags with which they were reached, each with its
+/// value as TOML.
+pub(crate) fn text(found: Option<&SystemDesc>, flags: &[(&str, Value)]) -> String {
+    let nodes = found.map(|found| found.sut.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(","));
+    let nodes = nodes.map_or_else(|| NODES.to_owned(), |nodes| format!("sut = {}", quoted(&nodes)));
+    let flags: String = flags.iter().map(|(flag, value)| format!("\n{flag} = {value}")).collect();
+    let mut text = HEAD.replace(NODES, &(nodes + &flags));
     for key in SYSTEM_KEYS.into_iter().chain(NETWORK_KEYS).filter(|key| !ELSEWHERE.contains(key)) {
         let known = found.and_then(|found| found.official.get(key)?.as_str()).filter(|known| !known.is_empty());
         let usual = USUAL.iter().find(|(usual, _)| *usual == key).map_or("", |(_, text)| text);
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_key_is_there_once_with_what_belongs_there() {
-        let text = text(None);
+        let text = text(None, &[]);
         for key in SYSTEM_KEYS.into_iter().chain(NETWORK_KEYS).filter(|key| !ELSEWHERE.contains(key)) {
             let lines = text.lines().filter(|line| line.trim_start_matches("# ").starts_with(&format!("{key} = ")));
             assert_eq!(lines.count(), 1, "{key}");

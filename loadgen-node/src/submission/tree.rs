@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Serialize;
 
-use super::checked::{Engine, Entry, Submission, model_texts};
+use super::checked::{Engine, Submission};
+use super::entry::{Entry, model_texts};
+use super::kind::Kind;
 use super::layout::{Layout, REHEARSAL};
 use super::record::{self, State};
-use super::step::{Kind, Step};
+use super::step::Step;
 use super::{inferred, score, system, truncated};
 use crate::audit::AuditTest;
 use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};

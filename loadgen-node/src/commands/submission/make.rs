@@ -18,10 +18,11 @@ use super::super::io::print_text;
 use crate::audit::AuditTest;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::submission::checked::{Engine, Submission};
+use crate::submission::kind::Kind;
 use crate::submission::made::SCORE_FILE;
 use crate::submission::record::{self, State};
 use crate::submission::score::{SUBSET_FILE, is_printed};
-use crate::submission::step::{Kind, Step};
+use crate::submission::step::Step;
 
 /// How often a command that was started is looked at.
 const LOOK: Duration = Duration::from_millis(50);

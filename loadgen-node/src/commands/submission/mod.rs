@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 
 use super::io::print_text;
-use crate::cli::{SubmissionArgs, SubmissionCommand};
+use crate::cli::{DialArgs, InitArgs, KserveArgs, SubmissionArgs, SubmissionCommand};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
 use crate::submission::checked::{Engine, Submission};
@@ -21,7 +21,7 @@ use crate::submission::{template, tree};
 /// Does what the command asks for.
 pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
     match &args.what {
-        SubmissionCommand::Init { file, run } => init(file, run.as_deref()),
+        SubmissionCommand::Init(args) => init(args),
         SubmissionCommand::Plan { file, json } => plan::plan(&read(file)?, *json),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
         SubmissionCommand::Check { tree, rules, file, mlcommons, json } => {
@@ -47,9 +47,13 @@ fn read(file: &Path) -> Outcome<Submission> {
     Ok(submission)
 }
 
-fn init(file: &Path, run: Option<&Path>) -> Outcome {
-    let found = run.map(described).transpose().or_exit(Exit::Usage)?;
-    let text = template::text(found.as_ref());
+fn init(args: &InitArgs) -> Outcome {
+    let file = &args.file;
+    let text = match (&args.run, args.dial()) {
+        (Some(run), _) => template::text(Some(&described(run).or_exit(Exit::Usage)?), &[]),
+        (None, Some(dial)) => template::text(Some(&asked(&dial)?), &args.way.typed()),
+        (None, None) => template::text(None, &args.way.typed()),
+    };
     let cannot = || format!("cannot write {}", file.display());
     match std::fs::File::create_new(file) {
         Ok(mut made) => std::io::Write::write_all(&mut made, text.as_bytes()).with_context(cannot),
@@ -67,6 +71,12 @@ fn described(run: &Path) -> anyhow::Result<SystemDesc> {
     let path = run.join(system_desc::FILE);
     let told = || format!("--run {}", path.display());
     serde_json::from_str(&std::fs::read_to_string(&path).with_context(told)?).with_context(told)
+}
+
+/// What nodes say of themselves.
+fn asked(dial: &DialArgs) -> Outcome<SystemDesc> {
+    let qdl = dial.target(&KserveArgs::default())?.connect()?;
+    Ok(SystemDesc::of_nodes(&qdl.here(), qdl.nodes()))
 }
 
 fn build(submission: &Submission, out: &Path) -> Outcome {

@@ -8,8 +8,9 @@ use crate::division::{Division, Findings};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::submission_plan::{BrokenRule, PlannedRun, SCHEMA, SubmissionPlan};
 use crate::submission::checked::Submission;
+use crate::submission::kind::Kind;
 use crate::submission::record::{State, state};
-use crate::submission::step::{Kind, Step};
+use crate::submission::step::Step;
 use crate::test_run::{Test, TestSpec};
 
 /// Prints the plan. A rule that is broken makes exit code 3, but in a rehearsal.

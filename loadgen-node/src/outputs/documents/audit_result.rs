@@ -72,9 +72,15 @@ impl AuditResult {
         }
     }
 
-    /// Whether both verdicts are a pass.
+    /// Whether the verdict is a pass, and that of the script, where the test has one.
     pub(crate) fn passed(&self) -> bool {
-        [self.official, self.verdict] == [CheckOutcome::Passed; 2]
+        let official = if self.has_script() { self.official } else { CheckOutcome::Passed };
+        [official, self.verdict] == [CheckOutcome::Passed; 2]
+    }
+
+    /// Whether there is an official script for the test.
+    fn has_script(&self) -> bool {
+        self.checks.iter().any(|check| check.rule == CheckRule::Official)
     }
 
     /// The table for the screen.
@@ -83,6 +89,10 @@ impl AuditResult {
         for (rule, title) in
             [(CheckRule::Official, "Rules of the official script"), (CheckRule::Ours, "Rules of this program")]
         {
+            if rule == CheckRule::Official && !self.has_script() {
+                text.push_str("\nThere is no official script for this test.\n");
+                continue;
+            }
             // Writing to a String cannot fail.
             let _ = writeln!(text, "\n{title}");
             for check in self.checks.iter().filter(|check| check.rule == rule) {
@@ -157,6 +167,10 @@ mod tests {
         assert!(text.contains("\n  pass       rates ") && text.contains("that? (wanted: this)\n"), "{text}");
         let end = "\nOfficial script  pass\nAll rules        FAIL; 1 row is unchecked\n";
         assert!(text.ends_with(end) && !document.passed(), "{text}");
+        let ours = check(CheckRule::Ours, CheckOutcome::Passed, "rates");
+        let alone = AuditResult { official: CheckOutcome::Unchecked, checks: vec![ours], ..document.clone() };
+        let alone = AuditResult { verdict: CheckOutcome::Passed, ..alone };
+        assert!(alone.passed() && alone.text().contains("\nThere is no official script"), "{}", alone.text());
         let text = AuditResult { unchecked: 2, ..document }.text();
         assert!(text.ends_with("; 2 rows are unchecked\n"), "{text}");
     }

@@ -19,7 +19,7 @@ use super::in_order;
 use super::sut_setup::SutSetup;
 pub(crate) use super::wanted::wanted;
 use crate::network::nics::NicUse;
-use crate::test_run::finished::Finished;
+use crate::test_run::finished::{Finished, Link};
 use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 
 /// Name in the run folder.
@@ -83,30 +83,21 @@ pub struct SutSystem {
 
 impl From<&Finished> for SystemDesc {
     fn from(finished: &Finished) -> SystemDesc {
-        let facts = Facts::of(finished);
-        let official = facts.official();
-        let is_missing = |key: &&str| official.get(*key).is_none_or(|value| value == "");
-        let missing = NETWORK_KEYS.into_iter().chain(SYSTEM_KEYS).filter(is_missing);
-        let nodes = finished.nodes.described.iter().zip(&finished.nodes.reports);
-        SystemDesc {
-            to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
-            official,
-            marks: finished.judgement.marks(),
-            unofficial: "written by lon; not an official MLPerf system description".to_owned(),
-            data_path: facts.data_path(),
-            loadgen: LoadgenSystem {
-                host: HostDocument::from(&finished.nodes.host),
-                software: SOFTWARE.to_owned(),
-                nics_used: facts.ours.iter().map(|nic| nic.interface.name.clone()).collect(),
-            },
-            sut: nodes.map(|(node, report)| SutSystem::new(node, report)).collect(),
-        }
+        Facts::of(finished).document(finished.setup.stated.iter(), finished.judgement.marks())
+    }
+}
+
+impl SystemDesc {
+    /// What can be known without a run: by what nodes say of themselves, and this machine.
+    pub(crate) fn of_nodes(here: &Host, nodes: &[NodeDescription]) -> SystemDesc {
+        let facts = Facts { here, nodes, reports: &[], link: None, ours: &[], theirs: Vec::new() };
+        facts.document(std::iter::empty(), Vec::new())
     }
 }
 
 impl SutSystem {
-    fn new(node: &NodeDescription, report: &NodeReport) -> SutSystem {
-        let used = report.sut.as_ref().ok().and_then(|sut| sut.nic.as_ref());
+    fn new(node: &NodeDescription, report: Option<&NodeReport>) -> SutSystem {
+        let used = report.and_then(|report| report.sut.as_ref().ok()?.nic.as_ref());
         SutSystem {
             name: node.name.clone(),
             address: node.address.to_string(),
@@ -124,7 +115,12 @@ const SOFTWARE: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
 
 /// What the description is made of.
 struct Facts<'a> {
-    finished: &'a Finished,
+    /// The LoadGen node's machine.
+    here: &'a Host,
+    nodes: &'a [NodeDescription],
+    /// What nodes said at the end of a run; none: there was no run.
+    reports: &'a [NodeReport],
+    link: Option<&'a Link>,
     /// Interfaces that the run used, here and at each node that told.
     ours: &'a [NicUse],
     theirs: Vec<&'a Interface>,
@@ -134,14 +130,41 @@ impl<'a> Facts<'a> {
     fn of(finished: &'a Finished) -> Facts<'a> {
         let nic = |report: &'a NodeReport| report.sut.as_ref().ok()?.nic.as_ref().map(|nic| &nic.interface);
         Facts {
-            finished,
+            here: &finished.nodes.host,
+            nodes: &finished.nodes.described,
+            reports: &finished.nodes.reports,
+            link: Some(&finished.setup.link),
             ours: &finished.network.nics,
             theirs: finished.nodes.reports.iter().filter_map(nic).collect(),
         }
     }
 
+    /// The whole description; `stated`: what the user says, by official key.
+    fn document<'b>(&self, stated: impl Iterator<Item = (&'b str, &'b Value)>, marks: Vec<String>) -> SystemDesc {
+        let official = self.official(stated);
+        let is_missing = |key: &&str| official.get(*key).is_none_or(|value| value == "");
+        let missing = NETWORK_KEYS.into_iter().chain(SYSTEM_KEYS).filter(is_missing);
+        SystemDesc {
+            to_be_stated: missing.map(|key| (key.to_owned(), wanted(key).to_owned())).collect(),
+            official,
+            marks,
+            unofficial: "written by lon; not an official MLPerf system description".to_owned(),
+            data_path: self.data_path(),
+            loadgen: LoadgenSystem {
+                host: HostDocument::from(self.here),
+                software: SOFTWARE.to_owned(),
+                nics_used: self.ours.iter().map(|nic| nic.interface.name.clone()).collect(),
+            },
+            sut: self.systems().collect(),
+        }
+    }
+
+    fn systems(&self) -> impl Iterator<Item = SutSystem> {
+        self.nodes.iter().enumerate().map(|(at, node)| SutSystem::new(node, self.reports.get(at)))
+    }
+
     /// The official keys: what is known, and over it what the user states.
-    fn official(&self) -> Map<String, Value> {
+    fn official<'b>(&self, stated: impl Iterator<Item = (&'b str, &'b Value)>) -> Map<String, Value> {
         let mut official = Map::new();
         for key in NETWORK_KEYS {
             official.insert(key.to_owned(), self.network(key).unwrap_or_default().into());
@@ -149,7 +172,7 @@ impl<'a> Facts<'a> {
         for key in SYSTEM_KEYS {
             official.insert(key.to_owned(), self.system(key).unwrap_or_default().into());
         }
-        for (key, value) in self.finished.setup.stated.iter() {
+        for (key, value) in stated {
             official.insert(key.to_owned(), value.clone());
         }
         official
@@ -165,15 +188,13 @@ impl<'a> Facts<'a> {
             "network_rate" => link_rates(ours().chain(self.theirs.iter().copied())),
             "nic_loadgen" => listed(ours().map(nic_text)),
             "number_nic_loadgen" => count(self.ours.len()),
-            "net_software_stack_loadgen" => listed([software_text(&self.finished.nodes.host, SOFTWARE)].into_iter()),
-            "network_protocol" => Some(self.protocol()),
-            "number_connections" => {
-                Some((self.finished.nodes.described.len() * self.finished.setup.link.connections.get()).to_string())
-            }
+            "net_software_stack_loadgen" => listed([software_text(self.here, SOFTWARE)].into_iter()),
+            "network_protocol" => self.protocol(),
+            "number_connections" => Some((self.nodes.len() * self.link?.connections.get()).to_string()),
             "nic_sut" => listed(self.theirs.iter().copied().map(nic_text)),
             "number_nic_sut" => count(self.theirs.len()),
             "net_software_stack_sut" => {
-                let known = self.finished.nodes.described.iter().filter(|node| !node.host.kernel.is_empty());
+                let known = self.nodes.iter().filter(|node| !node.host.kernel.is_empty());
                 listed(known.map(|node| software_text(&node.host, &node.software)))
             }
             // Cables and switches are not seen from the ends.
@@ -183,7 +204,7 @@ impl<'a> Facts<'a> {
 
     /// The text under one of the [`SYSTEM_KEYS`], where it can be known: of the SUT nodes, which are the system.
     fn system(&self, key: &str) -> Option<String> {
-        let nodes = &self.finished.nodes.described;
+        let nodes = self.nodes;
         let told = |of: fn(&NodeDescription) -> String| listed(nodes.iter().map(of));
         match key {
             "number_of_nodes" => Some(nodes.len().to_string()),
@@ -205,30 +226,29 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn protocol(&self) -> String {
-        let link = &self.finished.setup.link;
+    fn protocol(&self) -> Option<String> {
+        let link = self.link?;
         let tls = if link.has_tls { ", TLS 1.3" } else { "" };
         let transport = link.transport.protocol();
         let layer_4 = if transport.contains("UDP") { "UDP" } else { "TCP" };
-        let addresses: Vec<IpAddr> = self.finished.nodes.reports.iter().filter_map(|report| report.local).collect();
+        let addresses: Vec<IpAddr> = self.reports.iter().filter_map(|report| report.local).collect();
         let nics = self.ours.iter().map(|nic| &nic.interface).chain(self.theirs.iter().copied());
         let below = link_layer(self, nics);
-        format!("{transport}{tls}; layer 4: {layer_4}, layer 3: {}, layers 1 and 2: {below}", layer_3(&addresses))
+        let layer_3 = layer_3(&addresses);
+        Some(format!("{transport}{tls}; layer 4: {layer_4}, layer 3: {layer_3}, layers 1 and 2: {below}"))
     }
 
     /// How the bytes of a sample get from one memory to the other, one end in each text.
     fn data_path(&self) -> Vec<String> {
         let nics = |nics: &[String]| if nics.is_empty() { "no NIC (loopback)".to_owned() } else { nics.join(", ") };
         let ours: Vec<String> = self.ours.iter().map(|nic| nic.interface.name.clone()).collect();
-        let nodes = self.finished.nodes.described.iter().zip(&self.finished.nodes.reports);
-        let theirs = nodes.map(|(node, report)| {
-            let sut = SutSystem::new(node, report);
+        let theirs = self.systems().map(|sut| {
             let computes = sut.setup.settings.iter().find(|(name, _)| name == "execution_provider");
             let end = match computes.map(|(_, provider)| provider.as_str()) {
                 Some(provider) if provider != "CPU" => format!("accelerator ({provider})"),
                 _ => "CPU, unless the engine does otherwise".to_owned(),
             };
-            format!("SUT node {}: {} > kernel sockets > host memory > {end}", node.name, nics(&sut.nics_used))
+            format!("SUT node {}: {} > kernel sockets > host memory > {end}", sut.name, nics(&sut.nics_used))
         });
         let here = format!("LoadGen node: host memory > kernel sockets > {}", nics(&ours));
         let mut path: Vec<String> = std::iter::once(here).chain(theirs).collect();
@@ -250,7 +270,7 @@ fn layer_3(addresses: &[IpAddr]) -> &'static str {
 
 /// What carries the packets, by the interfaces that were used.
 fn link_layer<'a>(facts: &Facts<'_>, nics: impl Iterator<Item = &'a Interface>) -> String {
-    let local = facts.finished.nodes.reports.iter().filter_map(|report| report.local);
+    let local = facts.reports.iter().filter_map(|report| report.local);
     let is_loopback = facts.ours.is_empty() && local.into_iter().any(|address| address.to_canonical().is_loopback());
     link(nics).unwrap_or_else(|| if is_loopback { "loopback" } else { "not known" }.to_owned())
 }

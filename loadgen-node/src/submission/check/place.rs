@@ -7,8 +7,8 @@ use loadgen::settings::Scenario;
 use lon_qsl::benchmark::{Benchmark, Official};
 
 use super::super::inferred;
+use super::super::kind::Kind;
 use super::super::layout::Layout;
-use super::super::step::Kind;
 use crate::audit::Detail;
 use crate::division::Division;
 use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};

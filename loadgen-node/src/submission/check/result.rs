@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use loadgen::official::DETAIL_FILE;
+use loadgen::official::{ACCURACY_FILE, DETAIL_FILE};
 
-use super::super::step::Kind;
+use super::super::kind::Kind;
 use super::place::Place;
 use super::tree::Tree;
 use super::{answers, logs, texts};
-use crate::audit::{self, AuditCheck, AuditTest, AuditedRun, CheckOutcome, Findings};
+use crate::audit::{self, AnswerLog, AuditCheck, AuditTest, AuditedRun, CheckOutcome, Findings};
 use crate::outputs::audit_folder::ACCURACY;
 
 /// What an accuracy run has other settings than the performance run in.
@@ -75,6 +75,8 @@ fn compliance(tree: &mut Tree, place: &Place, name: &str, performance: Option<&A
             tree.unchecked("TEST06: its verdict is read, and not worked out again from the answers");
             tree.allow(&folder.join(ACCURACY));
         }
+        Ok(AuditTest::Test07) => test07(tree, place, &folder),
+        Ok(AuditTest::Test09) => test09(tree, place, &folder),
         _ => {
             tree.unchecked(format!("{name}: what its folder has is not looked at"));
             tree.allow(&folder);
@@ -101,6 +103,50 @@ fn test04(tree: &mut Tree, place: &Place, performance: Option<&AuditedRun>) {
     let test = run(tree, place, kind);
     let findings = performance.zip(test.as_ref()).map(|(performance, test)| audit::test04::judge(performance, test));
     judged(tree, place, kind, findings);
+}
+
+fn test07(tree: &mut Tree, place: &Place, folder: &Path) {
+    let path = folder.join("verify_accuracy.txt");
+    let text = passes(tree, &path).unwrap_or_default();
+    let number = |words: &str| text.lines().find_map(|line| line.strip_prefix(words)?.trim().parse::<f64>().ok());
+    let (score, written) = (number("Accuracy score: "), number("Accuracy threshold: "));
+    let Some(at_least) = audit::test07::least_of(place.benchmark.name) else {
+        return tree.unchecked(format!("TEST07: the least score of {} is not known", place.benchmark.name));
+    };
+    if written.is_none_or(|written| written < at_least) {
+        let found = written.map_or_else(|| "none".to_owned(), |written| written.to_string());
+        tree.found(&path, format!("has the threshold {found}, and the official one is {at_least}"));
+    }
+    tree.unchecked("TEST07: its score is read, and not worked out again from the answers");
+    if let Some(run) = logged(tree, place, AuditTest::Test07) {
+        let findings = audit::test07::judge(&run, score.unwrap_or(f64::NAN), at_least);
+        told(tree, &path, "TEST07", findings.checks);
+    }
+}
+
+fn test09(tree: &mut Tree, place: &Place, folder: &Path) {
+    let path = folder.join("verify_output_len.txt");
+    let text = passes(tree, &path);
+    let Some(bounds) = audit::test09::Bounds::of(place.benchmark.name) else {
+        return tree.unchecked(format!("TEST09: the bounds of {} are not known", place.benchmark.name));
+    };
+    let Some(run) = logged(tree, place, AuditTest::Test09) else { return };
+    let findings = audit::test09::judge(&run, bounds, None);
+    let missing = |line: &&str| text.as_ref().is_some_and(|text| !text.lines().any(|found| found == *line));
+    let ours = findings.files.iter().flat_map(|file| file.text.lines());
+    if let Some(line) = ours.filter(|line| line.contains(": ")).find(missing) {
+        tree.found(&path, format!("does not say \"{line}\", which follows from the answers"));
+    }
+    told(tree, &path, "TEST09", findings.checks);
+}
+
+/// The run of a test whose answers the submission has as a whole.
+fn logged(tree: &mut Tree, place: &Place, test: AuditTest) -> Option<AuditedRun> {
+    let run = run(tree, place, Kind::Compliance(test));
+    let path = place.test(test.name()).join(ACCURACY).join(ACCURACY_FILE);
+    let answers = AnswerLog::read(tree.text(&path)?);
+    let answers = answers.map_err(|why| tree.found(&path, format!("is no whole accuracy log: {why}"))).ok()?;
+    run.map(|run| AuditedRun { answers: Some(answers), ..run })
 }
 
 /// Looks at what the script has written of both runs, and notes what was found when they were judged again.

@@ -5,7 +5,7 @@ use loadgen::official;
 use loadgen::settings::TestSettings;
 use serde_json::Value;
 
-use super::super::step::Kind;
+use super::super::kind::Kind;
 use super::place::Place;
 use crate::audit::Detail;
 use crate::division::fields;
@@ -33,6 +33,8 @@ const AUDITED: [&str; 6] = [
     "performance_issue_same",
     "performance_issue_same_index",
 ];
+/// What it changes, too, where it says how long the run is.
+const LENGTH: [&str; 3] = [DURATION, "min_query_count", "sample_concatenate_permutation"];
 /// What may be larger than prescribed.
 const AT_LEAST: [&str; 2] = [DURATION, "min_query_count"];
 /// What may be smaller than prescribed.
@@ -52,11 +54,11 @@ pub(super) fn faults(place: &Place, kind: Kind, detail: &Detail) -> Result<Vec<S
     let mut official = TestSettings { scenario, ..TestSettings::default() };
     place.rules.apply(name, scenario.name(), &mut official);
     let (wanted, official) = (fields(&wanted), fields(&official));
-    let is_free = |field: &str| {
-        FREE.contains(&field)
-            || (matches!(kind, Kind::Compliance(_)) && AUDITED.contains(&field))
-            || (place.is_rehearsal && field == DURATION)
+    let is_audited = |field: &str| {
+        let Kind::Compliance(test) = kind else { return false };
+        AUDITED.contains(&field) || (test.sets_length() && LENGTH.contains(&field))
     };
+    let is_free = |field: &str| FREE.contains(&field) || is_audited(field) || (place.is_rehearsal && field == DURATION);
     let fault = |(field, value): (&String, &Value)| {
         let prescribed = official.get(field)?;
         // Logs have the settings of their scenario alone. A line that was taken out changes those in force.

@@ -8,9 +8,9 @@ use loadgen::settings::TestSettings;
 use lon_qsl::benchmark::official_scores;
 use serde_json::{Map, Value};
 
-use super::super::checked::MODEL_KEYS;
+use super::super::entry::MODEL_KEYS;
+use super::super::kind::Kind;
 use super::super::score;
-use super::super::step::Kind;
 use super::place::Place;
 use super::settings::{is_equal, requested};
 use super::tree::Tree;

@@ -1,0 +1,97 @@
+//! TEST07: the answers of a measured run reach a score (`compliance/TEST07` of mlcommons/inference). For benchmarks
+//! whose accuracy run asks another dataset than the performance run; the score comes from a command of the user's, as
+//! in the script.
+
+use super::AuditTest;
+use super::check::AuditCheck;
+use super::findings::{Findings, TestFile};
+use super::run::AuditedRun;
+use super::settings::{every_sample, in_force, untouched, valid};
+use super::{sampled, script::python_float};
+use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
+
+/// The metric that the script looks for in what its command prints.
+pub(crate) const METRIC: &str = "exact_match";
+
+/// What the official file has for a benchmark.
+pub(super) struct Values {
+    /// The benchmark's name.
+    pub(super) benchmark: &'static str,
+    /// Samples of the dataset for this test: all are logged.
+    pub(super) samples: u64,
+    /// The least score that passes.
+    at_least: f64,
+}
+
+/// The benchmarks that have an official file.
+pub(super) const VALUES: [Values; 1] = [Values { benchmark: "gpt-oss-120b", samples: 990, at_least: 60.698 }];
+
+/// The least score of a benchmark that has an official file.
+pub(crate) fn least_of(benchmark: &str) -> Option<f64> {
+    VALUES.iter().find(|values| values.benchmark == benchmark).map(|values| values.at_least)
+}
+
+/// Judges one run by TEST07. `score` is that of all its answers.
+pub(crate) fn judge(test: &AuditedRun, score: f64, at_least: f64) -> Findings {
+    let has_answers = test.answers.as_ref().is_some_and(|log| !log.is_empty());
+    // Never true of a score that is no number.
+    let passed = score >= at_least;
+    let (wanted, found) = (format!("at least {}", python_float(at_least)), python_float(score));
+    let mut checks = vec![
+        AuditCheck::official("score of the answers", passed, wanted, found),
+        AuditCheck::ours("answers", has_answers, "at least one", if has_answers { "they are there" } else { "none" }),
+        every_sample(test),
+        in_force(
+            &test.detail,
+            &[
+                ("test_mode", "PerformanceOnly".into()),
+                ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+                ("min_duration_ms", 0.into()),
+                ("performance_issue_unique", true.into()),
+                ("sample_concatenate_permutation", false.into()),
+            ],
+        ),
+        valid(&test.detail),
+    ];
+    checks.extend(sampled::checks(test));
+    checks.push(untouched("test", test.own.as_ref()));
+    let file = TestFile::new("verify_accuracy.txt", &text(score, at_least, passed));
+    Findings::new(AuditTest::Test07, test.scenario(), checks, vec![file])
+}
+
+/// The text of the script, behind a line of a command that prints nothing but its score.
+fn text(score: f64, at_least: f64, passed: bool) -> String {
+    let (line, score) = ("=".repeat(80), python_float(score));
+    let (said, verdict) = if passed { ("True", "PASS") } else { ("False", "FAIL") };
+    format!(
+        "'{METRIC}': {score}\n\n{line}\nTEST07 Verification Summary\n{line}\nAccuracy score: {score}\n\
+         Accuracy threshold: {}\nAccuracy check pass: {said}\nTEST {verdict}\n",
+        python_float(at_least)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::CheckOutcome;
+    use super::super::detail::Detail;
+    use super::*;
+
+    #[test]
+    fn a_score_has_to_reach_the_least_one() {
+        let detail = Detail::read(":::MLLOG {\"key\": \"a\", \"value\": 1}\n").unwrap();
+        let run = AuditedRun { detail, summary: String::new(), answers: None, own: None };
+        let official = |score: f64| judge(&run, score, 60.698).official();
+        assert_eq!(
+            [official(60.698), official(60.697), official(f64::NAN)].map(|one| one == CheckOutcome::Passed),
+            [true, false, false]
+        );
+        assert_eq!(judge(&run, 99.0, 60.698).verdict(), CheckOutcome::Failed, "nothing was answered");
+    }
+
+    #[test]
+    fn the_text_ends_in_the_verdict_that_the_checker_looks_for() {
+        let told = text(61.0, 60.698, true);
+        assert!(told.starts_with("'exact_match': 61.0\n\n====") && told.ends_with("check pass: True\nTEST PASS\n"));
+        assert!(text(1.0, 60.698, false).ends_with("Accuracy check pass: False\nTEST FAIL\n"));
+    }
+}

@@ -1,0 +1,194 @@
+//! A benchmark of a submission, checked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use loadgen::conf::rules::Rules;
+use loadgen::settings::{Scenario, named};
+use lon_qsl::benchmark::{Benchmark, Official};
+use toml::Value;
+
+use super::file::{BenchmarkTable, Model};
+use super::flags::flags;
+use super::inferred;
+use super::kind::Kind;
+use crate::audit::AuditTest;
+use crate::division::Division;
+
+/// What a submission says of its model, by official key (`checks/measurements_checks.py`).
+pub(super) const MODEL_KEYS: [&str; 5] =
+    ["input_data_types", "retraining", "starting_weights_filename", "weight_data_types", "weight_transformations"];
+/// The setting that a rehearsal shortens, ms.
+const DURATION: &str = "min_duration";
+
+/// A benchmark of a submission.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) benchmark: &'static Benchmark,
+    /// What the official checker holds of it in the round.
+    pub(crate) official: &'static Official,
+    /// The name of its folders.
+    pub(crate) folder: String,
+    /// Flags of its runs, each as it is typed.
+    flags: Vec<String>,
+    /// The kinds of runs that have other ones, with all their flags.
+    flags_for: Vec<(Kind, Vec<String>)>,
+    /// A command that scores an accuracy log.
+    pub(crate) scorer: Option<String>,
+    /// The scenarios with the text of `user.conf` in each.
+    pub(crate) scenarios: Vec<(Scenario, String)>,
+    /// Scenarios whose results follow from the runs of others: to, from.
+    pub(crate) inferred: Vec<(Scenario, Scenario)>,
+    /// The compliance tests that the round and division ask for.
+    pub(crate) tests: Vec<AuditTest>,
+    pub(crate) model: Model,
+}
+
+impl Entry {
+    pub(super) fn of(
+        table: BenchmarkTable,
+        division: Division,
+        rules: &'static Rules,
+        rehearsal: Option<Duration>,
+    ) -> Result<Entry> {
+        let round = rules.round.name;
+        let official = official(&table.name, round)?;
+        let benchmark = Benchmark::find(official.benchmark())?;
+        // The checker takes both names of this one, and submissions have this.
+        let folder = if official.checker == "resnet" { "resnet50" } else { &official.checker }.to_owned();
+        let tests = match division {
+            Division::Network => compliance(official, round)?,
+            Division::Open => Vec::new(),
+        };
+        ensure!(!table.settings.is_empty(), "no scenario: write settings.Server = {{ target_qps = 100 }}, for example");
+        let scenario = |(name, settings): (&String, &BTreeMap<String, Value>)| {
+            let scenario = scenario(name).context("settings")?;
+            let text = user_conf(benchmark.name, scenario.name(), settings, rehearsal);
+            Ok((scenario, text.with_context(|| format!("settings.{name}"))?))
+        };
+        let scenarios: Vec<(Scenario, String)> = table.settings.iter().map(scenario).collect::<Result<_>>()?;
+        let inferred = inferred(&table.inferred, division, &scenarios).context("inferred")?;
+        for (key, text) in model_texts(&table.model) {
+            ensure!(!text.trim().is_empty(), "model.{key} is empty: a submission must say it");
+        }
+        let kinds: Vec<Kind> =
+            Kind::of_result().into_iter().chain(tests.iter().copied().map(Kind::Compliance)).collect();
+        let flags_for = table.run_for.iter().map(|(name, own)| {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let kind = kinds[named("kind of run", name, &names)?];
+            let mut merged = table.run.clone();
+            merged.extend(own.clone());
+            Ok((kind, flags(&merged).context(kind.name())?))
+        });
+        let flags_for = flags_for.collect::<Result<_>>().context("run-for")?;
+        let needs_scorer = tests.contains(&AuditTest::Test07);
+        ensure!(!needs_scorer || table.scorer.is_some(), "TEST07 needs a command that scores: scorer = \"CMD\"");
+        ensure!(needs_scorer || table.scorer.is_none(), "scorer: it is for TEST07, which this benchmark does not have");
+        let (flags, scorer) = (flags(&table.run).context("run")?, table.scorer);
+        let model = table.model;
+        Ok(Entry { benchmark, official, folder, flags, flags_for, scorer, scenarios, inferred, tests, model })
+    }
+
+    /// The flags of its runs of a kind, each as it is typed.
+    pub(super) fn flags(&self, kind: Kind) -> &[String] {
+        let own = self.flags_for.iter().find(|(of, _)| *of == kind);
+        own.map_or(&self.flags, |(_, flags)| flags)
+    }
+}
+
+fn scenario(name: &str) -> Result<Scenario> {
+    Ok(Scenario::ALL[named("scenario", name, &Scenario::ALL.map(Scenario::name))?])
+}
+
+/// The results that follow from the runs of other scenarios.
+fn inferred(
+    table: &BTreeMap<String, String>,
+    division: Division,
+    run: &[(Scenario, String)],
+) -> Result<Vec<(Scenario, Scenario)>> {
+    ensure!(table.is_empty() || division == Division::Open, "the Network division has no edge suite");
+    let pair = |(to, from): (&String, &String)| {
+        let pair = (scenario(to)?, scenario(from)?);
+        ensure!(inferred::is_allowed(pair.0, pair.1), "{to} = \"{from}\": what may follow is {}", inferred::allowed());
+        let has_run = |scenario: Scenario| run.iter().any(|(run, _)| *run == scenario);
+        ensure!(!has_run(pair.0), "{to} has settings, and so a run of its own");
+        ensure!(has_run(pair.1), "{to} = \"{from}\": there is no run of {from}, which settings.{from} asks for");
+        Ok(pair)
+    };
+    table.iter().map(pair).collect()
+}
+
+/// What a submission says of its model, by official key.
+pub(super) fn model_texts(model: &Model) -> [(&'static str, &str); 5] {
+    let texts: [&str; 5] = [
+        &model.input_data_types,
+        &model.retraining,
+        &model.starting_weights_filename,
+        &model.weight_data_types,
+        &model.weight_transformations,
+    ];
+    std::array::from_fn(|at| (MODEL_KEYS[at], texts[at]))
+}
+
+/// What the checker holds of a benchmark by its name in the checker or here.
+fn official(name: &str, round: &str) -> Result<&'static Official> {
+    if let Some(official) = Official::named(name, round) {
+        return Ok(official);
+    }
+    let benchmark = Benchmark::find(name)?;
+    let all = benchmark.official(round);
+    let is_scenario = all.iter().any(|official| official.benchmark() != benchmark.name);
+    ensure!(!is_scenario, "in round {round} this is the scenario Interactive, which cannot be submitted from here");
+    match all[..] {
+        [] => bail!("round {round} does not have this benchmark"),
+        [official] => Ok(official),
+        ref several => {
+            let names: Vec<&str> = several.iter().map(|official| official.checker.as_str()).collect();
+            bail!("round {round} has several targets of accuracy: write {}", names.join(" or "))
+        }
+    }
+}
+
+/// The compliance tests, all of which can be judged here.
+fn compliance(official: &Official, round: &str) -> Result<Vec<AuditTest>> {
+    let test = |name: &str| {
+        let told = "the round asks for this compliance test, and it cannot be run from here yet";
+        name.parse().map_err(|_| anyhow!("{name}: {told}"))
+    };
+    official.compliance_tests(round).into_iter().map(test).collect()
+}
+
+/// The text of `user.conf` for one scenario. A rehearsal has a shorter length.
+fn user_conf(
+    model: &str,
+    scenario: &str,
+    settings: &BTreeMap<String, Value>,
+    rehearsal: Option<Duration>,
+) -> Result<String> {
+    let line = |(key, value): (&String, &Value)| {
+        let value = match value {
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            other => bail!("'{key}' is a number, as in official config files, not a {}", other.type_str()),
+        };
+        Ok(format!("{model}.{scenario}.{key} = {value}\n"))
+    };
+    let kept = settings.iter().filter(|(key, _)| rehearsal.is_none() || *key != DURATION);
+    let mut lines: Vec<String> = kept.map(line).collect::<Result<_>>()?;
+    if let Some(length) = rehearsal {
+        lines.push(format!("# A rehearsal.\n{model}.{scenario}.{DURATION} = {}\n", length.as_millis()));
+    }
+    Ok(format!("# Settings of the submitter.\n{}", lines.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interactive_use_is_a_benchmark_in_some_rounds() {
+        assert!(official("llama2-70b-interactive-99", "v5.0").is_ok());
+        assert!(official("llama3_1-8b-interactive", "v6.0").unwrap_err().to_string().contains("scenario Interactive"));
+    }
+}
