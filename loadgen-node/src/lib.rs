@@ -5,6 +5,7 @@
 //! | `commands` | the commands, one file each |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
 //! | `submission` | from one file to the runs of a submission and its folders |
+//! | `report` | a run folder as one HTML page |
 //! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, screen, progress |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `probe` | what a fabric can carry, measured |
@@ -26,6 +27,7 @@ mod exit;
 mod network;
 mod outputs;
 mod probe;
+mod report;
 mod submission;
 mod test_run;
 mod verdict;
@@ -88,6 +90,7 @@ fn command() -> Exit {
         Command::Replay(args) => commands::replay::replay(&args),
         Command::Recover(args) => commands::recover::recover(&args),
         Command::Show(args) => commands::show::show(&args),
+        Command::Report(args) => commands::report::report(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
         Command::Audit(args) => commands::audit::audit(&args),
         Command::Submission(args) => commands::submission::submission(&args),

@@ -71,6 +71,7 @@ mod peers;
 mod pipeline;
 mod recover;
 mod reference;
+mod report;
 mod rest;
 mod security;
 mod seeds;

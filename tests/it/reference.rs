@@ -41,7 +41,7 @@ const RUN_FOLDER: [(&str, &str); 6] = [
 ];
 
 /// The other files of a run folder.
-const OTHER_FILES: [(&str, &str); 8] = [
+const OTHER_FILES: [(&str, &str); 9] = [
     ("mlperf_log_summary.txt", "the summary in the official form"),
     ("mlperf_log_detail.txt", "the detail log in the official form, a `:::MLLOG` line each"),
     ("mlperf_log_accuracy.json", "the answers in the official form, in hexadecimal; an empty list where none are kept"),
@@ -52,6 +52,7 @@ const OTHER_FILES: [(&str, &str); 8] = [
     ),
     ("system_diagram.svg", "the machines and the network between them"),
     ("result.txt", "what the screen showed; `loadgen-node show` prints it again"),
+    ("report.html", "the run as one page, where `loadgen-node report` was called"),
     (".*.part", "while the run goes on, or after it was killed: what `loadgen-node recover` makes a result of"),
 ];
 

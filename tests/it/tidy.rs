@@ -112,7 +112,7 @@ const ROOMS: &[Floors] = &[
         folder: "loadgen-node",
         floors: &[
             "commands",
-            "submission",
+            "report submission",
             "cli outputs",
             "test_run",
             "probe verdict",

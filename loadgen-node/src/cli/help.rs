@@ -184,6 +184,16 @@ file.
 
 Exit code 2 when a scorer fails or prints something else, 3 when a target is missed or has no score.";
 
+pub(crate) const REPORT: &str = "Whether the run is VALID, how fast it was, why not faster and what the network \
+carried stand first; then curves, nodes, the network, rules, settings and systems. The page loads nothing and has no \
+script. It can be made again at any time, and of folders of earlier versions, too: what a folder does not have is named.
+
+Examples:
+  loadgen-node report RUN
+  loadgen-node report RUN --out /tmp/report.html
+
+Exit code 2 when the folder has no result, or the page cannot be written.";
+
 pub(crate) const AUDIT: &str = "First the reference (a performance run, for TEST01 also an accuracy run), then the \
 test: the same performance run with the settings of the audit, which --print-conf prints and `run --audit-conf` takes. \
 Folders are those of this program, or have the logs of an official LoadGen: all in one folder, or as submissions have \

@@ -21,7 +21,7 @@ pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::nodes::{DialArgs, KserveArgs};
 pub(crate) use self::others::{
-    AccuracyArgs, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs, ShowArgs, TraceArgs,
+    AccuracyArgs, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs, ReportArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
@@ -95,6 +95,9 @@ pub(crate) enum Command {
     /// Print the result of a run again, from its folder.
     #[command(after_help = help::SHOW)]
     Show(ShowArgs),
+    /// Write a run folder as one HTML page, which opens without a network.
+    #[command(after_long_help = help::REPORT)]
+    Report(ReportArgs),
     /// Make a result of what a run left behind whose program was killed.
     #[command(after_long_help = help::RECOVER)]
     Recover(RecoverArgs),

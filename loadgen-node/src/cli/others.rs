@@ -163,6 +163,15 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// The run folder.
+    pub(crate) folder: PathBuf,
+    /// The file to write; unless given, report.html in the run folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct RecoverArgs {
     /// The run folder.
     pub(crate) folder: PathBuf,

@@ -13,6 +13,7 @@ mod io;
 pub(crate) mod probe;
 pub(crate) mod recover;
 pub(crate) mod replay;
+pub(crate) mod report;
 pub(crate) mod run;
 mod scorer;
 pub(crate) mod show;

@@ -8,6 +8,7 @@
 //! | `tokens` | first-token latency and token count of every sample, in token runs |
 //! | `header` | how both stored forms of a phase begin |
 //! | `lag` | how late samples were handed to the network |
+//! | `starts` | when the latencies of a timeline started |
 //! | `timeline` | [`Timeline`]: a closed phase, in the form in which it is judged |
 //! | `timeline_file` | the stored form of a timeline, `timeline.bin` |
 //! | `journal` | what is on the disk of a phase while it runs |
@@ -18,6 +19,7 @@ mod header;
 mod journal;
 mod lag;
 mod record;
+mod starts;
 mod timeline;
 mod timeline_file;
 mod tokens;

@@ -1,0 +1,225 @@
+//! The curves of a run.
+
+use lon_shell::figures::duration_ns;
+
+use super::chart::{Axis, Chart, Curve};
+use super::series::{Series, Step};
+use super::source::Source;
+
+/// A limit or a rate of the network is drawn where it is at most so many times the largest value: else the curve would
+/// be a flat line.
+const NEAR: f64 = 4.0;
+/// Most steps of the bytes over time.
+const BYTE_STEPS: usize = 300;
+
+/// Every chart that the run has something for.
+pub(super) fn all(source: &Source) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    if let Some(series) = source.series.as_ref().filter(|series| !series.latencies.is_empty()) {
+        charts.push(distribution(series, source));
+        // In Offline all latencies begin at once.
+        let has_course = series.steps.iter().filter(|step| !step.latencies.is_empty()).count() > 1;
+        charts.extend(has_course.then(|| latency_over_time(series, source)));
+        charts.extend([rate_over_time(series), outstanding(series)]);
+    }
+    charts.extend(bytes(source));
+    charts
+}
+
+fn seconds(title: &'static str) -> Axis {
+    Axis { title, is_log: false, is_whole: false, text: |value| format!("{value:.1} s") }
+}
+
+fn latency() -> Axis {
+    Axis { title: "latency", is_log: true, is_whole: false, text: |ns| duration_ns(ns.round() as i64) }
+}
+
+/// The limits that the official rules judge latencies by.
+fn limits(source: &Source) -> Vec<(String, f64)> {
+    let of_latency = source.result.latency_limits.iter().filter(|limit| limit.of == "latency");
+    of_latency.map(|limit| (format!("limit of p{}", limit.percentile), limit.limit_ns as f64)).collect()
+}
+
+fn distribution(series: &Series, source: &Source) -> Chart {
+    let points = series.distribution();
+    let known = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
+    let last = points.last().map_or(0.0, |(percentile, _)| *percentile);
+    let marks = known.into_iter().filter(|percentile| *percentile <= last);
+    Chart {
+        id: "distribution",
+        title: "Latency distribution",
+        about: format!(
+            "Of {} answered samples: how slow the slowest ones are. To the right stand ever fewer of them.",
+            series.latencies.len()
+        ),
+        // How many samples one slower one stands for.
+        x: Axis {
+            title: "percentile",
+            is_log: true,
+            is_whole: false,
+            text: |rest| percentile_text(100.0 - 100.0 / rest),
+        },
+        y: latency(),
+        places: points.iter().map(|(percentile, _)| rest(*percentile)).collect(),
+        curves: vec![Curve {
+            name: "latency".to_owned(),
+            values: points.iter().map(|(_, latency_ns)| Some(*latency_ns as f64)).collect(),
+        }],
+        limits: limits(source),
+        marks: marks.map(|percentile| (rest(percentile), percentile_text(percentile))).collect(),
+    }
+}
+
+/// How many samples there are for each that is above the percentile.
+fn rest(percentile: f64) -> f64 {
+    100.0 / (100.0 - percentile).max(1e-6)
+}
+
+fn percentile_text(percentile: f64) -> String {
+    let text = format!("{percentile:.3}");
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn over_time(series: &Series, of: impl Fn(&Step) -> Option<f64>) -> Vec<Option<f64>> {
+    series.steps.iter().map(of).collect()
+}
+
+/// The ends of all steps, s.
+fn ends(series: &Series) -> Vec<f64> {
+    (1..=series.steps.len()).map(|step| step as f64 * series.step_s).collect()
+}
+
+fn latency_over_time(series: &Series, source: &Source) -> Chart {
+    let at = |share: f64| {
+        over_time(series, move |step| {
+            (!step.latencies.is_empty()).then(|| step.latencies.value_at_quantile(share) as f64)
+        })
+    };
+    let curve = |name: &str, values| Curve { name: name.to_owned(), values };
+    Chart {
+        id: "latency",
+        title: "Latency over time",
+        about: "Of the samples that began in each step of time.".to_owned(),
+        x: seconds("time since the first sample"),
+        y: latency(),
+        places: ends(series),
+        curves: vec![
+            curve("p50", at(0.5)),
+            curve("p99", at(0.99)),
+            curve("max", over_time(series, |step| (!step.latencies.is_empty()).then(|| step.latencies.max() as f64))),
+        ],
+        limits: limits(source),
+        marks: Vec::new(),
+    }
+}
+
+fn rate_over_time(series: &Series) -> Chart {
+    let step_s = series.step_s;
+    Chart {
+        id: "rate",
+        title: "Answers per second over time",
+        about: "How many samples were answered in each step of time.".to_owned(),
+        x: seconds("time since the first sample"),
+        y: Axis { title: "samples per second", is_log: false, is_whole: false, text: |rate| format!("{rate:.0}/s") },
+        places: ends(series),
+        curves: vec![Curve {
+            name: "answered".to_owned(),
+            values: over_time(series, |step| Some(step.answered as f64 / step_s)),
+        }],
+        limits: Vec::new(),
+        marks: Vec::new(),
+    }
+}
+
+fn outstanding(series: &Series) -> Chart {
+    Chart {
+        id: "outstanding",
+        title: "Samples without an answer over time",
+        about: "How many samples had begun and were not answered at the end of each step of time.".to_owned(),
+        x: seconds("time since the first sample"),
+        y: Axis { title: "samples", is_log: false, is_whole: true, text: |count| format!("{count:.0}") },
+        places: ends(series),
+        curves: vec![Curve {
+            name: "outstanding".to_owned(),
+            values: over_time(series, |step| Some(step.outstanding as f64)),
+        }],
+        limits: Vec::new(),
+        marks: Vec::new(),
+    }
+}
+
+/// What the sockets carried, with what is required of the network, and what it gives.
+fn bytes(source: &Source) -> Option<Chart> {
+    let network = source.network.as_ref()?;
+    let steps = &network.per_second;
+    // Seconds that are shown as one, so that a long run is not a large page.
+    let each = steps.t_s.len().div_ceil(BYTE_STEPS).max(1);
+    let ends: Vec<f64> = steps.t_s.chunks(each).filter_map(|seconds| seconds.last().copied()).collect();
+    let begins = std::iter::once(&0.0).chain(&ends);
+    let lengths: Vec<f64> = ends.iter().zip(begins).map(|(end, begin)| end - begin).collect();
+    let rates = |bytes: &[u64]| -> Vec<Option<f64>> {
+        let sums = bytes.chunks(each).map(|seconds| seconds.iter().sum::<u64>() as f64);
+        sums.zip(&lengths).map(|(bytes, length)| (*length > 0.0).then(|| bytes * 8.0 / length)).collect()
+    };
+    let curves = vec![
+        Curve { name: "to the SUT".to_owned(), values: rates(&steps.socket_ingress) },
+        Curve { name: "back".to_owned(), values: rates(&steps.socket_egress) },
+    ];
+    let most = curves.iter().flat_map(|curve| curve.values.iter().flatten()).copied().reduce(f64::max)?;
+    let of = &network.bandwidth_gbit_s;
+    let lines = [
+        ("required to the SUT", of.required.ingress),
+        ("required back", of.required.egress),
+        ("probed to the SUT", of.probed.ingress),
+        ("probed back", of.probed.egress),
+        ("claimed by the interfaces", of.nic_claim.ingress),
+    ];
+    let lines = lines.into_iter().filter_map(|(name, gbit_s)| Some((name.to_owned(), gbit_s? * 1e9)));
+    let is_near = |(_, rate): &(String, f64)| *rate > most / NEAR && *rate < most * NEAR;
+    Some(Chart {
+        id: "bytes",
+        title: "What the network carried over time",
+        about: "Bits per second on the sockets of all nodes, headers of this program's messages included. Lines that \
+                are far from it are not drawn; the table of the network has them."
+            .to_owned(),
+        x: seconds("time since the first look"),
+        y: Axis { title: "bits per second", is_log: false, is_whole: false, text: bits_text },
+        places: ends,
+        curves,
+        limits: lines.filter(is_near).collect(),
+        marks: Vec::new(),
+    })
+}
+
+/// A rate of bits with three digits.
+pub(super) fn bits_text(bits_per_s: f64) -> String {
+    if bits_per_s == 0.0 {
+        return "0 bit/s".to_owned();
+    }
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+    let unit = units.into_iter().find(|(unit, _)| bits_per_s.abs() >= *unit);
+    let (unit, name) = unit.unwrap_or((1.0, "bit/s"));
+    let value = bits_per_s / unit;
+    let digits = if value.abs() >= 100.0 {
+        0
+    } else if value.abs() >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_come_back_from_their_places() {
+        for percentile in [0.0, 50.0, 99.0, 99.9, 99.99] {
+            assert!((100.0 - 100.0 / rest(percentile) - percentile).abs() < 1e-9);
+        }
+        assert_eq!([percentile_text(99.9), percentile_text(90.0)], ["p99.9", "p90"]);
+        assert_eq!([bits_text(1.2345e9), bits_text(512e6), bits_text(0.0)], ["1.23 Gbit/s", "512 Mbit/s", "0 bit/s"]);
+    }
+}

@@ -1,0 +1,24 @@
+//! `report.html`: a run as one page that opens without a network. What it says is what the documents of the run folder
+//! say; its curves come from the stored timeline.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `source` | a run folder, read |
+//! | `series` | from a timeline to curves |
+//! | `chart` | curves as an SVG, and as a table |
+//! | `charts` | the curves of a run |
+//! | `tables` | what stands in tables |
+//! | `page` | the whole page |
+
+mod chart;
+mod charts;
+mod page;
+mod series;
+mod source;
+mod tables;
+
+pub(crate) use page::page;
+pub(crate) use source::Source;
+
+/// Name in the run folder.
+pub(crate) const FILE: &str = "report.html";

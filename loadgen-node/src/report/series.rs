@@ -1,0 +1,78 @@
+//! From a timeline to curves: latencies by percentile, and over time.
+
+use hdrhistogram::Histogram;
+use loadgen::recorder::{SampleEnd, Timeline};
+
+/// Steps of time in which a run is shown.
+const STEPS: usize = 120;
+/// Digits of latencies that are right: of all together, and in a step.
+const DIGITS: u8 = 3;
+const STEP_DIGITS: u8 = 2;
+/// The percentiles of the distribution: each further one leaves out a third of the rest.
+const TAIL_STEPS: usize = 22;
+
+/// What happened in a step of time.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// Latencies of samples that started in it, ns.
+    pub(super) latencies: Histogram<u32>,
+    /// Samples that were answered in it.
+    pub(super) answered: u64,
+    /// Samples that started in it.
+    started: u64,
+    /// Samples without an answer at its end.
+    pub(super) outstanding: u64,
+}
+
+/// The curves of a timeline.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    /// All latencies, ns.
+    pub(super) latencies: Histogram<u64>,
+    /// The length of a step, s.
+    pub(super) step_s: f64,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Series {
+    /// Of a phase whose latencies started then, ns from its start.
+    ///
+    /// # Errors
+    /// The latencies cannot be counted.
+    pub(super) fn of(timeline: &Timeline, starts_ns: impl Iterator<Item = u64>) -> anyhow::Result<Series> {
+        let length_ns = timeline.end_ns.max(1);
+        let step = Step { latencies: Histogram::new(STEP_DIGITS)?, answered: 0, started: 0, outstanding: 0 };
+        let mut series = Series {
+            latencies: Histogram::new(DIGITS)?,
+            step_s: length_ns as f64 / 1e9 / STEPS as f64,
+            steps: vec![step; STEPS],
+        };
+        let step_of = |ns: u64| ((ns as f64 / length_ns as f64 * STEPS as f64) as usize).min(STEPS - 1);
+        for (end, start_ns) in timeline.samples().zip(starts_ns) {
+            let began = step_of(start_ns);
+            series.steps[began].started += 1;
+            if let SampleEnd::Done { latency_ns } = end {
+                series.latencies.record(latency_ns)?;
+                series.steps[began].latencies.record(latency_ns)?;
+                series.steps[step_of(start_ns.saturating_add(latency_ns))].answered += 1;
+            }
+        }
+        let (mut started, mut answered) = (0, 0);
+        for step in &mut series.steps {
+            started += step.started;
+            answered += step.answered;
+            step.outstanding = started.saturating_sub(answered);
+        }
+        Ok(series)
+    }
+
+    /// Percentiles from 0 on, up to that of the last sample but one, or 99.99, each with its latency in ns.
+    pub(super) fn distribution(&self) -> Vec<(f64, u64)> {
+        let total = self.latencies.len().max(1) as f64;
+        let shares = (0..TAIL_STEPS).map(|step| 1.0 - 0.65f64.powi(step as i32));
+        let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| (1.0 - share) * total >= 1.0);
+        let mut known: Vec<f64> = known.filter(|share| *share <= 0.9999).collect();
+        known.sort_by(f64::total_cmp);
+        known.into_iter().map(|share| (share * 100.0, self.latencies.value_at_quantile(share))).collect()
+    }
+}

@@ -1,0 +1,231 @@
+//! What of a run stands in tables: where the time went, the nodes, the network, the rules, settings and systems.
+
+use lon_shell::documents::HostDocument;
+use lon_shell::figures::{bytes, duration_ns};
+use maud::{Markup, html};
+
+use super::charts::bits_text;
+use super::source::Source;
+use crate::outputs::documents::network_report::NodeTrafficDocument;
+use crate::outputs::documents::parts::{ByDirection, LatencySplit, LatencySpread, Percentiles};
+use crate::outputs::documents::result_summary::TokensDocument;
+
+/// Nodes that are shown; the documents have all.
+const NODES: usize = 128;
+
+/// A table with a heading in each row.
+fn table(id: &str, title: &str, head: &[&str], rows: &[(String, Vec<Markup>)]) -> Markup {
+    html! {
+        section id=(id) {
+            h3 { (title) }
+            div class="scroll" tabindex="0" { table {
+                thead { tr { @for name in head { th { (name) } } } }
+                tbody { @for (name, cells) in rows { tr { th { (name) } @for cell in cells { td { (cell) } } } } }
+            } }
+        }
+    }
+}
+
+fn ns(value: u64) -> Markup {
+    html! { (duration_ns(i64::try_from(value).unwrap_or(i64::MAX))) }
+}
+
+fn text(value: impl std::fmt::Display) -> Markup {
+    html! { (value.to_string()) }
+}
+
+/// The stages of the way of a sample, in their order, with what they are.
+fn stages(split: &LatencySplit) -> [(&'static str, Percentiles); 9] {
+    [
+        ("outside the SUT: network and both programs", split.outside_sut),
+        ("decode", split.decode),
+        ("preprocess", split.preprocess),
+        ("wait in the queue", split.queue),
+        ("wait for the batch", split.batch),
+        ("inference", split.inference),
+        ("postprocess", split.postprocess),
+        ("encode the answer", split.encode),
+        ("inflate the answer", split.inflate),
+    ]
+}
+
+/// The stage that takes most of the time, at the median.
+pub(super) fn slowest_stage(split: &LatencySplit) -> Option<(&'static str, u64, f64)> {
+    let all = stages(split);
+    let sum: u64 = all.iter().map(|(_, stage)| stage.p50).sum();
+    let (name, stage) = all.into_iter().max_by_key(|(_, stage)| stage.p50)?;
+    (sum > 0).then(|| (name, stage.p50, stage.p50 as f64 / sum as f64))
+}
+
+/// Where the time of a sample went. Stages that take none are left out.
+pub(super) fn split(source: &Source) -> Markup {
+    let Some(network) = &source.network else { return html! {} };
+    let all = stages(&network.latency_split_ns);
+    let longest = all.iter().map(|(_, stage)| stage.p50).max().unwrap_or_default().max(1);
+    let bar = |value: u64| {
+        let width = 100.0 * value as f64 / longest as f64;
+        html! { span class="bar" style=(format!("width:{width:.1}%")) {} }
+    };
+    let rows = all.into_iter().filter(|(_, stage)| stage.p99 > 0);
+    let rows =
+        rows.map(|(name, stage)| (name.to_owned(), vec![ns(stage.p50), ns(stage.p90), ns(stage.p99), bar(stage.p50)]));
+    table("split", "Where the time went", &["stage", "p50", "p90", "p99", "p50 as a bar"], &rows.collect::<Vec<_>>())
+}
+
+/// Each node: its share, and what was slow there.
+pub(super) fn nodes(source: &Source) -> Markup {
+    let Some(network) = &source.network else { return html! {} };
+    let sum: u64 = network.nodes.iter().map(|node| node.samples).sum();
+    let row = |node: &NodeTrafficDocument| {
+        let trip = node.round_trip_ns.unwrap_or_default();
+        let inference = node.latency_split_ns.unwrap_or_default().inference;
+        let share = 100.0 * node.samples as f64 / sum.max(1) as f64;
+        let sockets = node.layers.socket_bytes;
+        let again = node.retransmits.loadgen.map_or_else(|| "not known".to_owned(), |count| count.to_string());
+        let cells = vec![
+            text(&node.address),
+            text(format!("{} ({share:.1} %)", node.samples)),
+            ns(trip.p50),
+            ns(trip.p99),
+            ns(inference.p50),
+            text(bytes(sockets.ingress.loadgen)),
+            text(bytes(sockets.egress.loadgen)),
+            text(again),
+        ];
+        (node.name.clone(), cells)
+    };
+    let head =
+        ["node", "address", "samples", "round trip p50", "p99", "inference p50", "sent", "received", "sent again"];
+    let more = network.nodes.len().saturating_sub(NODES);
+    html! {
+        (table("nodes", "SUT nodes", &head, &network.nodes.iter().take(NODES).map(row).collect::<Vec<_>>()))
+        @if more > 0 { p { "And " (more) " more: network_report.json has them." } }
+    }
+}
+
+/// What the rules require of the network, and what it gives.
+pub(super) fn network(source: &Source) -> Markup {
+    let Some(network) = &source.network else { return html! {} };
+    let of = &network.bandwidth_gbit_s;
+    let rate = |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| bits_text(rate * 1e9));
+    let row = |name: &str, of: &ByDirection<Option<f64>>| {
+        (name.to_owned(), vec![text(rate(of.ingress)), text(rate(of.egress))])
+    };
+    let size =
+        |name: &str, of: ByDirection<u64>| (name.to_owned(), vec![text(bytes(of.ingress)), text(bytes(of.egress))]);
+    let ours = ByDirection {
+        ingress: network.total.socket_bytes.ingress.loadgen,
+        egress: network.total.socket_bytes.egress.loadgen,
+    };
+    let rows = vec![
+        row("carried", &of.carried),
+        row("required by the rules", &of.required),
+        row("probed before the run", &of.probed),
+        row("claimed by the interfaces", &of.nic_claim),
+        size("samples and answers", network.total.tensor_bytes),
+        size("after their codecs", network.total.encoded_bytes),
+        size("on the sockets", ours),
+    ];
+    html! {
+        (table("network", "Network", &["", "to the SUT", "back"], &rows))
+        p {
+            (network.transport) @if network.tls { " with TLS" } ", samples " (network.codec) ", answers "
+            (network.response_codec) ". " (of.verdict)
+        }
+        @if network.differences.is_empty() { p { "Both ends counted the same bytes." } }
+        @for difference in &network.differences { p class="bad" { (difference) } }
+    }
+}
+
+/// Latencies of the result, which are the official numbers.
+pub(super) fn latencies(source: &Source) -> Markup {
+    let row = |name: &str, of: LatencySpread| {
+        let values = [of.min, of.mean, of.p50, of.p90, of.p99, of.p99_9, of.max];
+        (name.to_owned(), values.map(|value| text(duration_ns(value))).to_vec())
+    };
+    let mut rows: Vec<(String, Vec<Markup>)> = source.result.latency_ns.iter().map(|of| row("latency", *of)).collect();
+    if let Some(TokensDocument { ttft_ns, tpot_ns, .. }) = &source.result.tokens {
+        rows.extend(ttft_ns.map(|of| row("time to first token", of)));
+        rows.extend(tpot_ns.map(|of| row("time per output token", of)));
+    }
+    let lag = source.result.schedule_lag_ns;
+    html! {
+        @if !rows.is_empty() {
+            (table("latencies", "Latencies", &["", "min", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows))
+        }
+        p {
+            "Samples were sent late by " (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
+            @for stall in &source.result.stalls {
+                " " (stall.end) " stood still for " (ns(stall.duration_ns)) ", " (ns(stall.start_ns))
+                " after the start."
+            }
+        }
+    }
+}
+
+/// The rules of the Network division.
+pub(super) fn rules(source: &Source) -> Markup {
+    let rules = &source.result.division.rules;
+    if rules.is_empty() {
+        return html! {};
+    }
+    let rows = rules.iter().map(|rule| {
+        let class = match rule.verdict.as_str() {
+            "kept" => "good",
+            "broken" => "bad",
+            _ => "open",
+        };
+        let why = rule.why.as_deref().unwrap_or_default();
+        (rule.asks.clone(), vec![text(&rule.section), html! { span class=(class) { (rule.verdict) } }, text(why)])
+    });
+    let head = ["rule", "section", "found", "why"];
+    html! {
+        details {
+            summary { "Rules of the Network division" }
+            (table("rules", "Rules", &head, &rows.collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// How the run was made.
+pub(super) fn made(source: &Source) -> Markup {
+    let result = &source.result;
+    let made = &result.made;
+    let settings = serde_json::to_value(&result.settings).unwrap_or_default();
+    let settings = settings.as_object().into_iter().flatten();
+    let settings = settings.map(|(key, value)| (key.clone(), vec![text(value)])).collect::<Vec<_>>();
+    let row = |name: &str, value: &str| (name.to_owned(), vec![text(value)]);
+    let command = made.command.join(" ");
+    let rows = vec![
+        row("benchmark", &result.benchmark),
+        row("dataset", &result.dataset),
+        row("scenario and mode", &format!("{} {}", result.scenario, result.mode)),
+        row("round", &result.rules),
+        row("SUT", &result.sut_name),
+        row("program", &result.loadgen_version),
+        row("revision", made.revision.as_deref().unwrap_or("not known")),
+        row("command", &command),
+        row("largest lag allowed", &format!("{} ({})", duration_ns(made.max_lag_ns as i64), made.max_lag_origin)),
+        row("note", made.note.as_deref().unwrap_or_default()),
+    ];
+    html! {
+        (table("made", "How it was made", &["", ""], &rows))
+        details { summary { "Settings" } (table("settings", "Settings", &["key", "value"], &settings)) }
+    }
+}
+
+/// The machines at both ends.
+pub(super) fn systems(source: &Source) -> Markup {
+    let Some(system) = &source.system else { return html! {} };
+    let row = |name: &str, host: &HostDocument, software: &str| {
+        let memory = format!("{} GiB", host.memory_bytes >> 30);
+        let cells = [&host.hostname, &host.cpu, &host.cores.to_string(), &memory, &host.os, &host.kernel, software]
+            .map(text)
+            .to_vec();
+        (name.to_owned(), cells)
+    };
+    let mut rows = vec![row("LoadGen node", &system.loadgen.host, &system.loadgen.software)];
+    let nodes = system.sut.iter().take(NODES);
+    rows.extend(nodes.map(|node| row(&node.name, &node.host, &format!("{}, {}", node.software, node.engine))));
+    table("systems", "Systems", &["", "host", "processor", "cores", "memory", "system", "kernel", "software"], &rows)
+}
