@@ -24,14 +24,10 @@ pub(crate) fn config(test: AuditTest, benchmark: Option<&str>) -> String {
         AuditTest::Test06 => sampled(test06::TARGET) + &all_of(test06::TARGET),
         AuditTest::Test08 => sampled(test01::USUAL_TARGET),
         AuditTest::Test07 => {
-            let samples = test07::VALUES.iter().find(|values| Some(values.benchmark) == benchmark);
-            let samples = samples.map(|values| values.samples);
+            let samples = benchmark.and_then(test07::samples_of);
             sampled(samples.unwrap_or(test09::TARGET)) + &whole_dataset(samples)
         }
-        AuditTest::Test09 => {
-            let samples = test09::VALUES.iter().find(|values| Some(values.benchmark) == benchmark);
-            sampled(test09::TARGET) + &whole_dataset(samples.map(|values| values.samples))
-        }
+        AuditTest::Test09 => sampled(test09::TARGET) + &whole_dataset(benchmark.and_then(test09::samples_of)),
     };
     // LoadGen does nothing with this key in an audit.config, and neither does the official file of TEST05.
     let flag = if test == AuditTest::Test05 { "--mlperf-conf" } else { "--audit-conf" };

@@ -14,21 +14,30 @@ use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 pub(crate) const METRIC: &str = "exact_match";
 
 /// What the official file has for a benchmark.
-pub(super) struct Values {
+struct Values {
     /// The benchmark's name.
-    pub(super) benchmark: &'static str,
+    benchmark: &'static str,
     /// Samples of the dataset for this test: all are logged.
-    pub(super) samples: u64,
+    samples: u64,
     /// The least score that passes.
     at_least: f64,
 }
 
 /// The benchmarks that have an official file.
-pub(super) const VALUES: [Values; 1] = [Values { benchmark: "gpt-oss-120b", samples: 990, at_least: 60.698 }];
+static VALUES: [Values; 1] = [Values { benchmark: "gpt-oss-120b", samples: 990, at_least: 60.698 }];
+
+fn values_of(benchmark: &str) -> Option<&'static Values> {
+    VALUES.iter().find(|values| values.benchmark == benchmark)
+}
 
 /// The least score of a benchmark that has an official file.
 pub(crate) fn least_of(benchmark: &str) -> Option<f64> {
-    VALUES.iter().find(|values| values.benchmark == benchmark).map(|values| values.at_least)
+    values_of(benchmark).map(|values| values.at_least)
+}
+
+/// How many samples the dataset of the test has.
+pub(super) fn samples_of(benchmark: &str) -> Option<u64> {
+    values_of(benchmark).map(|values| values.samples)
 }
 
 /// Judges one run by TEST07. `score` is that of all its answers.

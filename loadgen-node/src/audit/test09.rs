@@ -16,17 +16,17 @@ const TOKEN_BYTES: usize = 4;
 pub(super) const TARGET: u64 = 10_000;
 
 /// What the official files have for a benchmark.
-pub(super) struct Values {
+struct Values {
     /// The benchmark's name.
-    pub(super) benchmark: &'static str,
+    benchmark: &'static str,
     /// Samples of its dataset.
-    pub(super) samples: u64,
+    samples: u64,
     /// 10 % around the mean of the reference model.
     bounds: Bounds,
 }
 
 /// The benchmarks that have official files.
-pub(super) const VALUES: [Values; 2] = [
+static VALUES: [Values; 2] = [
     Values { benchmark: "gpt-oss-120b", samples: 6_396, bounds: Bounds { least: 1150.38, most: 1406.02 } },
     Values { benchmark: "e2e-rag-qna", samples: 824, bounds: Bounds { least: 246.43, most: 301.19 } },
 ];
@@ -43,8 +43,17 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// The bounds of a benchmark that has official ones.
     pub(crate) fn of(benchmark: &str) -> Option<Bounds> {
-        VALUES.iter().find(|values| values.benchmark == benchmark).map(|values| values.bounds)
+        values_of(benchmark).map(|values| values.bounds)
     }
+}
+
+fn values_of(benchmark: &str) -> Option<&'static Values> {
+    VALUES.iter().find(|values| values.benchmark == benchmark)
+}
+
+/// How many samples the dataset of a benchmark has that has an official file.
+pub(super) fn samples_of(benchmark: &str) -> Option<u64> {
+    values_of(benchmark).map(|values| values.samples)
 }
 
 /// Judges one run by TEST09.

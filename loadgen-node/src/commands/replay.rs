@@ -1,20 +1,16 @@
 //! The command `replay`: recorded results judged again, without a SUT.
 
-use std::fs::File;
-use std::io::{BufReader, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use lon_proto::sums::Summing;
 
 use super::io::{print_json, print_json_pretty, print_text, read, shown};
 use crate::cli::ReplayArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::official_replay::OfficialReplay;
-use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::{official_logs, screen};
+use crate::outputs::{official_logs, screen, stored_timeline};
 use loadgen::judge::Verdict;
-use loadgen::recorder::Timeline;
 use loadgen::settings::{IntegerRule, TestSettings};
 use loadgen::vectors;
 
@@ -34,10 +30,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
 }
 
 fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
-    let file = File::open(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)?;
-    let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
-    let stored = Timeline::read_from(&mut file).with_context(|| shown(path)).or_exit(Exit::Usage)?;
-    check_sum(path, &file.finish().0).or_exit(Exit::Usage)?;
+    let stored = stored_timeline::read(path).or_exit(Exit::Usage)?;
     let mut settings = match &args.settings {
         Some(path) => settings_from(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?,
         None => stored.about.settings.clone(),
@@ -86,22 +79,6 @@ fn exit(verdict: &Verdict) -> Exit {
         () if has(&["interrupted"]) => Exit::Interrupted,
         () if has(&["node_lost", "sut_name", "broken"]) => Exit::Network,
         () => Exit::Invalid,
-    }
-}
-
-/// Holds a timeline against the result of its run, where that lies beside it and knows it.
-fn check_sum(path: &Path, sha256: &str) -> anyhow::Result<()> {
-    let result = path.with_file_name(result_summary::FILE);
-    let Ok(text) = std::fs::read_to_string(&result) else { return Ok(()) };
-    let result: ResultSummary = serde_json::from_str(&text).with_context(|| shown(&result))?;
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    match result.files.get(name) {
-        Some(listed) if listed.sha256 != sha256 => Err(anyhow!(
-            "{} is not what the run wrote: {} beside it has another SHA-256 of it; judge the original",
-            shown(path),
-            result_summary::FILE
-        )),
-        _ => Ok(()),
     }
 }
 

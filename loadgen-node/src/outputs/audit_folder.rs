@@ -5,9 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use loadgen::conf::rules::Rules;
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
-use loadgen::settings::Profile;
 use lon_qsl::accuracy::Rows;
 use sha2::{Digest as _, Sha256};
 
@@ -176,6 +174,7 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     models.dedup();
     let logs = [DETAIL_FILE, SUMMARY_FILE, ACCURACY_FILE];
     let altered = logs.iter().filter(|name| is_altered(folder, name, &made)).map(ToString::to_string).collect();
+    let profile = made.profile();
     let score = made.accuracy.map(|score| RunScore {
         metric: score.metric,
         value: score.value,
@@ -186,7 +185,7 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
         score,
         dataset: made.dataset,
         sums: made.dataset_sums_sha256,
-        profile: Rules::find(&made.rules).map(|rules| Profile { integers: made.integers, ..rules.profile }),
+        profile,
         dtype: made.network.rows().map(Rows::dtype),
         benchmark: made.benchmark,
         settings: made.settings,

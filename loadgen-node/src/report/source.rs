@@ -1,22 +1,18 @@
 //! A run folder, read for its report.
 
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
-use loadgen::recorder::{StoredTimeline, Timeline};
-use loadgen::settings::Profile;
-use lon_proto::sums::Summing;
+use loadgen::recorder::StoredTimeline;
 use serde::de::DeserializeOwned;
 
 use super::series::Series;
 use crate::outputs::documents::network_report::{self, NetworkReport};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::{diagram, logs};
+use crate::outputs::{diagram, logs, stored_timeline};
 
 /// What is known of a run.
 pub(crate) struct Source {
@@ -69,14 +65,9 @@ fn series(folder: &Path, result: &ResultSummary) -> Result<Option<Series>> {
     if !path.exists() && !result.files.contains_key(logs::TIMELINE) {
         return Ok(None);
     }
-    let file = File::open(&path).with_context(|| path.display().to_string())?;
-    let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
-    let StoredTimeline { about, timeline } = Timeline::read_from(&mut file)?;
-    let listed = result.files.get(logs::TIMELINE).map(|listed| &listed.sha256);
-    anyhow::ensure!(listed.is_none_or(|sum| *sum == file.finish().0), "the timeline is not the one of the result");
-    let profile = Rules::find(&result.rules).map_or(Profile::default(), |rules| rules.profile);
+    let StoredTimeline { about, timeline } = stored_timeline::read(&path)?;
     let pacing = about.settings.scenario.pacing();
-    let plan = Plan::with_profile(about.settings, about.qsl, Profile { integers: result.integers, ..profile })?;
+    let plan = Plan::with_profile(about.settings, about.qsl, result.profile().unwrap_or_default())?;
     let phase = plan.phases().iter().find(|phase| !phase.is_accuracy()).context("the plan measures nothing")?;
     let starts_ns = timeline.starts(phase, pacing);
     Ok(Some(Series::of(&timeline, starts_ns).context("the latencies cannot be counted")?))

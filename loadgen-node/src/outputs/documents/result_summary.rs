@@ -24,10 +24,11 @@ use crate::outputs::folder::Written;
 use crate::outputs::tokens;
 use crate::test_run::finished::{Finished, Setup};
 use crate::world::stall::Stall;
+use loadgen::conf::rules::Rules;
 use loadgen::judge::{Summary, Verdict};
 use loadgen::recorder::StoredTimeline;
 use loadgen::run::{Bracket, End, FindPeakOutcome, LagStats, SearchEnd, Trial};
-use loadgen::settings::{IntegerRule, TestSettings};
+use loadgen::settings::{IntegerRule, Profile, TestSettings};
 use loadgen::vectors::Rejudged;
 
 /// Name in the run folder.
@@ -270,6 +271,12 @@ impl From<&Finished> for ResultSummary {
 }
 
 impl ResultSummary {
+    /// The rules by which traffic was drawn; none when the round is not known.
+    pub(crate) fn profile(&self) -> Option<Profile> {
+        let rules = Rules::find(&self.rules)?;
+        Some(Profile { integers: self.integers, ..rules.profile })
+    }
+
     /// What stands in the folder until the run has ended, and for ever if the program is killed.
     pub(crate) fn unfinished(setup: &Setup) -> ResultSummary {
         let reason = "the run has not ended: it is going on, or this program was killed (a kernel that runs out of \

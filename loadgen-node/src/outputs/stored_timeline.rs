@@ -1,0 +1,40 @@
+//! The stored timeline of a run, read.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use loadgen::recorder::{StoredTimeline, Timeline};
+use lon_proto::sums::Summing;
+
+use super::documents::result_summary::{self, ResultSummary};
+
+/// Reads a timeline. It has to be the one that the result beside it lists, where there is one that knows it.
+///
+/// # Errors
+/// The file cannot be read, is no timeline, or is another one.
+pub(crate) fn read(path: &Path) -> Result<StoredTimeline> {
+    let shown = || path.display().to_string();
+    let file = File::open(path).with_context(|| format!("cannot read {}", shown()))?;
+    let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
+    let stored = Timeline::read_from(&mut file).with_context(shown)?;
+    check_sum(path, &file.finish().0)?;
+    Ok(stored)
+}
+
+/// Holds a timeline against the result of its run, where that lies beside it and knows it.
+fn check_sum(path: &Path, sha256: &str) -> Result<()> {
+    let result = path.with_file_name(result_summary::FILE);
+    let Ok(text) = std::fs::read_to_string(&result) else { return Ok(()) };
+    let result: ResultSummary = serde_json::from_str(&text).with_context(|| result.display().to_string())?;
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match result.files.get(name) {
+        Some(listed) if listed.sha256 != sha256 => Err(anyhow!(
+            "{} is not what the run wrote: {} beside it has another SHA-256 of it; judge the original",
+            path.display(),
+            result_summary::FILE
+        )),
+        _ => Ok(()),
+    }
+}
