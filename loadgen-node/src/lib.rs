@@ -5,8 +5,7 @@
 //! | `commands` | the commands, one file each |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
 //! | `submission` | from one file to the runs of a submission and its folders |
-//! | `report` | a run folder as one HTML page |
-//! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, screen, progress |
+//! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, page, screen, progress |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
 //! | `probe` | what a fabric can carry, measured |
 //! | `verdict` | reasons that make a result INVALID, or limit what it says: reasons, saturation, baseline |
@@ -27,7 +26,6 @@ mod exit;
 mod network;
 mod outputs;
 mod probe;
-mod report;
 mod submission;
 mod test_run;
 mod verdict;

@@ -52,7 +52,7 @@ const OTHER_FILES: [(&str, &str); 9] = [
     ),
     ("system_diagram.svg", "the machines and the network between them"),
     ("result.txt", "what the screen showed; `loadgen-node show` prints it again"),
-    ("report.html", "the run as one page, where `loadgen-node report` was called"),
+    ("report.html", "the run as one page; `loadgen-node report` makes it again"),
     (".*.part", "while the run goes on, or after it was killed: what `loadgen-node recover` makes a result of"),
 ];
 

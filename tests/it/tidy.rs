@@ -112,7 +112,7 @@ const ROOMS: &[Floors] = &[
         folder: "loadgen-node",
         floors: &[
             "commands",
-            "report submission",
+            "submission",
             "cli outputs",
             "test_run",
             "probe verdict",

@@ -71,6 +71,7 @@ impl RunArgs {
             extend: self.extend,
             mixed_nodes: self.mixed_nodes,
             trace_log: self.trace_log,
+            report: !self.no_report,
             baseline: self.baseline.clone(),
             system_desc: self.system_desc.clone(),
             call: this_call(self.note.clone()),

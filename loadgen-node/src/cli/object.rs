@@ -19,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
-const OF_OUR_ENGINE: [&str; 14] = [
+const OF_OUR_ENGINE: [&str; 15] = [
     "anyway",
     "baseline",
     "busy-poll",
@@ -30,6 +30,7 @@ const OF_OUR_ENGINE: [&str; 14] = [
     "integers",
     "json",
     "max-lag",
+    "no-report",
     "probe",
     "spin",
     "trace-log",

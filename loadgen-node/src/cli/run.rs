@@ -121,6 +121,9 @@ pub(crate) struct RunArgs {
     /// Also write mlperf_log_trace.json (Chrome trace events): when each sample was due, issued and answered.
     #[arg(long, env = "LON_TRACE_LOG", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) trace_log: bool,
+    /// Do not write report.html, the run as one page. `loadgen-node report FOLDER` makes it later.
+    #[arg(long, env = "LON_NO_REPORT", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) no_report: bool,
     #[command(flatten)]
     pub(crate) find_peak: FindPeakArgs,
 }

@@ -8,7 +8,7 @@ use super::io::{print_text, shown};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::folder::RunFolder;
-use crate::report::{self, Source};
+use crate::outputs::report::{self, Source};
 
 /// Writes the page of a run folder. It takes its name when it is whole, and may be made again.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {

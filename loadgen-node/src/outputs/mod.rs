@@ -10,6 +10,7 @@
 //!   `progress`: how far a run is;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
+//! - `report`: the run as one HTML page;
 //! - `stored_timeline`: the timeline of a run, read;
 //! - `official_logs`: the files of an official LoadGen, read; `audit_folder`: folders that are audited, and what
 //!   submissions have of an audit.
@@ -31,6 +32,7 @@ pub(crate) mod paint;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod recover;
+pub(crate) mod report;
 pub(crate) mod screen;
 pub(crate) mod stored_timeline;
 pub(crate) mod tokens;

@@ -14,6 +14,7 @@ use super::journal::{Journal, Kind};
 use super::keep::{self, Contents, NotWritten};
 use super::logs::{self, Logs};
 use super::progress::Progress;
+use super::report::{self, Source};
 use super::screen;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Claimed, Finished};
@@ -113,7 +114,8 @@ impl Contents for Files<'_> {
 
     fn words(&self) -> Vec<&'static str> {
         let timeline = self.finished.outcome.performance().map(|_| logs::TIMELINE);
-        timeline.into_iter().chain([logs::DETAIL, logs::SUMMARY, screen::FILE]).collect()
+        let page = self.finished.setup.report.then_some(report::FILE);
+        timeline.into_iter().chain([logs::DETAIL, logs::SUMMARY, screen::FILE]).chain(page).collect()
     }
 
     fn write(&self, name: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -124,6 +126,7 @@ impl Contents for Files<'_> {
             diagram::FILE => out.write_all(diagram::svg(&SystemDesc::from(finished)).as_bytes()),
             find_peak::FILE => find_peak::write(out, &finished.setup.plan, &finished.outcome),
             screen::FILE => out.write_all(screen::text(finished, self.folder, std::iter::empty()).as_bytes()),
+            report::FILE => out.write_all(page(finished)?.as_bytes()),
             name => Logs::new(finished).write(name, out),
         }
     }
@@ -139,4 +142,13 @@ impl Contents for Files<'_> {
         };
         self.finished.outcome.verdict.add("not_written", format!("not everything was written: {name}: {why}"));
     }
+}
+
+/// The run as a page.
+///
+/// # Errors
+/// Making it panicked. That is a bug, which costs the page, and not what was measured.
+fn page(finished: &Finished) -> io::Result<String> {
+    let made = catch_unwind(AssertUnwindSafe(|| report::page(&Source::of(finished))));
+    made.map_err(|_| io::Error::other("making the page panicked: this is a bug"))
 }

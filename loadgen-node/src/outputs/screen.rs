@@ -9,8 +9,8 @@ use super::documents::accuracy;
 use super::documents::parts::LatencySpread;
 use super::documents::result_summary::{MetricDocument, ResultSummary};
 use super::keep::{NotWritten, Saved};
-use super::tokens;
 use super::{network_lines as lines, paint};
+use super::{report, tokens};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
@@ -132,6 +132,9 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     lines.extend(lines::lines(finished));
     lines.extend(marks(&finished.judgement, finished.setup.division).into_iter().map(|mark| ("Mark", mark)));
     lines.push(("Files", folder.display().to_string()));
+    if finished.setup.report {
+        lines.push(("Page", folder.join(report::FILE).display().to_string()));
+    }
     for saved in saved {
         lines.push(("Saved", format!("{}: {}", saved.folder.display(), saved.files.join(", "))));
     }

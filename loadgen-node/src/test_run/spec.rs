@@ -53,6 +53,8 @@ pub struct TestSpec {
     pub mixed_nodes: bool,
     /// Keeps when each sample was issued, which the trace log needs.
     pub trace_log: bool,
+    /// Write `report.html`, the run as one page.
+    pub report: bool,
     /// A file of `sut-node bench --out` to compare the result with.
     pub baseline: Option<PathBuf>,
     /// A file with what the user states of the system.
@@ -82,6 +84,7 @@ impl TestSpec {
             extend: false,
             mixed_nodes: false,
             trace_log: false,
+            report: true,
             baseline: None,
             system_desc: None,
             call: Call::default(),

@@ -85,6 +85,7 @@ impl Test {
             stated,
             baseline,
             trace_log: spec.trace_log,
+            report: spec.report,
             bandwidth: benchmark.bandwidth().cloned(),
             plan,
         };

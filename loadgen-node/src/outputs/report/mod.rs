@@ -1,9 +1,10 @@
 //! `report.html`: a run as one page that opens without a network. What it says is what the documents of the run folder
-//! say; its curves come from the stored timeline.
+//! say; its curves come from the timeline. A run writes it when it ends; it can be made again from the folder, and is
+//! then the same.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `source` | a run folder, read |
+//! | `source` | what the page is made of: a run that is over, or a run folder, read |
 //! | `series` | from a timeline to curves |
 //! | `chart` | curves as an SVG, and as a table |
 //! | `charts` | the curves of a run |

@@ -64,9 +64,10 @@ fn word(validity: Validity) -> &'static str {
 fn answer(source: &Source) -> Markup {
     let result = &source.result;
     let verdict = word(result.result);
+    let class = if result.result == Validity::Valid { "good" } else { "bad" };
     let official = result.official_result.map(word);
     html! {
-        h1 { (result.benchmark) " " (result.scenario) ": " span class=(verdict) { (verdict) } }
+        h1 { (result.benchmark) " " (result.scenario) ": " span class=(class) { (verdict) } }
         p class="about" {
             (result.made.started_utc) ", " (result.mode) " by the rules of round " (result.rules)
             @if let Some(official) = official { "; the official rules alone say " (official) }
