@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `commands` | the commands, one file each |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
+//! | `comparison` | runs side by side, and whether a difference is noise |
 //! | `submission` | from one file to the runs of a submission and its folders |
 //! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, page, screen, progress |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
@@ -21,6 +22,7 @@
 mod audit;
 mod cli;
 mod commands;
+mod comparison;
 mod division;
 mod exit;
 mod network;
@@ -89,6 +91,7 @@ fn command() -> Exit {
         Command::Recover(args) => commands::recover::recover(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
         Command::Audit(args) => commands::audit::audit(&args),
         Command::Submission(args) => commands::submission::submission(&args),

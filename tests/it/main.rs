@@ -5,6 +5,7 @@
 //! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
 //! - `ceilings`: how much memory a SUT node takes at most
+//! - `compare`: runs side by side, and which differences are noise
 //! - `conformance`: nodes held against the wire contract: ours, one in Python, and nodes that break one rule each
 //! - `datasets`: folders and files of users, from the disk to the score
 //! - `demo`: the one command that needs nothing
@@ -28,6 +29,7 @@
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
 //! - `reference`: the page of files and grammars against the code
+//! - `report`: the page of a run, against its documents
 //! - `rest`: what is left when a run is over
 //! - `strangers`: callers that want to keep a SUT node from serving
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
@@ -47,6 +49,7 @@ mod audit;
 mod bandwidth;
 mod capi;
 mod ceilings;
+mod compare;
 mod conformance;
 mod datasets;
 mod demo;

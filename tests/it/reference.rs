@@ -57,7 +57,7 @@ const OTHER_FILES: [(&str, &str); 9] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 10] = [
+const COMMANDS: [(&str, &str); 11] = [
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
     ("conformance", "ConformanceDocument"),
@@ -65,6 +65,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("accuracy PERFORMANCE_RUN", "AccuracySubset"),
     ("accuracy --scorer CMD RUN", "ScoresDocument"),
     ("replay --official DIR", "OfficialReplay"),
+    ("compare FOLDER FOLDER", "Comparison"),
     ("audit", "AuditResult"),
     ("submission plan FILE", "SubmissionPlan"),
     ("submission check TREE", "SubmissionCheck"),

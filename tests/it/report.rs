@@ -4,13 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use loadgen_node::documents::result_summary::{MetricDocument, ResultSummary};
+use lon_tests::page::{section, stands_alone};
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 use sha2::{Digest as _, Sha256};
 
-/// Room for a million points of a curve would be none.
-const LARGEST_BYTES: usize = 2 << 20;
 /// The curves of a run that has measured something.
 const CHARTS: [&str; 5] = ["distribution", "latency", "rate", "outstanding", "bytes"];
 
@@ -20,23 +19,6 @@ fn made_again(folder: &Path) -> String {
     let path = folder.join("report.html");
     assert_eq!((made.code, made.stdout.trim()), (Some(0), path.to_str().unwrap()), "{made:?}");
     fs::read_to_string(path).unwrap()
-}
-
-/// The part of a page with this id, to its end.
-fn section<'a>(page: &'a str, id: &str) -> Option<&'a str> {
-    let (_, behind) = page.split_once(&format!("<section id=\"{id}\">"))?;
-    behind.split_once("</section>").map(|(section, _)| section)
-}
-
-/// Nothing on the page is fetched, and nothing is run.
-fn stands_alone(page: &str) {
-    assert!(page.len() < LARGEST_BYTES, "{} bytes", page.len());
-    let links = ["<script", "<link", "<img", "<iframe", "src=", "href=", "url(", "@import"];
-    let found: Vec<&str> = links.into_iter().filter(|link| page.contains(link)).collect();
-    assert!(found.is_empty(), "{found:?}");
-    let addresses = page.match_indices("://").map(|(at, _)| &page[at.saturating_sub(5)..at + 30]);
-    let others: Vec<&str> = addresses.filter(|text| !text.contains("www.w3.org/2000/svg")).collect();
-    assert!(others.is_empty(), "{others:?}");
 }
 
 /// A duration as pages have it, in ns.

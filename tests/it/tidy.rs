@@ -113,7 +113,9 @@ const ROOMS: &[Floors] = &[
         floors: &[
             "commands",
             "submission",
-            "cli outputs",
+            "cli",
+            "comparison",
+            "outputs",
             "test_run",
             "probe verdict",
             "audit division",

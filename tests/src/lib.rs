@@ -11,6 +11,7 @@ pub mod json;
 pub mod kserve;
 pub mod memory;
 pub mod nemesis;
+pub mod page;
 pub mod peer;
 pub mod process;
 pub mod relay;

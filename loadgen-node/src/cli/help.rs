@@ -194,6 +194,24 @@ Examples:
 
 Exit code 2 when the folder has no result, or the page cannot be written.";
 
+pub(crate) const COMPARE: &str = "Each side is a run folder, or the folders of repeats with commas between; all are \
+held against the first. Settings, hosts and versions that are not the same come first. Runs of another benchmark, \
+scenario or dataset cannot be compared; their values are shown all the same.
+
+The interval says where a difference is with a confidence of 95 %. Of single runs it comes from blocks of their \
+timelines, which are drawn again a thousand times; what changes from run to run is not in it. Of three or more repeats \
+on both sides it comes from their means. A difference whose interval has 0 in it is noise.
+
+--fail-if takes the word in brackets behind a quantity, < or >, and a difference in percent, a duration or a number; \
+or 'invalid'. It can be repeated. It is held against every side but the first. A difference that is noise never fails.
+
+Examples:
+  loadgen-node compare RUN /tmp/demo
+  loadgen-node compare RUN /tmp/demo --html /tmp/compare.html --format md
+  loadgen-node compare RUN RUN --fail-if 'p99>+5%' --fail-if 'rate<-5%'
+
+Exit code 3 when a condition of --fail-if holds, 2 when it cannot be judged or a folder has no result.";
+
 pub(crate) const AUDIT: &str = "First the reference (a performance run, for TEST01 also an accuracy run), then the \
 test: the same performance run with the settings of the audit, which --print-conf prints and `run --audit-conf` takes. \
 Folders are those of this program, or have the logs of an official LoadGen: all in one folder, or as submissions have \

@@ -21,7 +21,8 @@ pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::nodes::{DialArgs, KserveArgs};
 pub(crate) use self::others::{
-    AccuracyArgs, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs, ReportArgs, ShowArgs, TraceArgs,
+    AccuracyArgs, CompareArgs, CompareFormat, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs,
+    ReportArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
@@ -98,6 +99,9 @@ pub(crate) enum Command {
     /// Write a run folder as one HTML page, which opens without a network.
     #[command(after_long_help = help::REPORT)]
     Report(ReportArgs),
+    /// Show two or more runs side by side: what was not the same, and which differences are noise.
+    #[command(after_long_help = help::COMPARE)]
+    Compare(CompareArgs),
     /// Make a result of what a run left behind whose program was killed.
     #[command(after_long_help = help::RECOVER)]
     Recover(RecoverArgs),

@@ -4,12 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 
 use super::nodes::DialArgs;
 use super::parse::{few, integers, rules, scenario, some_duration};
 use super::run::DivisionArg;
 use super::shared::{CodecArgs, TestArgs};
+use crate::comparison::{Condition, MOST};
 use crate::probe::ProbeLimits;
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
@@ -178,4 +179,39 @@ pub(crate) struct RecoverArgs {
     /// Print result_summary.json instead.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Run folders, or folders of repeats with commas between.
+    #[arg(required = true, num_args = 2..=MOST, value_name = "FOLDER[,FOLDER...]")]
+    pub(crate) sides: Vec<String>,
+    /// Exit with 3 when this holds; can be repeated.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) fail_if: Vec<Condition>,
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+    /// Print JSON: --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// Also write an HTML page, with curves over each other.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// The values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    Text,
+    Json,
+    Csv,
+    Md,
+}
+
+impl CompareArgs {
+    /// What is printed.
+    pub(crate) fn format(&self) -> CompareFormat {
+        if self.json { CompareFormat::Json } else { self.format }
+    }
 }

@@ -52,6 +52,18 @@ impl Place {
     }
 }
 
+/// Writes a file that is no part of a run's own. It takes its name when it is whole, and may be there already.
+///
+/// # Errors
+/// The path has no name of a file, or cannot be written to.
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+    let no_name = || FolderError::Write { path: path.to_owned(), source: io::ErrorKind::InvalidFilename.into() };
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(no_name)?;
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = RunFolder::of_earlier_run(above);
+    folder.keep(folder.stage(name, |out| out.write_all(content))?).map(drop)
+}
+
 /// Folders above which what a run folder does not take may find room.
 pub(crate) fn fallbacks() -> Vec<PathBuf> {
     let mut above = vec![std::env::temp_dir(), PathBuf::from("/var/tmp"), PathBuf::from("/dev/shm")];

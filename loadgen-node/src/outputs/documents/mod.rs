@@ -8,7 +8,7 @@
 //! - `baseline`, `counts`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of `result_summary`;
 //!   `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
-//! - `probe`, `conf`, `conformance`, `accuracy`: what the commands of these names print with `--json`;
+//! - `probe`, `conf`, `conformance`, `accuracy`, `comparison`: what the commands of these names print with `--json`;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
@@ -24,6 +24,7 @@ pub mod accuracy;
 pub mod accuracy_subset;
 pub mod audit_result;
 pub mod baseline;
+pub mod comparison;
 pub mod conf;
 pub mod conformance;
 pub mod counts;

@@ -35,36 +35,36 @@ const LIMITS: [RGBColor; 5] = [
 ];
 
 /// An axis: what it shows, and how its values are written.
-pub(super) struct Axis {
-    pub(super) title: &'static str,
-    pub(super) is_log: bool,
+pub(crate) struct Axis {
+    pub(crate) title: &'static str,
+    pub(crate) is_log: bool,
     /// Whether values are whole numbers.
-    pub(super) is_whole: bool,
-    pub(super) text: fn(f64) -> String,
+    pub(crate) is_whole: bool,
+    pub(crate) text: fn(f64) -> String,
 }
 
 /// A curve. Points without a value are left out.
-pub(super) struct Curve {
-    pub(super) name: String,
-    pub(super) values: Vec<Option<f64>>,
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
 /// A chart: curves over common places.
-pub(super) struct Chart {
+pub(crate) struct Chart {
     /// Stands in the page's links.
-    pub(super) id: &'static str,
-    pub(super) title: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
     /// What can be seen in it, in a sentence.
-    pub(super) about: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+    pub(crate) about: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
     /// The places, in increasing order.
-    pub(super) places: Vec<f64>,
-    pub(super) curves: Vec<Curve>,
+    pub(crate) places: Vec<f64>,
+    pub(crate) curves: Vec<Curve>,
     /// Lines across, with their names.
-    pub(super) limits: Vec<(String, f64)>,
+    pub(crate) limits: Vec<(String, f64)>,
     /// Places that have marks of their own; empty: they are chosen.
-    pub(super) marks: Vec<(f64, String)>,
+    pub(crate) marks: Vec<(f64, String)>,
 }
 
 /// A straight scale with marks at chosen places.
@@ -101,7 +101,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 impl Chart {
     /// The chart with its table; a sentence where it cannot be drawn.
-    pub(super) fn markup(&self) -> Markup {
+    pub(crate) fn markup(&self) -> Markup {
         let mut svg = String::new();
         let drawn = self.draw(&mut svg);
         html! {

@@ -26,12 +26,18 @@ pub(super) fn all(source: &Source) -> Vec<Chart> {
     charts
 }
 
-fn seconds(title: &'static str) -> Axis {
+pub(crate) fn seconds(title: &'static str) -> Axis {
     Axis { title, is_log: false, is_whole: false, text: |value| format!("{value:.1} s") }
 }
 
-fn latency() -> Axis {
+pub(crate) fn latency() -> Axis {
     Axis { title: "latency", is_log: true, is_whole: false, text: |ns| duration_ns(ns.round() as i64) }
+}
+
+/// Percentiles, each at the number of samples that one slower one stands for: see [`rest`].
+pub(crate) fn percentile() -> Axis {
+    let text = |rest| percentile_text(100.0 - 100.0 / rest);
+    Axis { title: "percentile", is_log: true, is_whole: false, text }
 }
 
 /// The limits that the official rules judge latencies by.
@@ -52,13 +58,7 @@ fn distribution(series: &Series, source: &Source) -> Chart {
             "Of {} answered samples: how slow the slowest ones are. To the right stand ever fewer of them.",
             series.latencies.len()
         ),
-        // How many samples one slower one stands for.
-        x: Axis {
-            title: "percentile",
-            is_log: true,
-            is_whole: false,
-            text: |rest| percentile_text(100.0 - 100.0 / rest),
-        },
+        x: percentile(),
         y: latency(),
         places: points.iter().map(|(percentile, _)| rest(*percentile)).collect(),
         curves: vec![Curve {
@@ -71,7 +71,7 @@ fn distribution(series: &Series, source: &Source) -> Chart {
 }
 
 /// How many samples there are for each that is above the percentile.
-fn rest(percentile: f64) -> f64 {
+pub(crate) fn rest(percentile: f64) -> f64 {
     100.0 / (100.0 - percentile).max(1e-6)
 }
 
@@ -192,7 +192,7 @@ fn bytes(source: &Source) -> Option<Chart> {
 }
 
 /// A rate of bits with three digits.
-pub(super) fn bits_text(bits_per_s: f64) -> String {
+pub(crate) fn bits_text(bits_per_s: f64) -> String {
     if bits_per_s == 0.0 {
         return "0 bit/s".to_owned();
     }

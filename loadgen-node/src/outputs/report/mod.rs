@@ -18,7 +18,13 @@ mod series;
 mod source;
 mod tables;
 
-pub(crate) use page::page;
+pub(crate) use chart::{Axis, Chart, Curve};
+pub(crate) use charts::seconds as seconds_axis;
+pub(crate) use charts::{bits_text, latency as latency_axis, percentile as percentile_axis, rest};
+pub(crate) use page::{framed, page};
+#[cfg(test)]
+pub(crate) use series::series_of;
+pub(crate) use series::{Series, Step};
 pub(crate) use source::Source;
 
 /// Name in the run folder.

@@ -14,6 +14,31 @@ pub(crate) fn page(source: &Source) -> String {
     let result = &source.result;
     let title = format!("{} {} {}", result.benchmark, result.scenario, word(result.result));
     let charts = charts::all(source);
+    let main = html! {
+        @for why in &source.missing { p class="bad" { "Not shown: " (why) } }
+        @if source.series.is_none() && source.missing.is_empty() {
+            p { "There are no latencies: nothing was measured." }
+        }
+        div class="charts" { @for chart in &charts { (chart.markup()) } }
+        (tables::latencies(source))
+        (tables::split(source))
+        (tables::nodes(source))
+        (tables::network(source))
+        @if let Some(svg) = &source.diagram {
+            section id="system" {
+                h3 { "System" }
+                div class="scroll paper" tabindex="0" { (PreEscaped(svg)) }
+            }
+        }
+        (tables::rules(source))
+        (tables::made(source))
+        (tables::systems(source))
+    };
+    framed(&title, &answer(source), &main, &result.unofficial)
+}
+
+/// A page of this header and these contents.
+pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &str) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -25,28 +50,9 @@ pub(crate) fn page(source: &Source) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header { (answer(source)) }
-                main {
-                    @for why in &source.missing { p class="bad" { "Not shown: " (why) } }
-                    @if source.series.is_none() && source.missing.is_empty() {
-                        p { "There are no latencies: nothing was measured." }
-                    }
-                    div class="charts" { @for chart in &charts { (chart.markup()) } }
-                    (tables::latencies(source))
-                    (tables::split(source))
-                    (tables::nodes(source))
-                    (tables::network(source))
-                    @if let Some(svg) = &source.diagram {
-                        section id="system" {
-                            h3 { "System" }
-                            div class="scroll paper" tabindex="0" { (PreEscaped(svg)) }
-                        }
-                    }
-                    (tables::rules(source))
-                    (tables::made(source))
-                    (tables::systems(source))
-                }
-                footer { p { (result.unofficial) } }
+                header { (header) }
+                main { (main) }
+                footer { p { (unofficial) } }
             }
         }
     }

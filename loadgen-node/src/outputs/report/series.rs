@@ -5,33 +5,32 @@ use loadgen::recorder::{SampleEnd, Timeline};
 
 /// Steps of time in which a run is shown.
 const STEPS: usize = 120;
-/// Digits of latencies that are right: of all together, and in a step.
+/// Digits of latencies that are right.
 const DIGITS: u8 = 3;
-const STEP_DIGITS: u8 = 2;
 /// The percentiles of the distribution: each further one leaves out a third of the rest.
 const TAIL_STEPS: usize = 22;
 
 /// What happened in a step of time.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// Latencies of samples that started in it, ns.
-    pub(super) latencies: Histogram<u32>,
+    pub(crate) latencies: Histogram<u32>,
     /// Samples that were answered in it.
-    pub(super) answered: u64,
+    pub(crate) answered: u64,
     /// Samples that started in it.
     started: u64,
     /// Samples without an answer at its end.
-    pub(super) outstanding: u64,
+    pub(crate) outstanding: u64,
 }
 
 /// The curves of a timeline.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
+pub(crate) struct Series {
     /// All latencies, ns.
-    pub(super) latencies: Histogram<u64>,
+    pub(crate) latencies: Histogram<u64>,
     /// The length of a step, s.
-    pub(super) step_s: f64,
-    pub(super) steps: Vec<Step>,
+    pub(crate) step_s: f64,
+    pub(crate) steps: Vec<Step>,
 }
 
 impl Series {
@@ -39,19 +38,27 @@ impl Series {
     ///
     /// # Errors
     /// The latencies cannot be counted.
-    pub(super) fn of(timeline: &Timeline, starts_ns: impl Iterator<Item = u64>) -> anyhow::Result<Series> {
-        let length_ns = timeline.end_ns.max(1);
-        let step = Step { latencies: Histogram::new(STEP_DIGITS)?, answered: 0, started: 0, outstanding: 0 };
+    pub(crate) fn of(timeline: &Timeline, starts_ns: impl Iterator<Item = u64>) -> anyhow::Result<Series> {
+        let latencies_ns = timeline.samples().map(|end| match end {
+            SampleEnd::Done { latency_ns } => Some(latency_ns),
+            _ => None,
+        });
+        Series::made(timeline.end_ns.max(1), starts_ns.zip(latencies_ns))
+    }
+
+    /// Of samples that took this long, each with when it started and its latency, ns; none: it has no answer.
+    fn made(length_ns: u64, samples: impl Iterator<Item = (u64, Option<u64>)>) -> anyhow::Result<Series> {
+        let step = Step { latencies: Histogram::new(DIGITS)?, answered: 0, started: 0, outstanding: 0 };
         let mut series = Series {
             latencies: Histogram::new(DIGITS)?,
             step_s: length_ns as f64 / 1e9 / STEPS as f64,
             steps: vec![step; STEPS],
         };
         let step_of = |ns: u64| ((ns as f64 / length_ns as f64 * STEPS as f64) as usize).min(STEPS - 1);
-        for (end, start_ns) in timeline.samples().zip(starts_ns) {
+        for (start_ns, latency_ns) in samples {
             let began = step_of(start_ns);
             series.steps[began].started += 1;
-            if let SampleEnd::Done { latency_ns } = end {
+            if let Some(latency_ns) = latency_ns {
                 series.latencies.record(latency_ns)?;
                 series.steps[began].latencies.record(latency_ns)?;
                 series.steps[step_of(start_ns.saturating_add(latency_ns))].answered += 1;
@@ -66,8 +73,13 @@ impl Series {
         Ok(series)
     }
 
+    /// How long it all took, s.
+    pub(crate) fn length_s(&self) -> f64 {
+        self.step_s * self.steps.len() as f64
+    }
+
     /// Percentiles from 0 on, up to that of the last sample but one, or 99.99, each with its latency in ns.
-    pub(super) fn distribution(&self) -> Vec<(f64, u64)> {
+    pub(crate) fn distribution(&self) -> Vec<(f64, u64)> {
         let total = self.latencies.len().max(1) as f64;
         let shares = (0..TAIL_STEPS).map(|step| 1.0 - 0.65f64.powi(step as i32));
         let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| (1.0 - share) * total >= 1.0);
@@ -75,4 +87,11 @@ impl Series {
         known.sort_by(f64::total_cmp);
         known.into_iter().map(|share| (share * 100.0, self.latencies.value_at_quantile(share))).collect()
     }
+}
+
+/// Of samples that are all answered, each with its start and its latency, ns.
+#[cfg(test)]
+pub(crate) fn series_of(samples: &[(u64, u64)]) -> Series {
+    let end_ns = samples.iter().map(|(start_ns, latency_ns)| start_ns + latency_ns).max().unwrap_or_default();
+    Series::made(end_ns.max(1), samples.iter().map(|(start_ns, latency_ns)| (*start_ns, Some(*latency_ns)))).unwrap()
 }

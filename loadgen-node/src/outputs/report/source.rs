@@ -17,15 +17,15 @@ use crate::test_run::Finished;
 
 /// What is known of a run.
 pub(crate) struct Source {
-    pub(super) result: ResultSummary,
-    pub(super) network: Option<NetworkReport>,
-    pub(super) system: Option<SystemDesc>,
+    pub(crate) result: ResultSummary,
+    pub(crate) network: Option<NetworkReport>,
+    pub(crate) system: Option<SystemDesc>,
     /// The picture of the system, as SVG.
-    pub(super) diagram: Option<String>,
+    pub(crate) diagram: Option<String>,
     /// The curves of the measured phase.
-    pub(super) series: Option<Series>,
+    pub(crate) series: Option<Series>,
     /// What is not shown, and why.
-    pub(super) missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
 }
 
 impl Source {

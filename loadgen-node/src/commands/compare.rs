@@ -1,0 +1,28 @@
+//! The command `compare`: runs side by side.
+
+use anyhow::anyhow;
+
+use super::io::{print_json_pretty, print_text, shown};
+use crate::cli::{CompareArgs, CompareFormat};
+use crate::comparison::{self, Side};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::folder;
+
+/// Prints the comparison, and writes it as a page where that is asked for. INVALID: a condition of `--fail-if` holds.
+pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+    let sides = Side::all(&args.sides).or_exit(Exit::Usage)?;
+    let made = comparison::compared(&sides, &args.fail_if).map_err(|why| anyhow!(why)).or_exit(Exit::Usage)?;
+    if let Some(path) = &args.html {
+        folder::write_file(path, comparison::page(&made, &sides).as_bytes()).or_exit(Exit::Usage)?;
+    }
+    match args.format() {
+        CompareFormat::Text => print_text(&comparison::text(&made))?,
+        CompareFormat::Json => print_json_pretty(&made)?,
+        CompareFormat::Csv => print_text(&comparison::csv(&made))?,
+        CompareFormat::Md => print_text(&comparison::markdown(&made))?,
+    };
+    if let Some(path) = &args.html {
+        tracing::info!(file = shown(path), "the page is written");
+    }
+    Ok(if made.failed.is_empty() { Exit::Ok } else { Exit::Invalid })
+}

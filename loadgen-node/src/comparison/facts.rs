@@ -1,0 +1,123 @@
+//! What is not the same on all sides, and why sides cannot be compared.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::side::Side;
+use crate::outputs::documents::comparison::DifferentDocument;
+use crate::outputs::documents::result_summary::Validity;
+use crate::outputs::report::Source;
+
+/// Facts without which two runs did not do the same work.
+const SAME_WORK: [&str; 4] = ["benchmark", "scenario", "dataset", "sums of the dataset"];
+
+/// Keys whose values are made anew for each run, so that folders that are shared do not say which machine it was.
+const MADE_ANEW: [&str; 2] = ["machine_id", "boot_id"];
+
+/// A fact of a run: what it is, and what the run has.
+type Fact = (String, String);
+
+/// What is not the same on all sides. Repeats of a side that differ are shown with all that they have.
+pub(super) fn different(sides: &[Side]) -> Vec<DifferentDocument> {
+    let of_sides: Vec<Vec<Fact>> = sides.iter().map(|side| side.sources().flat_map(of_run).collect()).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in of_sides.iter().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let value = |facts: &[Fact], name: &str| {
+        let own: BTreeSet<&str> =
+            facts.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect();
+        (!own.is_empty()).then(|| own.into_iter().collect::<Vec<_>>().join(" or "))
+    };
+    let document = |name: &String| {
+        let values: Vec<Option<String>> = of_sides.iter().map(|facts| value(facts, name)).collect();
+        let is_same = values.windows(2).all(|pair| pair[0] == pair[1]);
+        let is_one = values.iter().flatten().all(|value| !value.contains(" or "));
+        (!is_same || !is_one).then(|| DifferentDocument { what: name.clone(), values })
+    };
+    names.into_iter().filter_map(document).collect()
+}
+
+/// Why the sides cannot be compared.
+pub(super) fn not_comparable(sides: &[Side], different: &[DifferentDocument]) -> Vec<String> {
+    let other_work = different.iter().filter(|fact| SAME_WORK.contains(&fact.what.as_str()));
+    let mut why: Vec<String> = other_work.map(|fact| format!("{} is not the same", fact.what)).collect();
+    for (folder, source) in sides.iter().flat_map(|side| &side.runs) {
+        if source.result.metric.is_none() {
+            why.push(format!("{} has measured nothing", folder.display()));
+        }
+    }
+    why
+}
+
+/// What limits the comparison.
+pub(super) fn notes(sides: &[Side]) -> Vec<String> {
+    let runs = || sides.iter().flat_map(|side| side.runs.iter().map(move |run| (side.name, run)));
+    let invalid = runs().filter(|(_, (_, source))| source.result.result == Validity::Invalid);
+    let invalid = invalid.map(|(name, (folder, source))| {
+        let reason = source.result.reasons.first().map_or("without a reason", String::as_str);
+        format!("{name} is INVALID ({}): {reason}", folder.display())
+    });
+    let lacks =
+        runs().flat_map(|(name, (_, source))| source.missing.iter().map(move |why| format!("{name} lacks {why}")));
+    invalid.chain(lacks).collect()
+}
+
+/// What is known of how a run was made. What follows from the clock is left out.
+fn of_run(source: &Source) -> Vec<Fact> {
+    let result = &source.result;
+    let mut facts: Vec<Fact> = Vec::new();
+    let mut add = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_owned(), value)));
+    add("benchmark", Some(result.benchmark.clone()));
+    add("scenario", Some(result.scenario.clone()));
+    add("dataset", Some(result.dataset.clone()));
+    add("sums of the dataset", result.dataset_sums_sha256.clone());
+    add("mode", Some(result.mode.clone()));
+    add("rules", Some(result.rules.clone()));
+    add("preprocess", result.preprocess.clone());
+    let network = &result.network;
+    add("codec", Some(network.codec.clone()));
+    add("codec of answers", Some(network.response_codec.clone()));
+    add("transport", Some(network.transport.clone()));
+    add("TLS", Some(network.tls.to_string()));
+    add("connections", Some(network.connections.to_string()));
+    add("SUT nodes", Some(network.nodes.len().to_string()));
+    add("version", Some(result.loadgen_version.clone()));
+    add("revision", result.made.revision.clone());
+    add("I/O threads", Some(result.saturation.io_threads.to_string()));
+    add("spin", Some(result.saturation.spin_ns.to_string()));
+    flattened("settings", &result.settings, &mut facts);
+    if let Some(system) = &source.system {
+        flattened("LoadGen node", &system.loadgen.host, &mut facts);
+    }
+    for (position, node) in result.sut.iter().enumerate() {
+        flattened(&format!("SUT node {}", position + 1), node, &mut facts);
+    }
+    facts
+}
+
+/// Every value of a document, by its way through it.
+fn flattened(name: &str, document: &impl Serialize, facts: &mut Vec<Fact>) {
+    if let Ok(value) = serde_json::to_value(document) {
+        flat(name, &value, facts);
+    }
+}
+
+fn flat(name: &str, value: &Value, facts: &mut Vec<Fact>) {
+    match value {
+        Value::Null => {}
+        Value::Object(keys) => {
+            let kept = keys.iter().filter(|(key, _)| !MADE_ANEW.contains(&key.as_str()));
+            kept.for_each(|(key, value)| flat(&format!("{name}, {key}"), value, facts));
+        }
+        Value::Array(values) => {
+            values.iter().zip(1..).for_each(|(value, number)| flat(&format!("{name} {number}"), value, facts));
+        }
+        Value::String(text) => facts.push((name.to_owned(), text.clone())),
+        other => facts.push((name.to_owned(), other.to_string())),
+    }
+}

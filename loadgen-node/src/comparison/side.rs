@@ -1,0 +1,54 @@
+//! A side of a comparison: a run folder, or several folders of repeats.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::outputs::documents::comparison::{ComparedRun, SideDocument};
+use crate::outputs::report::Source;
+
+/// Most sides of a comparison. More curves over each other cannot be told apart.
+pub(crate) const MOST: usize = 5;
+
+/// A side: its runs, one at least.
+pub(crate) struct Side {
+    /// Its letter, from A on.
+    pub(super) name: char,
+    pub(super) runs: Vec<(PathBuf, Source)>,
+}
+
+impl Side {
+    /// The sides of a command line, in order: each a folder, or folders with commas between.
+    ///
+    /// # Errors
+    /// One of them is no run folder.
+    pub(crate) fn all(typed: &[String]) -> Result<Vec<Side>> {
+        let side = |(name, typed): (char, &String)| Ok(Side { name, runs: runs(typed)? });
+        ('A'..).zip(typed).map(side).collect()
+    }
+
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.runs.iter().map(|(_, source)| source)
+    }
+
+    pub(super) fn document(&self) -> SideDocument {
+        let run = |(folder, source): &(PathBuf, Source)| ComparedRun {
+            folder: folder.display().to_string(),
+            result: source.result.result,
+            benchmark: source.result.benchmark.clone(),
+            scenario: source.result.scenario.clone(),
+            started_utc: source.result.made.started_utc.clone(),
+            note: source.result.made.note.clone(),
+        };
+        SideDocument { name: self.name.to_string(), runs: self.runs.iter().map(run).collect() }
+    }
+}
+
+fn runs(typed: &str) -> Result<Vec<(PathBuf, Source)>> {
+    let read = |path: PathBuf| Source::read(&path).map(|source| (path, source));
+    // A folder may have a comma in its name.
+    match PathBuf::from(typed) {
+        whole if whole.exists() => Ok(vec![read(whole)?]),
+        _ => typed.split(',').map(|one| read(PathBuf::from(one))).collect(),
+    }
+}

@@ -1,0 +1,268 @@
+//! A comparison as text, CSV and Markdown.
+
+use std::fmt::Write as _;
+
+use super::metric::Unit;
+use crate::outputs::documents::comparison::{
+    Comparison, DifferenceDocument, Finding, IntervalOf, MetricComparison, SideDocument,
+};
+use crate::outputs::documents::result_summary::Validity;
+
+/// Differences of settings and hosts that the screen shows; the documents have all.
+const SHOWN: usize = 20;
+/// Letters of a value that the screen shows.
+const LETTERS: usize = 40;
+/// The heads of the table of quantities, behind the one for each side.
+const HEADS: [&str; 3] = ["difference", "95 % interval", ""];
+
+/// What people see on the screen.
+pub(crate) fn text(made: &Comparison) -> String {
+    let mut text = String::new();
+    for side in &made.sides {
+        let _ = writeln!(text, "{}  {}", side.name, side_text(side));
+    }
+    for why in &made.not_comparable {
+        let _ = writeln!(text, "\nNot comparable: {why}");
+    }
+    if !made.different.is_empty() {
+        text.push_str("\nNot the same\n");
+        let rows: Vec<Vec<String>> = facts(made).take(SHOWN).collect();
+        text.push_str(&aligned(&rows));
+        let more = made.different.len().saturating_sub(SHOWN);
+        if more > 0 {
+            let _ = writeln!(text, "  and {more} more (--json has all)");
+        }
+    }
+    for other in 1..made.sides.len() {
+        let _ = writeln!(text, "\nFrom {} to {}", made.sides[0].name, made.sides[other].name);
+        text.push_str(&aligned(&table(made, other)));
+    }
+    text.push('\n');
+    for note in &made.notes {
+        let _ = writeln!(text, "Note: {note}");
+    }
+    for failed in &made.failed {
+        let _ = writeln!(text, "Failed: {failed}");
+    }
+    text.push_str("Unverified: no official MLPerf results.\n");
+    text
+}
+
+/// A row for each quantity and each side but the first.
+pub(crate) fn csv(made: &Comparison) -> String {
+    let mut text =
+        "side,name,unit,first,other,difference_percent,interval_low_percent,interval_high_percent,finding\n".to_owned();
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    for metric in &made.metrics {
+        for (at, side) in made.sides.iter().enumerate().skip(1) {
+            let difference = metric.differences[at - 1];
+            let interval = difference.and_then(|difference| difference.interval_percent);
+            let cells = [
+                side.name.clone(),
+                metric.name.clone(),
+                metric.unit.clone(),
+                number(metric.values[0]),
+                number(metric.values[at]),
+                number(difference.map(|difference| difference.percent)),
+                number(interval.map(|[low, _]| low)),
+                number(interval.map(|[_, high]| high)),
+                difference.map_or("", |difference| word(difference.finding)).to_owned(),
+            ];
+            let _ = writeln!(text, "{}", cells.join(","));
+        }
+    }
+    text
+}
+
+/// For a page of text, such as a comment on a change.
+pub(crate) fn markdown(made: &Comparison) -> String {
+    let mut text = String::new();
+    for side in &made.sides {
+        let _ = writeln!(text, "- **{}** {}", side.name, in_cell(&side_text(side)));
+    }
+    for why in &made.not_comparable {
+        let _ = writeln!(text, "\n**Not comparable:** {}", in_cell(why));
+    }
+    if !made.different.is_empty() {
+        let heads = made.sides.iter().map(|side| side.name.as_str());
+        text.push_str(&markdown_table(std::iter::once("not the same").chain(heads), facts(made)));
+    }
+    for other in 1..made.sides.len() {
+        let rows = table(made, other);
+        text.push_str(&markdown_table(rows[0].iter().map(String::as_str), rows.iter().skip(1).cloned()));
+    }
+    for line in made.notes.iter().chain(&made.failed) {
+        let _ = writeln!(text, "\n{}", in_cell(line));
+    }
+    text.push_str("\nUnverified: no official MLPerf results.\n");
+    text
+}
+
+fn markdown_table<'a>(heads: impl Iterator<Item = &'a str>, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let heads: Vec<&str> = heads.collect();
+    let line =
+        |cells: &[String]| format!("| {} |\n", cells.iter().map(|cell| in_cell(cell)).collect::<Vec<_>>().join(" | "));
+    let heads_line = line(&heads.iter().map(|&head| head.to_owned()).collect::<Vec<_>>());
+    let rows: String = rows.map(|row| line(&row)).collect();
+    format!("\n{heads_line}|{}\n{rows}", "---|".repeat(heads.len()))
+}
+
+fn in_cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// A side in a line.
+pub(super) fn side_text(side: &SideDocument) -> String {
+    let [first, rest @ ..] = side.runs.as_slice() else { return String::new() };
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} repeats", rest.len()) };
+    let valid = side.runs.iter().filter(|run| run.result == Validity::Valid).count();
+    let verdict = match (valid, rest.len()) {
+        (0, 0) => "INVALID".to_owned(),
+        (1, 0) => "VALID".to_owned(),
+        (valid, _) => format!("{valid} of {} VALID", side.runs.len()),
+    };
+    let note = first.note.as_ref().map_or_else(String::new, |note| format!(", {note}"));
+    format!("{}{more}: {verdict}, {} {}, {}{note}", first.folder, first.benchmark, first.scenario, first.started_utc)
+}
+
+/// What is not the same: a row each, with what each side has.
+pub(super) fn facts(made: &Comparison) -> impl Iterator<Item = Vec<String>> {
+    made.different.iter().map(|fact| {
+        let values = fact.values.iter().map(|value| short(value.as_deref().unwrap_or("none")));
+        std::iter::once(fact.what.clone()).chain(values).collect()
+    })
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The quantities of the first side and another one, with heads in the first row.
+pub(super) fn table(made: &Comparison, other: usize) -> Vec<Vec<String>> {
+    let names = [0, other].map(|at| made.sides[at].name.clone());
+    let heads = std::iter::once(String::new()).chain(names).chain(HEADS.map(str::to_owned)).collect();
+    let rows = made.metrics.iter().map(|metric| {
+        let unit = Unit::named(&metric.unit);
+        let value = |at: usize| metric.values[at].map_or_else(|| "none".to_owned(), |value| unit.text(value));
+        let difference = metric.differences[other - 1];
+        vec![
+            format!("{} ({})", metric.about, metric.name),
+            value(0),
+            value(other),
+            difference.map_or_else(String::new, |difference| format!("{:+.1} %", difference.percent)),
+            difference.and_then(interval).unwrap_or_default(),
+            difference.map_or_else(String::new, |difference| finding(metric, difference)),
+        ]
+    });
+    std::iter::once(heads).chain(rows).collect()
+}
+
+fn interval(difference: DifferenceDocument) -> Option<String> {
+    let [low, high] = difference.interval_percent?;
+    Some(format!("{low:+.1} .. {high:+.1} %"))
+}
+
+fn finding(metric: &MetricComparison, difference: DifferenceDocument) -> String {
+    let of_repeats = difference.interval_of == Some(IntervalOf::Repeats);
+    match difference.finding {
+        Finding::Noise if difference.interval_percent.is_none() => "the same".to_owned(),
+        Finding::Noise if metric.values[0] == Some(0.0) => String::new(),
+        Finding::Noise if of_repeats => "noise of the repeats".to_owned(),
+        other => word(other).to_owned(),
+    }
+}
+
+fn word(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Noise => "noise",
+        Finding::Better => "better",
+        Finding::Worse => "worse",
+        Finding::Differs => "differs",
+        Finding::NotKnown => "no interval",
+    }
+}
+
+/// Rows of cells, each column as wide as its widest cell.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or_default()).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        let _ = writeln!(text, "  {}", line.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outputs::documents::comparison::{Better, ComparedRun, DifferentDocument};
+
+    fn made() -> Comparison {
+        let run = |folder: &str| ComparedRun {
+            folder: folder.to_owned(),
+            result: Validity::Valid,
+            benchmark: "b".to_owned(),
+            scenario: "Server".to_owned(),
+            started_utc: "2026-11-24T12:00:00Z".to_owned(),
+            note: None,
+        };
+        let side = |name: &str, folder: &str| SideDocument { name: name.to_owned(), runs: vec![run(folder)] };
+        let difference = DifferenceDocument {
+            percent: -10.0,
+            interval_percent: Some([-12.25, -8.0]),
+            interval_of: Some(IntervalOf::Blocks),
+            finding: Finding::Better,
+        };
+        Comparison {
+            schema: 1,
+            sides: vec![side("A", "x|y"), side("B", "z")],
+            not_comparable: Vec::new(),
+            notes: vec!["a note".to_owned()],
+            different: vec![DifferentDocument {
+                what: "codec".to_owned(),
+                values: vec![Some("none".to_owned()), None],
+            }],
+            metrics: vec![MetricComparison {
+                name: "p99".to_owned(),
+                about: "latency, p99".to_owned(),
+                unit: "ns".to_owned(),
+                better: Better::Lower,
+                values: vec![Some(2e6), Some(1.8e6)],
+                differences: vec![Some(difference)],
+            }],
+            failed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_form_has_the_same_numbers() {
+        let expected = "\
+A  x|y: VALID, b Server, 2026-11-24T12:00:00Z
+B  z: VALID, b Server, 2026-11-24T12:00:00Z
+
+Not the same
+  codec  none  none
+
+From A to B
+                      A      B      difference  95 % interval
+  latency, p99 (p99)  2.0ms  1.8ms  -10.0 %     -12.2 .. -8.0 %  better
+
+Note: a note
+Unverified: no official MLPerf results.
+";
+        assert_eq!(text(&made()), expected);
+        let csv = csv(&made());
+        assert_eq!(csv.lines().nth(1), Some("B,p99,ns,2000000,1800000,-10,-12.25,-8,better"));
+        let markdown = markdown(&made());
+        assert!(
+            markdown.contains("- **A** x\\|y: VALID") && markdown.contains("| latency, p99 (p99) | 2.0ms | 1.8ms |")
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! What `compare --json` prints: two or more runs side by side.
+
+use serde::{Deserialize, Serialize};
+
+use super::result_summary::Validity;
+
+/// The version of [`Comparison`].
+pub(crate) const SCHEMA: u32 = 1;
+
+/// The whole document. Lists of values have one for each side, in the order of the sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// What was compared. All others are held against the first.
+    pub sides: Vec<SideDocument>,
+    /// Why the sides cannot be compared; empty: they can. Then there are no differences.
+    pub not_comparable: Vec<String>,
+    /// What limits the comparison.
+    pub notes: Vec<String>,
+    /// Settings, hosts, versions and the like that are not the same on all sides.
+    pub different: Vec<DifferentDocument>,
+    /// What was measured. Only what at least one side has.
+    pub metrics: Vec<MetricComparison>,
+    /// The conditions of `--fail-if` that hold, in words.
+    pub failed: Vec<String>,
+}
+
+/// A run, or several repeats of one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SideDocument {
+    /// Its letter, from A on.
+    pub name: String,
+    /// Its runs: one at least.
+    pub runs: Vec<ComparedRun>,
+}
+
+/// A run that is compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRun {
+    /// Its run folder.
+    pub folder: String,
+    /// The verdict on it.
+    pub result: Validity,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// The scenario's official name.
+    pub scenario: String,
+    /// When it began, UTC.
+    pub started_utc: String,
+    /// What the user noted of it; null: nothing.
+    pub note: Option<String>,
+}
+
+/// Something that is not the same on all sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DifferentDocument {
+    /// What it is.
+    pub what: String,
+    /// What each side has; null: nothing.
+    pub values: Vec<Option<String>>,
+}
+
+/// One quantity on all sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricComparison {
+    /// Its word in `--fail-if`.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// `ns`, `1/s`, `bytes`, `bit/s`, `cores`, or empty.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// The values, means where a side has repeats; null where it has none.
+    pub values: Vec<Option<f64>>,
+    /// From the first side to each further one; null where there is none, or where the sides cannot be compared.
+    pub differences: Vec<Option<DifferenceDocument>>,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+    /// Neither way is better by itself.
+    Neither,
+}
+
+/// A difference from the first side.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DifferenceDocument {
+    /// By how much the other side is above the first, percent of the first.
+    pub percent: f64,
+    /// Where the difference is with a confidence of 95 %, percent; null where that is not known.
+    pub interval_percent: Option<[f64; 2]>,
+    /// What the interval was found from; null without one.
+    pub interval_of: Option<IntervalOf>,
+    /// What follows from these.
+    pub finding: Finding,
+}
+
+/// What an interval was found from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IntervalOf {
+    /// Blocks of the timelines, drawn again a thousand times. What changes from run to run is not in it.
+    Blocks,
+    /// Three or more repeats on both sides, by Welch's t test.
+    Repeats,
+}
+
+/// What a difference means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Nothing that counts: the interval has 0 in it, or, of bytes that are counted, it is less than 1 %.
+    Noise,
+    /// The other side is better.
+    Better,
+    /// The other side is worse.
+    Worse,
+    /// There is a difference, and neither way is better.
+    Differs,
+    /// There is no interval to say whether it is noise.
+    NotKnown,
+}

@@ -1,0 +1,101 @@
+//! `loadgen-node compare`: runs side by side, what was not the same, and which differences are noise.
+
+use std::fs;
+
+use loadgen_node::documents::comparison::{Comparison, Finding, IntervalOf, MetricComparison};
+use lon_tests::page::{section, stands_alone};
+use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+
+const PICTURES: &str = "synthetic:image-u8[64,64,3]x50";
+
+/// A run of pictures at 300 queries a second.
+fn run(node: &SutNode, more: &[&str]) -> RunFolder {
+    let test = TestRun::new("Server").on(&node.address).dataset(PICTURES).args(more);
+    let (finished, folder) = test.set("target_qps=300,min_duration=2500,min_query_count=300").finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    folder
+}
+
+fn compare(args: &[&str]) -> Finished {
+    LoadGen::run(&[&["compare"], args].concat())
+}
+
+fn document(args: &[&str]) -> Comparison {
+    let made = compare(&[args, &["--json"]].concat());
+    assert_eq!(made.code, Some(0), "{made:?}");
+    serde_json::from_str(&made.stdout).unwrap()
+}
+
+fn metric<'a>(made: &'a Comparison, name: &str) -> &'a MetricComparison {
+    made.metrics.iter().find(|metric| metric.name == name).unwrap_or_else(|| panic!("no {name}: {made:?}"))
+}
+
+#[test]
+fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
+    let node = SutNode::start("n1", "null", &[]);
+    let (plain, packed) = (run(&node, &["--note", "plain | sent"]), run(&node, &["--compression", "zstd"]));
+    let made = document(&[plain.arg(), packed.arg()]);
+    let codec = made.different.iter().find(|fact| fact.what == "codec").unwrap();
+    assert_eq!(codec.values[0].as_deref(), Some("none"));
+    assert!(codec.values[1].as_ref().unwrap().starts_with("zstd"), "{codec:?}");
+    assert!(made.not_comparable.is_empty() && !made.different.iter().any(|fact| fact.what.contains("_id")), "{made:?}");
+    let sent = metric(&made, "sent");
+    let difference = sent.differences[0].unwrap();
+    assert!(difference.percent < -5.0 && difference.finding == Finding::Better, "{difference:?}");
+    let mean = metric(&made, "mean").differences[0].unwrap();
+    let [low, high] = mean.interval_percent.unwrap();
+    assert!(low < mean.percent && mean.percent < high && mean.interval_of == Some(IntervalOf::Blocks), "{mean:?}");
+    // The schedule is the same, and the rate with it.
+    assert_eq!(metric(&made, "rate").differences[0].unwrap().finding, Finding::Noise);
+
+    let page = plain.path.join("compared.html");
+    let text = compare(&[plain.arg(), packed.arg(), "--html", page.to_str().unwrap()]);
+    assert!(text.stdout.contains("codec") && text.stdout.contains("From A to B"), "{text:?}");
+    let page = fs::read_to_string(page).unwrap();
+    stands_alone(&page);
+    for id in ["distribution", "latency", "rate"] {
+        assert_eq!(section(&page, id).unwrap_or_else(|| panic!("no {id}")).matches("<li>").count(), 2, "{id}");
+    }
+    let csv = compare(&[plain.arg(), packed.arg(), "--format", "csv"]).stdout;
+    assert!(csv.lines().all(|line| line.matches(',').count() == 8), "{csv}");
+    let row = csv.lines().find(|line| line.starts_with("B,sent,bytes,")).unwrap();
+    assert!(row.ends_with(",better"), "{row}");
+    let markdown = compare(&[plain.arg(), packed.arg(), "--format", "md"]).stdout;
+    assert!(markdown.contains("| bytes to the SUT for each sample (sent) |") && markdown.contains("plain \\| sent"));
+
+    let held = compare(&[plain.arg(), packed.arg(), "--fail-if", "sent<-5%", "--fail-if", "rate>+1%"]);
+    assert!(held.code == Some(3) && held.stdout.contains("Failed: --fail-if 'sent<-5%': B has -"), "{held:?}");
+    assert!(!held.stdout.contains("'rate>+1%'"), "{held:?}");
+}
+
+#[test]
+fn repeats_are_held_against_repeats() {
+    let node = SutNode::start("n1", "null", &[]);
+    let folder = run(&node, &[]);
+    let thrice = [folder.arg(); 3].join(",");
+    let made = document(&[&thrice, &thrice]);
+    assert!(made.different.is_empty() && made.sides[1].runs.len() == 3, "{made:?}");
+    let mean = metric(&made, "outside_p50").differences[0].unwrap();
+    assert_eq!((mean.percent, mean.interval_of, mean.finding), (0.0, Some(IntervalOf::Repeats), Finding::Noise));
+}
+
+#[test]
+fn other_work_is_not_compared() {
+    let node = SutNode::start("n1", "null", &[]);
+    let server = run(&node, &[]);
+    let (_, offline) = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=1").finish();
+    let made = document(&[server.arg(), offline.arg()]);
+    for why in ["scenario is not the same", "dataset is not the same"] {
+        assert!(made.not_comparable.iter().any(|found| found == why), "{made:?}");
+    }
+    assert!(made.metrics.iter().all(|metric| metric.differences == [None]), "{made:?}");
+    let held = compare(&[server.arg(), offline.arg(), "--fail-if", "p99>5%"]);
+    assert!(held.code == Some(2) && held.stderr.contains("the sides cannot be compared"), "{held:?}");
+    let bad = compare(&[server.arg(), server.arg(), "--fail-if", "p98>5%"]);
+    assert!(bad.code == Some(2) && bad.stderr.contains("there is no 'p98'"), "{bad:?}");
+    let none = RunFolder::new();
+    let refused = compare(&[server.arg(), none.arg()]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is not a run folder"), "{refused:?}");
+}
