@@ -91,6 +91,8 @@ fn command() -> Exit {
         Command::Recover(args) => commands::recover::recover(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::List(args) => commands::list::list(&args),
+        Command::Export(args) => commands::export::export(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
         Command::Audit(args) => commands::audit::audit(&args),

@@ -23,6 +23,7 @@
 //! - `pipeline`: what stands around inference at a SUT node, and the same without a network
 //! - `peers`: a node that tries to put something of its own into what people read
 //! - `kserve`: servers that are no SUT nodes, scripted and real
+//! - `list`: run folders later: listed, and exported
 //! - `log`: events of the log in JSON, and colours on terminals
 //! - `loss`: ends that freeze, and what waits for them
 //! - `openai`: a server that streams chat completions, behind a SUT node
@@ -62,6 +63,7 @@ mod full_pass;
 mod help;
 mod input;
 mod kserve;
+mod list;
 mod log;
 mod loss;
 mod matrix;

@@ -57,7 +57,7 @@ const OTHER_FILES: [(&str, &str); 9] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 11] = [
+const COMMANDS: [(&str, &str); 12] = [
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
     ("conformance", "ConformanceDocument"),
@@ -66,6 +66,7 @@ const COMMANDS: [(&str, &str); 11] = [
     ("accuracy --scorer CMD RUN", "ScoresDocument"),
     ("replay --official DIR", "OfficialReplay"),
     ("compare FOLDER FOLDER", "Comparison"),
+    ("list", "RunList"),
     ("audit", "AuditResult"),
     ("submission plan FILE", "SubmissionPlan"),
     ("submission check TREE", "SubmissionCheck"),

@@ -190,9 +190,26 @@ script. It can be made again at any time, and of folders of earlier versions, to
 
 Examples:
   loadgen-node report RUN
-  loadgen-node report RUN --out /tmp/report.html
+  loadgen-node report RUN --out /tmp/report.html --picture /tmp/report.svg
 
 Exit code 2 when the folder has no result, or the page cannot be written.";
+
+pub(crate) const LIST: &str = "Examples:
+  loadgen-node list .
+  loadgen-node list . --scenario Server --result valid --last 5 --format md
+
+Exit code 2 when the folder cannot be read. Whether a run is VALID stands in its row.";
+
+pub(crate) const EXPORT: &str = "Columns: sample and query (from 0, in the order in which they were issued), start_ns \
+(when the latency started, from the start of the phase), latency_ns, end (answered, failed or lost); in token runs \
+first_token_ns and tokens. Cells of what is not known are empty. Accuracy phases have no timeline. Which node answered \
+a sample, and its stages, are not stored: network_report.json has them in sum.
+
+Examples:
+  loadgen-node export RUN
+  loadgen-node export RUN --out samples.csv
+
+Exit code 2 when the folder has no timeline, or the file is there already.";
 
 pub(crate) const COMPARE: &str = "Each side is a run folder, or the folders of repeats with commas between; all are \
 held against the first. Settings, hosts and versions that are not the same come first. Runs of another benchmark, \

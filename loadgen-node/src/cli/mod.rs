@@ -21,8 +21,8 @@ pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
 pub(crate) use self::nodes::{DialArgs, KserveArgs};
 pub(crate) use self::others::{
-    AccuracyArgs, CompareArgs, CompareFormat, ConfArgs, ConformanceArgs, ProbeArgs, RecoverArgs, ReplayArgs,
-    ReportArgs, ShowArgs, TraceArgs,
+    AccuracyArgs, CompareArgs, ConfArgs, ConformanceArgs, ExportArgs, Format, ListArgs, ProbeArgs, RecoverArgs,
+    ReplayArgs, ReportArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
@@ -99,6 +99,12 @@ pub(crate) enum Command {
     /// Write a run folder as one HTML page, which opens without a network.
     #[command(after_long_help = help::REPORT)]
     Report(ReportArgs),
+    /// List the runs below a folder: when, what, how fast, VALID or not.
+    #[command(after_help = help::LIST)]
+    List(ListArgs),
+    /// Write the timeline of a run, a row for each sample.
+    #[command(after_help = help::EXPORT)]
+    Export(ExportArgs),
     /// Show two or more runs side by side: what was not the same, and which differences are noise.
     #[command(after_long_help = help::COMPARE)]
     Compare(CompareArgs),

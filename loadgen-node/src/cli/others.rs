@@ -11,6 +11,7 @@ use super::parse::{few, integers, rules, scenario, some_duration};
 use super::run::DivisionArg;
 use super::shared::{CodecArgs, TestArgs};
 use crate::comparison::{Condition, MOST};
+use crate::outputs::documents::result_summary::Validity;
 use crate::probe::ProbeLimits;
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
@@ -170,6 +171,9 @@ pub(crate) struct ReportArgs {
     /// The file to write; unless given, report.html in the run folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Also write the verdict, the answers and the first charts as one SVG picture.
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) picture: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -190,8 +194,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<Condition>,
     /// What is printed.
-    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
-    pub(crate) format: CompareFormat,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
     /// Print JSON: --format json.
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
@@ -200,9 +204,9 @@ pub(crate) struct CompareArgs {
     pub(crate) html: Option<PathBuf>,
 }
 
-/// The values of `--format`.
+/// How a table is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFormat {
+pub(crate) enum Format {
     Text,
     Json,
     Csv,
@@ -211,7 +215,76 @@ pub(crate) enum CompareFormat {
 
 impl CompareArgs {
     /// What is printed.
-    pub(crate) fn format(&self) -> CompareFormat {
-        if self.json { CompareFormat::Json } else { self.format }
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// The folder with the run folders.
+    #[arg(default_value = "results")]
+    pub(crate) folder: PathBuf,
+    /// Only runs of this benchmark.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) benchmark: Option<String>,
+    /// Only runs of this scenario.
+    #[arg(long, value_parser = scenario)]
+    pub(crate) scenario: Option<Scenario>,
+    /// Only runs with this verdict.
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(crate) result: Option<ResultArg>,
+    /// Only the last so many of them.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) last: Option<usize>,
+    /// Open the page of the last of them, with $BROWSER or the system's usual program.
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// What is printed.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print JSON: --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+impl ListArgs {
+    /// What is printed.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+/// A verdict, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResultArg {
+    Valid,
+    Invalid,
+}
+
+impl From<ResultArg> for Validity {
+    fn from(result: ResultArg) -> Validity {
+        match result {
+            ResultArg::Valid => Validity::Valid,
+            ResultArg::Invalid => Validity::Invalid,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The run folder.
+    pub(crate) folder: PathBuf,
+    /// The form: a row for each sample.
+    #[arg(long, value_enum, default_value_t = ExportForm::Csv)]
+    pub(crate) to: ExportForm,
+    /// The file to write, which must not be there; standard output unless given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// The values of `--to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    Csv,
 }

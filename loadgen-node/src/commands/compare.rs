@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 
 use super::io::{print_json_pretty, print_text, shown};
-use crate::cli::{CompareArgs, CompareFormat};
+use crate::cli::{CompareArgs, Format};
 use crate::comparison::{self, Side};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::folder;
@@ -16,10 +16,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         folder::write_file(path, comparison::page(&made, &sides).as_bytes()).or_exit(Exit::Usage)?;
     }
     match args.format() {
-        CompareFormat::Text => print_text(&comparison::text(&made))?,
-        CompareFormat::Json => print_json_pretty(&made)?,
-        CompareFormat::Csv => print_text(&comparison::csv(&made))?,
-        CompareFormat::Md => print_text(&comparison::markdown(&made))?,
+        Format::Text => print_text(&comparison::text(&made))?,
+        Format::Json => print_json_pretty(&made)?,
+        Format::Csv => print_text(&comparison::csv(&made))?,
+        Format::Md => print_text(&comparison::markdown(&made))?,
     };
     if let Some(path) = &args.html {
         tracing::info!(file = shown(path), "the page is written");

@@ -10,7 +10,9 @@ pub(crate) mod conf;
 pub(crate) mod conformance;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
+pub(crate) mod export;
 mod io;
+pub(crate) mod list;
 pub(crate) mod probe;
 pub(crate) mod recover;
 pub(crate) mod replay;

@@ -4,10 +4,11 @@ use maud::{Markup, html};
 
 use super::side::Side;
 use super::tables;
-use crate::outputs::documents::comparison::{Comparison, SideDocument};
+use crate::outputs::documents::comparison::Comparison;
 use crate::outputs::report::{
     Axis, Chart, Curve, Series, Step, framed, latency_axis, percentile_axis, rest, seconds_axis,
 };
+use crate::outputs::table::Table;
 
 /// Places of curves over time.
 const PLACES: usize = 120;
@@ -26,11 +27,10 @@ pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
     };
     let main = html! {
         @if made.different.is_empty() { p { "Settings, hosts and versions are the same." } }
-        @else { (table("different", "Not the same", heads(&made.sides), tables::facts(made))) }
+        @else { (table("different", "Not the same", tables::facts(made))) }
         @for other in 1..made.sides.len() {
-            @let rows = tables::table(made, other);
             @let title = format!("From {} to {}", made.sides[0].name, made.sides[other].name);
-            (table(&format!("to-{}", made.sides[other].name), &title, rows[0].clone(), rows.into_iter().skip(1)))
+            (table(&format!("to-{}", made.sides[other].name), &title, tables::table(made, other)))
         }
         @for note in &made.notes { p { (note) } }
         div class="charts" { @for chart in charts(sides) { (chart.markup()) } }
@@ -38,19 +38,24 @@ pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
     framed(&title, &header, &main, "Unverified: no official MLPerf results.")
 }
 
-fn heads(sides: &[SideDocument]) -> Vec<String> {
-    std::iter::once(String::new()).chain(sides.iter().map(|side| side.name.clone())).collect()
-}
-
-fn table(id: &str, title: &str, heads: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Markup {
+fn table(id: &str, title: &str, table: Table) -> Markup {
     html! {
         section id=(id) {
             h3 { (title) }
             div class="scroll" tabindex="0" { table {
-                thead { tr { @for head in heads { th { (head) } } } }
-                tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
+                thead { tr { @for head in table.heads { th { (head) } } } }
+                tbody { @for row in table.rows { tr { @for cell in row { td class=[class(&cell)] { (cell) } } } } }
             } }
         }
+    }
+}
+
+/// Findings have colours.
+fn class(cell: &str) -> Option<&'static str> {
+    match cell {
+        "better" => Some("good"),
+        "worse" => Some("bad"),
+        _ => None,
     }
 }
 

@@ -4,14 +4,27 @@ use std::fmt::Write as _;
 
 use super::metric::Unit;
 use crate::outputs::documents::comparison::{
-    Comparison, DifferenceDocument, Finding, IntervalOf, MetricComparison, SideDocument,
+    Comparison, DifferenceDocument, DifferentDocument, Finding, IntervalOf, MetricComparison, SideDocument,
 };
 use crate::outputs::documents::result_summary::Validity;
+use crate::outputs::table::{Table, in_markdown};
 
 /// Differences of settings and hosts that the screen shows; the documents have all.
 const SHOWN: usize = 20;
 /// Letters of a value that the screen shows.
 const LETTERS: usize = 40;
+/// The heads of the CSV.
+const COLUMNS: [&str; 9] = [
+    "side",
+    "name",
+    "unit",
+    "first",
+    "other",
+    "difference_percent",
+    "interval_low_percent",
+    "interval_high_percent",
+    "finding",
+];
 /// The heads of the table of quantities, behind the one for each side.
 const HEADS: [&str; 3] = ["difference", "95 % interval", ""];
 
@@ -26,8 +39,9 @@ pub(crate) fn text(made: &Comparison) -> String {
     }
     if !made.different.is_empty() {
         text.push_str("\nNot the same\n");
-        let rows: Vec<Vec<String>> = facts(made).take(SHOWN).collect();
-        text.push_str(&aligned(&rows));
+        let mut facts = facts(made);
+        facts.rows.truncate(SHOWN);
+        text.push_str(&facts.aligned());
         let more = made.different.len().saturating_sub(SHOWN);
         if more > 0 {
             let _ = writeln!(text, "  and {more} more (--json has all)");
@@ -35,7 +49,7 @@ pub(crate) fn text(made: &Comparison) -> String {
     }
     for other in 1..made.sides.len() {
         let _ = writeln!(text, "\nFrom {} to {}", made.sides[0].name, made.sides[other].name);
-        text.push_str(&aligned(&table(made, other)));
+        text.push_str(&table(made, other).aligned());
     }
     text.push('\n');
     for note in &made.notes {
@@ -50,65 +64,49 @@ pub(crate) fn text(made: &Comparison) -> String {
 
 /// A row for each quantity and each side but the first.
 pub(crate) fn csv(made: &Comparison) -> String {
-    let mut text =
-        "side,name,unit,first,other,difference_percent,interval_low_percent,interval_high_percent,finding\n".to_owned();
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    for metric in &made.metrics {
-        for (at, side) in made.sides.iter().enumerate().skip(1) {
-            let difference = metric.differences[at - 1];
-            let interval = difference.and_then(|difference| difference.interval_percent);
-            let cells = [
-                side.name.clone(),
-                metric.name.clone(),
-                metric.unit.clone(),
-                number(metric.values[0]),
-                number(metric.values[at]),
-                number(difference.map(|difference| difference.percent)),
-                number(interval.map(|[low, _]| low)),
-                number(interval.map(|[_, high]| high)),
-                difference.map_or("", |difference| word(difference.finding)).to_owned(),
-            ];
-            let _ = writeln!(text, "{}", cells.join(","));
-        }
-    }
-    text
+    let row = |metric: &MetricComparison, at: usize| {
+        let difference = metric.differences[at - 1];
+        let interval = difference.and_then(|difference| difference.interval_percent);
+        vec![
+            made.sides[at].name.clone(),
+            metric.name.clone(),
+            metric.unit.clone(),
+            number(metric.values[0]),
+            number(metric.values[at]),
+            number(difference.map(|difference| difference.percent)),
+            number(interval.map(|[low, _]| low)),
+            number(interval.map(|[_, high]| high)),
+            difference.map_or("", |difference| word(difference.finding)).to_owned(),
+        ]
+    };
+    let others = 1..made.sides.len();
+    let rows = made.metrics.iter().flat_map(|metric| others.clone().map(move |at| row(metric, at)));
+    Table { heads: COLUMNS.map(str::to_owned).to_vec(), rows: rows.collect() }.csv()
 }
 
 /// For a page of text, such as a comment on a change.
 pub(crate) fn markdown(made: &Comparison) -> String {
     let mut text = String::new();
     for side in &made.sides {
-        let _ = writeln!(text, "- **{}** {}", side.name, in_cell(&side_text(side)));
+        let _ = writeln!(text, "- **{}** {}", side.name, in_markdown(&side_text(side)));
     }
     for why in &made.not_comparable {
-        let _ = writeln!(text, "\n**Not comparable:** {}", in_cell(why));
+        let _ = writeln!(text, "\n**Not comparable:** {}", in_markdown(why));
     }
     if !made.different.is_empty() {
-        let heads = made.sides.iter().map(|side| side.name.as_str());
-        text.push_str(&markdown_table(std::iter::once("not the same").chain(heads), facts(made)));
+        let mut facts = facts(made);
+        facts.heads[0] = "not the same".to_owned();
+        text.push_str(&format!("\n{}", facts.markdown()));
     }
     for other in 1..made.sides.len() {
-        let rows = table(made, other);
-        text.push_str(&markdown_table(rows[0].iter().map(String::as_str), rows.iter().skip(1).cloned()));
+        text.push_str(&format!("\n{}", table(made, other).markdown()));
     }
     for line in made.notes.iter().chain(&made.failed) {
-        let _ = writeln!(text, "\n{}", in_cell(line));
+        let _ = writeln!(text, "\n{}", in_markdown(line));
     }
     text.push_str("\nUnverified: no official MLPerf results.\n");
     text
-}
-
-fn markdown_table<'a>(heads: impl Iterator<Item = &'a str>, rows: impl Iterator<Item = Vec<String>>) -> String {
-    let heads: Vec<&str> = heads.collect();
-    let line =
-        |cells: &[String]| format!("| {} |\n", cells.iter().map(|cell| in_cell(cell)).collect::<Vec<_>>().join(" | "));
-    let heads_line = line(&heads.iter().map(|&head| head.to_owned()).collect::<Vec<_>>());
-    let rows: String = rows.map(|row| line(&row)).collect();
-    format!("\n{heads_line}|{}\n{rows}", "---|".repeat(heads.len()))
-}
-
-fn in_cell(text: &str) -> String {
-    text.replace('|', "\\|")
 }
 
 /// A side in a line.
@@ -126,11 +124,16 @@ pub(super) fn side_text(side: &SideDocument) -> String {
 }
 
 /// What is not the same: a row each, with what each side has.
-pub(super) fn facts(made: &Comparison) -> impl Iterator<Item = Vec<String>> {
-    made.different.iter().map(|fact| {
+pub(super) fn facts(made: &Comparison) -> Table {
+    let row = |fact: &DifferentDocument| {
         let values = fact.values.iter().map(|value| short(value.as_deref().unwrap_or("none")));
         std::iter::once(fact.what.clone()).chain(values).collect()
-    })
+    };
+    let names = made.sides.iter().map(|side| side.name.clone());
+    Table {
+        heads: std::iter::once(String::new()).chain(names).collect(),
+        rows: made.different.iter().map(row).collect(),
+    }
 }
 
 fn short(text: &str) -> String {
@@ -140,8 +143,8 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The quantities of the first side and another one, with heads in the first row.
-pub(super) fn table(made: &Comparison, other: usize) -> Vec<Vec<String>> {
+/// The quantities of the first side and another one.
+pub(super) fn table(made: &Comparison, other: usize) -> Table {
     let names = [0, other].map(|at| made.sides[at].name.clone());
     let heads = std::iter::once(String::new()).chain(names).chain(HEADS.map(str::to_owned)).collect();
     let rows = made.metrics.iter().map(|metric| {
@@ -157,7 +160,7 @@ pub(super) fn table(made: &Comparison, other: usize) -> Vec<Vec<String>> {
             difference.map_or_else(String::new, |difference| finding(metric, difference)),
         ]
     });
-    std::iter::once(heads).chain(rows).collect()
+    Table { heads, rows: rows.collect() }
 }
 
 fn interval(difference: DifferenceDocument) -> Option<String> {
@@ -185,24 +188,10 @@ fn word(finding: Finding) -> &'static str {
     }
 }
 
-/// Rows of cells, each column as wide as its widest cell.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or_default()).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        let _ = writeln!(text, "  {}", line.trim_end());
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::comparison::{Better, ComparedRun, DifferentDocument};
+    use crate::outputs::documents::comparison::{Better, ComparedRun};
 
     fn made() -> Comparison {
         let run = |folder: &str| ComparedRun {
@@ -248,6 +237,7 @@ A  x|y: VALID, b Server, 2026-11-24T12:00:00Z
 B  z: VALID, b Server, 2026-11-24T12:00:00Z
 
 Not the same
+         A     B
   codec  none  none
 
 From A to B

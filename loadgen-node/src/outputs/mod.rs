@@ -11,6 +11,7 @@
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
 //! - `report`: the run as one HTML page;
+//! - `table`: tables that commands print;
 //! - `stored_timeline`: the timeline of a run, read;
 //! - `official_logs`: the files of an official LoadGen, read; `audit_folder`: folders that are audited, and what
 //!   submissions have of an audit.
@@ -35,4 +36,5 @@ pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod screen;
 pub(crate) mod stored_timeline;
+pub(crate) mod table;
 pub(crate) mod tokens;

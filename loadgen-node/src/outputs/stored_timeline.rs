@@ -5,6 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
+use loadgen::plan::Plan;
 use loadgen::recorder::{StoredTimeline, Timeline};
 use lon_proto::sums::Summing;
 
@@ -21,6 +22,15 @@ pub(crate) fn read(path: &Path) -> Result<StoredTimeline> {
     let stored = Timeline::read_from(&mut file).with_context(shown)?;
     check_sum(path, &file.finish().0)?;
     Ok(stored)
+}
+
+/// The plan by which a timeline was made. The result beside it says by which rules traffic was drawn.
+///
+/// # Errors
+/// Its settings give no plan.
+pub(crate) fn plan(stored: &StoredTimeline, result: &ResultSummary) -> Result<Plan> {
+    let about = &stored.about;
+    Ok(Plan::with_profile(about.settings.clone(), about.qsl, result.profile().unwrap_or_default())?)
 }
 
 /// Holds a timeline against the result of its run, where that lies beside it and knows it.

@@ -8,7 +8,8 @@
 //! - `baseline`, `counts`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of `result_summary`;
 //!   `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
-//! - `probe`, `conf`, `conformance`, `accuracy`, `comparison`: what the commands of these names print with `--json`;
+//! - `probe`, `conf`, `conformance`, `accuracy`, `comparison`, `run_list`: what the commands of these names print with
+//!   `--json` (the last two: `compare` and `list`);
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
@@ -40,6 +41,7 @@ pub mod parts;
 pub mod probe;
 pub mod qdl_result;
 pub mod result_summary;
+pub mod run_list;
 pub mod saturation;
 pub mod scores;
 pub mod submission_check;

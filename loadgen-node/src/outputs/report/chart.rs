@@ -10,7 +10,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 /// Pixels of a chart.
-const SIZE: (u32, u32) = (720, 320);
+pub(super) const SIZE: (u32, u32) = (720, 320);
 /// Room for the marks of the axes.
 const BELOW: u32 = 38;
 const BESIDE: u32 = 70;
@@ -109,7 +109,7 @@ impl Chart {
                 h3 { (self.title) }
                 p { (self.about) }
                 @match &drawn {
-                    Ok(zones) => figure role="img" aria-label=(format!("{}. {}", self.title, self.about)) {
+                    Ok(zones) => figure role="img" tabindex="0" aria-label=(format!("{}. {}", self.title, self.about)) {
                         (PreEscaped(svg.replacen("</svg>", &format!("{zones}</svg>"), 1)))
                         (self.legend())
                     },
@@ -118,6 +118,12 @@ impl Chart {
                 (self.table())
             }
         }
+    }
+
+    /// The chart alone, without places for the pointer. None: it cannot be drawn.
+    pub(super) fn svg(&self) -> Option<String> {
+        let mut svg = String::new();
+        self.draw(&mut svg).ok().map(|_| svg)
     }
 
     fn legend(&self) -> Markup {

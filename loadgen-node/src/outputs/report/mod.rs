@@ -10,10 +10,12 @@
 //! | `charts` | the curves of a run |
 //! | `tables` | what stands in tables |
 //! | `page` | the whole page |
+//! | `picture` | the first screen as one SVG |
 
 mod chart;
 mod charts;
 mod page;
+mod picture;
 mod series;
 mod source;
 mod tables;
@@ -22,6 +24,7 @@ pub(crate) use chart::{Axis, Chart, Curve};
 pub(crate) use charts::seconds as seconds_axis;
 pub(crate) use charts::{bits_text, latency as latency_axis, percentile as percentile_axis, rest};
 pub(crate) use page::{framed, page};
+pub(crate) use picture::picture;
 #[cfg(test)]
 pub(crate) use series::series_of;
 pub(crate) use series::{Series, Step};

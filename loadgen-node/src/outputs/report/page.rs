@@ -12,7 +12,6 @@ const STYLE: &str = include_str!("style.css");
 /// The page as HTML. It has everything in itself, and no script.
 pub(crate) fn page(source: &Source) -> String {
     let result = &source.result;
-    let title = format!("{} {} {}", result.benchmark, result.scenario, word(result.result));
     let charts = charts::all(source);
     let main = html! {
         @for why in &source.missing { p class="bad" { "Not shown: " (why) } }
@@ -34,7 +33,7 @@ pub(crate) fn page(source: &Source) -> String {
         (tables::made(source))
         (tables::systems(source))
     };
-    framed(&title, &answer(source), &main, &result.unofficial)
+    framed(&title(source), &answer(source), &main, &result.unofficial)
 }
 
 /// A page of this header and these contents.
@@ -59,6 +58,12 @@ pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &s
     .into_string()
 }
 
+/// What was run, and its verdict.
+pub(super) fn title(source: &Source) -> String {
+    let result = &source.result;
+    format!("{} {}: {}", result.benchmark, result.scenario, word(result.result))
+}
+
 fn word(validity: Validity) -> &'static str {
     match validity {
         Validity::Valid => "VALID",
@@ -81,12 +86,7 @@ fn answer(source: &Source) -> Markup {
         @if !result.reasons.is_empty() { ul class="reasons" { @for reason in &result.reasons { li { (reason) } } } }
         @for hint in &result.hints { p { "Try " code { (hint) } } }
         dl class="answers" {
-            (answered("How fast", speed(result)))
-            (answered("Limit", limit(result)))
-            (answered("Why not faster", slow(source)))
-            (answered("What the network carried", carried(source)))
-            (answered("Samples", samples(result)))
-            (answered("Accuracy", accuracy(result)))
+            @for (question, answer) in answers(source) { div { dt { (question) } dd { (answer) } } }
         }
         @if !result.marks.is_empty() {
             details {
@@ -97,8 +97,18 @@ fn answer(source: &Source) -> Markup {
     }
 }
 
-fn answered(question: &str, answer: Option<String>) -> Markup {
-    html! { @if let Some(answer) = answer { div { dt { (question) } dd { (answer) } } } }
+/// The questions that a run has an answer to.
+pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
+    let result = &source.result;
+    let all = [
+        ("How fast", speed(result)),
+        ("Limit", limit(result)),
+        ("Why not faster", slow(source)),
+        ("What the network carried", carried(source)),
+        ("Samples", samples(result)),
+        ("Accuracy", accuracy(result)),
+    ];
+    all.into_iter().filter_map(|(question, answer)| Some((question, answer?))).collect()
 }
 
 fn speed(result: &ResultSummary) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use loadgen::plan::Plan;
-use loadgen::recorder::{StoredTimeline, Timeline};
+use loadgen::recorder::Timeline;
 use serde::de::DeserializeOwned;
 
 use super::series::Series;
@@ -86,9 +86,8 @@ fn stored_curves(folder: &Path, result: &ResultSummary) -> Result<Option<Series>
     if !path.exists() && !result.files.contains_key(logs::TIMELINE) {
         return Ok(None);
     }
-    let StoredTimeline { about, timeline } = stored_timeline::read(&path)?;
-    let plan = Plan::with_profile(about.settings, about.qsl, result.profile().unwrap_or_default())?;
-    curves(&plan, &timeline).map(Some)
+    let stored = stored_timeline::read(&path)?;
+    curves(&stored_timeline::plan(&stored, result)?, &stored.timeline).map(Some)
 }
 
 /// The curves of what was measured by a plan.

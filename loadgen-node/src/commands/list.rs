@@ -1,0 +1,125 @@
+//! The command `list`: the runs below a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, anyhow};
+use lon_shell::figures::duration_ns;
+
+use super::io::{print_json_pretty, print_text, shown};
+use crate::cli::{Format, ListArgs};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, ResultSummary, Validity};
+use crate::outputs::documents::run_list::{ListedRun, RunList};
+use crate::outputs::report;
+use crate::outputs::table::Table;
+
+const HEADS: [&str; 8] = ["started (UTC)", "benchmark", "scenario", "mode", "result", "metric", "SUT", "folder"];
+
+/// Prints the runs, or opens the page of the last of them.
+pub(crate) fn list(args: &ListArgs) -> Outcome {
+    let found = runs(args)?;
+    if args.open {
+        return open(&found.runs);
+    }
+    match args.format() {
+        Format::Json => print_json_pretty(&found),
+        Format::Csv => print_text(&table(&found.runs).csv()),
+        Format::Md => print_text(&table(&found.runs).markdown()),
+        Format::Text if found.runs.is_empty() && found.unreadable.is_empty() => {
+            print_text(&format!("no such run below {}\n", shown(&args.folder)))
+        }
+        Format::Text => print_text(&(table(&found.runs).aligned() + &unreadable(&found.unreadable))),
+    }
+}
+
+/// The runs that are asked for, by the time at which they began.
+fn runs(args: &ListArgs) -> Outcome<RunList> {
+    let entries = fs::read_dir(&args.folder);
+    let entries = entries.with_context(|| format!("cannot read {}", shown(&args.folder))).or_exit(Exit::Usage)?;
+    let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
+    let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    for folder in folders.iter().filter(|folder| folder.join(RESULT).exists()) {
+        match result(folder) {
+            Ok(result) => runs.push(ListedRun::new(shown(folder), result, folder.join(report::FILE).exists())),
+            Err(error) => unreadable.push(format!("{}: {error:#}", shown(folder))),
+        }
+    }
+    let is_wanted = |run: &ListedRun| {
+        let same = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
+        let verdict = args.result.is_none_or(|wanted| Validity::from(wanted) == run.result);
+        let scenario = args.scenario.is_none_or(|wanted| wanted.name() == run.scenario);
+        same(&args.benchmark, &run.benchmark) && scenario && verdict
+    };
+    runs.retain(is_wanted);
+    runs.sort_by(|one, other| (&one.started_utc, &one.folder).cmp(&(&other.started_utc, &other.folder)));
+    runs.drain(..runs.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
+    unreadable.sort();
+    Ok(RunList::new(runs, unreadable))
+}
+
+fn result(folder: &Path) -> anyhow::Result<ResultSummary> {
+    Ok(serde_json::from_str(&fs::read_to_string(folder.join(RESULT))?)?)
+}
+
+fn table(runs: &[ListedRun]) -> Table {
+    // A column that is empty in all rows says nothing.
+    let has_notes = runs.iter().any(|run| run.note.is_some());
+    let row = |run: &ListedRun| {
+        let metric = match &run.metric {
+            Some(MetricDocument::Performance(metric)) => metric.value.map(|value| match metric.unit.as_str() {
+                "ns" => duration_ns(value as i64),
+                unit => format!("{value:.2} {unit}"),
+            }),
+            Some(MetricDocument::Accuracy(score)) => {
+                Some(format!("{} {:.3} {}", score.metric, score.value, score.unit))
+            }
+            None => None,
+        };
+        let verdict = match (run.result, run.interrupted) {
+            (Validity::Valid, _) => "VALID",
+            (Validity::Invalid, false) => "INVALID",
+            (Validity::Invalid, true) => "INVALID, interrupted",
+        };
+        let name = run.sut_name.trim_start_matches("Network SUT: ").to_owned();
+        let mut cells = vec![
+            run.started_utc.clone(),
+            run.benchmark.clone(),
+            run.scenario.clone(),
+            run.mode.clone(),
+            verdict.to_owned(),
+            metric.unwrap_or_else(|| "none".to_owned()),
+            name,
+            run.folder.clone(),
+        ];
+        cells.extend(has_notes.then(|| run.note.clone().unwrap_or_default()));
+        cells
+    };
+    let mut heads = HEADS.map(str::to_owned).to_vec();
+    heads.extend(has_notes.then(|| "note".to_owned()));
+    Table { heads, rows: runs.iter().map(row).collect() }
+}
+
+fn unreadable(folders: &[String]) -> String {
+    folders.iter().map(|folder| format!("  cannot be read: {folder}\n")).collect()
+}
+
+/// Opens the page of the last run, with the user's browser.
+fn open(runs: &[ListedRun]) -> Outcome {
+    let last = runs.last().ok_or_else(|| anyhow!("there is no such run")).or_exit(Exit::Usage)?;
+    if !last.has_page {
+        let told = anyhow!("{} has no page: loadgen-node report {0} makes it", last.folder);
+        return Err(told).or_exit(Exit::Usage);
+    }
+    let page = Path::new(&last.folder).join(report::FILE);
+    let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let program = std::env::var_os("BROWSER").unwrap_or_else(|| usual.into());
+    let started = Command::new(&program).arg(&page).status();
+    let told = || format!("{} cannot open {}", program.to_string_lossy(), shown(&page));
+    let status = started.with_context(told).or_exit(Exit::Usage)?;
+    if !status.success() {
+        return Err(anyhow!("{status}")).with_context(told).or_exit(Exit::Usage);
+    }
+    print_text(&format!("{}\n", shown(&page)))
+}

@@ -1,0 +1,72 @@
+//! What `list --json` prints: the runs below a folder.
+
+use serde::{Deserialize, Serialize};
+
+use super::result_summary::{MetricDocument, ResultSummary, Validity};
+
+/// The version of [`RunList`].
+const SCHEMA: u32 = 1;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunList {
+    /// Version of this form: 1.
+    pub schema: u32,
+    /// The runs that were asked for, the oldest first.
+    pub runs: Vec<ListedRun>,
+    /// Folders whose result cannot be read, each with the reason.
+    pub unreadable: Vec<String>,
+}
+
+/// One run in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListedRun {
+    /// Its run folder.
+    pub folder: String,
+    /// When it began, UTC.
+    pub started_utc: String,
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// The scenario's official name.
+    pub scenario: String,
+    /// The official name of the mode.
+    pub mode: String,
+    /// The verdict on it.
+    pub result: Validity,
+    /// The run was broken off, or goes on.
+    pub interrupted: bool,
+    /// The number that counts; null where nothing was measured.
+    pub metric: Option<MetricDocument>,
+    /// What the SUT called itself.
+    pub sut_name: String,
+    /// What the user noted of it; null: nothing.
+    pub note: Option<String>,
+    /// Whether the folder has a page, report.html.
+    pub has_page: bool,
+}
+
+impl ListedRun {
+    /// Of a result in this folder.
+    pub(crate) fn new(folder: String, result: ResultSummary, has_page: bool) -> ListedRun {
+        ListedRun {
+            folder,
+            started_utc: result.made.started_utc,
+            benchmark: result.benchmark,
+            scenario: result.scenario,
+            mode: result.mode,
+            result: result.result,
+            interrupted: result.interrupted,
+            metric: result.metric,
+            sut_name: result.sut_name,
+            note: result.made.note,
+            has_page,
+        }
+    }
+}
+
+impl RunList {
+    /// Of these runs.
+    pub(crate) fn new(runs: Vec<ListedRun>, unreadable: Vec<String>) -> RunList {
+        RunList { schema: SCHEMA, runs, unreadable }
+    }
+}

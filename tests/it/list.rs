@@ -1,0 +1,94 @@
+//! Run folders, later: they are listed, and their samples are exported.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use loadgen_node::documents::result_summary::{MetricDocument, ResultSummary, Validity};
+use loadgen_node::documents::run_list::RunList;
+use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+
+fn list(above: &Path, more: &[&str]) -> Finished {
+    LoadGen::run(&[&["list", above.to_str().unwrap()], more].concat())
+}
+
+fn listed(above: &Path, more: &[&str]) -> RunList {
+    let made = list(above, &[more, &["--json"]].concat());
+    assert_eq!(made.code, Some(0), "{made:?}");
+    serde_json::from_str(&made.stdout).unwrap()
+}
+
+fn moved(folder: &RunFolder, to: &Path) {
+    fs::rename(&folder.path, to).unwrap();
+}
+
+#[test]
+fn runs_are_listed_by_time_and_filtered() {
+    let node = SutNode::start("n1", "null", &[]);
+    let above = RunFolder::new();
+    fs::create_dir(&above.path).unwrap();
+    let at = |name: &str| above.path.join(name);
+    // Longer than a second, in which the times are written.
+    let server = TestRun::new("Server").on(&node.address).args(&["--note", "a, \"b\" | c"]);
+    let (_, first) = server.set("target_qps=500,min_duration=1200,min_query_count=100").finish();
+    moved(&first, &at("z-first"));
+    let (_, second) = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=1").finish();
+    moved(&second, &at("a-second"));
+    fs::create_dir(at("broken")).unwrap();
+    fs::write(at("broken").join("result_summary.json"), "{").unwrap();
+    fs::create_dir(at("other")).unwrap();
+
+    let all = listed(&above.path, &[]);
+    let folders: Vec<&str> = all.runs.iter().map(|run| run.folder.as_str()).collect();
+    assert_eq!(folders, [at("z-first"), at("a-second")].map(|path| path.to_str().unwrap().to_owned()), "by time");
+    assert!(all.unreadable.len() == 1 && all.unreadable[0].contains("broken"), "{all:?}");
+    let text = fs::read_to_string(at("z-first").join("result_summary.json")).unwrap();
+    let result: ResultSummary = serde_json::from_str(&text).unwrap();
+    let run = &all.runs[0];
+    assert_eq!((&run.metric, run.result, run.has_page), (&result.metric, result.result, true));
+    assert!(matches!(run.metric, Some(MetricDocument::Performance(_))), "{run:?}");
+
+    let csv = list(&above.path, &["--format", "csv"]).stdout;
+    assert!(csv.contains("\"a, \"\"b\"\" | c\"") && csv.starts_with("started (UTC),benchmark,"), "{csv}");
+    let markdown = list(&above.path, &["--format", "md"]).stdout;
+    assert!(markdown.contains("a, \"b\" \\| c"), "{markdown}");
+    assert_eq!(listed(&above.path, &["--scenario", "Server"]).runs.len(), 1);
+    assert_eq!(listed(&above.path, &["--last", "1"]).runs[0].folder, at("a-second").to_str().unwrap());
+    for (word, verdict) in [("valid", Validity::Valid), ("INVALID", Validity::Invalid)] {
+        let runs = listed(&above.path, &["--result", word]).runs;
+        assert_eq!(runs.len(), all.runs.iter().filter(|run| run.result == verdict).count(), "{word}");
+    }
+    let none = list(&above.path, &["--benchmark", "bert"]);
+    assert!(none.stdout.contains("cannot be read: ") && none.code == Some(0), "{none:?}");
+    let missing = list(&at("nowhere"), &[]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("nowhere"), "{missing:?}");
+}
+
+#[test]
+fn exported_samples_are_those_that_were_judged() {
+    let node = SutNode::start("n1", "null", &[]);
+    let test = TestRun::new("Server").on(&node.address);
+    let (_, folder) = test.set("target_qps=500,min_duration=1100,min_query_count=200").finish();
+    let csv = folder.path.join("samples.csv");
+    let export = || LoadGen::run(&["export", folder.arg(), "--out", csv.to_str().unwrap()]);
+    assert_eq!(export().code, Some(0));
+    let text = fs::read_to_string(&csv).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["sample", "query", "start_ns", "latency_ns", "end"]);
+    let result: ResultSummary =
+        serde_json::from_str(&fs::read_to_string(folder.path.join("result_summary.json")).unwrap()).unwrap();
+    assert_eq!(rows.len() as u64 - 1, result.counts.issued);
+    let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
+    rows[1..].iter().for_each(|row| *ends.entry(row[4]).or_default() += 1);
+    assert_eq!(ends.get("answered"), Some(&result.counts.completed));
+    let number = |row: &Vec<&str>, column: usize| row[column].parse::<u64>().unwrap();
+    let slowest = rows[1..].iter().map(|row| number(row, 3)).max().unwrap();
+    assert_eq!(slowest as i64, result.latency_ns.unwrap().max);
+    assert!(rows[1..].is_sorted_by_key(|row| number(row, 2)), "the schedule is in order");
+    let again = export();
+    assert!(again.code == Some(2) && again.stderr.contains("samples.csv"), "{again:?}");
+    let printed = LoadGen::run(&["export", folder.arg()]);
+    assert_eq!(printed.stdout, text);
+}
