@@ -120,6 +120,13 @@ impl Chart {
         }
     }
 
+    /// The names of curves and lines, each with its colour.
+    pub(super) fn names(&self) -> Vec<(String, String)> {
+        let curves = self.curves.iter().zip(COLOURS).map(|(curve, colour)| (curve.name.clone(), rgb(colour)));
+        let limits = self.limits.iter().zip(LIMITS).map(|((name, _), colour)| (name.clone(), rgb(colour)));
+        curves.chain(limits).collect()
+    }
+
     /// The chart alone, without places for the pointer. None: it cannot be drawn.
     pub(super) fn svg(&self) -> Option<String> {
         let mut svg = String::new();
@@ -242,7 +249,11 @@ impl Chart {
 }
 
 fn css(colour: RGBColor) -> String {
-    format!("background:rgb({},{},{})", colour.0, colour.1, colour.2)
+    format!("background:{}", rgb(colour))
+}
+
+fn rgb(colour: RGBColor) -> String {
+    format!("rgb({},{},{})", colour.0, colour.1, colour.2)
 }
 
 impl Axis {

@@ -1,10 +1,12 @@
 //! The curves of a run.
 
+use hdrhistogram::Histogram;
 use lon_shell::figures::duration_ns;
 
 use super::chart::{Axis, Chart, Curve};
-use super::series::{Series, Step};
+use super::series::{Series, Step, TokenTimes, known_shares};
 use super::source::Source;
+use crate::outputs::documents::limits::LimitDocument;
 
 /// A limit or a rate of the network is drawn where it is at most so many times the largest value: else the curve would
 /// be a flat line.
@@ -21,6 +23,7 @@ pub(super) fn all(source: &Source) -> Vec<Chart> {
         let has_course = series.steps.iter().filter(|step| !step.latencies.is_empty()).count() > 1;
         charts.extend(has_course.then(|| latency_over_time(series, source)));
         charts.extend([rate_over_time(series), outstanding(series)]);
+        charts.extend(series.tokens.as_ref().map(|times| tokens(times, source)));
     }
     charts.extend(bytes(source));
     charts
@@ -40,32 +43,56 @@ pub(crate) fn percentile() -> Axis {
     Axis { title: "percentile", is_log: true, is_whole: false, text }
 }
 
-/// The limits that the official rules judge latencies by.
-fn limits(source: &Source) -> Vec<(String, f64)> {
-    let of_latency = source.result.latency_limits.iter().filter(|limit| limit.of == "latency");
-    of_latency.map(|limit| (format!("limit of p{}", limit.percentile), limit.limit_ns as f64)).collect()
+/// The limits that the official rules judge these quantities by.
+fn limits(source: &Source, of: &[&str]) -> Vec<(String, f64)> {
+    let judged = source.result.latency_limits.iter().filter(|limit| of.contains(&limit.of.as_str()));
+    let name = |limit: &LimitDocument| match of.len() {
+        1 => format!("limit of p{}", limit.percentile),
+        _ => format!("limit of {} p{}", limit.of, limit.percentile),
+    };
+    judged.map(|limit| (name(limit), limit.limit_ns as f64)).collect()
 }
 
 fn distribution(series: &Series, source: &Source) -> Chart {
-    let points = series.distribution();
-    let known = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
-    let last = points.last().map_or(0.0, |(percentile, _)| *percentile);
-    let marks = known.into_iter().filter(|percentile| *percentile <= last);
+    let about = format!(
+        "Of {} answered samples: how slow the slowest ones are. To the right stand ever fewer of them.",
+        series.latencies.len()
+    );
+    let curves = [("latency", &series.latencies)];
+    of_percentiles("distribution", "Latency distribution", about, &curves, limits(source, &["latency"]))
+}
+
+/// Of token runs: how long the first token took, and each further one.
+fn tokens(times: &TokenTimes, source: &Source) -> Chart {
+    let about = format!("Of {} samples: time to first token (ttft) and per output token (tpot).", times.first.len());
+    let curves = [("ttft", &times.first), ("tpot", &times.each)];
+    of_percentiles("tokens", "Token latencies", about, &curves, limits(source, &["ttft", "tpot"]))
+}
+
+/// Distributions over the percentiles that the first of them has.
+fn of_percentiles(
+    id: &'static str,
+    title: &'static str,
+    about: String,
+    curves: &[(&str, &Histogram<u64>)],
+    limits: Vec<(String, f64)>,
+) -> Chart {
+    let shares = curves.first().map(|(_, values)| known_shares(values)).unwrap_or_default();
+    let last = shares.last().map_or(0.0, |share| share * 100.0);
+    let marks = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99].into_iter().filter(|percentile| *percentile <= last + 1e-9);
+    let curve = |(name, values): &(&str, &Histogram<u64>)| {
+        let value = |share: &f64| (!values.is_empty()).then(|| values.value_at_quantile(*share) as f64);
+        Curve { name: (*name).to_owned(), values: shares.iter().map(value).collect() }
+    };
     Chart {
-        id: "distribution",
-        title: "Latency distribution",
-        about: format!(
-            "Of {} answered samples: how slow the slowest ones are. To the right stand ever fewer of them.",
-            series.latencies.len()
-        ),
+        id,
+        title,
+        about,
         x: percentile(),
         y: latency(),
-        places: points.iter().map(|(percentile, _)| rest(*percentile)).collect(),
-        curves: vec![Curve {
-            name: "latency".to_owned(),
-            values: points.iter().map(|(_, latency_ns)| Some(*latency_ns as f64)).collect(),
-        }],
-        limits: limits(source),
+        places: shares.iter().map(|share| rest(share * 100.0)).collect(),
+        curves: curves.iter().map(curve).collect(),
+        limits,
         marks: marks.map(|percentile| (rest(percentile), percentile_text(percentile))).collect(),
     }
 }
@@ -108,7 +135,7 @@ fn latency_over_time(series: &Series, source: &Source) -> Chart {
             curve("p99", at(0.99)),
             curve("max", over_time(series, |step| (!step.latencies.is_empty()).then(|| step.latencies.max() as f64))),
         ],
-        limits: limits(source),
+        limits: limits(source, &["latency"]),
         marks: Vec::new(),
     }
 }

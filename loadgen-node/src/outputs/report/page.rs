@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::source::Source;
 use super::{charts, tables};
+use crate::outputs::documents::parts::ByDirection;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
 
 const STYLE: &str = include_str!("style.css");
@@ -139,13 +140,11 @@ fn carried(source: &Source) -> Option<String> {
     let of = &source.network.as_ref()?.bandwidth_gbit_s;
     let rate =
         |gbit_s: Option<f64>| gbit_s.map_or_else(|| "not known".to_owned(), |rate| charts::bits_text(rate * 1e9));
-    Some(format!(
-        "{} to the SUT, {} back; required {} and {}",
-        rate(of.carried.ingress),
-        rate(of.carried.egress),
-        rate(of.required.ingress),
-        rate(of.required.egress)
-    ))
+    let required = match of.required {
+        ByDirection { ingress: None, egress: None } => "what is required is not known for this benchmark".to_owned(),
+        required => format!("required {} and {}", rate(required.ingress), rate(required.egress)),
+    };
+    Some(format!("{} to the SUT, {} back; {required}", rate(of.carried.ingress), rate(of.carried.egress)))
 }
 
 fn samples(result: &ResultSummary) -> Option<String> {
@@ -157,7 +156,8 @@ fn accuracy(result: &ResultSummary) -> Option<String> {
     let score = result.accuracy.as_ref();
     let score = score.map(|score| {
         let passed = if score.passed { "reached" } else { "missed" };
-        format!("{} {} {} of {} samples, target {passed}", score.metric, score.value, score.unit, score.samples)
+        let unit = if score.unit == "%" { " %" } else { "" };
+        format!("{} {:.3}{unit} of {} samples, target {passed}", score.metric, score.value, score.samples)
     });
     score.or_else(|| result.accuracy_note.clone())
 }

@@ -19,8 +19,8 @@ const LETTERS: usize = 150;
 /// The picture: the verdict, the answers, and the first charts.
 pub(crate) fn picture(source: &Source) -> String {
     let answers = page::answers(source);
-    let charts: Vec<_> =
-        charts::all(source).into_iter().filter_map(|chart| Some((chart.title, chart.svg()?))).collect();
+    let drawn = charts::all(source).into_iter().filter_map(|chart| Some((chart.title, chart.names(), chart.svg()?)));
+    let charts: Vec<_> = drawn.collect();
     let charts = &charts[..charts.len().min(MOST)];
     let head = 60 + LINE * answers.len() as u32;
     let rows = (charts.len() as u32).div_ceil(COLUMNS);
@@ -37,9 +37,12 @@ pub(crate) fn picture(source: &Source) -> String {
             rect width=(width) height=(height) fill="#fff" {}
             text x=(MARGIN) y=(MARGIN + 24) font-size="26" font-weight="bold" { (title) }
             @for (number, (question, answer)) in (0u32..).zip(&answers) { (line(number, question, answer)) }
-            @for (number, (title, svg)) in charts.iter().enumerate() {
+            @for (number, (title, names, svg)) in charts.iter().enumerate() {
                 @let (x, y) = at(number);
-                text x=(x) y=(y + LINE - 8) font-size="17" font-weight="bold" { (title) }
+                text x=(x) y=(y + LINE - 8) font-size="17" {
+                    tspan font-weight="bold" { (title) }
+                    @for (name, colour) in names { tspan dx="14" fill=(colour) font-size="14" { (name) } }
+                }
                 (PreEscaped(svg.replacen("<svg ", &format!("<svg x=\"{x}\" y=\"{}\" ", y + LINE), 1)))
             }
         }

@@ -31,6 +31,17 @@ pub(crate) struct Series {
     /// The length of a step, s.
     pub(crate) step_s: f64,
     pub(crate) steps: Vec<Step>,
+    /// Of token runs.
+    pub(super) tokens: Option<TokenTimes>,
+}
+
+/// How long tokens took.
+#[derive(Clone, Debug)]
+pub(super) struct TokenTimes {
+    /// Time to the first token, ns.
+    pub(super) first: Histogram<u64>,
+    /// Time per token after the first, ns.
+    pub(super) each: Histogram<u64>,
 }
 
 impl Series {
@@ -43,7 +54,8 @@ impl Series {
             SampleEnd::Done { latency_ns } => Some(latency_ns),
             _ => None,
         });
-        Series::made(timeline.end_ns.max(1), starts_ns.zip(latencies_ns))
+        let series = Series::made(timeline.end_ns.max(1), starts_ns.zip(latencies_ns))?;
+        Ok(Series { tokens: TokenTimes::of(timeline)?, ..series })
     }
 
     /// Of samples that took this long, each with when it started and its latency, ns; none: it has no answer.
@@ -53,6 +65,7 @@ impl Series {
             latencies: Histogram::new(DIGITS)?,
             step_s: length_ns as f64 / 1e9 / STEPS as f64,
             steps: vec![step; STEPS],
+            tokens: None,
         };
         let step_of = |ns: u64| ((ns as f64 / length_ns as f64 * STEPS as f64) as usize).min(STEPS - 1);
         for (start_ns, latency_ns) in samples {
@@ -77,16 +90,33 @@ impl Series {
     pub(crate) fn length_s(&self) -> f64 {
         self.step_s * self.steps.len() as f64
     }
+}
 
-    /// Percentiles from 0 on, up to that of the last sample but one, or 99.99, each with its latency in ns.
-    pub(crate) fn distribution(&self) -> Vec<(f64, u64)> {
-        let total = self.latencies.len().max(1) as f64;
-        let shares = (0..TAIL_STEPS).map(|step| 1.0 - 0.65f64.powi(step as i32));
-        let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| (1.0 - share) * total >= 1.0);
-        let mut known: Vec<f64> = known.filter(|share| *share <= 0.9999).collect();
-        known.sort_by(f64::total_cmp);
-        known.into_iter().map(|share| (share * 100.0, self.latencies.value_at_quantile(share))).collect()
+impl TokenTimes {
+    /// None: tokens were not timed.
+    fn of(timeline: &Timeline) -> anyhow::Result<Option<TokenTimes>> {
+        let (mut first, mut each) = (Histogram::new(DIGITS)?, Histogram::new(DIGITS)?);
+        for (end, (first_ns, count)) in timeline.samples().zip(timeline.tokens()) {
+            let Some(first_ns) = first_ns else { continue };
+            first.record(first_ns)?;
+            if let SampleEnd::Done { latency_ns } = end
+                && count > 1
+            {
+                each.record(latency_ns.saturating_sub(first_ns) / u64::from(count - 1))?;
+            }
+        }
+        Ok((!first.is_empty()).then_some(TokenTimes { first, each }))
     }
+}
+
+/// Percentiles from 0 on, up to that of the last of these values but one, or 99.99, each as a share of 1.
+pub(super) fn known_shares(values: &Histogram<u64>) -> Vec<f64> {
+    let total = values.len().max(1) as f64;
+    let shares = (0..TAIL_STEPS).map(|step| 1.0 - 0.65f64.powi(step as i32));
+    let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| (1.0 - share) * total >= 1.0);
+    let mut known: Vec<f64> = known.filter(|share| *share <= 0.9999).collect();
+    known.sort_by(f64::total_cmp);
+    known
 }
 
 /// Of samples that are all answered, each with its start and its latency, ns.
