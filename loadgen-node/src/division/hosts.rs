@@ -4,7 +4,7 @@ use lon_net::nic::Interface;
 use qdl::{Host, NodeDescription};
 
 use super::facts::{Facts, NodesSeen};
-use super::rule::Verdict;
+use super::rule::{Verdict, few};
 
 /// Backends that answer without a model, by the first word of their engine.
 const NO_MODELS: [&str; 3] = ["null", "synthetic", "echo"];
@@ -21,7 +21,7 @@ pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
         [] if nodes.iter().all(|node| same(here, &node.host).is_some()) => Verdict::Kept,
         [] => Verdict::not_seen("a machine says neither its machine id nor its boot id"),
         [name] => Verdict::broken(format!("one host: node {name} runs on the LoadGen node's machine")),
-        names => Verdict::broken(format!("one host: nodes {} run on the LoadGen node's machine", names.join(", "))),
+        names => Verdict::broken(format!("one host: nodes {} run on the LoadGen node's machine", few(names, ", "))),
     }
 }
 

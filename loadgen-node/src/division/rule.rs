@@ -78,7 +78,7 @@ impl Verdict {
     /// Broken by all of these together; kept when there are none.
     pub(super) fn of(faults: impl IntoIterator<Item = String>) -> Verdict {
         let faults: Vec<String> = faults.into_iter().collect();
-        if faults.is_empty() { Verdict::Kept } else { Verdict::Broken(faults.join("; ")) }
+        if faults.is_empty() { Verdict::Kept } else { Verdict::Broken(few(&faults, "; ")) }
     }
 
     pub(super) fn broken(why: impl Into<String>) -> Verdict {
@@ -88,4 +88,15 @@ impl Verdict {
     pub(super) fn not_seen(why: impl Into<String>) -> Verdict {
         Verdict::NotSeen(why.into())
     }
+}
+
+/// Most of what a sentence lists.
+const FEW: usize = 8;
+
+/// A list in a sentence: the first of many, and how many there are beside them.
+pub(super) fn few(all: &[impl AsRef<str>], between: &str) -> String {
+    let shown: Vec<&str> = all.iter().take(FEW).map(AsRef::as_ref).collect();
+    let more = all.len() - shown.len();
+    let behind = if more > 0 { format!("{between}and {more} more") } else { String::new() };
+    shown.join(between) + &behind
 }

@@ -15,6 +15,8 @@ pub(super) const SIZE: (u32, u32) = (720, 320);
 const BELOW: u32 = 38;
 const BESIDE: u32 = 70;
 const RIGHT: u32 = 28;
+/// A span of decades in which round numbers of a log scale are too few.
+const NARROW: f64 = 0.6;
 /// Most marks of an axis.
 const TICKS: f64 = 8.0;
 /// Colours that people with any kind of sight can tell apart (Okabe and Ito, 2008).
@@ -271,6 +273,11 @@ impl Axis {
             return vec![low];
         }
         let between = |ticks: Vec<f64>| ticks.into_iter().filter(|tick| (low..=high).contains(tick)).collect();
+        if self.is_log && high - low < NARROW {
+            let straight = Axis { is_log: false, ..*self };
+            let ticks = straight.ticks(self.unscaled(low), self.unscaled(high));
+            return ticks.into_iter().map(|tick| self.scaled(tick)).collect();
+        }
         if self.is_log {
             let decades = (low.floor() as i32)..=(high.ceil() as i32);
             let digits: &[f64] = if high - low < 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -322,6 +329,7 @@ mod tests {
         assert_eq!(whole.ticks(0.0, 3.2), [0.0, 1.0, 2.0, 3.0]);
         assert_eq!(axis(true).ticks(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!(axis(true).ticks(0.0, 0.75).len(), 3);
+        assert_eq!(axis(true).ticks(0.0, 0.3).len(), 5);
         assert_eq!(axis(false).ticks(1e9, 1e9), [1e9]);
         assert_eq!(axis(false).ticks(0.0, f64::INFINITY), [0.0]);
     }

@@ -1,5 +1,7 @@
 //! The curves of a run.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 use lon_shell::figures::duration_ns;
 
@@ -179,14 +181,14 @@ fn outstanding(series: &Series) -> Chart {
 fn bytes(source: &Source) -> Option<Chart> {
     let network = source.network.as_ref()?;
     let steps = &network.per_second;
-    // Seconds that are shown as one, so that a long run is not a large page.
-    let each = steps.t_s.len().div_ceil(BYTE_STEPS).max(1);
-    let ends: Vec<f64> = steps.t_s.chunks(each).filter_map(|seconds| seconds.last().copied()).collect();
-    let begins = std::iter::once(&0.0).chain(&ends);
-    let lengths: Vec<f64> = ends.iter().zip(begins).map(|(end, begin)| end - begin).collect();
+    let parts = parts(&steps.t_s);
+    let ends: Vec<f64> = parts.iter().map(|(looks, _)| steps.t_s[looks.end - 1]).collect();
     let rates = |bytes: &[u64]| -> Vec<Option<f64>> {
-        let sums = bytes.chunks(each).map(|seconds| seconds.iter().sum::<u64>() as f64);
-        sums.zip(&lengths).map(|(bytes, length)| (*length > 0.0).then(|| bytes * 8.0 / length)).collect()
+        let rate = |(looks, length_s): &(Range<usize>, f64)| {
+            let sum: u64 = bytes.get(looks.clone())?.iter().sum();
+            (*length_s > 0.0).then(|| sum as f64 * 8.0 / length_s)
+        };
+        parts.iter().map(rate).collect()
     };
     let curves = vec![
         Curve { name: "to the SUT".to_owned(), values: rates(&steps.socket_ingress) },
@@ -218,6 +220,26 @@ fn bytes(source: &Source) -> Option<Chart> {
     })
 }
 
+/// Looks at counters that are shown as one, each with its length in s, so that a long run is not a large page. The last
+/// look comes when the run ends: where that is soon after the one before, the two are one.
+fn parts(looks_s: &[f64]) -> Vec<(Range<usize>, f64)> {
+    let each = looks_s.len().div_ceil(BYTE_STEPS).max(1);
+    let mut parts: Vec<(Range<usize>, f64)> = Vec::new();
+    let mut begin_s = 0.0;
+    for begin in (0..looks_s.len()).step_by(each) {
+        let end = (begin + each).min(looks_s.len());
+        let length_s = looks_s[end - 1] - begin_s;
+        begin_s = looks_s[end - 1];
+        match parts.last_mut() {
+            Some((looks, before_s)) if length_s < *before_s / 2.0 => {
+                (looks.end, *before_s) = (end, *before_s + length_s)
+            }
+            _ => parts.push((begin..end, length_s)),
+        }
+    }
+    parts
+}
+
 /// A rate of bits with three digits.
 pub(crate) fn bits_text(bits_per_s: f64) -> String {
     if bits_per_s == 0.0 {
@@ -240,6 +262,18 @@ pub(crate) fn bits_text(bits_per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_last_look_that_comes_soon_is_no_spike() {
+        assert_eq!(parts(&[1.0, 2.0, 2.25]), [(0..1, 1.0), (1..3, 1.25)]);
+        assert_eq!(parts(&[1.0, 2.0, 2.75]), [(0..1, 1.0), (1..2, 1.0), (2..3, 0.75)]);
+        assert_eq!(parts(&[]), []);
+        let long: Vec<f64> = (1..=1000).map(f64::from).collect();
+        assert!(
+            parts(&long).len() <= BYTE_STEPS
+                && parts(&long).iter().map(|(_, length_s)| length_s).sum::<f64>() == 1000.0
+        );
+    }
 
     #[test]
     fn percentiles_come_back_from_their_places() {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::charts::bits_text;
 use super::source::Source;
-use crate::outputs::documents::network_report::NodeTrafficDocument;
+use crate::outputs::documents::network_report::{NetworkReport, NodeTrafficDocument};
 use crate::outputs::documents::parts::{ByDirection, LatencySplit, LatencySpread, Percentiles};
 use crate::outputs::documents::result_summary::TokensDocument;
 
@@ -61,11 +61,14 @@ pub(super) fn slowest_stage(split: &LatencySplit) -> Option<(&'static str, u64, 
 pub(super) fn split(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
     let all = stages(&network.latency_split_ns);
-    let longest = all.iter().map(|(_, stage)| stage.p50).max().unwrap_or_default().max(1);
+    let longest = all.iter().map(|(_, stage)| stage.p50).max().unwrap_or_default();
     let bar = |value: u64| {
         let width = 100.0 * value as f64 / longest as f64;
         html! { span class="bar" style=(format!("width:{width:.1}%")) {} }
     };
+    if longest == 0 {
+        return html! { p { "Where the time went is not known: no sample was answered." } };
+    }
     let rows = all.into_iter().filter(|(_, stage)| stage.p99 > 0);
     let rows =
         rows.map(|(name, stage)| (name.to_owned(), vec![ns(stage.p50), ns(stage.p90), ns(stage.p99), bar(stage.p50)]));
@@ -77,17 +80,18 @@ pub(super) fn nodes(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
     let sum: u64 = network.nodes.iter().map(|node| node.samples).sum();
     let row = |node: &NodeTrafficDocument| {
-        let trip = node.round_trip_ns.unwrap_or_default();
-        let inference = node.latency_split_ns.unwrap_or_default().inference;
+        // Of a node that has answered nothing.
+        let known = |value: Option<u64>| value.map_or_else(|| text("none"), ns);
+        let (trip, split) = (node.round_trip_ns, node.latency_split_ns);
         let share = 100.0 * node.samples as f64 / sum.max(1) as f64;
         let sockets = node.layers.socket_bytes;
         let again = node.retransmits.loadgen.map_or_else(|| "not known".to_owned(), |count| count.to_string());
         let cells = vec![
             text(&node.address),
             text(format!("{} ({share:.1} %)", node.samples)),
-            ns(trip.p50),
-            ns(trip.p99),
-            ns(inference.p50),
+            known(trip.map(|trip| trip.p50)),
+            known(trip.map(|trip| trip.p99)),
+            known(split.map(|split| split.inference.p50)),
             text(bytes(sockets.ingress.loadgen)),
             text(bytes(sockets.egress.loadgen)),
             text(again),
@@ -132,8 +136,21 @@ pub(super) fn network(source: &Source) -> Markup {
             (network.transport) @if network.tls { " with TLS" } ", samples " (network.codec) ", answers "
             (network.response_codec) ". " (of.verdict)
         }
-        @if network.differences.is_empty() { p { "Both ends counted the same bytes." } }
+        p { (ends(network)) }
         @for difference in &network.differences { p class="bad" { (difference) } }
+    }
+}
+
+/// Whether both ends counted the same bytes, as far as they were compared.
+fn ends(network: &NetworkReport) -> String {
+    let silent = network.nodes.iter().filter(|node| node.layers.message_bytes.ingress.sut.is_none()).count();
+    match (&network.sut_counters, silent, network.differences.len()) {
+        (Some(why), silent, 0) if silent >= network.nodes.len() => format!("No node's counters were compared: {why}."),
+        (Some(why), silent, 0) => {
+            format!("{silent} of {} nodes gave no counters ({why}); the others counted as we did.", network.nodes.len())
+        }
+        (_, _, 0) => "Both ends counted the same bytes.".to_owned(),
+        (_, _, count) => format!("Both ends counted differently, in {count} counters:"),
     }
 }
 
@@ -196,7 +213,7 @@ pub(super) fn made(source: &Source) -> Markup {
     let settings = settings.map(|(key, value)| (key.clone(), vec![text(value)])).collect::<Vec<_>>();
     let row = |name: &str, value: &str| (name.to_owned(), vec![text(value)]);
     let command = made.command.join(" ");
-    let rows = vec![
+    let mut rows = vec![
         row("benchmark", &result.benchmark),
         row("dataset", &result.dataset),
         row("scenario and mode", &format!("{} {}", result.scenario, result.mode)),
@@ -206,8 +223,8 @@ pub(super) fn made(source: &Source) -> Markup {
         row("revision", made.revision.as_deref().unwrap_or("not known")),
         row("command", &command),
         row("largest lag allowed", &format!("{} ({})", duration_ns(made.max_lag_ns as i64), made.max_lag_origin)),
-        row("note", made.note.as_deref().unwrap_or_default()),
     ];
+    rows.extend(made.note.as_deref().map(|note| row("note", note)));
     html! {
         (table("made", "How it was made", &["", ""], &rows))
         details { summary { "Settings" } (table("settings", "Settings", &["key", "value"], &settings)) }
