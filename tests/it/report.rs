@@ -11,7 +11,7 @@ use lon_tests::test_run::TestRun;
 use sha2::{Digest as _, Sha256};
 
 /// The curves of a run that has measured something.
-const CHARTS: [&str; 5] = ["distribution", "latency", "rate", "outstanding", "bytes"];
+const CHARTS: [&str; 6] = ["distribution", "latency", "rate", "outstanding", "lag", "bytes"];
 
 /// The page of a folder, by the command.
 fn made_again(folder: &Path) -> String {

@@ -24,6 +24,53 @@ pub struct LagStats {
     pub max_ns: u64,
 }
 
+/// The largest lags of a phase over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LagCourse {
+    /// The length of a step, ns; 0 where there is none.
+    pub step_ns: u64,
+    /// The largest lag of the samples that were due in each step, ns; 0 where none was, or none was late.
+    pub largest_ns: Vec<u64>,
+}
+
+/// Steps of a course at most. When a phase is longer, two become one.
+const STEPS: usize = 256;
+/// The length of the first steps: 2 to the power of this, ns (about 67 ms).
+const FIRST_SHIFT: u32 = 26;
+
+/// The course of a phase that goes on, in fixed memory.
+#[derive(Debug)]
+struct Steps {
+    /// Steps are 2 to the power of this long, ns.
+    shift: u32,
+    largest_ns: Vec<u64>,
+}
+
+impl Steps {
+    #[inline]
+    fn record(&mut self, due_ns: u64, lag_ns: u64) {
+        let step = (due_ns >> self.shift) as usize;
+        match self.largest_ns.get_mut(step) {
+            Some(largest_ns) => *largest_ns = (*largest_ns).max(lag_ns),
+            None => self.reach(due_ns, lag_ns),
+        }
+    }
+
+    /// Makes room for a later step.
+    #[cold]
+    fn reach(&mut self, due_ns: u64, lag_ns: u64) {
+        while (due_ns >> self.shift) as usize >= STEPS {
+            self.shift += 1;
+            self.largest_ns = self.largest_ns.chunks(2).filter_map(|pair| pair.iter().copied().max()).collect();
+        }
+        let step = (due_ns >> self.shift) as usize;
+        if step >= self.largest_ns.len() {
+            self.largest_ns.resize(step + 1, 0);
+        }
+        self.largest_ns[step] = self.largest_ns[step].max(lag_ns);
+    }
+}
+
 /// The lags of a phase, in fixed memory.
 #[derive(Debug)]
 pub(crate) struct Lag {
@@ -31,16 +78,20 @@ pub(crate) struct Lag {
     histogram: Option<Histogram<u64>>,
     /// The histogram rounds; the largest lag is kept as it is.
     max_ns: u64,
+    steps: Steps,
 }
 
 impl Lag {
     pub(crate) fn new() -> Self {
-        Self { histogram: Histogram::new_with_bounds(1, MAX_NS, DIGITS).ok(), max_ns: 0 }
+        let steps = Steps { shift: FIRST_SHIFT, largest_ns: Vec::with_capacity(STEPS) };
+        Self { histogram: Histogram::new_with_bounds(1, MAX_NS, DIGITS).ok(), max_ns: 0, steps }
     }
 
+    /// Of a sample that was due so many ns after the start of the phase.
     #[inline]
-    pub(crate) fn record(&mut self, lag_ns: u64) {
+    pub(crate) fn record(&mut self, due_ns: u64, lag_ns: u64) {
         self.max_ns = self.max_ns.max(lag_ns);
+        self.steps.record(due_ns, lag_ns);
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(lag_ns);
         }
@@ -49,6 +100,12 @@ impl Lag {
     #[inline]
     pub(crate) fn max_ns(&self) -> u64 {
         self.max_ns
+    }
+
+    pub(crate) fn course(&self) -> LagCourse {
+        let Steps { shift, largest_ns } = &self.steps;
+        let step_ns = if largest_ns.is_empty() { 0 } else { 1 << shift };
+        LagCourse { step_ns, largest_ns: largest_ns.clone() }
     }
 
     pub(crate) fn stats(&self) -> LagStats {
@@ -69,13 +126,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_course_of_any_length_has_a_few_steps_and_loses_no_peak() {
+        let mut lag = Lag::new();
+        assert_eq!(lag.course(), LagCourse::default());
+        let second = 1_000_000_000;
+        for number in 0..7_200 {
+            lag.record(number * second, if number == 5_000 { 77 } else { number % 7 });
+        }
+        let course = lag.course();
+        assert!(course.largest_ns.len() <= STEPS && course.largest_ns.len() > STEPS / 2 - 1, "{course:?}");
+        assert!((course.largest_ns.len() as u64 * course.step_ns).abs_diff(7_200 * second) <= course.step_ns);
+        let peak = course.largest_ns.iter().position(|largest| *largest == 77).unwrap() as u64;
+        assert_eq!(peak, 5_000 * second / course.step_ns);
+        // A pause longer than all before it.
+        lag.record(u64::MAX >> 1, 5);
+        assert_eq!(lag.course().largest_ns.iter().max(), Some(&77));
+        assert_eq!(lag.course().largest_ns.last(), Some(&5));
+    }
+
+    #[test]
     fn percentiles_are_close_and_the_largest_is_exact() {
         let mut lag = Lag::new();
         assert_eq!(lag.stats(), LagStats::default());
         for i in 0..=1_000 {
-            lag.record(i * 1_000);
+            lag.record(i, i * 1_000);
         }
-        lag.record(MAX_NS * 3);
+        lag.record(0, MAX_NS * 3);
         let stats = lag.stats();
         assert_eq!((stats.count, stats.max_ns), (1_002, MAX_NS * 3));
         assert!(stats.p50_ns.abs_diff(500_000) < 2_000 && stats.p99_ns.abs_diff(991_000) < 2_000, "{stats:?}");

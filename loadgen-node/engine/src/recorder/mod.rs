@@ -26,7 +26,7 @@ mod tokens;
 
 pub use cell::SampleEnd;
 pub use journal::{Journal, JournalError, Live, interrupt, recover};
-pub use lag::LagStats;
+pub use lag::{LagCourse, LagStats};
 pub(crate) use record::{Recorder, Refused};
 pub use timeline::{FinalQuery, Timeline};
 pub use timeline_file::{About, StoredTimeline, TimelineError};

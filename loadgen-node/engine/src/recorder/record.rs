@@ -6,7 +6,7 @@
 use super::cell::{Cell, SampleEnd};
 use super::column::Column;
 use super::journal::Live;
-use super::lag::{Lag, LagStats};
+use super::lag::{Lag, LagCourse, LagStats};
 use super::tokens::Tokens;
 use crate::judge::Counts;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
@@ -111,6 +111,10 @@ impl Recorder {
         self.lag.stats()
     }
 
+    pub(crate) fn lag_course(&self) -> LagCourse {
+        self.lag.course()
+    }
+
     /// Notes that the next sample is issued. Samples are issued in the order of their names.
     #[inline]
     pub(crate) fn issue(&mut self, scheduled_ns: u64, issued_ns: u64, logged: Option<SampleIndex>) {
@@ -152,7 +156,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn sent(&mut self, seq: SampleSeq, at: TimeNs) {
         if let Some(SampleEnd::Pending { scheduled_ns }) = self.state(seq) {
-            self.lag.record(at.since(self.start + scheduled_ns));
+            self.lag.record(scheduled_ns, at.since(self.start + scheduled_ns));
         }
     }
 

@@ -5,7 +5,7 @@ use super::issuer::Stop;
 use super::search::{Bracket, SearchEnd, Trial};
 use crate::judge::{Counts, Summary, Verdict};
 use crate::plan::Plan;
-use crate::recorder::{LagStats, Timeline};
+use crate::recorder::{LagCourse, LagStats, Timeline};
 use crate::trace::PhaseMode;
 use crate::world::TimeNs;
 
@@ -43,6 +43,8 @@ pub struct PhaseOutcome {
     pub counts: Counts,
     /// Schedule lag of the samples.
     pub lag: LagStats,
+    /// The largest of them over time.
+    pub lag_course: LagCourse,
     /// Most samples outstanding at one time.
     pub max_pending: u64,
     /// The end of every sample; only of the performance phase that is judged.
@@ -87,6 +89,11 @@ impl RunOutcome {
     /// Schedule lag of the performance phase, or else of the last phase.
     pub fn lag(&self) -> LagStats {
         self.performance().or(self.phases.last()).map(|phase| phase.lag).unwrap_or_default()
+    }
+
+    /// The largest lags of the performance phase over time; none without such a phase.
+    pub fn lag_course(&self) -> LagCourse {
+        self.performance().map(|phase| phase.lag_course.clone()).unwrap_or_default()
     }
 }
 

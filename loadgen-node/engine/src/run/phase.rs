@@ -125,7 +125,8 @@ impl<'a> PhaseRun<'a> {
             let text = format!("Went on beyond the planned queries for early stopping. count: {extended_by}");
             events.info(now, "generic_message", text.as_str());
         }
-        let (latest_end, lag) = (self.recorder.latest_end(), self.recorder.lag());
+        let latest_end = self.recorder.latest_end();
+        let (lag, lag_course) = (self.recorder.lag(), self.recorder.lag_course());
         let max_pending = self.recorder.max_pending();
         let issued_ns = self.recorder.take_issue_times();
         let (cells, tokens, counts) = self.recorder.close();
@@ -158,6 +159,7 @@ impl<'a> PhaseRun<'a> {
             ended: now,
             counts,
             lag,
+            lag_course,
             max_pending,
             timeline,
         }

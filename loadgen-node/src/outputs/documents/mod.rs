@@ -5,8 +5,8 @@
 //! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
-//! - `baseline`, `counts`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of `result_summary`;
-//!   `sut_setup`: part of it and of `system_desc`;
+//! - `baseline`, `counts`, `lag`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of
+//!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `accuracy`, `comparison`, `run_list`: what the commands of these names print with
 //!   `--json` (the last two: `compare` and `list`);
@@ -32,6 +32,7 @@ pub mod counts;
 pub mod division;
 pub mod find_peak;
 mod in_order;
+pub mod lag;
 pub mod limits;
 pub mod made;
 pub mod network_report;

@@ -13,6 +13,7 @@ use super::accuracy::AccuracyDocument;
 use super::baseline::BaselineDocument;
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
+use super::lag::{LagCourseDocument, LagDocument};
 use super::limits::LimitDocument;
 use super::made::MadeDocument;
 use super::network_summary::NetworkSummary;
@@ -27,7 +28,7 @@ use crate::world::stall::Stall;
 use loadgen::conf::rules::Rules;
 use loadgen::judge::{Summary, Verdict};
 use loadgen::recorder::StoredTimeline;
-use loadgen::run::{Bracket, End, FindPeakOutcome, LagStats, SearchEnd, Trial};
+use loadgen::run::{Bracket, End, FindPeakOutcome, SearchEnd, Trial};
 use loadgen::settings::{IntegerRule, Profile, TestSettings};
 use loadgen::vectors::Rejudged;
 
@@ -104,6 +105,9 @@ pub struct ResultSummary {
     /// How late samples were sent.
     #[serde(default)]
     pub schedule_lag_ns: LagDocument,
+    /// The largest lags over time, of the performance phase.
+    #[serde(default)]
+    pub schedule_lag_course: LagCourseDocument,
     /// When either end stood still for half a second or more while samples were timed, in order.
     #[serde(default)]
     pub stalls: Vec<StallDocument>,
@@ -193,17 +197,6 @@ pub struct FindPeakDocument {
     pub trials: Vec<Trial>,
 }
 
-/// Time between when samples were due and when they were sent, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LagDocument {
-    /// The 50th percentile, ns.
-    pub p50: u64,
-    /// The 99th percentile, ns.
-    pub p99: u64,
-    /// The largest lag, ns.
-    pub max: u64,
-}
-
 /// A stretch in which one end of the run stood still.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StallDocument {
@@ -257,6 +250,7 @@ impl From<&Finished> for ResultSummary {
             latency_limits: LimitDocument::all(finished),
             hints: finished.hints(),
             schedule_lag_ns: LagDocument::from(outcome.lag()),
+            schedule_lag_course: LagCourseDocument::from(outcome.lag_course()),
             stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
             saturation: SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused()),
             baseline: finished.tax().map(|(baseline, tax)| BaselineDocument::new(baseline, &tax)),
@@ -420,12 +414,6 @@ impl Validity {
 impl From<&FindPeakOutcome> for FindPeakDocument {
     fn from(search: &FindPeakOutcome) -> FindPeakDocument {
         FindPeakDocument { end: search.end.clone(), bracket: search.bracket, trials: search.trials.clone() }
-    }
-}
-
-impl From<LagStats> for LagDocument {
-    fn from(lag: LagStats) -> LagDocument {
-        LagDocument { p50: lag.p50_ns, p99: lag.p99_ns, max: lag.max_ns }
     }
 }
 

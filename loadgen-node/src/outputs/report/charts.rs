@@ -27,6 +27,7 @@ pub(super) fn all(source: &Source) -> Vec<Chart> {
         charts.extend([rate_over_time(series), outstanding(series)]);
         charts.extend(series.tokens.as_ref().map(|times| tokens(times, source)));
     }
+    charts.extend(lag(source));
     charts.extend(bytes(source));
     charts
 }
@@ -177,6 +178,32 @@ fn outstanding(series: &Series) -> Chart {
     }
 }
 
+/// How late samples were sent. In Offline all of them are due at once, and there is no course.
+fn lag(source: &Source) -> Option<Chart> {
+    let course = &source.result.schedule_lag_course;
+    if course.largest_ns.len() < 2 {
+        return None;
+    }
+    let step_s = course.step_ns as f64 / 1e9;
+    let allowed_ns = source.result.made.max_lag_ns as f64;
+    Some(Chart {
+        id: "lag",
+        title: "Schedule lag over time",
+        about: "The largest time between when a sample was due and when it was sent, in each step of time. The p99 of \
+                all is held to the line."
+            .to_owned(),
+        x: seconds("time since the first sample"),
+        y: Axis { title: "lag", ..latency() },
+        places: (1..=course.largest_ns.len()).map(|step| step as f64 * step_s).collect(),
+        curves: vec![Curve {
+            name: "largest lag".to_owned(),
+            values: course.largest_ns.iter().map(|lag_ns| (*lag_ns > 0).then_some(*lag_ns as f64)).collect(),
+        }],
+        limits: if allowed_ns > 0.0 { vec![("allowed".to_owned(), allowed_ns)] } else { Vec::new() },
+        marks: Vec::new(),
+    })
+}
+
 /// What the sockets carried, with what is required of the network, and what it gives.
 fn bytes(source: &Source) -> Option<Chart> {
     let network = source.network.as_ref()?;
@@ -232,7 +259,7 @@ fn parts(looks_s: &[f64]) -> Vec<(Range<usize>, f64)> {
         begin_s = looks_s[end - 1];
         match parts.last_mut() {
             Some((looks, before_s)) if length_s < *before_s / 2.0 => {
-                (looks.end, *before_s) = (end, *before_s + length_s)
+                (looks.end, *before_s) = (end, *before_s + length_s);
             }
             _ => parts.push((begin..end, length_s)),
         }

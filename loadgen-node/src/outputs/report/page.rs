@@ -22,6 +22,7 @@ pub(crate) fn page(source: &Source) -> String {
         div class="charts" { @for chart in &charts { (chart.markup()) } }
         (tables::latencies(source))
         (tables::split(source))
+        (tables::split_by_node(source))
         (tables::nodes(source))
         (tables::network(source))
         @if let Some(svg) = &source.diagram {

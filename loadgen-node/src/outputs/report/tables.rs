@@ -75,6 +75,26 @@ pub(super) fn split(source: &Source) -> Markup {
     table("split", "Where the time went", &["stage", "p50", "p90", "p99", "p50 as a bar"], &rows.collect::<Vec<_>>())
 }
 
+/// Where the time went at each node, at the median.
+pub(super) fn split_by_node(source: &Source) -> Markup {
+    let Some(network) = source.network.as_ref().filter(|network| network.nodes.len() > 1) else { return html! {} };
+    let all = stages(&network.latency_split_ns);
+    let used: Vec<usize> = (0..all.len()).filter(|stage| all[*stage].1.p99 > 0).collect();
+    let head: Vec<&str> = std::iter::once("node").chain(used.iter().map(|stage| all[*stage].0)).collect();
+    let row = |node: &NodeTrafficDocument| {
+        let own = stages(&node.latency_split_ns?);
+        let cell = |stage: &usize| html! { (ns(own[*stage].1.p50)) ", p99 " (ns(own[*stage].1.p99)) };
+        Some((node.name.clone(), used.iter().map(cell).collect()))
+    };
+    let rows: Vec<(String, Vec<Markup>)> = network.nodes.iter().filter_map(row).take(NODES).collect();
+    html! {
+        details {
+            summary { "Where the time went, node by node" }
+            (table("split-by-node", "p50 and p99 of each stage", &head, &rows))
+        }
+    }
+}
+
 /// Each node: its share, and what was slow there.
 pub(super) fn nodes(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };

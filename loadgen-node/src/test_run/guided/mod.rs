@@ -220,6 +220,7 @@ impl Guided {
             ended,
             counts,
             lag: Default::default(),
+            lag_course: Default::default(),
             max_pending: 0,
             timeline: None,
         };
