@@ -6,6 +6,7 @@ use lon_shell::duration::parse_duration;
 
 use super::metric::{METRICS, Metric, Unit};
 use crate::outputs::documents::comparison::{Comparison, Finding, MetricComparison};
+use crate::outputs::documents::result_summary::Validity;
 
 /// How it is typed.
 const GRAMMAR: &str = "write NAME>+PERCENT%, NAME<-PERCENT%, NAME>VALUE, NAME<VALUE or invalid";
@@ -76,8 +77,10 @@ impl Condition {
         let told = |why: String| format!("--fail-if '{}': {why}", self.text);
         match &self.what {
             What::Invalid => {
-                let invalid = made.notes.iter().filter(|note| note.contains(" is INVALID "));
-                Ok(invalid.map(|note| told(note.clone())).collect())
+                let runs =
+                    made.sides.iter().skip(1).flat_map(|side| side.runs.iter().map(move |run| (&side.name, run)));
+                let invalid = runs.filter(|(_, run)| run.result == Validity::Invalid);
+                Ok(invalid.map(|(name, run)| told(format!("{name} is INVALID ({})", run.folder))).collect())
             }
             What::Bound(bound) => Ok(bound.failed(made).map_err(told)?.into_iter().map(told).collect()),
         }
@@ -124,10 +127,18 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::comparison::{Better, DifferenceDocument, SideDocument};
+    use crate::outputs::documents::comparison::{Better, ComparedRun, DifferenceDocument, SideDocument};
 
     fn made(percent: f64, finding: Finding) -> Comparison {
-        let side = |name: &str| SideDocument { name: name.to_owned(), runs: Vec::new() };
+        let run = |result| ComparedRun {
+            folder: String::new(),
+            result,
+            benchmark: String::new(),
+            scenario: String::new(),
+            started_utc: String::new(),
+            note: None,
+        };
+        let side = |name: &str, result| SideDocument { name: name.to_owned(), runs: vec![run(result)] };
         let difference = DifferenceDocument { percent, interval_percent: None, interval_of: None, finding };
         let p99 = MetricComparison {
             name: "p99".to_owned(),
@@ -139,9 +150,9 @@ mod tests {
         };
         Comparison {
             schema: 1,
-            sides: vec![side("A"), side("B")],
+            sides: vec![side("A", Validity::Invalid), side("B", Validity::of(percent >= 0.0))],
             not_comparable: Vec::new(),
-            notes: vec!["B is INVALID (run): too short".to_owned()],
+            notes: Vec::new(),
             different: Vec::new(),
             metrics: vec![p99],
             failed: Vec::new(),
@@ -158,7 +169,8 @@ mod tests {
         assert!(!holds("p99>+5%", 6.0, Finding::Noise) && holds("p99>5%", 6.0, Finding::NotKnown));
         assert!(holds("p99<-5%", -6.0, Finding::Better) && !holds("p99<-5%", 6.0, Finding::Worse));
         assert!(holds("p99>1050us", 6.0, Finding::Noise) && !holds("p99 > 2ms", 6.0, Finding::Worse));
-        assert!(holds("invalid", 0.0, Finding::Noise));
+        // The first side may be.
+        assert!(holds("invalid", -1.0, Finding::Noise) && !holds("invalid", 1.0, Finding::Noise));
     }
 
     #[test]

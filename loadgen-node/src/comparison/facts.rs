@@ -62,9 +62,17 @@ pub(super) fn notes(sides: &[Side]) -> Vec<String> {
         let reason = source.result.reasons.first().map_or("without a reason", String::as_str);
         format!("{name} is INVALID ({}): {reason}", folder.display())
     });
+    let unanswered = runs().filter_map(|(name, (folder, source))| {
+        let counts = &source.result.counts;
+        let left = counts.issued.saturating_sub(counts.completed);
+        let shown = folder.display();
+        let told =
+            || format!("{name} has {left} samples without an answer ({shown}): latencies are those of the others");
+        (left > 0).then(told)
+    });
     let lacks =
         runs().flat_map(|(name, (_, source))| source.missing.iter().map(move |why| format!("{name} lacks {why}")));
-    invalid.chain(lacks).collect()
+    invalid.chain(unanswered).chain(lacks).collect()
 }
 
 /// What is known of how a run was made. What follows from the clock is left out.

@@ -406,7 +406,7 @@ impl MetricDocument {
 }
 
 impl Validity {
-    fn of(valid: bool) -> Validity {
+    pub(crate) fn of(valid: bool) -> Validity {
         if valid { Validity::Valid } else { Validity::Invalid }
     }
 }
