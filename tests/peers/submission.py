@@ -104,13 +104,15 @@ class World(NamedTuple):
     measurements_file: str
     # The argument that says which program with the official LoadGen leads the runs; empty: our engine does.
     official: str = ""
+    # How the command is told to stop.
+    stop: signal.Signals = signal.SIGTERM
 
 
 WORLDS = [
     World("v5.0 network", "v5.0", "network", "datacenter", DATACENTER, ("Offline", "Server"), (), ("TEST01", "TEST04"),
           "measurements", "compliance", "code", "two_nodes_{}.json"),
     World("v6.1 open", "v6.1", "open", "datacenter", DATACENTER, ("Offline", "Server"), (), (), "results", "results",
-          "src", "measurements.json"),
+          "src", "measurements.json", stop=signal.SIGINT),
     World("v6.1 official", "v6.1", "open", "datacenter", DATACENTER, ("Offline", "Server"), (), (), "results",
           "results", "src", "measurements.json", "official"),
     World("v5.0 wheel", "v5.0", "network", "datacenter", DATACENTER, ("Offline", "Server"), (), ("TEST01", "TEST04"),
@@ -279,7 +281,7 @@ class Trial:
                     command.kill()
                     raise Wrong(f"the second run has not begun: {log.read_text()[-600:]}")
                 time.sleep(0.05)
-            command.terminate()
+            command.send_signal(self.world.stop)
             code = command.wait(60)
         expect(code, 5, "exit code")
         done = [folder.name for folder in (first, second) if (folder / "submission_step.json").exists()]

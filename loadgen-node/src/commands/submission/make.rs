@@ -70,16 +70,15 @@ fn set_aside(folder: &Path) -> anyhow::Result<PathBuf> {
 /// Starts commands of this program, and hands signals on to them.
 struct Commands {
     program: PathBuf,
-    /// Somebody wants all of it to end.
+    /// Somebody wants all of it to end, by SIGINT.
     interrupted: Arc<AtomicBool>,
-    /// A signal that only this process has got: the command does not know of it.
+    /// The same, by SIGTERM.
     terminated: Arc<AtomicBool>,
 }
 
 impl Commands {
     fn new() -> std::io::Result<Commands> {
         let (interrupted, terminated) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        // A terminal sends SIGINT to the command, too.
         signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
         signal_hook::flag::register(SIGTERM, Arc::clone(&terminated))?;
         Ok(Commands { program: std::env::current_exe()?, interrupted, terminated })
@@ -181,10 +180,16 @@ impl Commands {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
-            if self.terminated.load(SeqCst) && !is_told {
+            let signal = match () {
+                () if self.terminated.load(SeqCst) => Some(Signal::SIGTERM),
+                () if self.interrupted.load(SeqCst) => Some(Signal::SIGINT),
+                () => None,
+            };
+            if let Some(signal) = signal.filter(|_| !is_told) {
                 is_told = true;
-                // It may have ended just now.
-                let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+                // Where a terminal has sent it to both, the command takes the two as one, since they come within a
+                // second. It may have ended just now.
+                let _ = kill(Pid::from_raw(child.id() as i32), signal);
             }
             std::thread::sleep(LOOK);
         }
