@@ -14,6 +14,9 @@ const TAKEN: &str = "taken as it is logged; the latencies that it follows from a
 /// Why a quantity is not compared to the digit.
 const WITHIN: &str = "within what the logs leave open";
 
+/// How far from all fillings a number is beyond doubt another one, as a share.
+const FAR: f64 = 0.01;
+
 /// What this engine says, in all ways that the logs allow.
 pub(super) struct Ours {
     /// For each filling of what is unknown, the lines by the earliest and by the latest start of the phase.
@@ -71,7 +74,12 @@ impl Table<'_> {
             return quantity(None, Agreement::Unchecked, Some(UNKNOWN));
         };
         if others.iter().any(|other| other != first) || self.ours.uncertain.contains(&name) {
-            return quantity(None, Agreement::Unchecked, Some(UNKNOWN));
+            return match span(by_filling.iter().flatten()) {
+                Some((least, most)) if number(official).is_some_and(|official| is_far(official, least, most)) => {
+                    quantity(Some(format!("{least} to {most}")), Agreement::Differs, None)
+                }
+                _ => quantity(None, Agreement::Unchecked, Some(UNKNOWN)),
+            };
         }
         let is_one = first.iter().all(|text| *text == first[0]);
         let same = first.iter().any(|text| text.as_deref() == official) || (!is_one && is_between(official, first));
@@ -87,6 +95,19 @@ impl Table<'_> {
             (false, _) => quantity(shown(first), Agreement::Differs, note),
         }
     }
+}
+
+/// The least and the largest of these, where all are numbers.
+fn span<'a>(texts: impl Iterator<Item = &'a Option<String>>) -> Option<(f64, f64)> {
+    let numbers: Option<Vec<f64>> = texts.map(|text| number(text.as_deref())).collect();
+    let numbers = numbers?;
+    Some((numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?))
+}
+
+/// Whether a number is far from all that the fillings come to: a hundredth of it, since they are not all that is
+/// possible.
+fn is_far(official: f64, least: f64, most: f64) -> bool {
+    official < least - FAR * least.abs() || official > most + FAR * most.abs()
 }
 
 fn number(text: Option<&str>) -> Option<f64> {
@@ -164,5 +185,21 @@ mod tests {
     fn lines_have_names_and_repeated_ones_numbers() {
         let found = lines_of("A : 1\n\nTitle\nA : 2\nttft (ns): 3\n");
         assert_eq!(found, lines(&[("A", "1"), ("Title", ""), ("A (2)", "2"), ("ttft (ns)", "3")]));
+    }
+    #[test]
+    fn what_is_far_from_all_fillings_differs() {
+        // A rate of 147.605 in the detail log is 147.60 or 147.61 in the summary.
+        for (official, fillings, expected) in [
+            ("147.61", ["147.60", "147.61"], Agreement::Unchecked),
+            ("148", ["147.60", "147.61"], Agreement::Unchecked),
+            ("947.61", ["147.60", "147.61"], Agreement::Differs),
+            ("14.76", ["147.60", "147.61"], Agreement::Differs),
+            ("5", ["0", "inf"], Agreement::Unchecked),
+            ("VALID", ["147.60", "147.61"], Agreement::Unchecked),
+            ("7", ["VALID", "INVALID"], Agreement::Unchecked),
+        ] {
+            let [least, most] = fillings.map(|text| [("a rate", text)]);
+            assert_eq!(agreements(&[("a rate", official)], &[&[&least], &[&most]], &[]), [expected], "{official}");
+        }
     }
 }
