@@ -20,8 +20,8 @@ WIDTHS = (412, 1280)
 DARK = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]
 
 # The page stands in a frame, so that its own policy (no script) stays in force while it is measured from outside.
-FRAME = """<!doctype html><meta charset="utf-8"><iframe id="page" src="PAGE" style="border:0;width:WIDTHpx;height:900px">
-</iframe><pre id="found"></pre><script>
+FRAME = """<!doctype html><meta charset="utf-8">
+<iframe id="page" src="PAGE" style="border:0;width:WIDTHpx;height:900px"></iframe><pre id="found"></pre><script>
 const said = [];
 function colour(text) { return text.match(/[\\d.]+/g).map(Number); }
 function light([r, g, b]) {

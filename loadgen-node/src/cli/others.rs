@@ -193,15 +193,29 @@ pub(crate) struct CompareArgs {
     /// Exit with 3 when this holds; can be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<Condition>,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
+    /// Also write an HTML page, with curves over each other.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// How a table is printed, as it is typed.
+#[derive(Args, Debug, Clone, Copy)]
+pub(crate) struct FormatArgs {
     /// What is printed.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Print JSON: --format json.
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Also write an HTML page, with curves over each other.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+}
+
+impl FormatArgs {
+    /// What is printed.
+    pub(crate) fn check(self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
 }
 
 /// How a table is printed.
@@ -211,13 +225,6 @@ pub(crate) enum Format {
     Json,
     Csv,
     Md,
-}
-
-impl CompareArgs {
-    /// What is printed.
-    pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
-    }
 }
 
 #[derive(Args, Debug)]
@@ -240,19 +247,8 @@ pub(crate) struct ListArgs {
     /// Open the page of the last of them, with $BROWSER or the system's usual program.
     #[arg(long)]
     pub(crate) open: bool,
-    /// What is printed.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
-    /// Print JSON: --format json.
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
-}
-
-impl ListArgs {
-    /// What is printed.
-    pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
-    }
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 /// A verdict, as it is typed.

@@ -1,6 +1,5 @@
 //! The command `export`: the timeline of a run as CSV, a row for each sample.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use super::io::{read, shown};
 use crate::cli::ExportArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
-use crate::outputs::{logs, stored_timeline};
+use crate::outputs::{folder, logs, stored_timeline};
 
 /// Writes the rows to a file or to standard output, one after the other.
 pub(crate) fn export(args: &ExportArgs) -> Outcome {
@@ -31,17 +30,17 @@ pub(crate) fn export(args: &ExportArgs) -> Outcome {
     }
 }
 
+/// Into a file, which takes its name when it is whole.
 fn to_file(stored: &StoredTimeline, plan: &Plan, path: &Path) -> Outcome {
-    let told = || shown(path);
-    let file = File::create_new(path).with_context(told).or_exit(Exit::Usage)?;
-    let mut out = BufWriter::new(file);
-    let written = rows(stored, plan, &mut out).and_then(|()| out.flush());
-    written.map_err(|error| anyhow!(error)).with_context(told).or_exit(Exit::Bug)?;
+    if path.exists() {
+        return Err(anyhow!("--out {}: it is there already", shown(path))).or_exit(Exit::Usage);
+    }
+    folder::write_file(path, |out| rows(stored, plan, out)).or_exit(Exit::Bug)?;
     Ok(Exit::Ok)
 }
 
 /// Heads, then the samples in the order in which they were issued.
-fn rows(stored: &StoredTimeline, plan: &Plan, out: &mut impl Write) -> io::Result<()> {
+fn rows(stored: &StoredTimeline, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     let StoredTimeline { about, timeline } = stored;
     let phase = plan.phases().iter().find(|phase| !phase.is_accuracy());
     let phase = phase.ok_or_else(|| io::Error::other("the plan measures nothing"))?;

@@ -23,7 +23,7 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     if args.open {
         return open(&found.runs);
     }
-    match args.format() {
+    match args.form.check() {
         Format::Json => print_json_pretty(&found),
         Format::Csv => print_text(&table(&found.runs).csv()),
         Format::Md => print_text(&table(&found.runs).markdown()),

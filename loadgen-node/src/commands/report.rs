@@ -10,9 +10,9 @@ use crate::outputs::report::{self, Source};
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     let source = Source::read(&args.folder).or_exit(Exit::Usage)?;
     let path = args.out.clone().unwrap_or_else(|| args.folder.join(report::FILE));
-    folder::write_file(&path, report::page(&source).as_bytes()).or_exit(Exit::Usage)?;
+    folder::write_file(&path, |out| out.write_all(report::page(&source).as_bytes())).or_exit(Exit::Usage)?;
     if let Some(path) = &args.picture {
-        folder::write_file(path, report::picture(&source).as_bytes()).or_exit(Exit::Usage)?;
+        folder::write_file(path, |out| out.write_all(report::picture(&source).as_bytes())).or_exit(Exit::Usage)?;
     }
     print_text(&format!("{}\n", shown(&path)))
 }

@@ -23,7 +23,7 @@ const SINGLE_RUNS: &str = "intervals of single runs come from blocks of their ti
 pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Comparison, String> {
     let different = facts::different(sides);
     let not_comparable = facts::not_comparable(sides, &different);
-    let draws: Vec<Draws> = sides.iter().zip(0..).map(|(side, number)| drawn(side, number)).collect();
+    let draws: Vec<Draws> = sides.iter().zip(0..).map(|(side, number)| Draws::of(side.series(), number)).collect();
     let is_comparable = not_comparable.is_empty();
     let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, is_comparable));
     let metrics: Vec<MetricComparison> = metrics.filter(|metric| metric.values.iter().any(Option::is_some)).collect();
@@ -40,10 +40,6 @@ pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Compa
         made.failed.extend(failed);
     }
     Ok(made)
-}
-
-fn drawn(side: &Side, number: u64) -> Draws {
-    Draws::of(side.sources().filter_map(|run| run.series.as_ref()), number)
 }
 
 /// One quantity on all sides.

@@ -1,19 +1,18 @@
 //! A comparison as an HTML page, with curves over each other.
 
+use hdrhistogram::Histogram;
 use maud::{Markup, html};
 
 use super::side::Side;
 use super::tables;
 use crate::outputs::documents::comparison::Comparison;
-use crate::outputs::report::{
-    Axis, Chart, Curve, Series, Step, framed, latency_axis, percentile_axis, rest, seconds_axis,
-};
+use crate::outputs::report::{Axis, Chart, Curve, Series, Step, framed, latency_axis, of_percentiles, seconds_axis};
 use crate::outputs::table::Table;
 
 /// Places of curves over time.
 const PLACES: usize = 120;
-/// The percentiles at which distributions are drawn.
-const PERCENTILES: [f64; 13] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+/// What charts show.
+const OF_FIRST: &str = "Of the first run of each side.";
 
 /// The whole page. It loads nothing, and has no script.
 pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
@@ -61,17 +60,16 @@ fn class(cell: &str) -> Option<&'static str> {
 
 /// The curves of the first run of each side that has measured something.
 fn charts(sides: &[Side]) -> Vec<Chart> {
-    let first = |side: &'_ Side| -> Option<(String, Series)> {
-        let series = side.sources().find_map(|run| run.series.clone())?;
-        (!series.latencies.is_empty()).then(|| (side.name.to_string(), series))
-    };
-    let all: Vec<(String, Series)> = sides.iter().filter_map(first).collect();
+    let names: Vec<String> = sides.iter().map(|side| side.name.to_string()).collect();
+    let all = names.iter().zip(sides).filter_map(|(name, side)| Some((name.as_str(), side.series().next()?)));
+    let all: Vec<(&str, &Series)> = all.filter(|(_, series)| !series.latencies.is_empty()).collect();
     let Some(longest_s) = all.iter().map(|(_, series)| series.length_s()).reduce(f64::max) else { return Vec::new() };
     let p99 = |step: &Step| (!step.latencies.is_empty()).then(|| step.latencies.value_at_quantile(0.99) as f64);
+    let latencies: Vec<(&str, &Histogram<u64>)> = all.iter().map(|(name, series)| (*name, &series.latencies)).collect();
     let rate_axis =
         Axis { title: "samples per second", is_log: false, is_whole: false, text: |rate| format!("{rate:.0}/s") };
     vec![
-        distribution(&all),
+        of_percentiles("distribution", "Latency distribution", OF_FIRST.to_owned(), &latencies, Vec::new()),
         over_time("latency", "p99 over time", &all, longest_s, latency_axis(), |step, _| p99(step)),
         over_time("rate", "Answers per second over time", &all, longest_s, rate_axis, |step, step_s| {
             Some(step.answered as f64 / step_s)
@@ -79,45 +77,21 @@ fn charts(sides: &[Side]) -> Vec<Chart> {
     ]
 }
 
-fn distribution(all: &[(String, Series)]) -> Chart {
-    let most = all.iter().map(|(_, series)| series.latencies.len()).max().unwrap_or_default() as f64;
-    let is_known = |percentile: &f64, samples: f64| (1.0 - percentile / 100.0) * samples >= 1.0;
-    let shown: Vec<f64> = PERCENTILES.into_iter().filter(|percentile| is_known(percentile, most)).collect();
-    let curve = |(name, series): &(String, Series)| {
-        let samples = series.latencies.len() as f64;
-        let value = |percentile: &f64| {
-            is_known(percentile, samples).then(|| series.latencies.value_at_percentile(*percentile) as f64)
-        };
-        Curve { name: name.clone(), values: shown.iter().map(value).collect() }
-    };
-    Chart {
-        id: "distribution",
-        title: "Latency distribution",
-        about: "Of the first run of each side: how slow the slowest samples are.".to_owned(),
-        x: percentile_axis(),
-        y: latency_axis(),
-        places: shown.iter().map(|percentile| rest(*percentile)).collect(),
-        curves: all.iter().map(curve).collect(),
-        limits: Vec::new(),
-        marks: Vec::new(),
-    }
-}
-
 fn over_time(
     id: &'static str,
     title: &'static str,
-    all: &[(String, Series)],
+    all: &[(&str, &Series)],
     longest_s: f64,
     y: Axis,
     of: impl Fn(&Step, f64) -> Option<f64>,
 ) -> Chart {
     let places: Vec<f64> = (0..PLACES).map(|place| (place as f64 + 0.5) / PLACES as f64 * longest_s).collect();
-    let curve = |(name, series): &(String, Series)| {
+    let curve = |(name, series): &(&str, &Series)| {
         let value = |at_s: &f64| of(series.steps.get((at_s / series.step_s) as usize)?, series.step_s);
-        Curve { name: name.clone(), values: places.iter().map(value).collect() }
+        Curve { name: (*name).to_owned(), values: places.iter().map(value).collect() }
     };
     let curves = all.iter().map(curve).collect();
-    let about = "Of the first run of each side.".to_owned();
+    let about = OF_FIRST.to_owned();
     let x = seconds_axis("time since the first sample");
     Chart { id, title, about, x, y, places, curves, limits: Vec::new(), marks: Vec::new() }
 }

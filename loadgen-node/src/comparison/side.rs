@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::outputs::documents::comparison::{ComparedRun, SideDocument};
-use crate::outputs::report::Source;
+use crate::outputs::report::{Series, Source};
 
 /// Most sides of a comparison. More curves over each other cannot be told apart.
 pub(crate) const MOST: usize = 5;
@@ -29,6 +29,11 @@ impl Side {
 
     pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
         self.runs.iter().map(|(_, source)| source)
+    }
+
+    /// What its runs have of curves.
+    pub(super) fn series(&self) -> impl Iterator<Item = &Series> {
+        self.sources().filter_map(|run| run.series.as_ref())
     }
 
     pub(super) fn document(&self) -> SideDocument {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::metric::Unit;
 use crate::outputs::documents::comparison::{
-    Comparison, DifferenceDocument, DifferentDocument, Finding, IntervalOf, MetricComparison, SideDocument,
+    Comparison, DifferenceDocument, DifferentDocument, Finding, MetricComparison, SideDocument,
 };
 use crate::outputs::documents::result_summary::Validity;
 use crate::outputs::table::{Table, in_markdown};
@@ -157,7 +157,7 @@ pub(super) fn table(made: &Comparison, other: usize) -> Table {
             value(other),
             difference.map_or_else(String::new, |difference| format!("{:+.1} %", difference.percent)),
             difference.and_then(interval).unwrap_or_default(),
-            difference.map_or_else(String::new, |difference| finding(metric, difference)),
+            difference.map_or("", finding).to_owned(),
         ]
     });
     Table { heads, rows: rows.collect() }
@@ -168,13 +168,10 @@ fn interval(difference: DifferenceDocument) -> Option<String> {
     Some(format!("{low:+.1} .. {high:+.1} %"))
 }
 
-fn finding(metric: &MetricComparison, difference: DifferenceDocument) -> String {
-    let of_repeats = difference.interval_of == Some(IntervalOf::Repeats);
-    match difference.finding {
-        Finding::Noise if difference.interval_percent.is_none() => "the same".to_owned(),
-        Finding::Noise if metric.values[0] == Some(0.0) => String::new(),
-        Finding::Noise if of_repeats => "noise of the repeats".to_owned(),
-        other => word(other).to_owned(),
+fn finding(difference: DifferenceDocument) -> &'static str {
+    match difference {
+        DifferenceDocument { finding: Finding::Noise, interval_percent: None, .. } => "the same",
+        other => word(other.finding),
     }
 }
 
@@ -191,7 +188,7 @@ fn word(finding: Finding) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outputs::documents::comparison::{Better, ComparedRun};
+    use crate::outputs::documents::comparison::{Better, ComparedRun, IntervalOf};
 
     fn made() -> Comparison {
         let run = |folder: &str| ComparedRun {

@@ -56,12 +56,15 @@ impl Place {
 ///
 /// # Errors
 /// The path has no name of a file, or cannot be written to.
-pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+pub(crate) fn write_file(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), FolderError> {
     let no_name = || FolderError::Write { path: path.to_owned(), source: io::ErrorKind::InvalidFilename.into() };
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(no_name)?;
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = RunFolder::of_earlier_run(above);
-    folder.keep(folder.stage(name, |out| out.write_all(content))?).map(drop)
+    folder.keep(folder.stage(name, content)?).map(drop)
 }
 
 /// Folders above which what a run folder does not take may find room.

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use lon_shell::figures::duration_ns;
 
 use super::chart::{Axis, Chart, Curve};
-use super::series::{Series, Step, TokenTimes, known_shares};
+use super::series::{Series, Step, TokenTimes, is_known, known_shares};
 use super::source::Source;
 use crate::outputs::documents::limits::LimitDocument;
 
@@ -41,7 +41,7 @@ pub(crate) fn latency() -> Axis {
 }
 
 /// Percentiles, each at the number of samples that one slower one stands for: see [`rest`].
-pub(crate) fn percentile() -> Axis {
+fn percentile() -> Axis {
     let text = |rest| percentile_text(100.0 - 100.0 / rest);
     Axis { title: "percentile", is_log: true, is_whole: false, text }
 }
@@ -72,19 +72,20 @@ fn tokens(times: &TokenTimes, source: &Source) -> Chart {
     of_percentiles("tokens", "Token latencies", about, &curves, limits(source, &["ttft", "tpot"]))
 }
 
-/// Distributions over the percentiles that the first of them has.
-fn of_percentiles(
+/// Distributions over the percentiles that the largest of them has; each as far as it has them.
+pub(crate) fn of_percentiles(
     id: &'static str,
     title: &'static str,
     about: String,
     curves: &[(&str, &Histogram<u64>)],
     limits: Vec<(String, f64)>,
 ) -> Chart {
-    let shares = curves.first().map(|(_, values)| known_shares(values)).unwrap_or_default();
+    let largest = curves.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
+    let shares = known_shares(largest);
     let last = shares.last().map_or(0.0, |share| share * 100.0);
     let marks = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99].into_iter().filter(|percentile| *percentile <= last + 1e-9);
     let curve = |(name, values): &(&str, &Histogram<u64>)| {
-        let value = |share: &f64| (!values.is_empty()).then(|| values.value_at_quantile(*share) as f64);
+        let value = |share: &f64| is_known(*share, values.len()).then(|| values.value_at_quantile(*share) as f64);
         Curve { name: (*name).to_owned(), values: shares.iter().map(value).collect() }
     };
     Chart {
@@ -101,7 +102,7 @@ fn of_percentiles(
 }
 
 /// How many samples there are for each that is above the percentile.
-pub(crate) fn rest(percentile: f64) -> f64 {
+fn rest(percentile: f64) -> f64 {
     100.0 / (100.0 - percentile).max(1e-6)
 }
 

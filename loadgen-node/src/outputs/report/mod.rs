@@ -22,7 +22,7 @@ mod tables;
 
 pub(crate) use chart::{Axis, Chart, Curve};
 pub(crate) use charts::seconds as seconds_axis;
-pub(crate) use charts::{bits_text, latency as latency_axis, percentile as percentile_axis, rest};
+pub(crate) use charts::{bits_text, latency as latency_axis, of_percentiles};
 pub(crate) use page::{framed, page};
 pub(crate) use picture::picture;
 #[cfg(test)]

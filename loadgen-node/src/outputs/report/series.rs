@@ -109,14 +109,18 @@ impl TokenTimes {
     }
 }
 
-/// Percentiles from 0 on, up to that of the last of these values but one, or 99.99, each as a share of 1.
-pub(super) fn known_shares(values: &Histogram<u64>) -> Vec<f64> {
-    let total = values.len().max(1) as f64;
+/// Percentiles from 0 on, up to that of the last of so many values but one, or 99.99, each as a share of 1.
+pub(super) fn known_shares(values: u64) -> Vec<f64> {
     let shares = (0..TAIL_STEPS).map(|step| 1.0 - 0.65f64.powi(step as i32));
-    let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| (1.0 - share) * total >= 1.0);
+    let known = shares.chain([0.5, 0.9, 0.99, 0.999, 0.9999]).filter(|share| is_known(*share, values));
     let mut known: Vec<f64> = known.filter(|share| *share <= 0.9999).collect();
     known.sort_by(f64::total_cmp);
     known
+}
+
+/// Whether so many values have one above the percentile.
+pub(super) fn is_known(share: f64, values: u64) -> bool {
+    (1.0 - share) * values as f64 >= 1.0
 }
 
 /// Of samples that are all answered, each with its start and its latency, ns.
