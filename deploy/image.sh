@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the images with this machine's Rust toolchain and Docker engine, and tells compose whose results they are.
 #
-#   deploy/image.sh                       # lon:latest and lon-shaper:latest
+#   deploy/image.sh                       # lon:latest and lon-tools:latest
 #   deploy/image.sh --binaries DIR        # with the programs in DIR instead of building them
 #   deploy/image.sh --onnxruntime 1.31.1  # with ONNX Runtime beside the embedded engine
-#   deploy/image.sh --tag test            # lon:test and lon-shaper:test
+#   deploy/image.sh --tag test            # lon:test and lon-tools:test
 #   deploy/image.sh --base IMAGE          # on a Debian 12 image; one is made with debootstrap when none is at hand
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,7 +49,7 @@ if [ -n "${cargo_home:-}" ] &&
   echo "image.sh: the programs name folders of this machine" >&2
   exit 1
 fi
-cp "$here/../loadgen-node/qsl/digits/digits.onnx" "$here/image-files.sh" "$here/shape.sh" "$context"
+cp "$here/../loadgen-node/qsl/digits/digits.onnx" "$here/image-files.sh" "$here"/{link,certificates}.sh "$context"
 if [ -n "$onnxruntime" ]; then
   wheels=$here/onnxruntime-$onnxruntime.txt
   test -e "$wheels" || { echo "image.sh: no sums of wheels for ONNX Runtime $onnxruntime: write $wheels" >&2; exit 2; }
@@ -69,9 +69,9 @@ build() {
     { cat "$log" >&2; exit 1; }
 }
 build --target prebuilt --tag "lon:$tag"
-build --target shaper --tag "lon-shaper:$tag"
+build --target tools --tag "lon-tools:$tag"
 docker image prune --force --filter label=lon.stage >/dev/null
-docker images --format '{{.Repository}}:{{.Tag}}  {{.Size}}' | grep -E "^lon(-shaper)?:$tag "
+docker images --format '{{.Repository}}:{{.Tag}}  {{.Size}}' | grep -E "^lon(-tools)?:$tag "
 
 # The results of `compose up` belong to who called this.
 if [ ! -e "$here/.env" ]; then

@@ -6,6 +6,9 @@
 #
 #   deploy/packages.sh [BINARIES] [OUT]     # target/release and target/packages unless given
 #
+# The .deb is made by dpkg-deb, which every Debian has: cargo-deb would have to be compiled first, for minutes, and
+# makes a package of one crate, while this one has the programs of two, with pages and completions that they write.
+#
 # Needs cargo, python3 with venv, binutils and, for the .deb, dpkg-deb.
 set -euo pipefail
 cd "$(dirname "$0")/.."

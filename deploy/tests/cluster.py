@@ -15,6 +15,8 @@ REPOSITORY = DEPLOY.parent
 BINARIES = Path(os.environ.get("LON_TEST_BINARIES", REPOSITORY / "target/debug"))
 TAG = os.environ.get("LON_TEST_TAG", "")
 COMPOSE = os.environ.get("LON_TEST_COMPOSE", "docker-compose").split()
+# What tests/models makes: resnet50.onnx, images.
+MODELS = Path(os.environ.get("LON_TEST_MODELS", REPOSITORY / "target/models"))
 # A user who is neither root nor the image's.
 UID = 12345
 
@@ -41,6 +43,12 @@ def needs_engine(test):
     """Skips a test, saying why, where no image was built because no engine runs."""
     why = "no Docker engine and compose tool here: run deploy/tests/run.sh where one runs"
     return unittest.skipUnless(TAG, why)(test)
+
+
+def has_netem():
+    """Whether the kernel can delay packets: asked in a network namespace of its own."""
+    ask = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "0ms"]
+    return bool(shutil.which("tc")) and run(*ask, check=False).returncode == 0
 
 
 def wait_until(what, condition, timeout=120):
@@ -88,14 +96,15 @@ class RunFolder:
     def nodes(self):
         return self.result["network"]["nodes"]
 
-    def carried_mbit_s(self):
-        """Towards the SUT: as the network report says it, or from the bytes that were counted, if there is none yet."""
-        report = self.path / "network_report.json"
-        if report.is_file():
-            return json.loads(report.read_text())["bandwidth_gbit_s"]["carried"]["ingress"] * 1000
-        sent = sum(node["message_bytes"]["ingress"]["loadgen"] for node in self.nodes())
-        seconds = self.result["counts"]["completed"] / self.result["metric"]["value"]
-        return sent * 8 / seconds / 1e6
+    def names(self):
+        return [node["name"] for node in self.nodes()]
+
+    def report(self):
+        return json.loads((self.path / "network_report.json").read_text())
+
+    def carried_mbit_s(self, direction="ingress"):
+        """Ingress is towards the SUT."""
+        return self.report()["bandwidth_gbit_s"]["carried"][direction] * 1000
 
 
 class Cluster:
@@ -103,13 +112,17 @@ class Cluster:
 
     def __init__(self, name, profile=None, **variables):
         self.folder = Folder()
+        # Not among the results: what else a test gives to the cluster.
+        self.extra = Path(tempfile.mkdtemp(prefix="lon-deploy-"))
+        # For the containers' users.
+        self.extra.chmod(0o755)
         self.project = f"lontest{os.getpid()}{name}"
         self.command = [*COMPOSE, "-p", self.project, "-f", str(DEPLOY / "compose.yaml")]
         if profile:
             self.command += ["--profile", profile]
         ids = {"LON_UID": str(UID), "LON_GID": str(UID)}
         self.environment = environment(
-            LON_TAG=TAG, LON_RESULTS=str(self.folder.path), LON_OUT="/results/run", **ids, **variables
+            LON_TAG=TAG, LON_RESULTS=str(self.folder.path), LON_OUT=f"{self.folder.path}/run", **ids, **variables
         )
 
     def __enter__(self):
@@ -121,9 +134,17 @@ class Cluster:
             run("docker", "unpause", container, check=False)
         self.compose("down", "--volumes", "--timeout", "5", timeout=120, check=False)
         self.folder.remove()
+        shutil.rmtree(self.extra)
         left = run("docker", "network", "ls", "--quiet", "--filter", f"name={self.project}").stdout.split()
+        left += run("docker", "volume", "ls", "--quiet", "--filter", f"name={self.project}").stdout.split()
         if self.containers() or left:
-            raise AssertionError(f"{self.project} left containers or networks behind: {self.containers()} {left}")
+            raise AssertionError(f"{self.project} left something behind: {self.containers()} {left}")
+
+    def file(self, name, text):
+        """A file beside the results, such as one of variables."""
+        path = self.extra / name
+        path.write_text(text)
+        return str(path)
 
     def compose(self, *words, timeout=240, check=True):
         return run(*self.command, *words, timeout=timeout, check=check, env=self.environment, cwd=REPOSITORY)

@@ -24,15 +24,31 @@ test -x "$tools/bin/python" || python3 -m venv "$tools"
 export PATH=$tools/bin:$PATH
 
 # Installs a Debian package unless its program is there.
-have() { command -v "$1" >/dev/null || { apt-get update -qq && apt-get install -qq --yes "$2" >/dev/null; }; }
+have() {
+  command -v "$1" >/dev/null ||
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes "$2" >/dev/null; }
+}
 
 have kubectl kubernetes-client
 have objcopy binutils
+have ip iproute2
+have iperf3 iperf3
+have pgrep procps
+
+# A ResNet50's shape and pictures, where they are not made yet.
+LON_TEST_MODELS=${LON_TEST_MODELS:-${CARGO_TARGET_DIR:-target}/models}
+if [ ! -e "$LON_TEST_MODELS/images/val_map.txt" ]; then
+  "$tools/bin/pip" install --quiet -r tests/models/requirements.txt
+  "$tools/bin/python" tests/models/make.py "$LON_TEST_MODELS"
+  "$tools/bin/python" tests/models/images.py "$LON_TEST_MODELS/images" "$LON_TEST_MODELS/resnet50.onnx"
+fi
+LON_TEST_MODELS=$(cd "$LON_TEST_MODELS" && pwd)
+export LON_TEST_MODELS
 
 export LON_TEST_COMPOSE=${LON_TEST_COMPOSE:-docker-compose}
 base=lon-debian:bookworm made_base=no
 remove_images() {
-  docker image rm --force "lon:$LON_TEST_TAG" "lon-shaper:$LON_TEST_TAG" >/dev/null 2>&1 || true
+  docker image rm --force "lon:$LON_TEST_TAG" "lon-tools:$LON_TEST_TAG" >/dev/null 2>&1 || true
   if [ "$made_base" = yes ]; then docker image rm --force "$base" >/dev/null; fi
   docker image prune --force --filter label=lon.stage >/dev/null
 }
@@ -43,7 +59,7 @@ if docker info >/dev/null 2>&1; then
   trap remove_images EXIT
   docker image inspect "$base" >/dev/null 2>&1 || { deploy/base.sh "$base" && made_base=yes; }
   env=$(test -e deploy/.env && echo kept || echo made)
-  deploy/image.sh --binaries "$LON_TEST_BINARIES" --tag "$LON_TEST_TAG" --base "$base"
+  deploy/image.sh --binaries "$LON_TEST_BINARIES" --tag "$LON_TEST_TAG" --base "$base" --onnxruntime 1.31.1
   test "$env" = kept || rm deploy/.env
 else
   echo "no Docker engine answers here: tests that need one are skipped"

@@ -25,17 +25,21 @@ class Names(unittest.TestCase):
 
     # What the files themselves ask for.
     OWN = {
-        *("LON_UID", "LON_GID", "LON_TAG", "LON_RATE", "LON_MTU", "LON_RESULTS"),
+        *("LON_UID", "LON_GID", "LON_TAG", "LON_MTU", "LON_NODE_COUNT", "LON_TLS"),
+        *("LON_RATE", "LON_RATE_UP", "LON_RATE_DOWN", "LON_RATES", "LON_DELAY", "LON_JITTER", "LON_LOSS"),
+        *("LON_MODELS", "LON_DATASETS", "LON_CONF", "LON_SUT_ENV", "LON_OTHER_ENV", "LON_LOADGEN_ENV"),
+        *("LON_OTHER_CPUS", "LON_GPU_EP", "LON_GPU_DRIVER"),
         *("LON_SUT_CPUS", "LON_SUT_MEMORY", "LON_LOADGEN_CPUS", "LON_LOADGEN_MEMORY"),
         *("LON_BIN", "LON_BUILT", "LON_INTERFACE", "LON_PORT", "LON_REVISION"),
+        *("LON_PROMETHEUS_IMAGE", "LON_GRAFANA_IMAGE"),
     }
 
     @classmethod
     def setUpClass(cls):
-        cls.known, cls.flags = set(), {}
+        cls.known, cls.flags, cls.variables = set(), {}, {}
         for program, command in [("loadgen-node", "run"), ("sut-node", "serve"), ("sut-node", "healthcheck")]:
-            variables, cls.flags[program, command] = flags(program, command)
-            cls.known |= variables
+            cls.variables[program, command], cls.flags[program, command] = flags(program, command)
+            cls.known |= cls.variables[program, command]
 
     def test_variables(self):
         files = [path for path in DEPLOY.rglob("*") if path.is_file() and "tests" not in path.parts]
@@ -45,10 +49,27 @@ class Names(unittest.TestCase):
                 named = set(re.findall(r"LON_[A-Z]+(?:_[A-Z]+)*", path.read_text()))
                 self.assertEqual(named - self.known - self.OWN, set())
 
+    def test_files_of_variables_have_every_flag(self):
+        """Each once, set, passed on from the caller, or commented out."""
+        for name, command in [("loadgen.env", ("loadgen-node", "run")), ("sut.env", ("sut-node", "serve"))]:
+            with self.subTest(file=name):
+                lines = (DEPLOY / name).read_text().splitlines()
+                there = [found[1] for line in lines if (found := re.match(r"#?(LON_[A-Z_]+)(=|$)", line))]
+                self.assertEqual(sorted(there), sorted(self.variables[command]))
+
+    def test_what_both_programs_have_is_not_taken_from_the_caller(self):
+        """The caller's LON_PREPROCESS would mean two things."""
+        both = self.variables["loadgen-node", "run"] & self.variables["sut-node", "serve"]
+        for name in ["loadgen.env", "sut.env"]:
+            lines = (DEPLOY / name).read_text().splitlines()
+            passed = {line.split("=")[0] for line in lines if re.match(r"LON_[A-Z_]+($|=.*\$)", line)}
+            self.assertEqual(passed & both, set(), name)
+
     def test_flags(self):
         services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
         for name, service in services.items():
-            if command := service.get("command"):
+            command = service.get("command", [])
+            if command[:1] in [["loadgen-node"], ["sut-node"]]:
                 with self.subTest(service=name):
                     given = {word for word in command if word.startswith("--")}
                     self.assertEqual(given - self.flags[command[0], command[1]], set())
@@ -63,9 +84,34 @@ class Files(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which(COMPOSE[0]), f"{COMPOSE[0]} is not installed")
     def test_compose_reads_it(self):
-        for profile in [[], ["--profile", "bandwidth"]]:
-            command = [*COMPOSE, "-f", DEPLOY / "compose.yaml", *profile, "config", "--quiet"]
-            run(*command, env=environment())
+        for profile in [[], ["--profile", "mixed"], ["--profile", "metrics"], ["--profile", "gpu", "--profile", "mixed"]]:
+            command = [*COMPOSE, "-f", DEPLOY / "compose.yaml", *profile, "config"]
+            read = yaml.safe_load(run(*command, env=environment(LON_TLS="on", LON_NOTE="x")).stdout)["services"]
+            variables = read["loadgen"]["environment"]
+            self.assertEqual((variables["LON_TLS_CA"], variables["LON_NOTE"]), ("/tls/ca.pem", "x"))
+            self.assertEqual((variables["LON_SCENARIO"], variables["LON_DATASET"]), ("Server", None))
+            self.assertNotIn("LON_INSECURE", {**variables, **read["sut"]["environment"]})
+        devices = read["gpu"]["deploy"]["resources"]["reservations"]["devices"]
+        self.assertEqual(devices, [{"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}])
+
+    def test_what_the_metrics_profile_mounts_is_there(self):
+        services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+        mounts = services["prometheus"]["volumes"] + services["grafana"]["volumes"]
+        for mount in mounts:
+            self.assertTrue((DEPLOY / mount.split(":")[0]).is_file(), mount)
+        datasource = yaml.safe_load((DEPLOY / "metrics/grafana/datasource.yml").read_text())["datasources"][0]
+        self.assertEqual(datasource["url"], "http://prometheus:9090")
+        # A second asked for is a second shown.
+        scrapes = yaml.safe_load((DEPLOY / "metrics/prometheus.yml").read_text())
+        self.assertEqual(datasource["jsonData"]["timeInterval"], scrapes["global"]["scrape_interval"])
+        ports = {job["dns_sd_configs"][0]["port"] for job in scrapes["scrape_configs"]}
+        for file in ("sut.env", "loadgen.env"):
+            listens = re.search(r"(?m)^LON_METRICS_LISTEN=(.*)$", (DEPLOY / file).read_text())[1]
+            self.assertEqual(ports, {int(listens.rsplit(":")[-1])})
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (Debian's package prometheus)")
+    def test_prometheus_reads_its_file(self):
+        run("promtool", "check", "config", DEPLOY / "metrics/prometheus.yml")
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
     def test_unit(self):

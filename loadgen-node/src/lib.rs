@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `commands` | the commands, one file each |
 //! | `cli` | the command line: flags as typed, and what they come to once checked |
+//! | `acceptance` | a probe held against an earlier one: what differs, and where the cause likely is |
 //! | `comparison` | runs side by side, and whether a difference is noise |
+//! | `fleet` | SUT nodes of several hosts, from one file: checked, started, ended over ssh |
 //! | `submission` | from one file to the runs of a submission and its folders |
-//! | `outputs` | what a run leaves behind and shows: folder, logs, JSON documents, page, screen, progress |
+//! | `outputs` | what a run leaves behind: folder, logs, JSON documents, page, the result on the screen |
+//! | `display` | a run as it is shown while it goes on: progress line, dashboard, metrics |
 //! | `test_run` | one test as a value: what is asked for, its checks, its run, what is known afterwards |
+//! | `live` | what is known of a run while it goes on, read by one reader |
 //! | `probe` | what a fabric can carry, measured |
 //! | `verdict` | reasons that make a result INVALID, or limit what it says: reasons, saturation, baseline |
 //! | `audit` | compliance tests on finished runs: logs in, rows and verdicts out |
@@ -19,12 +23,16 @@
 //! A room may use those below it, and no other. Only `commands` and `cli` know the command line: a program can make a
 //! [`TestSpec`], turn it into a [`Test`], run it, and [`record`] its files; as many as it wants, one after the other.
 
+mod acceptance;
 mod audit;
 mod cli;
 mod commands;
 mod comparison;
+mod display;
 mod division;
 mod exit;
+mod fleet;
+mod live;
 mod network;
 mod outputs;
 mod probe;
@@ -97,8 +105,10 @@ fn command() -> Exit {
         Command::Accuracy(args) => commands::accuracy::accuracy(&args),
         Command::Audit(args) => commands::audit::audit(&args),
         Command::Submission(args) => commands::submission::submission(&args),
+        Command::Fleet(args) => commands::fleet::fleet(&args),
         Command::Conf(args) => commands::conf::conf(&args),
         Command::Conformance(args) => commands::conformance::conformance(&args),
+        Command::Schema(args) => commands::schema::schema(&args),
         Command::Completions { shell } => {
             packaging::completions(Cli::command(), shell).or_exit(Exit::Bug).map(|()| Exit::Ok)
         }

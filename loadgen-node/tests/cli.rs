@@ -10,6 +10,7 @@ use loadgen::report::{Trailer, summary_text};
 use loadgen::run::{RunOptions, run};
 use loadgen::settings::{Qsl, Scenario, TestSettings};
 use loadgen::sim::{SimOptions, SimWorld};
+use loadgen_node::documents::codec_advice::CodecAdvice;
 
 fn loadgen_node(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_loadgen-node")).args(args).output().unwrap()
@@ -235,6 +236,12 @@ fn some_answers_of_a_performance_run_are_scored_without_a_verdict() {
     assert!(document.get("target").is_none() && document.get("passed").is_none(), "{document}");
     let value = document["value"].as_f64().unwrap();
     assert!(value > 0.0 && value < 40.0, "{document}");
+    let csv = stdout(&["accuracy", "--format", "csv", path]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "metric,value,unit,samples,of samples,why");
+    assert!(lines.len() == 2 && lines[1].starts_with("top1,") && lines[1].ends_with(",%,40,450,"), "{csv}");
+    let markdown = stdout(&["accuracy", "--format", "md", path]);
+    assert!(markdown.starts_with("| metric | value | unit |") && markdown.contains("| 40 | 450 |"), "{markdown}");
     // A run of all samples has to have them all.
     write("result_summary.json", r#"{"benchmark":"digits","dataset":"digits","mode":"AccuracyOnly"}"#);
     let output = loadgen_node(&["accuracy", path]);
@@ -253,4 +260,18 @@ fn advice_on_codecs_needs_no_run_folder_and_no_node() {
     let output = loadgen_node(&args);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("wins below"));
+    let printed = |format: &str| {
+        let output = loadgen_node(&[&args[..], &["--format", format]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let document: CodecAdvice = serde_json::from_str(&printed("json")).unwrap();
+    assert!(document.samples == 8 && document.codecs.len() == 6, "{document:?}");
+    let (csv, markdown) = (printed("csv"), printed("md"));
+    assert!(csv.starts_with("codec,ratio,encode_bytes_per_s,") && csv.lines().count() == 7, "{csv}");
+    assert!(markdown.starts_with("| codec | ratio |") && markdown.contains("| lz4 | "), "{markdown}");
+    let run: Vec<&str> = args[..args.len() - 2].iter().copied().chain(["--format", "csv"]).collect();
+    let refused = loadgen_node(&run);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("--compression auto"), "{told}");
 }

@@ -89,6 +89,12 @@ fn query_counts_are_printed_beside_the_early_stopping_minimum() {
     assert_eq!(of("queries"), [23_886, 50_425, 85_811, 262_742]);
     assert_eq!(of("rounded"), [24_576, 57_344, 90_112, 270_336]);
     assert_eq!(of("early_stopping_minimum")[0], 64);
+    assert_eq!(
+        [&counts[0]["percentile"], &counts[0]["margin"], &counts[0]["confidence"]].map(Value::as_f64),
+        [90.0, 0.5, 99.0].map(Some),
+        "in percent, as the key is"
+    );
+    assert_eq!(view["effective"]["target_latency_percentile"], 90.0);
     let output = conf(&["--benchmark", "pointpainting", "--scenario", "SingleStream"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for part in ["270336", "99.9 ", "In force", "performance_sample_count_override", "round v6.1"] {
@@ -128,6 +134,10 @@ fn what_cannot_be_used_ends_with_2_and_names_it() {
     }
     let error = refused(&["--benchmark", "resnet", "--scenario", "Server"]);
     assert!(error.contains("'resnet'") && error.contains("resnet50") && error.contains("digits"), "{error}");
+    assert!(error.contains("did you mean resnet50?"), "{error}");
+    // Of benchmarks that only a round knows, too.
+    assert_eq!(json(&["--benchmark", "PointPainting", "--scenario", "SingleStream"])["benchmark"], "pointpainting");
+    assert!(refused(&["--benchmark", "pointpaint", "--scenario", "Server"]).contains("did you mean pointpainting?"));
     assert!(refused(&["--scenario", "Server"]).contains("--benchmark"));
     assert!(refused(&["--config-vector", "/nowhere/c.json"]).contains("/nowhere/c.json"));
 }

@@ -51,5 +51,14 @@ pub const SECRET_BYTES: usize = 32;
 /// The length in random bytes of the nonce that a client sends with `Describe`.
 pub const HOST_NONCE_BYTES: usize = 16;
 
+/// The most connections, and the most repeats, that `ProbePeer` may ask for.
+pub const MAX_PEER_PROBE_COUNT: u32 = 256;
+
+/// How long the directions that one `ProbePeer` measures may take, all repeats together.
+pub const MAX_PEER_PROBE_TIME: Duration = Duration::from_secs(600);
+
+/// The most payload that one measurement of `ProbePeer` may have, in bytes.
+pub const MAX_PEER_PROBE_BYTES: u64 = 100_000_000_000;
+
 /// The longest error text that is sent, in bytes.
 pub const MAX_ERROR_BYTES: usize = 4 << 10;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::text::{is_hidden, printable};
+use crate::text::{FEW, is_hidden, printable};
 
 /// What a network SUT's name must contain (MLPerf Inference rules, Network division). No node's own name may.
 pub const NETWORK_SUT: &str = "Network SUT";
@@ -51,9 +51,28 @@ impl AsRef<str> for NodeName {
     }
 }
 
+/// A SUT's name as people read it: of more than eight nodes the first, and how many there are beside it. Documents have
+/// the whole name.
+pub fn short_sut_name(name: &str) -> String {
+    let nodes = name.split(", ").count();
+    match name.split_once(", ") {
+        Some((first, _)) if nodes > FEW && name.starts_with(NETWORK_SUT) => {
+            format!("{first} and {} more nodes", nodes - 1)
+        }
+        _ => name.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_nodes_the_first_is_named() {
+        assert_eq!(short_sut_name("Network SUT: a, b"), "Network SUT: a, b");
+        let names: Vec<String> = (0..128).map(|number| format!("n{number}")).collect();
+        assert_eq!(short_sut_name(&format!("Network SUT: {}", names.join(", "))), "Network SUT: n0 and 127 more nodes");
+    }
 
     #[test]
     fn names_that_would_confuse_a_list_are_refused() {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::v1::{EndRunRequest, FlushRequest, Open};
+use crate::v1::{EndRunRequest, FlushRequest, GetProbeCountersRequest, Open, ProbePeerRequest};
 
 /// Bytes of the hash of a run's id that are shown.
 const SHOWN_BYTES: usize = 4;
@@ -57,6 +57,16 @@ impl RunPass {
     pub fn end_run(&self) -> EndRunRequest {
         EndRunRequest { run_id: self.run_id.clone(), secret: self.secret.clone() }
     }
+
+    /// Asks what the node's end of a probe has spent and counted.
+    pub fn probe_counters(&self) -> GetProbeCountersRequest {
+        GetProbeCountersRequest { run_id: self.run_id.clone(), secret: self.secret.clone() }
+    }
+
+    /// Asks the node to probe another one; `order` says which and how, its id and secret are filled in.
+    pub fn probe_peer(&self, order: ProbePeerRequest) -> ProbePeerRequest {
+        ProbePeerRequest { run_id: self.run_id.clone(), secret: self.secret.clone(), ..order }
+    }
 }
 
 impl fmt::Debug for RunPass {
@@ -103,8 +113,9 @@ mod tests {
         let secret = pass.secret().clone();
         let open = DispatchRequest { open: Some(pass.open()), ..DispatchRequest::default() };
         let answer = StartRunResponse { secret, ..StartRunResponse::default() };
-        let texts =
-            [format!("{pass:?}"), format!("{open:?} {:?} {:?}", pass.flush(7), pass.end_run()), format!("{answer:?}")];
+        let peer = pass.probe_peer(ProbePeerRequest::default());
+        let calls = format!("{:?} {:?} {peer:?}", pass.flush(7), pass.probe_counters());
+        let texts = [format!("{pass:?}"), format!("{open:?} {:?}", pass.end_run()), format!("{answer:?}"), calls];
         for text in &texts {
             assert!(!text.contains("178, 178") && !text.contains("\\xb2") && !text.contains("b2b2"), "{text}");
         }

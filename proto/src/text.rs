@@ -1,5 +1,5 @@
 //! Texts that come from the other end, made fit to be shown and kept: on one line, short, and with nothing in them that
-//! is not seen or that makes the rest look like something else.
+//! is not seen or that makes the rest look like something else. And lists that are long, made short.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
@@ -21,6 +21,17 @@ pub fn printable_within(text: &str, max_chars: usize) -> String {
     shown
 }
 
+/// Most of what [`few`] names one by one.
+pub const FEW: usize = 8;
+
+/// A list in a sentence, with `between` between its parts: the first eight of it, and how many there are beside them.
+pub fn few(all: &[impl AsRef<str>], between: &str) -> String {
+    let shown: Vec<&str> = all.iter().take(FEW).map(AsRef::as_ref).collect();
+    let more = all.len() - shown.len();
+    let behind = if more > 0 { format!("{between}and {more} more") } else { String::new() };
+    shown.join(between) + &behind
+}
+
 /// Whether a character is not seen, or changes how others are: control characters, line and paragraph separators,
 /// formats (those that turn the direction of writing among them), and letters and marks that are drawn as nothing.
 pub fn is_hidden(c: char) -> bool {
@@ -37,6 +48,14 @@ pub fn is_hidden(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_list_the_first_are_named() {
+        assert_eq!(few(&["a", "b"], ", "), "a, b");
+        let all: Vec<String> = (1..=1_000).map(|number| number.to_string()).collect();
+        assert_eq!(few(&all, ", "), "1, 2, 3, 4, 5, 6, 7, 8, and 992 more");
+        assert_eq!(few(&all[..8], "; "), "1; 2; 3; 4; 5; 6; 7; 8");
+    }
 
     #[test]
     fn what_could_forge_a_line_or_fill_a_disk_is_tamed() {

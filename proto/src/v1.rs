@@ -20,3 +20,5 @@ debug_without_secret!(StartRunResponse, max_samples_in_flight, max_bytes_in_flig
 debug_without_secret!(Open, run_id);
 debug_without_secret!(FlushRequest, run_id, samples_sent);
 debug_without_secret!(EndRunRequest, run_id);
+debug_without_secret!(GetProbeCountersRequest, run_id);
+debug_without_secret!(ProbePeerRequest, run_id, address, transport, connections, time_ns, max_bytes, repeats);

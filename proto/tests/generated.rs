@@ -7,7 +7,14 @@ use std::path::Path;
 use protox::prost::Message as _;
 
 /// Messages that have a secret in them: `v1.rs` says how they are shown.
-const SECRET: [&str; 4] = ["lon.v1.StartRunResponse", "lon.v1.Open", "lon.v1.FlushRequest", "lon.v1.EndRunRequest"];
+const SECRET: [&str; 6] = [
+    "lon.v1.StartRunResponse",
+    "lon.v1.Open",
+    "lon.v1.FlushRequest",
+    "lon.v1.EndRunRequest",
+    "lon.v1.GetProbeCountersRequest",
+    "lon.v1.ProbePeerRequest",
+];
 
 #[test]
 fn generated_code_is_fresh() {

@@ -170,6 +170,16 @@ pub enum ConnectError {
         /// How opening failed.
         failure: NodeFailure,
     },
+    /// Several nodes failed.
+    #[error("{first}; {more} more of the {nodes} nodes failed, too")]
+    Several {
+        /// The error of the first of them, in the order of the nodes.
+        first: Box<ConnectError>,
+        /// How many failed beside it, as far as that was waited for.
+        more: usize,
+        /// How many nodes there are in all.
+        nodes: usize,
+    },
     /// The operating system refused a thread, a runtime, or random bytes.
     #[error("{what}: {reason}")]
     Os {
@@ -181,6 +191,11 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// This error, where `more` other nodes of `nodes` failed beside the one that it is about.
+    pub(crate) fn and_more(self, more: usize, nodes: usize) -> ConnectError {
+        if more == 0 { self } else { ConnectError::Several { first: Box::new(self), more, nodes } }
+    }
+
     /// The node may still be starting: another attempt may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         use ConnectError::{NotReady, Timeout, Unreachable};

@@ -14,6 +14,7 @@
 //! - `carry`: the threads that drive lanes, one file for each transport;
 //! - `dispatch`: the node and the lane of each sample, and what is in flight;
 //! - `account`: counters, traffic, reports;
+//! - `peer_probe`: what one node is asked to measure of another, and what it found;
 //! - `types`, `error`, `peer_kind`: what all of them share.
 //!
 //! `conformance`, beside `qdl`, holds a node against the wire contract, rule by rule; `fuzz` is what the fuzz targets
@@ -40,11 +41,13 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod peer_kind;
+mod peer_probe;
 mod qdl;
 mod run;
 mod types;
 
 pub use account::counters::NodeCounts;
+pub use account::now::NodeNow;
 pub use account::reconcile::{Difference, Layer, reconcile};
 pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::NodeTraffic;
@@ -54,12 +57,14 @@ pub use control::{KserveServer, NameTrip, NodeDescription, Peers, SutName};
 pub use dispatch::Policy;
 pub use error::ConnectError;
 pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};
+pub use lon_net::end_counters::EndCounters;
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
 pub use lon_proto::direction::Direction;
 pub use lon_proto::setup::{Build, Setting};
 pub use lon_proto::stages::Stages;
 pub use peer_kind::{KSERVE_NO_COUNTERS, Payload, PeerKind};
+pub use peer_probe::{PeerFound, PeerOrder};
 pub use qdl::Qdl;
 pub use run::{Meter, Run};
 pub use types::{Answer, Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, SampleId, Sink, Stall};

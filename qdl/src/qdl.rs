@@ -1,10 +1,9 @@
 //! The QDL itself: nodes that have been reached, named and described, and the runs started over them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::{join_all, try_join_all};
 use lon_net::address::NodeAddress;
 use lon_net::clock;
 use lon_net::host::{Host, HostNonce, Machine};
@@ -13,14 +12,16 @@ use lon_proto::codec::Codec;
 use lon_proto::limits;
 use lon_proto::node_name::NodeName;
 use lon_proto::run_pass::run_name;
-use lon_proto::text::printable;
+use lon_proto::text::{few, printable};
 use tokio::sync::Notify;
 
 use crate::account::inflated::Inflated;
 use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened, Patience};
 use crate::config::{Config, RunConfig};
-use crate::control::{Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, SutName, claim_all};
-use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node};
+use crate::control::{
+    Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, SutName, claim_all, many,
+};
+use crate::dispatch::{AnswerRule, Dispatcher, Expected, Inflaters, Inflating, Node, warm};
 use crate::error::ConnectError;
 use crate::peer_kind::Payload;
 use crate::run::Run;
@@ -63,7 +64,7 @@ impl Qdl {
             let reached = peers.reach_all(&Reach { wait_ready, call_timeout, tls, token, nonce, network }).await?;
             let (connected, names): (Vec<_>, Vec<_>) = reached.into_iter().unzip();
             check_names(&names, peers.addresses())?;
-            let described = try_join_all(connected.iter().map(|peer| peer.describe())).await?;
+            let described = many::try_all(connected.iter().map(|peer| peer.describe())).await?;
             Ok((connected, described))
         });
         let (peers, described) = reached.unwrap_or_else(no_control_thread)?;
@@ -85,7 +86,7 @@ impl Qdl {
     /// The SUT's name, from a round trip to every node made by this very call.
     pub fn name(&self) -> SutName {
         let peers = self.peers.clone();
-        let trips = self.control.wait(async move { join_all(peers.iter().map(|peer| peer.name_trip())).await });
+        let trips = self.control.wait(async move { many::all(peers.iter().map(|peer| peer.name_trip())).await });
         SutName::from_trips(trips.unwrap_or_default(), &self.names())
     }
 
@@ -128,13 +129,17 @@ impl Qdl {
         let begun = self.begin_claimed(config, sink, &claimed, rules);
         let (run, opened) = begun.inspect_err(|_| self.let_go(&claimed))?;
         let outcomes = run.wait_open(opened);
-        match outcomes.into_iter().find_map(|(node, outcome)| Some((node, outcome.err()?))) {
+        let mut failed = outcomes.into_iter().filter_map(|(node, outcome)| Some((node, outcome.err()?)));
+        match failed.next() {
             None => Ok(run),
             Some((node, failure)) => {
+                let others: BTreeSet<NodeIndex> =
+                    failed.map(|(other, _)| other).filter(|other| *other != node).collect();
                 // Lets the other nodes go at once, instead of when their claims lapse.
                 run.end();
                 let NodeDescription { name, address, .. } = &self.descriptions[node.0];
-                Err(ConnectError::Stream { name: name.clone(), address: address.clone(), failure })
+                let first = ConnectError::Stream { name: name.clone(), address: address.clone(), failure };
+                Err(first.and_more(others.len(), self.peers.len()))
             }
         }
     }
@@ -184,7 +189,7 @@ impl Qdl {
     fn let_go(&self, claimed: &[Claimed]) {
         let (peers, claimed) = (self.peers.clone(), claimed.to_vec());
         self.control.wait(async move {
-            join_all(peers.iter().zip(&claimed).map(|(peer, node)| peer.end_run(&node.pass))).await;
+            many::all(peers.iter().zip(&claimed).map(|(peer, node)| peer.end_run(&node.pass))).await;
         });
     }
 
@@ -196,7 +201,7 @@ impl Qdl {
         let claimed = self.control.wait(async move { claim_all(&peers, &names, &claim, deadline).await });
         let claimed = claimed.unwrap_or_else(no_control_thread)?;
         // The nodes' own logs have the same name.
-        tracing::info!(run = run_name(run_id), nodes = self.names().join(", "), "the run has its SUT nodes");
+        tracing::info!(run = run_name(run_id), nodes = few(&self.names(), ", "), "the run has its SUT nodes");
         Ok(claimed)
     }
 
@@ -214,11 +219,12 @@ impl Qdl {
         inflated: &[Arc<Inflated>],
     ) -> Vec<Node> {
         let lanes = config.connections.get() * self.config.peers.transport().lanes_per_connection();
+        let room = warm::room(claimed.len() * lanes);
         let share_bytes = UNFINISHED_BYTES / claimed.len().max(1) as u64;
         let node = |(index, (Claimed { bounds, .. }, rule)): (usize, (&Claimed, &Arc<AnswerRule>))| {
             let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
             let expected = Expected::new(rule, !config.response_codec.is_none(), share_bytes);
-            Node::new(NodeIndex(index), name, lanes, *bounds, &expected, inflated)
+            Node::new(NodeIndex(index), name, (lanes, room), *bounds, &expected, inflated)
         };
         claimed.iter().zip(rules).enumerate().map(node).collect()
     }

@@ -1,19 +1,25 @@
 //! One run over the nodes: issue, flush, end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use lon_net::end_counters::EndCounters;
 use lon_proto::run_pass::RunPass;
 use tokio::sync::Notify;
 
+use crate::account::now::NodeNow;
 use crate::account::report::{NodeReport, SutCounts};
 use crate::account::traffic::NodeTraffic;
 use crate::carry::{IoDriver, Opened, Transport, Wait};
-use crate::control::{Control, Peer};
+use crate::control::{Control, Peer, many};
 use crate::dispatch::{Dispatcher, Inflaters, Node};
+use crate::peer_probe::{PeerFound, PeerOrder};
 use crate::types::{NodeFailure, NodeIndex, Sample};
+
+/// The longest wait before it is checked whether the caller wants to stop.
+const LOOK_AROUND: Duration = Duration::from_millis(50);
 
 /// A run that every node has accepted. Dropping it ends it without asking the nodes for their counters; [`Run::end`]
 /// asks.
@@ -31,7 +37,7 @@ pub struct Run {
     pub(crate) transport: Transport,
 }
 
-/// Reads the traffic of a run, from any thread, while it goes on and afterwards. Cheap to clone.
+/// Reads the counters of a run, from any thread, while it goes on and afterwards. Cheap to clone.
 #[derive(Clone)]
 pub struct Meter(Arc<Dispatcher>);
 
@@ -40,6 +46,11 @@ impl Meter {
     /// read one after the other, not at one moment.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         self.0.nodes.iter().map(Node::traffic).collect()
+    }
+
+    /// What is known of each node until now, in the order of the nodes.
+    pub fn nodes(&self) -> Vec<NodeNow> {
+        self.0.nodes.iter().map(Node::now).collect()
     }
 }
 
@@ -66,9 +77,48 @@ impl Run {
         self.meter().traffic()
     }
 
-    /// A reader of the traffic for another thread.
+    /// A reader of the counters for another thread.
     pub fn meter(&self) -> Meter {
         Meter(Arc::clone(&self.dispatcher))
+    }
+
+    /// What the two ends of the connections to a node have spent and counted until now: this one, and the node's, or
+    /// why that is not known. For probes; asks the node.
+    pub fn ends(&self, node: NodeIndex) -> (EndCounters, Result<EndCounters, String>) {
+        let gone = || Err("there is no such node".to_owned());
+        let (Some(of), Some(peer), Some(pass)) =
+            (self.dispatcher.nodes.get(node.0), self.peers.get(node.0), self.passes.get(node.0))
+        else {
+            return (EndCounters::default(), gone());
+        };
+        let own = EndCounters::now(of.sockets.local(), of.traffic().retransmits, of.sockets.path());
+        let (peer, pass) = (Arc::clone(peer), pass.clone());
+        let theirs = self.control.wait(async move { peer.probe_counters(&pass).await });
+        (own, theirs.unwrap_or_else(gone))
+    }
+
+    /// Has a node probe another one, which must not be among those of this run, and waits for what it found, or for
+    /// `stop` to turn true. For probes, with a [`crate::Driver`] that needs no pump: the claim lives as long as its
+    /// heartbeats. When this returns early, the node stops when the run ends.
+    ///
+    /// # Errors
+    /// The node does not do it, in words; or `stop` turned true.
+    pub fn probe_peer(&self, node: NodeIndex, order: &PeerOrder, stop: &Arc<AtomicBool>) -> Result<PeerFound, String> {
+        let (Some(peer), Some(pass)) = (self.peers.get(node.0).cloned(), self.passes.get(node.0).cloned()) else {
+            return Err("there is no such node".to_owned());
+        };
+        let (order, stop) = (order.clone(), Arc::clone(stop));
+        let answer = async move {
+            let mut answer = std::pin::pin!(peer.probe_peer(&pass, &order));
+            loop {
+                match tokio::time::timeout(LOOK_AROUND, answer.as_mut()).await {
+                    Ok(answer) => return answer,
+                    Err(_) if stop.load(SeqCst) => return Err("interrupted".to_owned()),
+                    Err(_) => {}
+                }
+            }
+        };
+        self.control.wait(answer).unwrap_or_else(|| Err("the control thread is gone".to_owned()))
     }
 
     /// How many more samples the backlog takes. After 0 the sink is told when there is room again. Without a backlog
@@ -108,6 +158,7 @@ impl Run {
                     }
                 }
             };
+            // All at one time: a node answers when its last sample is done, and until it is told it may wait for more.
             let left = dispatcher.nodes.iter().zip(peers.into_iter().zip(passes)).filter(|(node, _)| !node.is_lost());
             join_all(left.map(flush)).await;
         });
@@ -160,7 +211,8 @@ impl Run {
                 }
             }
         };
-        let asked = join_all(self.dispatcher.nodes.iter().zip(self.peers.iter().zip(&self.passes)).map(ask));
+        let calls: Vec<_> = self.dispatcher.nodes.iter().zip(self.peers.iter().zip(&self.passes)).map(ask).collect();
+        let asked = async move { many::all(calls.into_iter()).await };
         let silent = || vec![Err("the control thread is gone".to_owned()); self.dispatcher.nodes.len()];
         self.control.wait(asked).unwrap_or_else(silent)
     }

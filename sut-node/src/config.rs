@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use lon_net::tls::ServerTls;
+use lon_net::address::NodeAddress;
+use lon_net::tls::{ClientTls, ServerTls};
 use lon_net::token::Token;
 use lon_proto::limits;
 use lon_proto::node_name::NodeName;
@@ -16,6 +17,9 @@ use crate::pipeline::Preprocessing;
 pub struct ServeConfig {
     /// The node's name, unique among the nodes of a run.
     pub node: NodeName,
+    /// Whether the log has the runs of this node at level info: the first of many nodes of a process speak for the
+    /// others, which are logged at level debug.
+    pub logs_runs: bool,
     /// The most samples in one inference.
     pub max_batch: NonZeroUsize,
     /// How long a free worker waits for a batch to fill, counted from the arrival of its first sample.
@@ -41,6 +45,21 @@ pub struct ServeConfig {
     pub tls: Option<ServerTls>,
     /// What a client must show to have the node described or claimed. `None`: whoever reaches the node may.
     pub token: Option<Token>,
+    /// Which other nodes this one probes when its client asks for it. `None`: none of them. It counts only where
+    /// clients have to show a token or a certificate.
+    pub probe_peers: Option<PeerProbes>,
+}
+
+/// Other nodes that a node may probe, and how it shows itself to them.
+#[derive(Clone, Debug)]
+pub struct PeerProbes {
+    /// Where they are, as clients may name them; no other address is dialled.
+    pub allowed: Vec<NodeAddress>,
+    /// How they are verified, and the certificate that they are shown. Without it there is plain text; whether that is
+    /// allowed is for the caller to decide.
+    pub tls: Option<ClientTls>,
+    /// What they are shown if they want a token.
+    pub token: Option<Token>,
 }
 
 impl ServeConfig {
@@ -49,6 +68,7 @@ impl ServeConfig {
     pub fn new(node: NodeName) -> ServeConfig {
         let mut config = ServeConfig {
             node,
+            logs_runs: true,
             max_batch: NonZeroUsize::MIN.saturating_add(7),
             max_delay: Duration::ZERO,
             workers: NonZeroUsize::MIN,
@@ -61,6 +81,7 @@ impl ServeConfig {
             busy_poll: false,
             tls: None,
             token: None,
+            probe_peers: None,
         };
         config.set_memory(Memory::of_host());
         config

@@ -16,10 +16,11 @@
 //! - [`cli`]: the command line: flags and commands;
 //! - `bench`: the backend behind its queue and workers, in this process, without a network;
 //! - [`serve`](fn@serve): the whole node;
+//! - `metrics`: what the node tells those who ask for its counters;
 //! - `accept`: how clients reach the node;
 //! - `service`: what the node does for them;
 //! - `work`: what happens to one sample between the connection that brings it and the connection that takes its answer;
-//! - `run`: one run's bounds and counts;
+//! - `run`: one run's bounds and counts; `prober`, beside it: other nodes, measured from this one;
 //! - [`backend`]: what answers the samples;
 //! - [`pipeline`]: what is done before and after inference.
 //!
@@ -42,7 +43,9 @@ mod error;
 pub mod fuzz;
 mod host;
 mod memory;
+mod metrics;
 pub mod pipeline;
+mod prober;
 mod run;
 mod serve;
 mod service;
@@ -54,7 +57,7 @@ mod work;
 
 pub use accept::sockets::{Brought, ListenError, Sockets};
 pub use accept::transport::{Closing, Serving, Streams, Transport};
-pub use config::{Limits, ServeConfig};
+pub use config::{Limits, PeerProbes, ServeConfig};
 pub use error::ServeError;
 pub use lon_proto::node_name::{NodeName, NodeNameError};
 pub use memory::{Memory, MemoryError};

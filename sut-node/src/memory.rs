@@ -54,6 +54,11 @@ impl Memory {
         Memory::new(bytes).unwrap_or(Memory::LEAST)
     }
 
+    /// The share of one of `nodes` that share this memory; [`Memory::LEAST`] at least.
+    pub(crate) fn shared_by(self, nodes: std::num::NonZeroUsize) -> Memory {
+        Memory::new(self.bytes / nodes.get() as u64).unwrap_or(Memory::LEAST)
+    }
+
     /// Bytes of samples as they came that may wait.
     pub(crate) fn waiting_bytes(self) -> u64 {
         self.bytes / 4

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use lon_shell::metrics::server::MetricsServer;
 
 use crate::accept::grpc;
 use crate::accept::guests::Guests;
@@ -16,6 +17,8 @@ use crate::accept::transport::Streams;
 use crate::backend::Backend;
 use crate::config::ServeConfig;
 use crate::error::{ServeError, os};
+use crate::metrics::collector::{NodeInfo, NodeMetrics};
+use crate::run::ledger::Ledger;
 use crate::service::calls::Service;
 use crate::service::claim::Claim;
 use crate::stop::{Stop, stop};
@@ -43,7 +46,7 @@ pub async fn serve(
     ready: impl FnOnce(),
 ) -> Result<(), ServeError> {
     let compute = ComputeThreads::start(&config, backend.as_ref())?;
-    let Sockets { tcp, udp, more, .. } = sockets;
+    let Sockets { tcp, udp, more, metrics, .. } = sockets;
     let listener = Listener::new(tcp).map_err(os("cannot use the listener"))?;
     let guests = Guests::new();
     let mut transports = registry::of_own_ports(udp, config.tls.as_ref(), &guests)?;
@@ -51,9 +54,19 @@ pub async fn serve(
     let closing: Vec<_> = transports.iter().map(|transport| transport.closing()).collect();
 
     let (stopper, stop) = stop();
-    let ServeConfig { drain, busy_poll, io_threads, tls, .. } = config.clone();
-    let service = Arc::new(Service::new(config, backend, compute.queues.clone(), stop.clone()));
+    let ServeConfig { drain, busy_poll, io_threads, tls, token, .. } = config.clone();
+    // Without anybody to ask for it, nothing is kept.
+    let ledger = metrics.as_ref().map(|_| Arc::<Ledger>::default());
+    let info = NodeInfo::new(config.node.clone(), backend.info());
+    let service = Service::new(config, backend, compute.queues.clone(), stop.clone()).with_ledger(ledger.clone());
     let claim = service.claim().clone();
+    let service = Arc::new(service);
+    let metrics = metrics.zip(ledger).map(|(port, ledger)| {
+        let queues = compute.queues.clone();
+        let metrics = NodeMetrics { info, queues, claim: claim.clone(), ledger }.metrics();
+        MetricsServer::start(port.for_token(token), metrics)
+    });
+    let _metrics = metrics.transpose().map_err(os("cannot serve metrics"))?;
     let (routes, health) = grpc::routes(&service, stop.clone()).await;
     let streams = Streams::new(service, stop.clone());
     let io = IoThread { streams, guests, routes, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
@@ -75,7 +88,7 @@ pub async fn serve(
     join_all(closing).await;
     if is_late {
         // The workers are not waited for either: they are what is late.
-        tracing::warn!(limit = ?drain, "not everything was answered before the shutdown");
+        tracing::warn!(limit_ms = drain.as_millis() as u64, "not everything was answered before the shutdown");
         return Ok(());
     }
     compute.finish();

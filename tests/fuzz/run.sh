@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds every fuzz target and runs each for some seconds, from its seeds: tests/fuzz/run.sh [SECONDS] [TARGET...].
+# 0 seconds only builds them.
 # What crashes is left in target/fuzz/artifacts. Works with the stable toolchain: what libFuzzer needs of the compiler
 # is asked for by flags, as `cargo fuzz --sanitizer none` does. Needs a C++ compiler, for libFuzzer itself.
 set -euo pipefail
@@ -15,6 +16,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 # With --target the flags are not those of build scripts, which are no fuzz targets.
 RUSTFLAGS="$coverage" cargo build --quiet --release --locked --manifest-path tests/fuzz/Cargo.toml \
   --target-dir target/fuzz --target "$host"
+test "$seconds" != 0 || exit 0
 built=target/fuzz/$host/release
 targets=("$@")
 if [ $# = 0 ]; then mapfile -t targets < <(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' tests/fuzz/Cargo.toml); fi

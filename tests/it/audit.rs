@@ -165,6 +165,7 @@ fn answers_while_measured_are_those_of_the_accuracy_run() {
         assert!(failed(&result, rule).contains(&name), "{run}: {result:#?}");
         assert_eq!(finished.code, Some(3), "{run}");
     }
+    second_chance(&runs);
     // A test that is compared with itself is nothing to the script.
     let [own, seed, mode] = ["run of the test", "seed of logged answers, in the reference", "mode of the accuracy run"];
     let (finished, result) = runs.audit("TEST01", "test", "test", &[]);
@@ -193,6 +194,39 @@ fn answers_while_measured_are_those_of_the_accuracy_run() {
         let (_, result) = runs.audit("TEST01", "reference", run, &[]);
         assert_eq!(result.official, CheckOutcome::Passed, "{run}: {result:#?}");
     }
+}
+
+/// Where the SUT is said not to be deterministic, the scores of both runs decide.
+fn second_chance(runs: &Runs) {
+    let out = runs.at("second");
+    let (_, result) = runs.audit("TEST01", "reference", "answer", &["--nondeterministic", "--out", path(&out)]);
+    let row = |result: &AuditResult, name: &str| result.checks.iter().find(|row| row.name == name).cloned().unwrap();
+    let first = row(&result, "first elements of answers");
+    assert_eq!(result.official, CheckOutcome::Passed, "{result:#?}");
+    assert!(first.found.contains("the scores are near: acc ") && first.found.contains("0.000 % apart"), "{first:?}");
+    assert_eq!(row(&result, "whole answers, all bytes").outcome, CheckOutcome::Passed);
+    let text = |name: &str| fs::read_to_string(out.join("TEST01").join(name)).unwrap();
+    let [baseline, test] = ["accuracy/baseline_accuracy.txt", "accuracy/compliance_accuracy.txt"].map(text);
+    assert!(baseline.starts_with("accuracy=") && baseline == test, "{baseline} {test}");
+    assert!(text("verify_accuracy.txt").contains("TEST FAIL"));
+    // The scores of other answers: each row of ten logits begins with its second one.
+    runs.falsified("test", "wrong", ANSWERS, |text| {
+        let line = |line: &str| match line.split_once("\"data\" : \"") {
+            Some((before, data)) => format!("{before}\"data\" : \"{}{}{}", &data[8..80], &data[..8], &data[80..]),
+            None => line.to_owned(),
+        };
+        text.lines().map(|text| line(text) + "\n").collect()
+    });
+    let (finished, result) = runs.audit("TEST01", "reference", "wrong", &["--nondeterministic"]);
+    let first = row(&result, "first elements of answers");
+    assert_eq!((result.official, finished.code), (CheckOutcome::Failed, Some(3)), "{result:#?}");
+    assert!(first.found.contains("the scores are not near"), "{first:?}");
+    // A command can score, too.
+    let command = "printf '{\"acc\": %s}' $(grep -c qsl_idx";
+    let scorer = format!("f() {{ {command} \"$1\"); }}; f");
+    let (_, result) = runs.audit("TEST01", "reference", "wrong", &["--nondeterministic", "--scorer", &scorer]);
+    let first = row(&result, "first elements of answers");
+    assert!(first.found.contains("acc 450 of the accuracy run"), "{first:?}");
 }
 
 #[test]

@@ -224,6 +224,11 @@ fn samples_go_out_by_index_and_come_back_by_id() {
             assert!(bytes["loadgen"].as_u64().unwrap() > 0 && bytes["loadgen"] == bytes["sut"], "{report}");
         }
         assert!(folder.path().join("new/system_desc.json").exists());
+        lon_tests::schemas::assert_folder(&folder.path().join("new"));
+        let page = std::fs::read_to_string(folder.path().join("new/report.html")).unwrap();
+        lon_tests::page::stands_alone(&page);
+        assert!(page.contains("logs usable") && page.contains("20000 issued, 20000 answered"), "{page}");
+        assert!(!page.contains("VALID") && !page.contains("server_target_qps"), "LoadGen has verdict and settings");
     }
 }
 

@@ -121,14 +121,14 @@ fn commands_print_documents_of_the_published_forms() {
 }
 
 #[test]
-fn a_score_is_one_line_of_the_published_form() {
+fn a_score_has_the_published_form() {
     let model = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
     let node = SutNode::start("a", &model, &[]);
     let (finished, folder) = TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let scored = LoadGen::run(&["accuracy", "--json", folder.arg()]);
     let document: AccuracyDocument = serde_json::from_str(&scored.stdout).unwrap();
-    assert_eq!(serde_json::to_string(&document).unwrap() + "\n", scored.stdout);
+    assert_eq!(serde_json::to_string_pretty(&document).unwrap() + "\n", scored.stdout);
     let keys = json!({ "metric": null, "value": null, "target": null, "passed": null, "samples": null });
     assert_has(&keys, &serde_json::from_str(&scored.stdout).unwrap());
     assert_eq!(serde_json::to_value(document).unwrap(), file(&folder, "result_summary.json")["accuracy"]);

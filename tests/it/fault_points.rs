@@ -27,6 +27,9 @@ const AT_ONCE: usize = 4;
 /// Longest time of a cell: far more than any takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How a program ends that has no memory: in the words of Rust's allocator, of a thread that cannot begin, of glibc.
+const OUT_OF_MEMORY: [&str; 3] = ["memory allocation of", "no memory is left", "out of memory"];
+
 /// A kind of call that fails, with the error that it fails with, and the most places at which it is tried.
 type Point = (&'static str, &'static str, usize);
 
@@ -134,13 +137,19 @@ fn short(node: &str) -> TestRun {
     TestRun::new("Offline").on(node).set(settings).args(&["--max-lag", "30s", "--response-timeout", "5s"])
 }
 
+/// Whether a panic was told that lack of memory does not explain.
+fn is_bug(said: &str) -> bool {
+    said.lines().any(|line| line.contains("panicked at") && !line.contains("no memory is left"))
+}
+
 /// What is wrong with the end of a LoadGen node, whatever has failed.
 fn faults_of(finished: &Finished, folder: &RunFolder) -> Vec<String> {
     // A program without memory ends at once, as if it were killed, and cannot clean up.
-    let code = finished.code.filter(|_| !finished.stderr.contains("memory allocation of"));
+    let has_no_memory = OUT_OF_MEMORY.iter().any(|words| finished.stderr.contains(words));
+    let code = finished.code.filter(|_| !has_no_memory);
     let mut faults = Audit::of(&folder.path, code).faults;
     let said = format!("{}{}", finished.stdout, finished.stderr);
-    if said.contains("panicked at") {
+    if is_bug(&said) {
         faults.push(format!("a panic: {said}"));
     }
     if finished.code != Some(0) && finished.stderr.trim().is_empty() {
@@ -257,7 +266,7 @@ fn faults_of_node(under: &[&str]) -> Vec<String> {
     }
     let code = node.end();
     let said = std::fs::read_to_string(&log).unwrap();
-    if said.contains("panicked at") {
+    if is_bug(&said) {
         faults.push(format!("a panic: {said}"));
     }
     if address.is_none() && (code == Some(0) || said.trim().is_empty()) {

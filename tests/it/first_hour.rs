@@ -123,6 +123,18 @@ fn a_run_that_is_too_short_says_what_to_set() {
     assert_eq!(finished.code, Some(0), "{set}: {finished:?}");
 }
 
+/// That nothing was scored is said wherever the verdict is.
+#[test]
+fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
+    let node = SutNode::start("a", "null", &[]);
+    let (finished, folder) = TestRun::new("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stdout.contains("\nAccuracy  not scored: synthetic cannot be scored here"), "{finished:?}");
+    let result = folder.result();
+    assert!(result["accuracy"].is_null() && result["official_result"].is_null(), "{result}");
+    assert!(result["accuracy_note"].as_str().unwrap().starts_with("not scored: "), "{result}");
+}
+
 /// A rate that nobody knows is found, shown and recorded.
 #[test]
 fn rates_that_are_not_known_are_found() {
@@ -196,15 +208,28 @@ fn programs_tell_their_build_and_write_completions_and_manual_pages() {
     }
 }
 
-/// The flags that most people need fit on a screen; the others are in `--help`.
+/// The flags that most people need fit on a screen, which has 40 lines of 80 columns; the others are in `--help`.
 #[test]
-fn short_help_is_short() {
-    for (program, command) in [("loadgen-node", "run"), ("loadgen-node", "probe"), ("sut-node", "serve")] {
-        let help = |flag| {
-            let output = Command::new(binary(program)).args([command, flag]).env("COLUMNS", "80").output().unwrap();
-            String::from_utf8(output.stdout).unwrap().lines().count()
-        };
-        let (short, long) = (help("-h"), help("--help"));
-        assert!(short <= 60 && long > short, "{program} {command}: {short} and {long} lines");
+fn short_help_fits_on_a_screen() {
+    let help = |program: &str, words: &[&str], flag: &str| {
+        let output = Command::new(binary(program)).args(words).arg(flag).env("COLUMNS", "80").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // A terminal breaks what is wider: a usage is one line.
+    let lines = |text: &str| text.lines().map(|line| line.chars().count().max(1).div_ceil(80)).sum::<usize>();
+    let mut seen = 0;
+    for program in ["loadgen-node", "sut-node"] {
+        let mut open = vec![vec![]];
+        while let Some(words) = open.pop() {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let [short, long] = ["-h", "--help"].map(|flag| help(program, &words, flag));
+            assert!(lines(&short) <= 40 && lines(&long) >= lines(&short), "{program} {words:?}:\n{short}");
+            seen += 1;
+            let listed = short.split_once("\nCommands:\n").map_or("", |(_, listed)| listed);
+            let listed = listed.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+            let names = listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+            open.extend(names.map(|name| words.iter().copied().chain([name]).map(str::to_owned).collect::<Vec<_>>()));
+        }
     }
+    assert!(seen > 30, "only {seen} commands were found");
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -116,6 +117,12 @@ impl Scene {
         let plain = ["N1", "N2"].map(|name| SutNode::start(name, &digits, &[]));
         let secure = SutNode::start("N3", &digits, &certificates.shown());
         let any = SutNode::start("N4", "null", &certificates.shown());
+        fs::write(at("token"), "a-token-of-these-nodes").unwrap();
+        fs::set_permissions(at("token"), fs::Permissions::from_mode(0o600)).unwrap();
+        let token = ["--token-file", at("token").to_str().unwrap()].map(str::to_owned);
+        let [flag, file] = token.each_ref().map(String::as_str);
+        let second = SutNode::start("N6", "null", &[flag, file]);
+        let first = SutNode::start("N5", "null", &[flag, file, "--probe-peers", &second.address]);
         // Only where there are generated models is it asked for.
         if let Some(models) = std::env::var_os("LON_TEST_MODELS") {
             fs::copy(Path::new(&models).join("decoder.onnx"), at("decoder.onnx")).unwrap();
@@ -159,6 +166,8 @@ impl Scene {
         stand_ins.extend([
             ("10.0.0.2:8000".to_owned(), plain[0].address.clone()),
             ("10.0.0.3:8000".to_owned(), plain[1].address.clone()),
+            ("10.0.0.4:8000".to_owned(), first.address.clone()),
+            ("10.0.0.5:8000".to_owned(), second.address.clone()),
             ("10.0.0.2:8001".to_owned(), servers[0].address.to_string()),
             ("10.0.0.3:8001".to_owned(), servers[1].address.to_string()),
             ("healthcheck --address 127.0.0.1:8000".to_owned(), format!("healthcheck --address {}", plain[0].address)),
@@ -168,11 +177,11 @@ impl Scene {
             ("127.0.0.1:8001".to_owned(), "127.0.0.1:0".to_owned()),
             ("127.0.0.1:8002".to_owned(), "127.0.0.1:0".to_owned()),
         ]);
-        let nodes = plain.into_iter().chain([secure, any]).collect();
+        let nodes = plain.into_iter().chain([secure, any, first, second]).collect();
         Scene { folder, stand_ins, _nodes: nodes, _servers: servers.into(), _chat: chat }
     }
 
-    /// Runs a command as a shell does; those that serve are told to end once they do.
+    /// Runs a command as a shell does; those that serve or watch are told to end once they do.
     fn paste(&self, command: &str) {
         // Such a folder can be recovered once.
         let fresh = "rm -rf KILLED && cp -r left KILLED";
@@ -183,7 +192,9 @@ impl Scene {
         }
         let programs = binary("sut-node");
         let path = format!("{}:{}", programs.parent().unwrap().display(), std::env::var("PATH").unwrap());
-        let serves = line.starts_with("sut-node serve ");
+        let watches = line.contains(" --watch ");
+        let serves = line.starts_with("sut-node serve ") || watches;
+        let begins = if watches { "Z  up " } else { " serving " };
         // A shell that serves becomes the node, so that the signal reaches it.
         let line = if serves { format!("exec {line}") } else { line };
         let out = self.folder.path().join("said");
@@ -198,7 +209,7 @@ impl Scene {
             if let Some(status) = child.try_wait().unwrap() {
                 break status.code();
             }
-            if serves && !told && read().contains(" serving ") {
+            if serves && !told && read().contains(begins) {
                 kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
                 told = true;
             }
@@ -207,8 +218,10 @@ impl Scene {
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        // A run may be INVALID on a machine that is busy with other tests. An audit of a run against itself fails.
-        let is_run = ["loadgen-node run ", "loadgen-node audit "].iter().any(|start| line.starts_with(start));
+        // A run may be INVALID on a machine that is busy with other tests, and a fabric not what it was. An audit of a
+        // run against itself fails.
+        let is_run = ["loadgen-node run ", "loadgen-node audit "].iter().any(|start| line.starts_with(start))
+            || line.contains(" --against ");
         let is_fine = code == Some(0) || (is_run && code == Some(3));
         assert!(is_fine && serves == told, "'{command}' ended with {code:?}: {line}\n{}", read());
     }
@@ -245,6 +258,27 @@ fn every_example_of_the_loadgen_node_runs_when_it_is_pasted() {
 fn every_example_of_the_sut_node_runs_when_it_is_pasted() {
     let pasted = paste_all("sut-node", |example| !example.contains("decoder.onnx"));
     assert!(pasted > 8, "only {pasted} examples were found");
+}
+
+/// Percentiles and shares are percent wherever a person reads or types them.
+#[test]
+fn no_text_says_fraction_where_percent_is_meant() {
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for program in ["loadgen-node", "sut-node"] {
+        texts.extend(
+            commands(program).into_iter().map(|name| (format!("{program} {name}"), help(program, &[&name, "--help"]))),
+        );
+    }
+    for page in ["README.md", "loadgen-node/REFERENCE.md"] {
+        texts.push((page.to_owned(), fs::read_to_string(repository(page)).unwrap()));
+    }
+    let found: Vec<String> = texts
+        .iter()
+        .flat_map(|(name, text)| text.lines().map(move |line| (name, line)))
+        .filter(|(_, line)| line.contains("fraction"))
+        .map(|(name, line)| format!("{name}: {line}"))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! Run folders, later: they are listed, and their samples are exported.
+//! Run folders, later: they are listed.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -55,6 +54,10 @@ fn runs_are_listed_by_time_and_filtered() {
     let markdown = list(&above.path, &["--format", "md"]).stdout;
     assert!(markdown.contains("a, \"b\" \\| c"), "{markdown}");
     assert_eq!(listed(&above.path, &["--scenario", "Server"]).runs.len(), 1);
+    for (filter, text, count) in [("--note", "\"b\"", 1), ("--note", "c d", 0), ("--sut", "n1", 2), ("--sut", "n2", 0)]
+    {
+        assert_eq!(listed(&above.path, &[filter, text]).runs.len(), count, "{filter} {text}");
+    }
     assert_eq!(listed(&above.path, &["--last", "1"]).runs[0].folder, at("a-second").to_str().unwrap());
     for (word, verdict) in [("valid", Validity::Valid), ("INVALID", Validity::Invalid)] {
         let runs = listed(&above.path, &["--result", word]).runs;
@@ -64,31 +67,4 @@ fn runs_are_listed_by_time_and_filtered() {
     assert!(none.stdout.contains("cannot be read: ") && none.code == Some(0), "{none:?}");
     let missing = list(&at("nowhere"), &[]);
     assert!(missing.code == Some(2) && missing.stderr.contains("nowhere"), "{missing:?}");
-}
-
-#[test]
-fn exported_samples_are_those_that_were_judged() {
-    let node = SutNode::start("n1", "null", &[]);
-    let test = TestRun::new("Server").on(&node.address);
-    let (_, folder) = test.set("target_qps=500,min_duration=1100,min_query_count=200").finish();
-    let csv = folder.path.join("samples.csv");
-    let export = || LoadGen::run(&["export", folder.arg(), "--out", csv.to_str().unwrap()]);
-    assert_eq!(export().code, Some(0));
-    let text = fs::read_to_string(&csv).unwrap();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows[0], ["sample", "query", "start_ns", "latency_ns", "end"]);
-    let result: ResultSummary =
-        serde_json::from_str(&fs::read_to_string(folder.path.join("result_summary.json")).unwrap()).unwrap();
-    assert_eq!(rows.len() as u64 - 1, result.counts.issued);
-    let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
-    rows[1..].iter().for_each(|row| *ends.entry(row[4]).or_default() += 1);
-    assert_eq!(ends.get("answered"), Some(&result.counts.completed));
-    let number = |row: &Vec<&str>, column: usize| row[column].parse::<u64>().unwrap();
-    let slowest = rows[1..].iter().map(|row| number(row, 3)).max().unwrap();
-    assert_eq!(slowest as i64, result.latency_ns.unwrap().max);
-    assert!(rows[1..].is_sorted_by_key(|row| number(row, 2)), "the schedule is in order");
-    let again = export();
-    assert!(again.code == Some(2) && again.stderr.contains("samples.csv"), "{again:?}");
-    let printed = LoadGen::run(&["export", folder.arg()]);
-    assert_eq!(printed.stdout, text);
 }

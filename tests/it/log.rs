@@ -26,6 +26,8 @@ fn events_in_json_have_fields() {
     let [claimed] = events(&ours, "the run has its SUT nodes")[..] else { panic!("{}", finished.stderr) };
     let [started] = events(&ours, "run started")[..] else { panic!("{}", finished.stderr) };
     assert_eq!((&claimed["nodes"], &started["scenario"]), (&"N1".into(), &"Server".into()));
+    let [named] = events(&ours, "the SUT has said its name")[..] else { panic!("{}", finished.stderr) };
+    assert!(named["took_us"].is_u64(), "a duration is a number: {named}");
     let loaded = events(&ours, "samples loaded");
     assert!(loaded.iter().all(|event| event["samples"].as_u64() > Some(0) && event["bytes"].is_u64()), "{loaded:?}");
     node.signal(Signal::SIGTERM);

@@ -11,21 +11,27 @@
 //! - `demo`: the one command that needs nothing
 //! - `division`: the rules of the Network division, broken and marked
 //! - `documents`: JSON documents against their published form and their types
+//! - `metrics`: what is told to those who ask for metrics, Prometheus among them (some need its Debian package)
 //! - `nemesis`: minutes of faults at random in network namespaces (needs root)
 //! - `nodes`: nodes that cannot be used: absent, of one name, of another version, busy
 //! - `first_hour`: what a new user meets: units, names, too short runs, a result shown again
+//! - `fleet`: the nodes of several hosts, started and ended by one file
 //! - `fault_points`: calls of the operating system that fail, one after the other (needs strace and root: see there)
 //! - `help`: every example in `--help`, pasted
 //! - `input`: flags, settings, files and models that do not fit
 //! - `full_pass`: the Network division between two machines, with every rule kept (needs root and LON_TEST_IMAGENET)
+//! - `many_nodes`: very many nodes, and how little is said of them
 //! - `matrix`: every fault in every scenario, mode and transport, from one table
 //! - `fabric`: links of a known rate, cut links, several hosts (needs root: see there)
 //! - `pipeline`: what stands around inference at a SUT node, and the same without a network
 //! - `peers`: a node that tries to put something of its own into what people read
+//! - `probe`: sweeps, baselines, watches and needs of `probe` (some need root: see `fabric`)
 //! - `kserve`: servers that are no SUT nodes, scripted and real
-//! - `list`: run folders later: listed, and exported
+//! - `export`: samples of run folders for other programs
+//! - `list`: run folders later: listed
 //! - `log`: events of the log in JSON, and colours on terminals
 //! - `loss`: ends that freeze, and what waits for them
+//! - `odd_runs`: pages and lists of runs without an answer, of one sample, broken off, of many nodes
 //! - `openai`: a server that streams chat completions, behind a SUT node
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
@@ -34,6 +40,7 @@
 //! - `rest`: what is left when a run is over
 //! - `strangers`: callers that want to keep a SUT node from serving
 //! - `sut`: what a SUT node does with callers that are no LoadGen node
+//! - `schemas`: the JSON Schemas of all documents, against the code and against what the programs write
 //! - `servers`: inference servers that nobody of ours wrote (needs LON_TEST_SERVERS: see tests/servers)
 //! - `seeds`: what the fuzz targets start from
 //! - `squad`: questions about passages, from the published files to a score of logits
@@ -52,32 +59,41 @@ mod capi;
 mod ceilings;
 mod compare;
 mod conformance;
+mod dashboard;
 mod datasets;
 mod demo;
 mod division;
 mod documents;
+mod export;
 mod fabric;
 mod fault_points;
 mod first_hour;
+mod fleet;
 mod full_pass;
 mod help;
 mod input;
 mod kserve;
 mod list;
+mod live;
 mod log;
 mod loss;
+mod many_nodes;
 mod matrix;
+mod metrics;
 mod mistakes;
 mod nemesis;
 mod nodes;
+mod odd_runs;
 mod openai;
 mod overload;
 mod peers;
 mod pipeline;
+mod probe;
 mod recover;
 mod reference;
 mod report;
 mod rest;
+mod schemas;
 mod security;
 mod seeds;
 mod servers;

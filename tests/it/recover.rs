@@ -52,6 +52,10 @@ fn what_was_measured_is_there_after_a_kill() {
         assert!(completed >= 200, "{scenario}: {completed} in more than a second");
         assert!(result["latency_ns"]["p50"].as_i64().unwrap() > 0 && result["metric"]["value"].as_f64().is_some());
         assert_eq!((&result["result"], &result["official_result"]), (&"INVALID".into(), &"INVALID".into()));
+        // The limit stands beside the latency, as it does in a run that was not killed.
+        let limits = result["latency_limits"].as_array().unwrap();
+        assert_eq!(!limits.is_empty(), scenario == "Server", "{result}");
+        assert_eq!(told.stdout.contains("\nLimit     latency p99 "), scenario == "Server", "{told:?}");
         assert!(folder.texts().iter().all(|text| !text.contains("Result is : VALID")), "{scenario}");
         assert_sums(path(&folder));
         let names: Vec<_> = fs::read_dir(path(&folder)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -131,11 +135,27 @@ fn a_search_that_was_killed_goes_on_with_its_trials() {
         serde_json::from_str::<serde_json::Value>(&text).unwrap()["trials"].as_array().unwrap().clone()
     };
     let before = trials(&record);
+    // What the trials say is in the result, and on the screen.
+    assert_eq!(result["find_peak"]["trials"].as_array(), Some(&before), "{result}");
+    assert_eq!(result["find_peak"]["end"], "stopped");
+    let passed = before.iter().filter(|trial| trial["passed"] == true).filter_map(|trial| trial["qps"].as_f64());
+    assert_eq!(result["find_peak"]["bracket"]["low_qps"].as_f64(), passed.reduce(f64::max), "{result}");
+    let shown = LoadGen::run(&["show", folder.arg()]);
+    for told in [&told, &shown] {
+        assert!(told.stdout.contains("\nPeak      in [") && told.stdout.contains("200.000 queries/s"), "{told:?}");
+        assert!(told.stdout.contains(&format!("--find-peak-resume {}", record.display())), "{told:?}");
+    }
     let (_, again) = search()
         .args(&["--wait-ready", "60s", "--find-peak-resume", record.to_str().unwrap(), "--find-peak-max-trials", "1"])
         .finish();
     let after = trials(&path(&again).join("find_peak.json"));
     assert!(!before.is_empty() && after.len() > before.len(), "{before:?} {after:?}");
+    // Trials count for a search that asks the same; what does not is named.
+    let other = search().set("server_find_peak_qps_boundary_step_size=0.5").args(&["--find-peak-resume"]);
+    let (refused, nothing) = other.args(&[record.to_str().unwrap()]).finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("server_find_peak_qps_boundary_step_size was 1.0, is 0.5"), "{refused:?}");
+    assert!(!nothing.path.exists());
     for (before, after) in before.iter().zip(&after) {
         assert!(after["known"] == true && before["known"] == false, "{after}");
         assert_eq!(before["qps"], after["qps"]);

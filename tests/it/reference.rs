@@ -1,12 +1,15 @@
 //! The reference of files and grammars, `loadgen-node/REFERENCE.md`, is what the code says: keys, their types and what
-//! they mean come from the types that read and write the files, grammars from `--help`. `LON_BLESS=1` writes it anew.
+//! they mean come from the types that read and write the files, grammars from `--help`, metrics from the programs
+//! themselves. `LON_BLESS=1` writes it anew.
 
 mod types;
 
 use std::fmt::Write as _;
 use std::process::Command;
 
-use lon_tests::process::{LoadGen, binary, repository};
+use lon_tests::metrics::{Page, free_address};
+use lon_tests::process::{LoadGen, SutNode, binary, repository};
+use lon_tests::test_run::TestRun;
 
 use types::Types;
 
@@ -22,12 +25,18 @@ writes it.
 - [Documents of commands](#documents-of-commands)
 - [Benchmark files](#benchmark-files)
 - [Grammars](#grammars)
+- [Metrics](#metrics)
 
 Types are named as in the code. `ByDirection of X` is an object whose keys `ingress` and `egress` have an X each; the
 same holds for other types that are of something. *The keys of* X stand beside the others, in the same object.
 
-Readers ignore keys of JSON documents that they do not know: later versions add some. In benchmark files an unknown key
-is an error.
+Each document has a JSON Schema, in [schemas](schemas): `loadgen-node schema` lists them, `loadgen-node schema NAME`
+prints one. A schema says what this version writes, with the keys that are always there as required ones.
+
+The number under `schema` is the version of a document's form, and 1 everywhere. It stays when keys are added, so
+readers have to ignore keys that they do not know; it grows when a key is taken away or means something else. Documents
+without the number are parts of others (`accuracy`), or have a form that others gave them (`trace`, `replay`,
+`conf --config-vector`). In benchmark files an unknown key is an error.
 ";
 
 /// The documents of a run folder: file and type.
@@ -41,7 +50,7 @@ const RUN_FOLDER: [(&str, &str); 6] = [
 ];
 
 /// The other files of a run folder.
-const OTHER_FILES: [(&str, &str); 9] = [
+const OTHER_FILES: [(&str, &str); 10] = [
     ("mlperf_log_summary.txt", "the summary in the official form"),
     ("mlperf_log_detail.txt", "the detail log in the official form, a `:::MLLOG` line each"),
     ("mlperf_log_accuracy.json", "the answers in the official form, in hexadecimal; an empty list where none are kept"),
@@ -50,6 +59,11 @@ const OTHER_FILES: [(&str, &str); 9] = [
         "timeline.bin",
         "of performance runs: when each sample was due, sent and answered; `loadgen-node replay --timeline` reads it",
     ),
+    (
+        "stages.bin",
+        "with `--record-stages`: which node answered each sample, and how long each stage took; `loadgen-node export` \
+         reads it",
+    ),
     ("system_diagram.svg", "the machines and the network between them"),
     ("result.txt", "what the screen showed; `loadgen-node show` prints it again"),
     ("report.html", "the run as one page; `loadgen-node report` makes it again"),
@@ -57,20 +71,49 @@ const OTHER_FILES: [(&str, &str); 9] = [
 ];
 
 /// What commands print with `--json`: command and type.
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 17] = [
+    ("run --compression auto", "CodecAdvice"),
     ("conf", "ConfDocument"),
     ("probe", "ProbeDocument"),
+    ("probe --watch INTERVAL", "WatchDocument"),
+    ("probe --watch INTERVAL, the last line", "WatchSum"),
     ("conformance", "ConformanceDocument"),
+    ("fleet check FILE", "FleetReport"),
     ("accuracy", "AccuracyDocument"),
     ("accuracy PERFORMANCE_RUN", "AccuracySubset"),
     ("accuracy --scorer CMD RUN", "ScoresDocument"),
     ("replay --official DIR", "OfficialReplay"),
     ("compare FOLDER FOLDER", "Comparison"),
     ("list", "RunList"),
+    ("schema", "SchemaList"),
     ("audit", "AuditResult"),
     ("submission plan FILE", "SubmissionPlan"),
     ("submission check TREE", "SubmissionCheck"),
 ];
+
+const METRICS: &str = "
+## Metrics
+
+What `GET /metrics` tells with `--metrics-listen HOST:PORT`: OpenMetrics 1.0, or the older text of Prometheus for
+clients that name `text/plain` alone. Counters begin with the program, and all series are there from its start.
+Histograms have classic buckets, those of seconds from 1 us to 100 s in steps of 1, 2 and 5, and `_sum` and `_count`
+beside `_bucket`. Clients that name Prometheus's protobuf format first are told in that: there histograms of durations
+have native buckets, too, eight for each doubling (schema 3).
+
+`purpose` is `run` or `probe` (`--probe`); `layer` and `direction` are those of `network_report.json`. `end` is
+`client`, or `lapsed` where the client went without ending its run. `queue` is `decode` or `worker`. `reason` of failed
+samples: `unreadable` (no tensors), `decode` (not inflated or not pre-processed), `backend` (refused by it), `panic`,
+`encode` (the answer could not be encoded), `run_over` (nobody waited for the answer any more).
+";
+
+const METRICS_OF_A_RUN: &str = "
+`loadgen-node run`, with `--metrics-listen` and in the file of `--metrics-file`; those of tokens are there in token runs
+alone. `reason` of failed samples: `refused`, `unusable`, `timed_out`, `node_lost`, `overload`, `no_node`,
+`not_inflated`, `run_ended`. `kind` of bad answers: `duplicate`, `late`, `foreign`. `statistic`: `p50`, `p99`, `max`.
+`lon_loadgen_valid` is there when the run is judged; `lon_loadgen_retransmits` has the nodes of which it is known. Ends
+of the buckets of latencies hold to within 0.8 %:
+
+";
 
 /// The smallest benchmark file of one's own that is scored. A test reads it.
 const SMALLEST: &str = r#"# mine.toml: the name has to be the file's
@@ -169,7 +212,52 @@ fn page() -> String {
     let serve = help("sut-node", "serve");
     let synthetic = block(&serve, "SPEC of synthetic", "\u{0}");
     let _ = write!(page, "\nThe synthetic backend:\n\n```text\n{synthetic}```\n");
+    page.push_str(METRICS);
+    page.push_str(&metrics_of_sut_node());
+    page.push_str(&metrics_of_loadgen_node());
     page
+}
+
+/// What a SUT node exports, as a table.
+fn metrics_of_sut_node() -> String {
+    let address = free_address();
+    let _node = SutNode::start("n", "null", &["--metrics-listen", &address]);
+    let table = table(&Page::at(&address), &["node"]);
+    format!("\n`sut-node serve`; every metric has the label `node`, the node's name:\n\n{table}")
+}
+
+/// What a run exports, as a table. It is one with tokens, which has all metrics.
+fn metrics_of_loadgen_node() -> String {
+    let node = SutNode::start("n", "synthetic:ttft=1ms,tpot=0ms,tokens=4", &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.prom");
+    let settings = "use_token_latencies=1,ttft_latency=60000,tpot_latency=60000,min_duration=0,min_query_count=10";
+    let run = TestRun::new("Server").on(&node.address).dataset("synthetic:tokens-i64[16]x8").set(settings);
+    let (finished, _) = run.args(&["--max-lag", "60s", "--metrics-file", file.to_str().unwrap()]).finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let page = Page::read(&std::fs::read_to_string(file).unwrap());
+    format!("{METRICS_OF_A_RUN}{}", table(&page, &[]))
+}
+
+/// A line for each metric of a program. Labels that all of them have are left out.
+fn table(page: &Page, left_out: &[&str]) -> String {
+    let mut text = String::from("| metric | type | unit | labels | what |\n|---|---|---|---|---|\n");
+    for family in &page.families {
+        let end = match family.kind.as_str() {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        let labels: Vec<String> = family
+            .labels
+            .iter()
+            .filter(|label| !left_out.contains(&label.as_str()))
+            .map(|it| format!("`{it}`"))
+            .collect();
+        let (name, kind, unit, help) = (&family.name, &family.kind, &family.unit, &family.help);
+        let _ = writeln!(text, "| `{name}{end}` | {kind} | {unit} | {} | {help} |", labels.join(", "));
+    }
+    text
 }
 
 fn help(program: &str, command: &str) -> String {

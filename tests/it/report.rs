@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use loadgen_node::documents::network_report::NetworkReport;
+use loadgen_node::documents::parts::LatencySpread;
 use loadgen_node::documents::result_summary::{MetricDocument, ResultSummary};
-use lon_tests::page::{section, stands_alone};
+use lon_tests::page::{Table, answer, figure, section, shows, stands_alone};
 use lon_tests::process::{LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
@@ -19,13 +21,6 @@ fn made_again(folder: &Path) -> String {
     let path = folder.join("report.html");
     assert_eq!((made.code, made.stdout.trim()), (Some(0), path.to_str().unwrap()), "{made:?}");
     fs::read_to_string(path).unwrap()
-}
-
-/// A duration as pages have it, in ns.
-fn ns(text: &str) -> f64 {
-    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
-    let unit = ["ns", "µs", "ms", "s"].iter().position(|unit| text[digits.len()..] == **unit).unwrap();
-    digits.parse::<f64>().unwrap() * 1e3f64.powi(unit as i32)
 }
 
 #[test]
@@ -59,13 +54,115 @@ fn a_run_becomes_a_page_with_the_numbers_of_its_documents() {
     }
     let answered = section(&page, "distribution").unwrap();
     assert!(answered.contains(&format!("Of {} answered samples", counts.completed)), "{answered}");
-    let row = page.split("<tr><th>p50</th><td>").nth(1).unwrap();
-    let (drawn, listed) = (ns(row.split_once('<').unwrap().0), result.latency_ns.unwrap().p50 as f64);
+    let (drawn, _) = figure(&Table::of(&page, "distribution").row("p50")[0]);
+    let listed = result.latency_ns.unwrap().p50 as f64;
     assert!((drawn / listed - 1.0).abs() < 0.1, "p50 is {drawn} in the chart and {listed} in the result");
     let listed = result.files.get("report.html").unwrap();
     assert_eq!(listed.sha256, hex::encode(Sha256::digest(&page)), "the result lists the page");
     // Made again from the folder, it is the same.
     assert_eq!(page, made_again(&folder.path));
+}
+
+/// Every number of the answers and of the tables, read from the page, is the one of the documents.
+#[test]
+fn numbers_of_a_page_are_those_of_the_documents() {
+    let (null, tokens) = (SutNode::start("n1", "null", &[]), SutNode::start("n2", STREAM, &["--slots", "64"]));
+    let server = "target_qps=200,min_duration=1500,min_query_count=200,target_latency=1000";
+    let of_tokens = "use_token_latencies=1,ttft_latency=60000,tpot_latency=50000,min_duration=1500,\
+                     min_query_count=100,target_qps=100";
+    let runs = [
+        TestRun::new("Server").on(&null.address).set(server).args(&["--compression", "zstd"]),
+        TestRun::new("Offline").on(&null.address).set("min_duration=1000,min_query_count=1,target_qps=20000"),
+        TestRun::new("SingleStream").on(&null.address).set("min_duration=500,min_query_count=100"),
+        TestRun::new("Server").on(&tokens.address).dataset("synthetic:tokens-i64[16]x8").set(of_tokens),
+    ];
+    for run in runs {
+        let (finished, folder) = run.args(&["--max-lag", "60s"]).finish();
+        assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+        let read = |name: &str| fs::read_to_string(folder.path.join(name)).unwrap();
+        let page = read("report.html");
+        let result: ResultSummary = serde_json::from_str(&read("result_summary.json")).unwrap();
+        let network: NetworkReport = serde_json::from_str(&read("network_report.json")).unwrap();
+        assert_answers(&page, &result);
+        assert_latencies(&page, &result);
+        assert_bytes(&page, &network);
+    }
+}
+
+/// Token by token.
+const STREAM: &str = "synthetic:ttft=5ms,tpot=1ms,tokens=8";
+
+/// The verdict, the metric, the limits and the counts.
+fn assert_answers(page: &str, result: &ResultSummary) {
+    let verdict = serde_json::to_value(result.result).unwrap();
+    let title = format!("{} {}: {}", result.benchmark, result.scenario, verdict.as_str().unwrap());
+    assert!(page.contains(&format!("<title>{title}</title>")), "{title}");
+    let Some(MetricDocument::Performance(metric)) = &result.metric else { panic!("{:?}", result.metric) };
+    let fast = answer(page, "How fast");
+    let (shown, name) = fast.split_once(" (").unwrap();
+    assert_eq!(name.trim_end_matches(')'), metric.name);
+    shows(shown, metric.value.unwrap());
+    let counts = &result.counts;
+    assert_eq!(answer(page, "Samples"), format!("{} issued, {} answered", counts.issued, counts.completed));
+    let limits = if result.latency_limits.is_empty() { String::new() } else { answer(page, "Limit") };
+    let limits: Vec<&str> = limits.split("; ").filter(|limit| !limit.is_empty()).collect();
+    assert_eq!(limits.len(), result.latency_limits.len(), "{limits:?}");
+    for (shown, limit) in limits.iter().zip(&result.latency_limits) {
+        // `p99 of latency 1.2ms, at most 1.0s: kept`
+        let words: Vec<&str> = shown.split([' ', ',', ':']).filter(|word| !word.is_empty()).collect();
+        let [percentile, "of", of, value, "at", "most", most, kept] = words[..] else { panic!("{shown}") };
+        let [expected_percentile, expected_of] = [&format!("p{}", limit.percentile), &limit.of];
+        assert_eq!((percentile, of), (expected_percentile.as_str(), expected_of.as_str()));
+        shows(value, limit.value_ns as f64);
+        shows(most, limit.limit_ns as f64);
+        assert_eq!(kept == "kept", limit.kept, "{shown}");
+    }
+}
+
+/// Every percentile, of the latency and of tokens.
+fn assert_latencies(page: &str, result: &ResultSummary) {
+    let table = Table::of(page, "latencies");
+    let rows = [
+        ("latency", result.latency_ns),
+        ("time to first token", result.tokens.and_then(|tokens| tokens.ttft_ns)),
+        ("time per output token", result.tokens.and_then(|tokens| tokens.tpot_ns)),
+    ];
+    let there = rows.iter().filter(|(_, spread)| spread.is_some()).count();
+    assert!(there == table.rows.len() && there > 0, "{table:?}");
+    for (name, spread) in rows {
+        let Some(of) = spread else { continue };
+        let LatencySpread { min, mean, p50, p90, p95, p97, p99, p99_9, max } = of;
+        let listed = [min, mean, p50, p90, p95, p97, p99, p99_9, max];
+        let shown = table.row(name);
+        assert_eq!(shown.len(), listed.len(), "{table:?}");
+        shown.iter().zip(listed).for_each(|(shown, ns)| shows(shown, ns as f64));
+    }
+}
+
+/// Bytes in all and of each node, at every layer that is shown.
+fn assert_bytes(page: &str, network: &NetworkReport) {
+    let (table, total) = (Table::of(page, "network"), &network.total);
+    let sockets = total.socket_bytes;
+    for (name, [to, back]) in [
+        ("samples and answers", [total.tensor_bytes.ingress, total.tensor_bytes.egress]),
+        ("after their codecs", [total.encoded_bytes.ingress, total.encoded_bytes.egress]),
+        ("on the sockets", [sockets.ingress.loadgen, sockets.egress.loadgen]),
+    ] {
+        let shown = table.row(name);
+        assert!(to > 0 && back > 0, "{name}");
+        shows(&shown[0], to as f64);
+        shows(&shown[1], back as f64);
+    }
+    let nodes = Table::of(page, "nodes");
+    for node in &network.nodes {
+        let [address, samples, p50, p99, _, sent, received, _] = nodes.row(&node.name) else { panic!("{nodes:?}") };
+        assert!(*address == node.address && samples.starts_with(&format!("{} (", node.samples)), "{nodes:?}");
+        let trip = node.round_trip_ns.unwrap();
+        shows(p50, trip.p50 as f64);
+        shows(p99, trip.p99 as f64);
+        shows(sent, node.layers.socket_bytes.ingress.loadgen as f64);
+        shows(received, node.layers.socket_bytes.egress.loadgen as f64);
+    }
 }
 
 #[test]

@@ -85,6 +85,10 @@ impl Connection for Uncounted {
     fn traffic(&self) -> SocketTraffic {
         SocketTraffic { bytes_in: 0, bytes_out: 0, retransmits: None }
     }
+
+    fn path(&self) -> Option<lon_net::path::Path> {
+        None
+    }
 }
 
 /// A SUT node in this process, with one transport more than others.

@@ -2,9 +2,12 @@
 """Opens HTML pages in a browser without a screen, and measures them there: wide and narrow, light and dark.
 
 A page passes when the browser has nothing to say on its console and asks for no other file, nothing is wider than the
-window, every text can be told from what is behind it (WCAG 2.1, 1.4.3: a contrast of 4.5, of large texts 3), charts
-and tables have names, and what scrolls can be reached with the keyboard. Each chart has a row of values and a place for
-the pointer for every point. With --pictures DIR the pages are also written as PNG and, as they are printed, as PDF.
+window, every text can be told from what is behind it (WCAG 2.1, 1.4.3: a contrast of 4.5, of large texts 3), and it has
+less than 2 MiB. Charts, tables and whatever the keyboard reaches have names; what scrolls can be reached with it;
+headings follow each other without a level left out. Each chart has a row of values and a place for the pointer for
+every point, and draws every value inside its frame; both axes have marks, and no two of them say the same. No text is
+what is written of a number that is none. With --pictures DIR the pages are also written as PNG and, as they are
+printed, as PDF.
 """
 import argparse
 import html
@@ -17,6 +20,7 @@ from pathlib import Path
 
 # A telephone and a desk.
 WIDTHS = (412, 1280)
+LARGEST_BYTES = 2 << 20
 DARK = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]
 
 # The page stands in a frame, so that its own policy (no script) stays in force while it is measured from outside.
@@ -39,6 +43,28 @@ function contrast(one, other) {
   const [high, low] = [light(one), light(other)].sort((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
 }
+// By this the title of an axis differs from its marks.
+const TITLE = "-0.5ex";
+// Whether there is something in a chart, and where it has to be.
+function drawn(figure) {
+  const svg = figure.querySelector("svg");
+  const id = figure.closest("section")?.id;
+  if (!svg) { said.push(`${id}: there is no picture`); return; }
+  const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)));
+  const curves = [...svg.querySelectorAll('polyline[stroke-width="2"]')];
+  const points = curves.flatMap(curve => (curve.getAttribute("points") ?? "").trim().split(/\s+/).filter(Boolean))
+    .map(point => point.split(",").map(Number));
+  const dots = [...svg.querySelectorAll("circle")].map(dot => ["cx", "cy"].map(name => Number(dot.getAttribute(name))));
+  if (dots.length === 0 && points.length < 2) said.push(`${id}: nothing can be seen in it`);
+  if ([...points, ...dots].some(([x, y]) => !(x >= 0 && x <= width && y >= 0 && y <= height)))
+    said.push(`${id}: a point lies outside`);
+  const marks = anchor => [...svg.querySelectorAll(`text[text-anchor="${anchor}"]`)]
+    .filter(text => text.getAttribute("dy") !== TITLE).map(text => text.textContent.trim());
+  for (const [axis, texts] of [["x", marks("middle")], ["y", marks("end")]]) {
+    if (texts.length === 0) said.push(`${id}: the ${axis} axis has no marks`);
+    if (new Set(texts).size < texts.length) said.push(`${id}: marks of the ${axis} axis say the same: ${texts}`);
+  }
+}
 function measure(page, view) {
   const wide = page.documentElement.scrollWidth;
   if (wide > WIDTH) said.push(`it is ${wide} pixels wide in a window of WIDTH`);
@@ -55,14 +81,34 @@ function measure(page, view) {
     const ratio = contrast(colour(ink), behind(element, view));
     if (ratio < needed) said.push(`contrast ${ratio.toFixed(2)}: ${element.textContent.trim().slice(0, 40)}`);
   }
+  const numbers = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT);
+  for (let node = numbers.nextNode(); node; node = numbers.nextNode()) {
+    const odd = node.data.match(/(^|[^\w.])(-?NaN|-?inf|-?Infinity|undefined)(?![\w])/);
+    if (odd) said.push(`it says '${odd[2]}': ${node.data.trim().slice(0, 60)}`);
+  }
+  for (const element of page.querySelectorAll("[tabindex], summary, a, button, input, select")) {
+    const named = element.getAttribute("aria-label") || (element.tabIndex >= 0 && element.matches("summary, a, button")
+      && element.textContent.trim());
+    if (!named) said.push(`what the keyboard reaches has no name: ${element.outerHTML.slice(0, 60)}`);
+  }
+  let level = 0;
+  for (const heading of page.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const own = Number(heading.tagName[1]);
+    if (own > level + 1) said.push(`the heading '${heading.textContent}' leaves out a level`);
+    level = own;
+  }
   for (const figure of page.querySelectorAll("figure")) {
     if (!figure.getAttribute("aria-label")) said.push("a chart has no name");
+    drawn(figure);
     const section = figure.closest("section") ?? figure;
     const [zones, rows] = [figure.querySelectorAll(".zone").length, section.querySelectorAll("tbody tr").length];
     if (zones === 0 || zones !== rows) said.push(`${section.id}: ${zones} places and ${rows} rows`);
   }
   for (const table of page.querySelectorAll("table")) {
-    if (!table.querySelector("thead th")) said.push("a table has no heads");
+    const heads = [...table.querySelectorAll("thead th")];
+    if (heads.length === 0) said.push("a table has no heads");
+    if (heads.some(head => !head.textContent.trim())) said.push("a head of a table is empty");
+    if (!table.querySelector("tbody tr")) said.push("a table has no rows");
   }
   for (const part of page.querySelectorAll(".scroll")) {
     if (part.tabIndex < 0) said.push("a part that scrolls cannot be reached with the keyboard");
@@ -110,6 +156,8 @@ def look(page: Path, width: int, dark: bool) -> list[str]:
             return [measured]
         said = measured["said"] + [f"console: {line}" for line in made.stderr.splitlines() if "CONSOLE" in line]
         said += [f"it asks for {url}" for url in requests(log)]
+        if page.stat().st_size >= LARGEST_BYTES:
+            said.append(f"it has {page.stat().st_size} bytes")
         if measured["texts"] < 20:
             said.append(f"it has only {measured['texts']} texts")
         print(f"{page.name} of {page.parent.name}, {width} wide, {'dark' if dark else 'light'}: "
@@ -136,11 +184,18 @@ def main() -> None:
         bad = Path(folder, "bad.html")
         bad.write_text('<p style="color:#999">pale</p><div style="width:3000px">wide</div><figure></figure>'
                        '<section id=s><figure><b class=zone></b></figure></section><table></table>'
-                       '<div class=scroll></div><script>console.log("said")</script>'
+                       '<h1>one</h1><h3>three</h3><p>NaN ms</p><table><thead><tr><th></th></tr></thead></table>'
+                       '<section id=t><figure aria-label=t><svg width=9 height=9>'
+                       '<text text-anchor=end>1</text><text text-anchor=end>1</text>'
+                       '<polyline stroke-width=2 points="1,1 NaN,1 "></polyline></svg></figure></section>'
+                       '<section id=u><figure aria-label=u><svg width=9 height=9></svg></figure></section>'
+                       '<div class=scroll></div><div tabindex=0></div><script>console.log("said")</script>'
                        '<img src="http://127.0.0.1:9/x.png">')
         found = "\n".join(look(bad, WIDTHS[0], False))
     for fault in ("contrast", "wide in a window", "no title", "no name", "places and", "no heads", "keyboard",
-                  "console", "asks for http://127.0.0.1:9/x.png", "only"):
+                  "console", "asks for http://127.0.0.1:9/x.png", "only", "leaves out a level", "says 'NaN'",
+                  "keyboard reaches has no name", "head of a table is empty", "has no rows", "s: there is no picture",
+                  "t: a point lies outside", "y axis say the same", "x axis has no marks", "u: nothing can be seen"):
         if fault not in found:
             sys.exit(f"a page with the fault '{fault}' passes:\n{found}")
     faults = []

@@ -68,8 +68,16 @@ EXIT_CODES = {"VALID": 0, "INVALID": 3, None: 0}
 RESULT = re.compile(r':::MLLOG \{"key": "((?:result|early_stopping|num_errors)\w*[\w.]*)", "value": (.*?), "time_ms": ')
 
 
+# On a machine that others use, the wheel's own run can be too slow for the verdict that is wanted.
+TRIES = 3
+
+
 class Fault(Exception):
     """Something that the command should have said otherwise."""
+
+
+class OtherVerdict(Fault):
+    """The wheel's run did not get the verdict that is wanted, and the command says the same of it."""
 
 
 def main():
@@ -84,8 +92,7 @@ def main():
         for name, settings, verdict in runs:
             folder = pathlib.Path(scratch, name)
             try:
-                run_wheel(folder, settings)
-                compared += check(args.loadgen_node, folder, verdict)
+                compared += check_run(args.loadgen_node, folder, settings, verdict)
                 print(f"{name}: the same, {verdict}", flush=True)
             except Fault as fault:
                 faults += 1
@@ -94,6 +101,19 @@ def main():
                     shutil.copytree(folder, args.keep / name, dirs_exist_ok=True)
     print(f"{len(runs)} runs, {compared} altered logs, {faults} failed")
     sys.exit(1 if faults else 0)
+
+
+def check_run(node, folder, settings, verdict):
+    """Runs the wheel and checks what is said of it; again where the run did not get the verdict that is wanted."""
+    for _ in range(TRIES - 1):
+        run_wheel(folder, settings)
+        try:
+            return check(node, folder, verdict)
+        except OtherVerdict as other:
+            print(f"{folder.name}, once more: {other}", flush=True)
+            shutil.rmtree(folder)
+    run_wheel(folder, settings)
+    return check(node, folder, verdict)
 
 
 def run_wheel(folder, settings):
@@ -136,6 +156,8 @@ def check(node, folder, verdict):
 def expect_same(said, verdict):
     if not said["same"]:
         raise Fault(f"{said['first_difference']} differs: {of(said, said['first_difference'])}")
+    if said["official"] != verdict and said["ours"] == said["official"]:
+        raise OtherVerdict(f"the wheel's run is {said['official']}, wanted is {verdict}")
     # A verdict that is unchecked is not called VALID.
     expected = EXIT_CODES[verdict] if verdict is None or said["ours"] else EXIT_CODES["INVALID"]
     if said["official"] != verdict or said["exit_code"] != expected:

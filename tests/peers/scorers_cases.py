@@ -4,13 +4,16 @@ import contextlib
 import dataclasses
 import io
 import json
+import pathlib
 import random
 import re
+import tempfile
 
 import jiwer
 import numpy as np
 import tokenizers
 from nltk.stem.porter import PorterStemmer
+from nltk.tokenize import punkt
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 from rouge_score import rouge_scorer
@@ -133,6 +136,56 @@ def tokens(count=40):
         scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
         expected = 100 * np.mean([best_rouge("rougeL", scorer, *pair) for pair in zip(texts, rights)])
         yield Case("rougeL", f"{kind} tokens", answers, expected, rights, files, outputs)
+
+
+MARKS = [". ", ".\n", "? ", "!", "...", " . . . ", "\"", " (", ") ", "'", ", ", "; ", " -- ", "\n\n", "  ", ".)", ".\" ", "\x1c", ".a"]
+SHORT = "Dr. Dr Mr. e.g. E.g. U.S. J. K. s. 3. 1,000. -4 No. i.e. vs.".split()
+
+
+def sentence_text(words, count):
+    """Words, short ones with a period, and marks. Words begin with a capital often, and some always."""
+    parts = []
+    for _ in range(count):
+        part = random.choice(words) if random.random() < 0.8 else random.choice(SHORT)
+        parts.append(part.capitalize() if random.random() < 0.3 else part)
+        parts.append(" " if random.random() < 0.6 else random.choice(MARKS))
+    return "".join(parts)
+
+
+def sentences(count=60):
+    """Texts whose sentences are found by a model that was trained on some; it is written as NLTK's data have it."""
+    words = [word().lower() for _ in range(40)] + ["Bach", "the", "he", "ist"]
+    trained = punkt.PunktTrainer()
+    trained.INCLUDE_ALL_COLLOCS = True
+    trained.train(sentence_text(words, 6000), finalize=False)
+    trained.finalize_training()
+    parameters = trained.get_params()
+    parameters.abbrev_types |= {"dr", "e.g", "u.s"}
+    parameters.collocations |= {("k", "bach"), ("##number##", random.choice(words).lower())}
+    parameters.sent_starters |= {"the", random.choice(words).lower()}
+    with tempfile.TemporaryDirectory() as folder:
+        punkt.save_punkt_params(parameters, folder)
+        files = {f"punkt_tab/english/{file.name}": file.read_bytes() for file in pathlib.Path(folder).iterdir()}
+    splitter = punkt.PunktSentenceTokenizer()
+    splitter._params = parameters
+    texts = [random.choice(["", " ", "\n"]) + sentence_text(words, random.randint(0, 30)) for _ in range(count)]
+    rights = [random.choice([text, sentence_text(words, random.randint(1, 30))]) for text in texts]
+    lines = lambda text: "\n".join(splitter.tokenize(text.strip()))
+    answers, truths = [text.encode() for text in texts], [[right] for right in rights]
+    yield Case("gen_len", "sentences", answers, sum(len(lines(text)) for text in texts), truths, files)
+    scorer = rouge_scorer.RougeScorer(ROUGES, use_stemmer=True)
+    pairs = zip(map(lines, rights), map(lines, texts))
+    expected = 100 * np.mean([scorer.score(*pair)["rougeLsum"].fmeasure for pair in pairs])
+    yield Case("rougeLsum", "sentences", answers, expected, truths, files)
+
+
+def lengths(count=50):
+    """Numbers of tokens."""
+    rows = [np.random.randint(0, 9, np.random.randint(0, 40)) for _ in range(count)]
+    dtype, outputs = random.choice([("<i8", ""), ("<i8", "y i64[N,?]"), ("<i4", "y i32[N,?]")])
+    answers = [row.astype(dtype).tobytes() for row in rows]
+    expected = sum(map(len, rows)) / count
+    return Case("tokens_per_sample", dtype, answers, expected, [["x"]] * count, outputs=outputs)
 
 
 def number_of(text):
@@ -272,6 +325,8 @@ def all_of():
     yield from rouge()
     yield stems()
     yield from tokens()
+    yield from sentences()
+    yield lengths()
     yield gsm8k()
     yield wer()
     yield dice()

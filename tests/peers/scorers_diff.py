@@ -45,7 +45,7 @@ def write(folder, case):
             np.save(folder / "data" / f"{index:06}.npy", np.zeros(1, np.uint8))
     for name, content in case.files.items():
         path = folder / name if case.lines else folder / "data" / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     if case.outputs:
         (folder / "outputs.txt").write_text(case.outputs)

@@ -94,6 +94,16 @@ def cut(path: str) -> Act:
     return act
 
 
+def scored(baseline: str) -> Act:
+    """Answers of TEST01 differ, and these are the scores: of the accuracy run, and of the test a little more."""
+    def act(above: pathlib.Path) -> None:
+        verified = above / TEST01 / "verify_accuracy.txt"
+        verified.write_text(verified.read_text().replace("TEST PASS", "TEST FAIL"))
+        (above / TEST01 / "accuracy" / "baseline_accuracy.txt").write_text(baseline)
+        (above / TEST01 / "accuracy" / "compliance_accuracy.txt").write_text("accuracy=79.501%, good=1, total=2\n")
+    return act
+
+
 def raised(above: pathlib.Path) -> None:
     """The result is three times what it was, in both logs of the performance run."""
     for name, mark in ((DETAIL, r'("key": "result_completed_samples_per_sec", "value": )([\d.]+)'),
@@ -196,6 +206,13 @@ TESTS = [
          "does not say TEST PASS", refused=True),
     Edit("TEST01 with other answers", replaced(f"{TEST01}/verify_accuracy.txt", "TEST PASS", "TEST FAIL"),
          "does not say TEST PASS", refused=True),
+    Edit("TEST01 with scores that are far apart", scored("accuracy=10.000%, good=1, total=10\n"),
+         "the scores are not near", refused=True),
+    Edit("TEST01 with scores of other answers", scored("accuracy=79.500%, good=1, total=2\n"),
+         "has another score in acc than accuracy.txt beside it"),
+    Edit("TEST01 with scores although it passed",
+         written(f"{TEST01}/accuracy/baseline_accuracy.txt", "accuracy=79.500%, good=1, total=2\n"),
+         "does not say TEST FAIL"),
     Edit("TEST01 on other answers than were logged", replaced(f"{TEST01}/verify_accuracy.txt",
                                                               r"(num_perf_log_entries = )\d+", r"\g<1>7"),
          "says num_perf_log_entries = 7"),

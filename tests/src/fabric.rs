@@ -1,39 +1,16 @@
-//! Hosts that are network namespaces, joined by a switch in a namespace of its own, each behind a link of a known rate.
+//! Hosts behind links of a known rate, for tests: a lab of `deploy/lab.sh`, which says how it is built.
 //!
-//! ```text
-//!  host 0: eth0 10.77.0.1 ──── port 0 ┐
-//!  host 1: eth0 10.77.0.2 ──── port 1 ┤ br0      every link: tbf at both of its ends
-//!  host 2: eth0 10.77.0.3 ──── port 2 ┘
-//! ```
-//!
-//! Nothing of it shows on the machine: no interface, no address, no rule outside the namespaces. It takes root and
-//! iproute2. Fabrics of one process exist one at a time, so that what is measured on one is not disturbed by another.
-//! Delay and loss cannot be had here, only rates (`netem` is not in every kernel).
+//! It takes root, iproute2 and iperf3. Fabrics of one process exist one at a time, so that what is measured on one is
+//! not disturbed by another. The process owns its labs: when it is killed, they go, too.
 
-mod ip;
-mod leftovers;
-
+use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
-
-/// Most hosts of one fabric.
+/// Most hosts of one fabric: certificates of tests are for that many.
 pub const MAX_HOSTS: usize = 6;
-
-/// What programs are called with that must be there.
-const TOOLS: [&str; 3] = ["ip", "tc", "iperf3"];
-
-/// Longest that a packet waits in front of a shaped link: enough for TCP to fill it, too little for a heartbeat to be
-/// missed.
-const QUEUE: &str = "25ms";
-
-/// What a shaped link may send at once: a millisecond of its rate, so that the sender's timers may be late by that,
-const BURST_BYTES_PER_MBIT_S: u32 = 125;
-/// and at least this much.
-const LEAST_BURST_BYTES: u32 = 32 << 10;
 
 /// Bytes of an Ethernet frame at this MTU.
 pub const FRAME_BYTES: u64 = 1514;
@@ -50,19 +27,17 @@ pub struct FabricSpec {
 /// Hosts on a switch. Everything is gone when it is dropped, processes in its hosts included.
 #[derive(Debug)]
 pub struct Fabric {
+    name: String,
     hosts: Vec<Host>,
-    switch: Namespace,
-    namespaces: Vec<Namespace>,
-    // Last: the next fabric may begin when all of this one is gone.
+    // The next fabric may begin when all of this one is gone.
     _alone: MutexGuard<'static, ()>,
 }
 
 /// A host: a namespace with one interface.
 #[derive(Clone, Debug)]
 pub struct Host {
-    namespace: String,
-    port: String,
-    address: Ipv4Addr,
+    lab: String,
+    number: usize,
 }
 
 /// What has crossed a host's interface, Ethernet's heads included.
@@ -90,23 +65,6 @@ impl Counters {
     }
 }
 
-/// A network namespace that goes when it is dropped, with the processes in it.
-#[derive(Debug)]
-struct Namespace(String);
-
-impl Namespace {
-    fn new(name: String) -> Namespace {
-        ip::must("ip", &["netns", "add", &name]);
-        Namespace(name)
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        leftovers::remove(&self.0);
-    }
-}
-
 static ALONE: Mutex<()> = Mutex::new(());
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -114,59 +72,21 @@ impl Fabric {
     /// Builds it, once no other fabric of this process is left.
     ///
     /// # Panics
-    /// It is not permitted here (see [`Fabric::permitted`]), or `spec` makes no sense.
+    /// `lab.sh` complains: it is not run by root, or a tool is missing. Or `spec` makes no sense.
     pub fn new(spec: FabricSpec) -> Fabric {
         assert!((2..=MAX_HOSTS).contains(&spec.hosts), "2 to {MAX_HOSTS} hosts, not {}", spec.hosts);
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(why) = Fabric::permitted() {
-            panic!("no network namespaces here ({why}): run this test as root, with iproute2 and iperf3 installed");
-        }
-        leftovers::sweep();
-        let name = leftovers::name(NUMBER.fetch_add(1, Relaxed));
-        let switch = Namespace::new(format!("{name}-sw"));
-        ip::must("ip", &["-n", &switch.0, "link", "add", "br0", "type", "bridge"]);
-        ip::up(&switch.0, "br0");
-        // Whatever fails from here on, what was made so far is dropped.
-        let mut fabric = Fabric { hosts: Vec::new(), switch, namespaces: Vec::new(), _alone: alone };
-        for number in 0..spec.hosts {
-            fabric.add_host(&name, number);
-        }
-        if let Some(rate_mbit_s) = spec.rate_mbit_s {
-            for host in &fabric.hosts {
-                shape(&host.namespace, "eth0", rate_mbit_s);
-                shape(&fabric.switch.0, &host.port, rate_mbit_s);
-            }
-        }
-        fabric
+        let owner = std::process::id().to_string();
+        let name = format!("test-{owner}-{}", NUMBER.fetch_add(1, Relaxed));
+        let (nodes, rate) = ((spec.hosts - 1).to_string(), rate(spec.rate_mbit_s));
+        lab(&["up", &name, "--nodes", &nodes, "--rate", &rate, "--loadgen-rate", &rate, "--owner", &owner]);
+        let hosts = (0..spec.hosts).map(|number| Host { lab: name.clone(), number }).collect();
+        Fabric { name, hosts, _alone: alone }
     }
 
-    /// Whether this process may make namespaces, and has what it takes; if not, why.
-    ///
-    /// # Errors
-    /// What is missing.
-    pub fn permitted() -> Result<(), String> {
-        for tool in TOOLS {
-            Command::new(tool).arg("-V").output().map_err(|error| format!("{tool}: {error}"))?;
-        }
-        let trial = leftovers::name(NUMBER.fetch_add(1, Relaxed));
-        ip::run("ip", &["netns", "add", &trial])?;
-        leftovers::remove(&trial);
-        Ok(())
-    }
-
-    fn add_host(&mut self, fabric: &str, number: usize) {
-        let namespace = format!("{fabric}-h{number}");
-        self.namespaces.push(Namespace::new(namespace.clone()));
-        let (switch, port) = (self.switch.0.as_str(), format!("port{number}"));
-        let address = address(number);
-        let ends = ["link", "add", "eth0", "netns", &namespace, "type", "veth", "peer", "name", &port, "netns", switch];
-        ip::must("ip", &ends);
-        ip::must("ip", &["-n", switch, "link", "set", "dev", &port, "master", "br0"]);
-        ip::up(switch, &port);
-        ip::up(&namespace, "lo");
-        ip::up(&namespace, "eth0");
-        ip::must("ip", &["-n", &namespace, "address", "add", &format!("{address}/24"), "dev", "eth0"]);
-        self.hosts.push(Host { namespace, port, address });
+    /// Its lab's name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// All hosts.
@@ -179,46 +99,57 @@ impl Fabric {
         &self.hosts[number]
     }
 
-    /// The names of all that it consists of.
-    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
-        self.hosts.iter().map(|host| host.namespace.as_str()).chain([self.switch.0.as_str()])
-    }
-
     /// Pulls a host's cable, at the switch's end.
     pub fn cut(&self, host: &Host) {
-        ip::must("ip", &["-n", &self.switch.0, "link", "set", "dev", &host.port, "down"]);
+        host.lab("cut", &[]);
     }
 
     /// Puts it back.
     pub fn heal(&self, host: &Host) {
-        ip::must("ip", &["-n", &self.switch.0, "link", "set", "dev", &host.port, "up"]);
+        host.lab("heal", &[]);
     }
 
     /// Bounds what a host's link carries in each direction, or lets it carry what the machine can.
     pub fn reshape(&self, host: &Host, rate_mbit_s: Option<u32>) {
-        for (namespace, interface) in [(host.namespace.as_str(), "eth0"), (&self.switch.0, &host.port)] {
-            // An error: it had no bounds.
-            let _ = ip::run("tc", &["-n", namespace, "qdisc", "delete", "dev", interface, "root"]);
-            if let Some(rate_mbit_s) = rate_mbit_s {
-                shape(namespace, interface, rate_mbit_s);
-            }
-        }
+        host.lab("rate", &[&rate(rate_mbit_s)]);
+    }
+
+    /// The same with a rate for each direction, in Mbit/s.
+    pub fn reshape_ways(&self, host: &Host, [to_host, from_host]: [u32; 2]) {
+        host.lab("rate", &[&format!("{to_host}mbit/{from_host}mbit")]);
+    }
+
+    /// Bounds what one host sends to another one, until its link is reshaped.
+    pub fn reshape_between(&self, from: &Host, to: &Host, rate_mbit_s: u32) {
+        from.lab("pair", &[&to.number.to_string(), &rate(Some(rate_mbit_s))]);
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        // Where it fails, the lab goes with this process.
+        let _ = lab_sh().args(["down", &self.name]).output();
     }
 }
 
 impl Host {
+    /// `lab.sh VERB` of this host.
+    fn lab(&self, verb: &str, more: &[&str]) -> String {
+        lab(&[&[verb, &self.lab, &self.number.to_string()][..], more].concat())
+    }
+
     /// A program that will run here.
-    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        // `ip` becomes the program: its process id is the program's.
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace]).arg(program);
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        // The script becomes the program: its process id is the program's.
+        let mut command = lab_sh();
+        command.args(["exec", &self.lab, &self.number.to_string()]).arg(program);
         command
     }
 
     /// What a program of this host is started under to be on a machine of its own: with a host name, a machine id and
     /// a boot id that no other host has.
     pub fn own_machine(&self) -> [String; 6] {
-        let name = &self.namespace;
+        let name = self.namespace();
         let as_file = |path: &str| {
             format!(
                 "file=$(mktemp); echo {name}-{path} | sha256sum | head -c 32 >$file; \
@@ -232,38 +163,37 @@ impl Host {
 
     /// The processes that run here.
     pub fn processes(&self) -> Vec<u32> {
-        let listed = ip::run("ip", &["netns", "pids", &self.namespace]).unwrap_or_default();
-        listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+        numbers(&self.lab("processes", &[]))
+    }
+
+    /// The name of its namespace, as `ip netns exec` takes it.
+    pub fn namespace(&self) -> String {
+        format!("lon-lab-{}-h{}", self.lab, self.number)
     }
 
     /// Its address on the fabric.
     pub fn address(&self) -> Ipv4Addr {
-        self.address
+        address(self.number)
     }
 
     /// What has crossed its interface so far.
     pub fn counters(&self) -> Counters {
-        let link = ip::json("ip", &["-n", &self.namespace, "-s", "-j", "link", "show", "dev", "eth0"]);
-        let count = |direction: &str, what: &str| {
-            let value = link.pointer(&format!("/0/stats64/{direction}/{what}")).and_then(Value::as_u64);
-            value.unwrap_or_else(|| panic!("no {direction} {what} in what ip says of eth0: {link}"))
-        };
-        Counters {
-            rx_bytes: count("rx", "bytes"),
-            rx_packets: count("rx", "packets"),
-            tx_bytes: count("tx", "bytes"),
-            tx_packets: count("tx", "packets"),
-        }
+        let files = ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"];
+        let files = files.map(|file| format!("/sys/class/net/eth0/statistics/{file}"));
+        let said = self.lab("exec", &[&["cat"][..], &files.each_ref().map(String::as_str)].concat());
+        let [rx_bytes, rx_packets, tx_bytes, tx_packets] = numbers(&said)[..] else { panic!("not counters: {said}") };
+        Counters { rx_bytes, rx_packets, tx_bytes, tx_packets }
     }
 
     /// From now on every packet that it counts as sent is one that a wire would carry: segments are cut before the
     /// interface, not behind it. Costs much at high rates. Both ends of a conversation need it.
     pub fn offload_off(&self) {
-        ip::must("ip", &["-n", &self.namespace, "link", "set", "dev", "eth0", "gso_max_segs", "1"]);
+        // Only where packets are counted, so it has no command of its own in `lab.sh`.
+        self.lab("exec", &["ip", "link", "set", "dev", "eth0", "gso_max_segs", "1"]);
     }
 }
 
-/// Where hosts are, from host 0 on.
+/// Where hosts are, from host 0 on, as `lab.sh` has it.
 fn address(number: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, 1 + number as u8)
 }
@@ -273,10 +203,23 @@ pub fn addresses() -> impl Iterator<Item = Ipv4Addr> {
     (0..MAX_HOSTS).map(address)
 }
 
-/// Bounds what leaves by an interface.
-fn shape(namespace: &str, interface: &str, rate_mbit_s: u32) {
-    let rate = format!("{rate_mbit_s}mbit");
-    let burst = (rate_mbit_s * BURST_BYTES_PER_MBIT_S).max(LEAST_BURST_BYTES).to_string();
-    let qdisc = ["qdisc", "add", "dev", interface, "root", "tbf", "rate", &rate, "burst", &burst, "latency", QUEUE];
-    ip::must("tc", &[&["-n", namespace][..], &qdisc].concat());
+/// A rate of both directions, as `lab.sh` takes it.
+fn rate(mbit_s: Option<u32>) -> String {
+    mbit_s.map_or("none".to_owned(), |mbit_s| format!("{mbit_s}mbit"))
+}
+
+fn numbers<N: std::str::FromStr>(text: &str) -> Vec<N> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn lab_sh() -> Command {
+    Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/lab.sh"))
+}
+
+/// Runs `lab.sh`; what it printed. A complaint fails the test.
+fn lab(args: &[&str]) -> String {
+    let output = lab_sh().args(args).output().expect("lab.sh starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "lab.sh {}: {}", args.join(" "), text(&output.stderr).trim());
+    text(&output.stdout)
 }

@@ -21,10 +21,24 @@ pub enum Direction {
 /// # Panics
 /// iperf3 complains.
 pub fn goodput_bits_per_s(client: &Host, server: &Host, direction: Direction, seconds: u32) -> f64 {
+    goodput_of_streams_bits_per_s(client, server, direction, seconds, 1)
+}
+
+/// The same of so many streams at once (`-P`).
+///
+/// # Panics
+/// iperf3 complains.
+pub fn goodput_of_streams_bits_per_s(
+    client: &Host,
+    server: &Host,
+    direction: Direction,
+    seconds: u32,
+    streams: u32,
+) -> f64 {
     let listening = Server::start(server);
     let mut command = client.command("iperf3");
     command.args(["--json", "--connect-timeout", "5000", "--time", &seconds.to_string()]);
-    command.args(["--client", &server.address().to_string()]);
+    command.args(["--client", &server.address().to_string(), "--parallel", &streams.to_string()]);
     if direction == Direction::Down {
         command.arg("--reverse");
     }

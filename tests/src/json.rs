@@ -61,6 +61,14 @@ impl Json {
         self.typed(pointer, "number", Value::as_f64)
     }
 
+    /// Yes or no.
+    ///
+    /// # Panics
+    /// There is neither.
+    pub fn flag(&self, pointer: &str) -> bool {
+        self.typed(pointer, "flag", Value::as_bool)
+    }
+
     /// A text.
     ///
     /// # Panics

@@ -1,8 +1,10 @@
 //! The two programs as child processes. Nothing here sleeps to let a program start: it reads what the program says.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::fabric::Host;
+use crate::schemas;
 
 /// Where the tests' own build put a program.
 ///
@@ -53,6 +56,12 @@ impl SutNode {
     /// The same, started by another program that is to become it, as `sh -c 'ulimit ...; exec "$0" "$@"'` does.
     pub fn start_under(under: &[&str], node: &str, backend: &str, more: &[&str]) -> SutNode {
         SutNode::spawn(command_under(under, "sut-node"), "127.0.0.1:0", node, backend, more)
+    }
+
+    /// Many nodes in one process (`--nodes` in `more`), on ports from that of `listen` on; started by another program
+    /// where `under` has one.
+    pub fn start_many(under: &[&str], listen: &str, nodes: &str, backend: &str, more: &[&str]) -> SutNode {
+        SutNode::spawn(command_under(under, "sut-node"), listen, nodes, backend, more)
     }
 
     /// The same on a host of a fabric, in plain text unless `more` says otherwise.
@@ -134,6 +143,8 @@ pub struct LoadGen {
     child: Child,
     /// What was read of its standard error.
     seen: Vec<u8>,
+    /// The schemas that what it prints may fit; empty where it prints no document.
+    prints: &'static [&'static str],
 }
 
 impl Drop for LoadGen {
@@ -172,7 +183,11 @@ impl LoadGen {
 
     fn spawn(mut command: Command, args: &[&str]) -> LoadGen {
         command.args(args).env("RUST_LOG", "info").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        LoadGen { child: command.spawn().expect("loadgen-node starts"), seen: Vec::new() }
+        LoadGen {
+            child: command.spawn().expect("loadgen-node starts"),
+            seen: Vec::new(),
+            prints: schemas::printed(args),
+        }
     }
 
     /// Its process.
@@ -188,6 +203,11 @@ impl LoadGen {
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         send(&self.child, signal);
+    }
+
+    /// Standard error as far as it was read.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&self.seen).into_owned()
     }
 
     /// Reads standard error until a line contains `text`.
@@ -224,7 +244,12 @@ impl LoadGen {
         let code = wait(&mut self.child, patience);
         let before = String::from_utf8_lossy(&self.seen).into_owned();
         let stderr = before + &stderr.join().expect("read");
-        Finished { code, stdout: stdout.join().expect("read"), stderr }
+        let stdout = stdout.join().expect("read");
+        // Whoever is killed may be killed while printing.
+        if code.is_some() && !stdout.is_empty() && !self.prints.is_empty() {
+            schemas::assert_fits(self.prints, &stdout);
+        }
+        Finished { code, stdout, stderr }
     }
 }
 
@@ -256,4 +281,19 @@ fn wait(child: &mut Child, patience: Duration) -> Option<i32> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// The first of so many ports of 127.0.0.1 that follow each other and that nobody has just now. They are below those
+/// that the system gives to whoever asks for any.
+pub fn free_ports(count: u16) -> u16 {
+    const PORTS: std::ops::Range<u32> = 11_000..31_000;
+    // Tests of one process must not find the same ones, since what is free now is taken a moment later; those of other
+    // processes begin elsewhere.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(1_031);
+    let blocks = std::iter::repeat_with(|| begin.wrapping_add(NEXT.fetch_add(u32::from(count), Relaxed)));
+    let size = PORTS.end - PORTS.start - u32::from(count);
+    let firsts = blocks.take(200).map(|at| (PORTS.start + at % size) as u16);
+    let is_free = |first: &u16| (*first..first + count).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    { firsts }.find(is_free).expect("ports that are free")
 }

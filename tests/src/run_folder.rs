@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::json::Json;
+use crate::schemas;
 
 /// A place for a run folder; removed when dropped.
 pub struct RunFolder {
@@ -89,6 +90,7 @@ impl RunFolder {
         if self.path.join(find_peak::FILE).exists() {
             assert_read_back::<SearchRecord>(&read(find_peak::FILE), "");
         }
+        schemas::assert_folder(&self.path);
         assert_no_leftovers(&self.path);
         assert_sums(&self.path);
     }

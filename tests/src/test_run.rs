@@ -3,6 +3,7 @@
 use crate::fabric::Host;
 use crate::process::{Finished, LoadGen};
 use crate::run_folder::RunFolder;
+use crate::schemas;
 
 /// A run that is being put together. Synthetic samples of 64 bytes unless told otherwise.
 pub struct TestRun {
@@ -96,6 +97,8 @@ impl TestRun {
     /// Runs it to its end.
     pub fn finish(self) -> (Finished, RunFolder) {
         let (run, folder) = self.start();
-        (run.finish(), folder)
+        let finished = run.finish();
+        schemas::assert_folder(&folder.path);
+        (finished, folder)
     }
 }

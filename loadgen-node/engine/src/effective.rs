@@ -146,7 +146,7 @@ impl Effective {
     }
 
     /// What a performance phase is held against.
-    pub(crate) fn terms(&self) -> Terms {
+    pub fn terms(&self) -> Terms {
         let limits = TokenLimits { ttft_ns: self.ttft_latency_ns, tpot_ns: self.tpot_latency_ns };
         Terms {
             target_percentile: self.target_latency_percentile,
@@ -171,7 +171,8 @@ fn check_ranges(s: &TestSettings) -> Result<(), PlanError> {
         }
     }
     if !s.accuracy_log_probability.is_finite() {
-        return Err(PlanError::value("accuracy_log_probability", &s.accuracy_log_probability, "a fraction"));
+        let percent = s.accuracy_log_probability * 100.0;
+        return Err(PlanError::value("accuracy_log_probability", &percent, "percent, from 0 to 100"));
     }
     Ok(())
 }

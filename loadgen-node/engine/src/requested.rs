@@ -6,10 +6,11 @@
 //! [`Requested`] is generic in the type of its scenario. Scenarios read these settings, so they are built upon this
 //! file, and it must not know them; `scenario` stands above both and gives the pair its name, `TestSettings`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a test consists of. The order is that of the official enumeration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Mode {
     /// Accuracy phases, then the performance phase.
     SubmissionRun,
@@ -54,7 +55,7 @@ impl Mode {
 }
 
 /// The sizes of the query sample library (QSL), as it reports them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Qsl {
     /// Number of samples in the library.
@@ -77,8 +78,9 @@ pub struct Seeds {
 /// The official settings of a test, as requested; `S` is the type of the scenario.
 ///
 /// Unknown keys in the JSON form are an error, missing ones have their default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "TestSettings", bound = "S: JsonSchema + Default + Serialize")]
 pub struct Requested<S> {
     /// How queries reach the SUT.
     pub scenario: S,

@@ -4,9 +4,11 @@
 //! reports), and an entry in [`Scenario::ALL`]. All other code takes what it needs to know of a scenario from its
 //! [`Definition`]: `tests/new_scenario.rs` has one that no other file knows.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -149,6 +151,17 @@ impl fmt::Debug for Scenario {
 impl Serialize for Scenario {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for Scenario {
+    fn schema_name() -> Cow<'static, str> {
+        "Scenario".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = Scenario::ALL.map(Scenario::name);
+        json_schema!({ "description": "The official name of a scenario.", "type": "string", "enum": names })
     }
 }
 

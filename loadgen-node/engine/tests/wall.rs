@@ -12,10 +12,10 @@ use toml::{Table, Value};
 
 /// The only crates that the engine may depend on, and what for.
 const DEPENDENCIES: [(&str, &str); 10] = [
-    ("hdrhistogram", "percentiles of the schedule lag in fixed memory"),
     ("hex", "digests of long lists as text"),
     ("jiff", "moments that were handed in, as text in the logs; its clocks are forbidden below"),
     ("rand_mt", "the Mersenne Twister from which the official LoadGen draws"),
+    ("schemars", "the JSON Schemas of settings and documents"),
     ("serde", "settings and documents as JSON"),
     ("serde_json", "the same"),
     ("sha2", "checksums of stored timelines, digests of long lists"),

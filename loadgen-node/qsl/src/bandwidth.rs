@@ -6,7 +6,7 @@
 use std::fmt;
 
 pub use lon_proto::direction::Direction;
-use lon_proto::sample::DType;
+use lon_proto::sample::{DType, TensorSpec};
 use serde::Deserialize;
 
 /// The formula of a benchmark: the bytes of one sample in each direction. A direction without terms is negligible.
@@ -95,6 +95,20 @@ impl Formula {
             }
         }
         Ok(self)
+    }
+
+    /// Returns the formula of a model that no rules know: the bytes of its inputs. None when the size of one is free.
+    pub(crate) fn of_inputs(inputs: &[TensorSpec]) -> Option<Formula> {
+        let term = |input: &TensorSpec| {
+            let elements: Option<Vec<u64>> = input.own_dims().iter().map(|dim| dim.map(u64::from)).collect();
+            let elements = elements.map(|elements| if elements.is_empty() { vec![1] } else { elements })?;
+            let (dtype_bytes, sent) = (input.dtype.size() as u32, Some(input.dtype));
+            Some(Term { elements, dtype_bytes, sent, tensor: None })
+        };
+        let ingress = inputs.iter().filter(|input| !input.is_optional).map(term).collect::<Option<Vec<Term>>>()?;
+        let source = "the inputs of the benchmark's file".to_owned();
+        let formula = Formula { ingress, egress: Vec::new(), source, dtype_source: None };
+        formula.checked().ok()
     }
 
     /// Returns the formula with the sizes of elements that are sent: `sent` are the types of a sample's tensors,

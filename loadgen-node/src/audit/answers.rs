@@ -42,6 +42,16 @@ impl AnswerLog {
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty()
     }
+
+    /// The number of answers.
+    pub(crate) fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// The samples of the library with the bytes of their answers, in order; none where these are not hexadecimal.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = (u64, Option<Vec<u8>>)> {
+        self.answers.iter().map(|answer| (answer.qsl_idx, answer.bytes()))
+    }
 }
 
 impl Answer {

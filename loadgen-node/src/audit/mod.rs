@@ -7,6 +7,7 @@
 //! | `run` | what is known of a run whose folder is audited |
 //! | `detail`, `answers` | logs as the official scripts read them |
 //! | `test01`, `test04`, `test05`, `test06`, `test07`, `test08`, `test09` | one audit each: runs -> rows |
+//! | `second_chance` | TEST01 where answers differ: the scores of both logs |
 //! | `custom` | the custom dataset test, which has no script |
 //! | `default_mode`, `unix_mode`, `rates` | what the official scripts compute, and the text that they write |
 //! | `pair`, `settings`, `sampled`, `accuracy_run` | rules of this program that the scripts do not have |
@@ -32,6 +33,7 @@ mod rates;
 mod run;
 mod sampled;
 mod script;
+pub(crate) mod second_chance;
 mod settings;
 pub(crate) mod test01;
 pub(crate) mod test04;

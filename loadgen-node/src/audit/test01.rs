@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::check::AuditCheck;
+use super::check::{AuditCheck, CheckOutcome};
 use super::findings::{Findings, TestFile};
 use super::label::LabelType;
 use super::run::{AccuracyRunFacts, AuditedRun};
+use super::second_chance::{BASELINE_FILE, COMPLIANCE_FILE, Near, SecondChance};
 use super::settings::in_force;
 use super::{AuditTest, accuracy_run, default_mode, pair, rates, sampled, unix_mode};
 use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
@@ -41,6 +42,9 @@ pub(crate) struct Inputs<'a> {
     pub(crate) dtype: Option<LabelType>,
     /// Whether the official verdict is that of `--unixmode`.
     pub(crate) unix_mode: bool,
+    /// Where answers differ: the scores of both over the same samples, and in what they are compared. Otherwise none,
+    /// or why there are none.
+    pub(crate) second: Option<Result<(SecondChance, Vec<Near>), String>>,
 }
 
 /// The sampling target for a benchmark.
@@ -60,12 +64,13 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     };
     let rates = rates::by_detail(&reference.detail, &test.detail);
     let near = format!("both VALID, the test within {} of the reference", rates::allowed_of(&reference.detail));
-    let wanted = "at least one compared, none differs";
+    let chance = inputs.second.as_ref().filter(|_| !official.passed);
+    let (passed, found) = second(official.passed, &official.found, chance);
     let mut checks = vec![
-        AuditCheck::official(name, official.passed, wanted, official.found.clone()),
+        AuditCheck::official(name, passed, "at least one compared, none differs; or the scores are near", found),
         AuditCheck::official("rates", rates.passed, near, &*rates.found),
         type_row,
-        answers_row(accuracy, answers),
+        answers_row(accuracy, answers, passed && !official.passed),
         missing_row(accuracy, answers),
         in_force(&test.detail, &audit_settings(wanted_target(test))),
     ];
@@ -73,11 +78,32 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     checks.extend(accuracy_run::checks(reference, accuracy, test));
     checks.extend(sampled::checks(test));
     checks.extend(accuracy_run::untouched_rows(reference, accuracy, test));
-    let files = vec![
+    let mut files = vec![
         TestFile::new("verify_accuracy.txt", &official.text),
         TestFile::new("verify_performance.txt", &rates.text),
     ];
+    if let Some(Ok((chance, _))) = chance {
+        files.push(TestFile::new(BASELINE_FILE, &chance.baseline));
+        files.push(TestFile::new(COMPLIANCE_FILE, &chance.compliance));
+    }
     Findings::new(AuditTest::Test01, test.scenario(), checks, files)
+}
+
+/// Whether answers differ by the script's comparison, so that the scores decide.
+pub(crate) fn differs(findings: &Findings) -> bool {
+    findings.checks.iter().any(|check| [FIRST, WHOLE].contains(&&*check.name) && check.outcome == CheckOutcome::Failed)
+}
+
+/// What comes of the answers, and of the scores where answers differ.
+fn second(is_same: bool, found: &str, chance: Option<&Result<(SecondChance, Vec<Near>), String>>) -> (bool, String) {
+    match chance {
+        None => (is_same, found.to_owned()),
+        Some(Err(why)) => (false, format!("{found}; the scores of both are not compared: {why}")),
+        Some(Ok((chance, nears))) => match chance.judge(nears) {
+            Ok(near) => (true, format!("{found}; the scores are near: {near}")),
+            Err(far) => (false, format!("{found}; the scores are not near: {far}")),
+        },
+    }
 }
 
 /// Judges two runs as far as their logs are enough for: submissions have not all answers.
@@ -120,8 +146,8 @@ fn type_of(inputs: &Inputs<'_>) -> (LabelType, AuditCheck) {
     }
 }
 
-/// Every answer is that of the accuracy run, to the last byte.
-fn answers_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog) -> AuditCheck {
+/// Every answer is that of the accuracy run, to the last byte; where the scores have decided, answers may differ.
+fn answers_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog, has_scores: bool) -> AuditCheck {
     let mut known: BTreeMap<u64, BTreeSet<Vec<u8>>> = BTreeMap::new();
     for answer in &accuracy.answers.answers {
         known.entry(answer.qsl_idx).or_default().insert(answer.bytes().unwrap_or_default());
@@ -138,7 +164,9 @@ fn answers_row(accuracy: &AccuracyRunFacts, test: &super::answers::AnswerLog) ->
     }
     let at = first.map(|index| format!(", first of sample {index}")).unwrap_or_default();
     let found = format!("{count} compared, {other} differ{at}; {twice} samples with two answers in the accuracy run");
-    AuditCheck::ours("whole answers, all bytes", count > 0 && other == 0 && twice == 0, "all the same", found)
+    let is_same = count > 0 && other == 0 && twice == 0;
+    let wanted = "all the same, unless the scores are near";
+    AuditCheck::ours("whole answers, all bytes", is_same || (has_scores && count > 0), wanted, found)
 }
 
 /// The script counts answers without a partner, and passes them.

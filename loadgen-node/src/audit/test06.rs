@@ -2,7 +2,7 @@
 //! that of the answer, the answer ends once, and its length is the number of tokens that was reported.
 
 use super::AuditTest;
-use super::answers::Answer;
+use super::answers::{Answer, AnswerLog};
 use super::check::AuditCheck;
 use super::findings::{Findings, TestFile};
 use super::label::{Element, LabelType, type_row};
@@ -13,6 +13,8 @@ use loadgen::settings::TEST01_ACCURACY_LOG_SEED;
 
 /// The token that ends answers, unless another is given.
 pub(crate) const USUAL_END: i64 = 2;
+/// The benchmarks whose model is known to end its answers with this token.
+const ENDS: [(&str, i64); 3] = [("llama2-70b", 2), ("llama2-70b-interactive", 2), ("mixtral-8x7b", 2)];
 /// Answers that are logged, and queries of the run.
 pub(super) const TARGET: u64 = 100;
 
@@ -70,6 +72,29 @@ pub(crate) fn judge(inputs: &Inputs<'_>) -> Findings {
     let rest = sampled::checks(test).into_iter().chain([untouched("test", test.own.as_ref())]);
     let checks = checks.into_iter().chain(rest).collect();
     Findings::new(AuditTest::Test06, test.scenario(), checks, vec![TestFile::new("verify_accuracy.txt", &text)])
+}
+
+/// The token that ends answers of a benchmark's model, where it is known.
+pub(crate) fn end_of(benchmark: &str) -> Option<i64> {
+    ENDS.iter().find(|(name, _)| *name == benchmark).map(|(_, end)| *end)
+}
+
+/// What the script says of a log alone. Tokens are of the type by which every answer is as long as was reported.
+/// Without `end`, the token that ends answers, the ends are not looked at.
+///
+/// # Errors
+/// There is no answer, or there is no such type.
+pub(crate) fn again(log: &AnswerLog, has_first: bool, end: Option<i64>) -> Result<String, String> {
+    let answers = log.answers.as_slice();
+    if answers.is_empty() {
+        return Err("has no answers".to_owned());
+    }
+    let is_whole = |label: &LabelType| answers.iter().all(|answer| is_as_long_as_reported(answer, *label));
+    let label = [LabelType::Int32, LabelType::Int64, LabelType::Int16, LabelType::Float32].into_iter().find(is_whole);
+    let label = label.ok_or("has answers that are not as long as was reported, by any type of tokens")?;
+    let first = answers.iter().all(|answer| begins_as_reported(answer, label) == Some(true));
+    let ends = end.is_none_or(|end| answers.iter().all(|answer| ends_once(answer, label, end)));
+    Ok(text(has_first.then_some(first), ends, true))
 }
 
 fn settings() -> Vec<(&'static str, serde_json::Value)> {
@@ -180,6 +205,23 @@ mod tests {
         };
         assert_eq!([sized("Offline", 1, 100), sized("Server", 100, 1)], [CheckOutcome::Passed; 2]);
         assert_eq!([sized("Offline", 1, 99), sized("Server", 99, 100)], [CheckOutcome::Failed; 2]);
+    }
+
+    #[test]
+    fn a_log_alone_is_judged_again() {
+        let log = |answers: Vec<Answer>| AnswerLog { text: String::new(), answers };
+        let good = || answer(&[5, 6, 2], Some(5), Some(3));
+        let all = again(&log(vec![good(), good()]), true, Some(2)).unwrap();
+        assert_eq!(all, text(Some(true), true, true));
+        assert!(again(&log(vec![good()]), false, None).unwrap().contains("Skipped"));
+        let twice = again(&log(vec![answer(&[5, 2, 2], Some(5), Some(3))]), true, Some(2)).unwrap();
+        assert!(twice.contains("EOS check pass: False") && twice.ends_with("failed\n"), "{twice}");
+        let other = again(&log(vec![good(), answer(&[5, 6], Some(6), Some(2))]), true, Some(2)).unwrap();
+        assert!(other.contains("First token check pass: False"), "{other}");
+        assert!(again(&log(vec![answer(&[5, 6], Some(5), Some(3))]), true, Some(2)).unwrap_err().contains("as long"));
+        assert!(again(&log(vec![]), true, Some(2)).is_err());
+        // Tokens of eight bytes.
+        assert!(again(&log(vec![answer(&[5, 0, 6, 0], Some(5), Some(2))]), false, Some(2)).is_ok());
     }
 
     #[test]

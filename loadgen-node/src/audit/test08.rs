@@ -27,20 +27,55 @@ pub(crate) fn judge(reference: &AuditedRun, accuracy: &AccuracyRunFacts, test: &
         AuditCheck::official("normalized entropies", script.passed, wanted, &*script.found),
         once_row(&accuracy.answers),
         scored_row(&accuracy.answers, answers),
-        in_force(
-            &test.detail,
-            &[
-                ("test_mode", "PerformanceOnly".into()),
-                ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
-                ("accuracy_log_sampling_target", test01::USUAL_TARGET.into()),
-            ],
-        ),
+        in_force(&test.detail, &settings()),
     ];
     checks.extend(pair::alike(reference, test, &test01::CHANGED));
     checks.extend(accuracy_run::checks(reference, accuracy, test));
     checks.extend(sampled::checks(test));
     checks.extend(accuracy_run::untouched_rows(reference, accuracy, test));
     Findings::new(AuditTest::Test08, test.scenario(), checks, vec![TestFile::new("verify_accuracy.txt", &script.text)])
+}
+
+/// Judges a test as far as the logs of a submission are enough for: of the accuracy run they have some answers alone.
+pub(crate) fn of_logs(reference: Option<&AuditedRun>, some: Option<&AnswerLog>, test: &AuditedRun) -> Vec<AuditCheck> {
+    let none = AnswerLog { text: String::new(), answers: Vec::new() };
+    let mut checks = vec![
+        near_row(some.unwrap_or(&none), test.answers.as_ref().unwrap_or(&none)),
+        in_force(&test.detail, &settings()),
+    ];
+    checks.extend(reference.into_iter().flat_map(|reference| pair::alike(reference, test, &test01::CHANGED)));
+    checks.extend(sampled::checks(test));
+    checks
+}
+
+fn settings() -> [(&'static str, serde_json::Value); 3] {
+    [
+        ("test_mode", "PerformanceOnly".into()),
+        ("accuracy_log_rng_seed", TEST01_ACCURACY_LOG_SEED.into()),
+        ("accuracy_log_sampling_target", test01::USUAL_TARGET.into()),
+    ]
+}
+
+/// The entropies of those samples whose answers both logs have.
+fn near_row(some: &AnswerLog, test: &AnswerLog) -> AuditCheck {
+    let (name, wanted) = ("normalized entropies of samples in both logs", "each within 0.1 %");
+    let all = some.answers.iter().filter_map(|answer| known(&floats(&answer.bytes()?)?));
+    let known: BTreeMap<(i64, i64), Known> = all.collect();
+    let (mut matched, mut different) = (0, 0);
+    for answer in &test.answers {
+        let data = answer.bytes().and_then(|bytes| floats(&bytes)).filter(|data| data.len() >= 2);
+        let sample = data.as_ref().and_then(|data| known.get(&(data[0] as i64, data[1] as i64)));
+        if let (Some(data), Some(sample)) = (&data, sample) {
+            let own = entropy(&data[2..], &sample.labels, &sample.weights);
+            matched += 1;
+            different += u32::from(own.is_none_or(|own| !is_near(sample.entropy, own)));
+        }
+    }
+    let found = format!("{matched} compared, {different} differ");
+    match matched {
+        0 => AuditCheck::unchecked(name, wanted, found),
+        _ => AuditCheck::ours(name, different == 0, wanted, found),
+    }
 }
 
 /// Of two entries with the same numbers the script takes the last, so that one could be put there for the test.
@@ -187,6 +222,14 @@ mod tests {
             let told = compare(&reference, &log(&[&[7.0, 3.0, prediction, 0.3]]));
             assert_eq!(told.passed, passes, "{prediction}: {told:?}");
         }
+    }
+
+    #[test]
+    fn samples_of_both_logs_are_compared_again() {
+        let row = |prediction: f32| near_row(&log(&[KNOWN]), &log(&[&[7.0, 3.0, prediction, 0.3], &[9.0, 9.0, 0.5]]));
+        assert_eq!([row(0.8).outcome, row(0.78).outcome], [CheckOutcome::Passed, CheckOutcome::Failed]);
+        assert_eq!(row(0.78).found, "1 compared, 1 differ");
+        assert_eq!(near_row(&log(&[]), &log(&[&[7.0, 3.0, 0.8, 0.3]])).outcome, CheckOutcome::Unchecked);
     }
 
     #[test]

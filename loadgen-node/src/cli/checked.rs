@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
 
+use super::format::Format;
 use super::run::RunArgs;
 use super::shared::{CodecArgs, Compression, FindPeakArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -30,6 +31,11 @@ pub(crate) struct AdviceSpec {
 }
 
 impl RunArgs {
+    /// What is printed on standard output.
+    pub(crate) fn form(&self) -> Format {
+        self.format.unwrap_or(if self.json { Format::Json } else { Format::Text })
+    }
+
     /// What is asked for. Names are resolved and small files are read; datasets and config files are not opened yet.
     pub(crate) fn check(&self) -> Outcome<Asked> {
         let benchmark = Benchmark::named(&self.benchmark).or_exit(Exit::Usage)?;
@@ -71,6 +77,7 @@ impl RunArgs {
             extend: self.extend,
             mixed_nodes: self.mixed_nodes,
             trace_log: self.trace_log,
+            record_stages: self.record_stages,
             report: !self.no_report,
             baseline: self.baseline.clone(),
             system_desc: self.system_desc.clone(),

@@ -5,3 +5,4 @@ pub(super) const NODES: &str = "SUT nodes";
 pub(super) const NETWORK: &str = "Network";
 pub(super) const OUTPUT: &str = "Output";
 pub(super) const EXPERT: &str = "Expert";
+pub(super) const SAMPLES: &str = "Which samples";

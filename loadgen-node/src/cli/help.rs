@@ -2,6 +2,10 @@
 //! columns, so that no terminal breaks a command in two. Prose is broken by the terminal's width: a paragraph is one
 //! line.
 
+/// What stands below the short list of commands.
+pub(crate) const UNOFFICIAL: &str =
+    "--help has the exit codes, too. Results of this tool are unverified and are not official MLPerf results.";
+
 /// The table for `--help`.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
   0  VALID, or the command did its job
@@ -84,17 +88,54 @@ it would take.";
 
 pub(crate) const PROBE: &str = "Measures each node alone, then all of them at once: round trips of requests of \
 several sizes, goodput towards the SUT, back, and both at once, and round trips while both are full. Samples travel as \
-in a run, over the same transport and connections; only the backend is left out. Then: how many samples per second of \
-each MLPerf benchmark that would carry.
+in a run, over the same transport and connections; only the backend is left out. Beside that: what both ends spent and \
+counted. Then: how many samples per second of each MLPerf benchmark that would carry.
+
+--save keeps a probe as a baseline, --against holds a later one against it, --watch goes on without end.
+
+--matrix has the SUT nodes measure each other as well, in pairs, no host in two at a time: sut-node serve --token-file \
+(or --tls-ca) and --probe-peers allow it. A host that is slow towards nearly all others is told from a link that is \
+slow between two, against the median of all, with --tolerance. That takes four nodes.
 
 A node that is busy with a run is not probed (--wait-ready waits for it).
 
 Examples:
   loadgen-node probe --sut 10.0.0.2:8000,10.0.0.3:8000 --insecure
-  loadgen-node probe --sut dns:sut:8000 --tls-ca ca.pem --transport tcp \\
-      --connections 4 --json
+  loadgen-node probe --sut dns:sut:8000 --tls-ca ca.pem --transport all \\
+      --connections 1,2,4,8 --seconds 1
+  loadgen-node probe --sut 10.0.0.2:8000 --insecure --save good.json
+  loadgen-node probe --sut 10.0.0.2:8000 --insecure --against good.json
+  loadgen-node probe --sut 10.0.0.2:8000 --insecure --watch 1s
+  loadgen-node probe --sut 10.0.0.2:8000 --insecure \\
+      --require resnet50=20000,bert=5000
+  loadgen-node probe --sut 10.0.0.4:8000,10.0.0.5:8000 --insecure \\
+      --token-file token --matrix --transport tcp
 
-Exit code 4 when a node is busy, or is lost meanwhile; what had been measured is printed.";
+Exit code 3 when --against finds that the fabric is not what it was, or --matrix that something is slow; 4 \
+when a node is busy, is lost meanwhile, or cannot measure another; what had been measured is printed.";
+
+pub(crate) const FLEET: &str = "One TOML file names the nodes, their hosts and how the hosts are reached; init writes \
+it with comments:
+
+  fleet check FILE    what is missing at a host, or in the way; its clock
+  fleet start FILE    starts the nodes, and waits until they answer
+  fleet status FILE   which nodes run and answer
+  fleet logs FILE     copies their logs
+  fleet stop FILE     ends the nodes that start has started, and no others
+  loadgen-node run $(loadgen-node fleet nodes FILE) ...
+
+Each host runs one line of POSIX shell, over ssh unless the file has another command (ip netns exec, docker exec). It \
+needs Linux with its usual commands, and sut-node. Logs and pids are in a folder there. All nodes are asked at the \
+same time, up to the file's parallel; one that takes longer than the file's timeout has failed. Secrets never stand in \
+the file: it names the files that have them.
+
+Examples:
+  loadgen-node fleet init fleet.toml
+  loadgen-node fleet nodes fleet.toml
+  loadgen-node fleet start fleet.toml --only N1 --dry-run
+
+Exit code 2 when the file cannot be used; 4 when a node or its host failed: it cannot be reached, lacks the program, \
+does not start, run, answer or end.";
 
 pub(crate) const TRACE: &str = "Prints one JSON object {\"phases\":[...]}: per phase the loaded set, the sample \
 indices in issue order, the schedule in ns (Server), and which samples the accuracy log takes. FILE.json is \
@@ -170,6 +211,7 @@ Exit code 0 when there is a result to show, VALID or not.";
 pub(crate) const ACCURACY: &str = "Examples, with RUN being a run folder:
   loadgen-node accuracy RUN
   loadgen-node accuracy --json RUN
+  loadgen-node accuracy --format md RUN
   loadgen-node accuracy --backup BACKUP RUN
   loadgen-node accuracy --scorer 'python3 score.py --images images' RUN
 
@@ -202,12 +244,15 @@ Exit code 2 when the folder cannot be read. Whether a run is VALID stands in its
 
 pub(crate) const EXPORT: &str = "Columns: sample and query (from 0, in the order in which they were issued), start_ns \
 (when the latency started, from the start of the phase), latency_ns, end (answered, failed or lost); in token runs \
-first_token_ns and tokens. Cells of what is not known are empty. Accuracy phases have no timeline. Which node answered \
-a sample, and its stages, are not stored: network_report.json has them in sum.
+first_token_ns and tokens; of runs with --record-stages node, and the ns of each stage of the round trip: \
+outside_sut_ns, decode_ns, and so on. What is not known is empty, in Parquet null. Accuracy phases have no timeline.
+
+Memory does not grow with the number of samples. Stages are recorded to 12 significant bits; what a latency has beyond \
+them is the time before the sample was sent.
 
 Examples:
   loadgen-node export RUN
-  loadgen-node export RUN --out samples.csv
+  loadgen-node export RUN --to parquet --out samples.parquet
 
 Exit code 2 when the folder has no timeline, or the file is there already.";
 
@@ -300,6 +345,11 @@ Examples:
   loadgen-node conformance --sut 127.0.0.1:8000 --transport tcp --json
 
 Exit code 3 when a rule is broken, 4 when the node cannot be reached or is busy.";
+
+pub(crate) const SCHEMA: &str = "Examples:
+  loadgen-node schema
+  loadgen-node schema --format md
+  loadgen-node schema result_summary > result_summary.schema.json";
 
 pub(crate) const COMPLETIONS: &str = "Example:
   loadgen-node completions bash > /etc/bash_completion.d/loadgen-node";

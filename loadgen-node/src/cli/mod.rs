@@ -1,7 +1,8 @@
 //! The command line: flags as typed, and what they mean.
 //!
-//! - `run`, `shared`, `nodes`, `audit`, `submission`, `others`: the flags of each command; `parse`: values of flags;
-//!   `help`: texts after the flags; `headings`: under which help lists the flags;
+//! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `submission`, `others`: the flags of each command;
+//!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
+//!   under which help lists the flags;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
 #![allow(
@@ -19,24 +20,31 @@ use lon_shell::version::described;
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::checked::{AdviceSpec, Asked, this_call};
-pub(crate) use self::nodes::{DialArgs, KserveArgs};
+pub(crate) use self::fleet::{FleetArgs, FleetCommand, FleetNodes, FleetOn};
+pub(crate) use self::format::Format;
+pub(crate) use self::nodes::{DialArgs, KserveArgs, USUAL_TRANSPORT};
 pub(crate) use self::others::{
-    AccuracyArgs, CompareArgs, ConfArgs, ConformanceArgs, ExportArgs, Format, ListArgs, ProbeArgs, RecoverArgs,
-    ReplayArgs, ReportArgs, ShowArgs, TraceArgs,
+    AccuracyArgs, CompareArgs, ConfArgs, ConformanceArgs, ExportArgs, ExportForm, ListArgs, RecoverArgs, ReplayArgs,
+    ReportArgs, SchemaArgs, ShowArgs, TraceArgs,
 };
 pub(crate) use self::parse::with_dashes;
+pub(crate) use self::probe::{ProbeArgs, ProbeAsked};
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
 pub(crate) use self::shared::{Compression, TestArgs};
 pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
 
 mod audit;
 mod checked;
+mod fleet;
+mod format;
 mod headings;
 mod help;
+mod metrics;
 mod nodes;
 pub mod object;
 mod others;
 mod parse;
+mod probe;
 mod run;
 mod shared;
 mod submission;
@@ -47,7 +55,7 @@ const FEATURES: [&str; 1] = [if cfg!(feature = "demo") { "demo" } else { "no dem
 /// The LoadGen node: plans MLPerf traffic, sends it over the network to SUT nodes, judges what comes back.
 #[derive(Parser, Debug)]
 #[command(name = "loadgen-node", version = described(env!("CARGO_PKG_VERSION"), &FEATURES),
-          after_help = help::EXIT_CODES)]
+          after_help = help::UNOFFICIAL, after_long_help = help::EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -77,16 +85,19 @@ impl From<LogFormatArg> for LogFormat {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Do the main job with nothing installed: two SUT nodes on loopback, the digits benchmark over gRPC.
+    /// Do the main job with nothing installed: the digits benchmark on loopback.
     #[cfg(feature = "demo")]
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
     /// Run one test against SUT nodes.
     #[command(after_help = help::RUN_IN_SHORT, after_long_help = help::RUN)]
     Run(Box<RunArgs>),
-    /// Measure the fabric: round trips, goodput, latency under load, and what that carries.
+    /// Measure the fabric: round trips, goodput, and what that carries.
     #[command(after_long_help = help::PROBE)]
-    Probe(ProbeArgs),
+    Probe(Box<ProbeArgs>),
+    /// Check, start and end the SUT nodes of several hosts, over ssh.
+    #[command(after_long_help = help::FLEET)]
+    Fleet(FleetArgs),
     /// Print the traffic that settings would generate; needs no SUT.
     #[command(after_long_help = help::TRACE)]
     Trace(TraceArgs),
@@ -96,7 +107,7 @@ pub(crate) enum Command {
     /// Print the result of a run again, from its folder.
     #[command(after_help = help::SHOW)]
     Show(ShowArgs),
-    /// Write a run folder as one HTML page, which opens without a network.
+    /// Write a run folder as one HTML page.
     #[command(after_long_help = help::REPORT)]
     Report(ReportArgs),
     /// List the runs below a folder: when, what, how fast, VALID or not.
@@ -105,13 +116,13 @@ pub(crate) enum Command {
     /// Write the timeline of a run, a row for each sample.
     #[command(after_help = help::EXPORT)]
     Export(ExportArgs),
-    /// Show two or more runs side by side: what was not the same, and which differences are noise.
+    /// Show runs side by side: what was not the same, and what is noise.
     #[command(after_long_help = help::COMPARE)]
     Compare(CompareArgs),
     /// Make a result of what a run left behind whose program was killed.
     #[command(after_long_help = help::RECOVER)]
     Recover(RecoverArgs),
-    /// Score the accuracy log of a run folder against the dataset's labels.
+    /// Score the accuracy log of a run folder against the labels.
     #[command(after_help = help::ACCURACY)]
     Accuracy(AccuracyArgs),
     /// Hold finished runs to a compliance test of MLPerf: TEST01, TEST04 to TEST09, or the custom dataset test.
@@ -126,6 +137,9 @@ pub(crate) enum Command {
     /// Hold a SUT node of your own against the wire contract, rule by rule.
     #[command(after_long_help = help::CONFORMANCE)]
     Conformance(ConformanceArgs),
+    /// List the JSON documents that there are, or print the schema of one.
+    #[command(after_help = help::SCHEMA)]
+    Schema(SchemaArgs),
     /// Print the script with which a shell completes this command line.
     #[command(after_help = help::COMPLETIONS)]
     Completions {

@@ -15,13 +15,18 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::world::target::Target;
 use crate::world::targets;
 
+/// The transport unless `--transport` says otherwise. SUT nodes serve all of theirs on one port.
+pub(crate) const USUAL_TRANSPORT: Transport = Transport::GRPC;
+
 /// Which nodes, and how they are reached.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DialArgs {
     /// host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
     ///
+    /// host:8000-8127 is a node on each of these ports, as sut-node serve --nodes 128 makes them.
+    ///
     /// With --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
-    #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
+    #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES)]
     pub(crate) sut: String,
     #[command(flatten)]
     pub(crate) way: WayArgs,
@@ -35,8 +40,11 @@ pub(crate) struct WayArgs {
     pub(crate) transport: TransportArg,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
-    /// How long to wait for nodes that are not there yet, or are busy.
-    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY", help_heading = NODES)]
+    /// How long to wait for nodes at most.
+    ///
+    /// They may not be there yet, or busy.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", env = "LON_WAIT_READY",
+          help_heading = NODES)]
     pub(crate) wait_ready: Duration,
 }
 
@@ -56,7 +64,9 @@ pub(crate) struct KserveArgs {
 /// Who may read along, and who is taken for a node.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct SecurityArgs {
-    /// TLS for every transport: the CA (PEM) that nodes' certificates must be signed by.
+    /// TLS for every transport: the CA's file (PEM).
+    ///
+    /// Certificates of nodes must be signed by it.
     #[arg(long, value_name = "FILE", env = "LON_TLS_CA", help_heading = NETWORK)]
     pub(crate) tls_ca: Option<PathBuf>,
     /// The certificate (PEM) to show to nodes that ask for one.
@@ -65,7 +75,9 @@ pub(crate) struct SecurityArgs {
     /// The certificate's private key (PEM).
     #[arg(long, value_name = "FILE", env = "LON_TLS_KEY", help_heading = NETWORK, hide_short_help = true)]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Do without TLS towards nodes that are not on this host: for networks that you trust.
+    /// Do without TLS towards nodes on other hosts.
+    ///
+    /// For networks that you trust.
     #[arg(long, env = "LON_INSECURE", help_heading = NETWORK)]
     pub(crate) insecure: bool,
     /// The file with the token that nodes want to be shown (their --token-file): one line of 16 characters at least.

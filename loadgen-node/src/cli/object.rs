@@ -19,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Codecs, DataSpec, TestSpec};
 
 /// Flags of `run` that are about the engine of this program, or about its own output.
-const OF_OUR_ENGINE: [&str; 15] = [
+const OF_OUR_ENGINE: [&str; 20] = [
     "anyway",
     "baseline",
     "busy-poll",
@@ -27,13 +27,18 @@ const OF_OUR_ENGINE: [&str; 15] = [
     "find-peak-give-up",
     "find-peak-max-trials",
     "find-peak-resume",
+    "format",
     "integers",
     "json",
     "max-lag",
+    "metrics-file",
+    "metrics-grace",
+    "metrics-listen",
     "no-report",
     "probe",
     "spin",
     "trace-log",
+    "ui",
     "accuracy-run",
 ];
 
@@ -230,7 +235,7 @@ mod tests {
             (&*twice, "'scenario' is there twice"),
             ("[]", "no JSON object"),
             ("{", "no JSON: "),
-            ("{}", "--sut <SUT>"),
+            ("{}", "--sut <NODES>"),
         ] {
             let error = test_of(text).map(|_| ()).unwrap_err().one_line();
             assert!(error.contains(said), "{text}: {error}");

@@ -1,65 +1,26 @@
-//! The flags of `probe`, `conf` and the other commands beside `run` and `demo`.
+//! The flags of `conf` and the other commands beside `run`, `demo` and `probe`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
 
+use super::format::{Format, FormatArgs};
 use super::nodes::DialArgs;
-use super::parse::{few, integers, rules, scenario, some_duration};
+use super::parse::{integers, scenario};
 use super::run::DivisionArg;
 use super::shared::{CodecArgs, TestArgs};
 use crate::comparison::{Condition, MOST};
 use crate::outputs::documents::result_summary::Validity;
-use crate::probe::ProbeLimits;
-use loadgen::conf::rules::Rules;
+use crate::outputs::documents::schemas::KINDS;
 use loadgen::settings::{Assignment, IntegerRule, Scenario};
-
-#[derive(Args, Debug)]
-pub(crate) struct ProbeArgs {
-    #[command(flatten)]
-    pub(crate) dial: DialArgs,
-    #[command(flatten)]
-    pub(crate) limits: ProbeLimitArgs,
-    /// Round whose codecs are shown: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1.
-    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES")]
-    pub(crate) rules: Option<&'static Rules>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// How much a probe may take.
-#[derive(Args, Debug, Clone, Copy)]
-pub(crate) struct ProbeLimitArgs {
-    /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
-    #[arg(long, value_parser = some_duration, default_value = "2s", env = "LON_PROBE_DURATION")]
-    pub(crate) duration: Duration,
-    /// Bytes of payload after which a measurement ends, whatever its duration.
-    #[arg(long, value_name = "BYTES", default_value = "8000000000", env = "LON_PROBE_MAX_BYTES",
-          value_parser = clap::value_parser!(u64).range(1_000_000..))]
-    pub(crate) max_bytes: u64,
-    /// Connections to each node that goodput is measured over (QUIC: each with four streams).
-    #[arg(long, default_value = "1", value_parser = few, env = "LON_CONNECTIONS")]
-    pub(crate) connections: NonZeroUsize,
-}
-
-impl ProbeLimitArgs {
-    /// The limits, checked.
-    pub(crate) fn check(self) -> ProbeLimits {
-        let ProbeLimitArgs { duration, max_bytes, connections } = self;
-        ProbeLimits { duration, max_bytes, connections }
-    }
-}
 
 #[derive(Args, Debug)]
 pub(crate) struct ConformanceArgs {
     #[command(flatten)]
     pub(crate) dial: DialArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args, Debug)]
@@ -82,11 +43,10 @@ pub(crate) struct ConfArgs {
     #[arg(long, value_name = "FOLDER", env = "LON_ACCURACY_RUN")]
     pub(crate) accuracy_run: Option<PathBuf>,
     /// Evaluate the cases of this file instead: what each does to default settings, as JSON.
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", conflicts_with = "format")]
     pub(crate) config_vector: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args, Debug)]
@@ -130,8 +90,11 @@ pub(crate) struct ReplayArgs {
     /// Judge with another setting, by LoadGen's config key; can be repeated.
     #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", value_delimiter = ',', requires = "timeline")]
     pub(crate) set: Vec<Assignment>,
+    /// Print official logs compared, quantity by quantity, in this form.
+    #[arg(long, value_enum, requires = "official")]
+    pub(crate) format: Option<Format>,
     /// Print JSON: of a timeline as --report-vector does, of official logs every quantity.
-    #[arg(long, conflicts_with = "report_vector")]
+    #[arg(long, conflicts_with_all = ["report_vector", "format"])]
     pub(crate) json: bool,
 }
 
@@ -150,9 +113,8 @@ pub(crate) struct AccuracyArgs {
     /// official submission checker.
     #[arg(long, value_name = "CMD")]
     pub(crate) scorer: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormatArgs,
 }
 
 #[derive(Args, Debug)]
@@ -200,33 +162,6 @@ pub(crate) struct CompareArgs {
     pub(crate) html: Option<PathBuf>,
 }
 
-/// How a table is printed, as it is typed.
-#[derive(Args, Debug, Clone, Copy)]
-pub(crate) struct FormatArgs {
-    /// What is printed.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
-    /// Print JSON: --format json.
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
-}
-
-impl FormatArgs {
-    /// What is printed.
-    pub(crate) fn check(self) -> Format {
-        if self.json { Format::Json } else { self.format }
-    }
-}
-
-/// How a table is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Json,
-    Csv,
-    Md,
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// The folder with the run folders.
@@ -241,6 +176,12 @@ pub(crate) struct ListArgs {
     /// Only runs with this verdict.
     #[arg(long, value_enum, ignore_case = true)]
     pub(crate) result: Option<ResultArg>,
+    /// Only runs against a SUT whose name has this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) sut: Option<String>,
+    /// Only runs whose note (run --note) has this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
     /// Only the last so many of them.
     #[arg(long, value_name = "COUNT")]
     pub(crate) last: Option<usize>,
@@ -249,6 +190,19 @@ pub(crate) struct ListArgs {
     pub(crate) open: bool,
     #[command(flatten)]
     pub(crate) form: FormatArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArgs {
+    /// The document; unless given, all are listed.
+    #[arg(value_parser = PossibleValuesParser::new(KINDS.map(|kind| kind.name)), hide_possible_values = true)]
+    pub(crate) name: Option<String>,
+    /// Print the list in this form.
+    #[arg(long, value_enum, conflicts_with = "name")]
+    pub(crate) format: Option<Format>,
+    /// Print the list as JSON: --format json.
+    #[arg(long, conflicts_with_all = ["name", "format"])]
+    pub(crate) json: bool,
 }
 
 /// A verdict, as it is typed.
@@ -274,8 +228,8 @@ pub(crate) struct ExportArgs {
     /// The form: a row for each sample.
     #[arg(long, value_enum, default_value_t = ExportForm::Csv)]
     pub(crate) to: ExportForm,
-    /// The file to write, which must not be there; standard output unless given.
-    #[arg(long, value_name = "FILE")]
+    /// The file to write, which must not be there; unless given, CSV goes to standard output.
+    #[arg(long, value_name = "FILE", required_if_eq("to", "parquet"))]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -283,4 +237,5 @@ pub(crate) struct ExportArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportForm {
     Csv,
+    Parquet,
 }

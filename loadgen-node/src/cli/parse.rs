@@ -52,10 +52,33 @@ pub(super) fn answer_bytes(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "write a number and a unit, for example 500kB, 64MiB; 1GiB at most".to_owned())
 }
 
-/// A duration that is long enough to measure something.
+/// A duration that is long enough to measure something; a number alone is seconds.
 pub(super) fn some_duration(text: &str) -> Result<Duration, String> {
-    let duration = duration(text)?;
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let duration = if is_bare { duration(&format!("{text}s"))? } else { duration(text)? };
     if duration >= Duration::from_millis(100) { Ok(duration) } else { Err("shorter than 100ms".to_owned()) }
+}
+
+/// An interval in which both directions can be measured.
+pub(super) fn watch_interval(text: &str) -> Result<Duration, String> {
+    let interval = some_duration(text)?;
+    if interval >= Duration::from_millis(500) { Ok(interval) } else { Err("shorter than 500ms".to_owned()) }
+}
+
+/// The size of a request: bytes, with a unit or without, from 8 bytes to 16 MiB.
+pub(super) fn request_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().or_else(|| answer_bytes(text).ok()).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = bytes.filter(|bytes| (8..=16 << 20).contains(bytes));
+    bytes.ok_or_else(|| "write bytes, or a number and a unit: 64, 4KiB, 1MiB; from 8 bytes to 16MiB".to_owned())
+}
+
+/// A share as percent, above 0 and below 100: `5%` or `5`.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    let percent = number.filter(|percent: &f64| *percent > 0.0 && *percent < 100.0);
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "write a percentage above 0 and below 100, such as 5%".to_owned())
 }
 
 /// A number from 1 to 256: more threads or connections than that are a slip.
@@ -103,6 +126,19 @@ mod tests {
         let typed = ["loadgen-node", "run", "--sut_server=a_b:1", "--set", "target_qps=5", "--response_timeout", "2s"];
         let args: Vec<OsString> = with_dashes(typed.iter().map(OsString::from)).collect();
         assert_eq!(args[2..], ["--sut-server=a_b:1", "--set", "target_qps=5", "--response-timeout", "2s"]);
+    }
+
+    #[test]
+    fn what_probes_take_is_bounded() {
+        assert_eq!(
+            [some_duration("2"), some_duration("500ms")].map(Result::ok),
+            [2000, 500].map(|ms| Some(Duration::from_millis(ms)))
+        );
+        assert!(some_duration("0").is_err() && some_duration("").is_err() && watch_interval("400ms").is_err());
+        let sizes = ["64", "4KiB", "1MiB", "16MiB", "17MiB", "7", "x"].map(|text| request_bytes(text).ok());
+        assert_eq!(sizes, [Some(64), Some(4 << 10), Some(1 << 20), Some(16 << 20), None, None, None]);
+        assert_eq!([percent("5%"), percent("2.5")].map(Result::ok), [Some(0.05), Some(0.025)]);
+        assert!(["0", "100%", "x", "-1%"].iter().all(|text| percent(text).is_err()));
     }
 
     #[test]

@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::format::Format;
 use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
+use super::metrics::MetricsArgs;
 use super::nodes::{DialArgs, KserveArgs};
 use super::parse::{answer_bytes, duration, few, scenario};
 use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
+use crate::display::ui::Ui;
 use crate::division::Division;
+use crate::outputs::folder::RESULTS;
 use crate::world::pace::Spin;
 use loadgen::settings::Scenario;
 
@@ -19,6 +23,9 @@ pub(crate) struct DemoArgs {
     /// Run folder to make; results/<UTC>-digits-demo unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// How the run is shown while it goes on.
+    #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI")]
+    pub(crate) ui: UiArg,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -26,13 +33,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) dial: DialArgs,
     /// LoadGen's scenario.
-    #[arg(long, value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
+    #[arg(long, value_name = "NAME", value_parser = scenario, env = "LON_SCENARIO", help_heading = WHAT,
           help = "SingleStream, MultiStream, Server or Offline")]
     pub(crate) scenario: Scenario,
     /// digits, synthetic, a benchmark of MLPerf (resnet50, bert, ...), or a file of your own, NAME.toml.
     ///
     /// Benchmarks of MLPerf have the names of config files; `loadgen-node conf` lists them when one is wrong.
-    #[arg(long, env = "LON_BENCHMARK", help_heading = WHAT)]
+    #[arg(long, value_name = "NAME", env = "LON_BENCHMARK", help_heading = WHAT)]
     pub(crate) benchmark: String,
     #[command(flatten)]
     pub(crate) test: TestArgs,
@@ -44,13 +51,16 @@ pub(crate) struct RunArgs {
     pub(crate) kserve: KserveArgs,
     #[command(flatten)]
     pub(crate) codecs: CodecArgs,
-    /// Network refuses what breaks a rule of MLPerf's Network division; open marks it. `conf` lists the rules.
-    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION", help_heading = WHAT)]
+    /// Network refuses what breaks a rule of MLPerf's Network division; open marks it.
+    ///
+    /// `conf` lists the rules.
+    #[arg(long, value_enum, default_value_t = DivisionArg::Open, env = "LON_DIVISION", help_heading = WHAT,
+          hide_short_help = true)]
     pub(crate) division: DivisionArg,
     /// Probe the fabric before the run, about ten seconds a node.
     ///
     /// The report then says what it could have carried.
-    #[arg(long, env = "LON_PROBE", help_heading = NETWORK)]
+    #[arg(long, env = "LON_PROBE", help_heading = NETWORK, hide_short_help = true)]
     pub(crate) probe: bool,
     /// What the nodes' backend does without a network, as `sut-node bench --out FILE` measured it: the result then
     /// says what the fabric costs.
@@ -59,12 +69,22 @@ pub(crate) struct RunArgs {
     /// Run folder of an accuracy run of the same setup, whose score the rules of the Network division ask for.
     #[arg(long, value_name = "FOLDER", env = "LON_ACCURACY_RUN", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) accuracy_run: Option<PathBuf>,
-    /// Run folder; else results/<UTC>-<benchmark>-<scenario>.
+    /// Run folder; else one in the folder of --results.
+    ///
+    /// Its name is then <UTC>-<benchmark>-<scenario>.
     #[arg(long, env = "LON_OUT", help_heading = OUTPUT)]
     pub(crate) out: Option<PathBuf>,
+    /// The folder for run folders without --out.
+    #[arg(long, value_name = "FOLDER", default_value = RESULTS, env = "LON_RESULTS",
+          help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) results: PathBuf,
     /// Print result_summary.json, not the result in words.
     #[arg(long, env = "LON_JSON", help_heading = OUTPUT)]
     pub(crate) json: bool,
+    /// What is printed; csv and md are for the table of --compression auto.
+    #[arg(long, value_enum, conflicts_with = "json", env = "LON_FORMAT", help_heading = OUTPUT,
+          hide_short_help = true)]
+    pub(crate) format: Option<Format>,
     /// Run although it is known beforehand that the result cannot become VALID, and the run takes more than a minute.
     #[arg(long, env = "LON_ANYWAY", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) anyway: bool,
@@ -116,16 +136,48 @@ pub(crate) struct RunArgs {
     /// The LoadGen node itself is then what was measured. Stalls of either end are held to it, too. Unless given: the
     /// larger of 1 ms and 1 % of the target latency; 50 ms where SUT nodes run on this machine and it has too few
     /// cores for all.
-    #[arg(long, value_parser = duration, env = "LON_MAX_LAG", help_heading = EXPERT, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = duration, env = "LON_MAX_LAG", help_heading = EXPERT,
+          allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) max_lag: Option<Duration>,
     /// Also write mlperf_log_trace.json (Chrome trace events): when each sample was due, issued and answered.
     #[arg(long, env = "LON_TRACE_LOG", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) trace_log: bool,
+    /// Also write stages.bin: which node answered each sample and how long each stage took, some 12 bytes a sample.
+    /// `loadgen-node export` has them in its rows then.
+    #[arg(long, env = "LON_RECORD_STAGES", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) record_stages: bool,
     /// Do not write report.html, the run as one page. `loadgen-node report FOLDER` makes it later.
     #[arg(long, env = "LON_NO_REPORT", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) no_report: bool,
+    /// How the run is shown meanwhile: line, dashboard or none.
+    ///
+    /// The dashboard takes the whole terminal and has keys; h explains them.
+    #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI", help_heading = OUTPUT,
+          hide_possible_values = true, hide_default_value = true, value_name = "UI")]
+    pub(crate) ui: UiArg,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) find_peak: FindPeakArgs,
+}
+
+// Without a word on each value, so that help lists them on one line.
+/// The values of `--ui`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UiArg {
+    Line,
+    Dashboard,
+    None,
+}
+
+impl From<UiArg> for Ui {
+    fn from(ui: UiArg) -> Ui {
+        match ui {
+            UiArg::Line => Ui::Line,
+            UiArg::Dashboard => Ui::Dashboard,
+            UiArg::None => Ui::None,
+        }
+    }
 }
 
 /// Whose rules a run is to keep.

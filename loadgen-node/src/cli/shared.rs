@@ -18,11 +18,11 @@ use loadgen::settings::{Assignment, IntegerRule, Mode};
 pub(crate) struct TestArgs {
     /// LoadGen's mode.
     #[arg(long, value_parser = mode, env = "LON_MODE", help_heading = WHAT,
-          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (accuracy, then performance) \
-                  or FindPeakPerformance (Server)")]
+          help = "PerformanceOnly (default), AccuracyOnly, SubmissionRun (both) or FindPeakPerformance (Server)")]
     pub(crate) mode: Option<Mode>,
-    /// A file, a folder or synthetic:KIND[DIMS]xCOUNT; else the benchmark's.
+    /// A file, a folder or synthetic:KIND[DIMS]xCOUNT.
     ///
+    /// Else it is the benchmark's. What there is:
     /// A folder of JPEGs with val_map.txt, a folder with SQuAD's dev-v1.1.json and vocab.txt, .npy, .npz, JSON
     /// lines with token ids or prompts (.jsonl), a manifest of raw tensors (.toml), or synthetic:KIND[DIMS]xCOUNT with
     /// KIND an element type, image-u8, tokens-i32 or tokens-i64.
@@ -41,9 +41,9 @@ pub(crate) struct TestArgs {
     pub(crate) aggregate: Option<Aggregate>,
     /// A setting, by LoadGen's config key; can be repeated.
     ///
-    /// target_qps=auto (in SingleStream and MultiStream
+    /// SCENARIO.KEY=VALUE is for that scenario alone. target_qps=auto (in SingleStream and MultiStream
     /// target_latency=auto) is found by a short look at the nodes. One --set replaces all of LON_SET.
-    #[arg(long, value_name = "[SCENARIO.]KEY=VALUE", env = "LON_SET", help_heading = WHAT, value_delimiter = ',')]
+    #[arg(long, value_name = "KEY=VALUE", env = "LON_SET", help_heading = WHAT, value_delimiter = ',')]
     pub(crate) set: Vec<Assignment>,
     #[command(flatten)]
     pub(crate) files: ConfFiles,
@@ -73,7 +73,7 @@ pub(crate) struct ConfFiles {
     #[arg(long, value_name = "FILE", env = "LON_MLPERF_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) mlperf_conf: Option<PathBuf>,
     /// The submitter's settings, above mlperf.conf; no seeds.
-    #[arg(long, value_name = "FILE", env = "LON_USER_CONF", help_heading = WHAT)]
+    #[arg(long, value_name = "FILE", env = "LON_USER_CONF", help_heading = WHAT, hide_short_help = true)]
     pub(crate) user_conf: Option<PathBuf>,
     /// A compliance test's settings; replace everything else, --set included. Only a file given here is read.
     #[arg(long, value_name = "FILE", env = "LON_AUDIT_CONF", help_heading = WHAT, hide_short_help = true)]
@@ -99,7 +99,7 @@ pub(crate) struct ConfFiles {
 /// What samples and answers are wrapped in.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct CodecArgs {
-    /// Codec of the samples: none, zstd, lz4, shuffle-zstd, delta-zstd or original; auto advises.
+    /// Codec of the samples, such as zstd:3; auto advises.
     ///
     /// Applied before any clock starts: none, zstd[:LEVEL], lz4, shuffle-zstd[:LEVEL] or
     /// delta-zstd[:LEVEL]; or original: the dataset's own files (JPEGs), decoded by the SUT node. auto runs nothing: it

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::format::FormatArgs;
 use super::nodes::{DialArgs, WayArgs};
 
 #[derive(Args, Debug)]
@@ -42,9 +43,8 @@ pub(crate) enum SubmissionCommand {
     Plan {
         /// The file of the submission.
         file: PathBuf,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormatArgs,
     },
     /// Make the runs and their audits, one after the other. What is there and still counts is not made again.
     Run {
@@ -72,9 +72,8 @@ pub(crate) enum SubmissionCommand {
         /// A clone of mlcommons/inference: its checker is asked, too. It needs python3 with PyYAML.
         #[arg(long, value_name = "DIR", env = "MLCOMMONS_INFERENCE")]
         mlcommons: Option<PathBuf>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormatArgs,
     },
 }
 

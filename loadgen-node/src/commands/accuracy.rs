@@ -1,14 +1,12 @@
 //! The command `accuracy`: an accuracy log against the labels of the dataset it was made with.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use lon_qsl::accuracy::{Rows, Truths};
+use lon_qsl::accuracy::{Rows, Score, Truths};
 use lon_qsl::benchmark::{Benchmark, Target};
-use lon_qsl::dataset::OpenOptions;
+use lon_qsl::dataset::{Dataset, OpenOptions};
 use serde::Deserialize;
 
 use super::{io, scorer};
@@ -24,19 +22,19 @@ use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
 
 /// What is known of a run whose answers are scored.
-struct Answered {
+pub(super) struct Answered {
     mode: String,
-    rules: String,
+    pub(super) rules: String,
     /// The benchmark's name, or its file.
-    benchmark: String,
+    pub(super) benchmark: String,
     dataset: String,
     /// How all nodes said that their answers are laid out.
-    rows: Option<Rows>,
+    pub(super) rows: Option<Rows>,
 }
 
 impl Answered {
     /// Reads it from the result of a run, or of one that another engine led.
-    fn read(folder: &Path) -> Outcome<Answered> {
+    pub(super) fn read(folder: &Path) -> Outcome<Answered> {
         if folder.join(result_summary::FILE).exists() {
             let made: ResultSummary = read(folder, result_summary::FILE)?;
             let (rows, benchmark) = (made.network.rows(), made.benchmark_file.unwrap_or(made.benchmark));
@@ -53,6 +51,12 @@ impl Answered {
         let mode = detail.text("effective_test_mode").unwrap_or_default().to_owned();
         let rows = made.network.rows();
         Ok(Answered { mode, rules: made.rules, benchmark: made.benchmark, dataset: made.dataset, rows })
+    }
+
+    /// The path of the dataset, where it is not there any more.
+    pub(super) fn missing_dataset(&self) -> Option<&str> {
+        let is_path = self.dataset.contains('/') && !self.dataset.starts_with("synthetic:");
+        (is_path && !Path::new(&self.dataset).exists()).then_some(self.dataset.as_str())
     }
 
     /// The dataset, where it is a path that is still there, or one that was made up.
@@ -89,51 +93,76 @@ pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
             return Err(anyhow!("--scorer: the accuracy log has no answers")).or_exit(Exit::Usage);
         }
         let scores = scorer::scores(command, &path, benchmark, &made.rules)?;
-        let text = if args.json { serde_json::to_string(&scores).or_exit(Exit::Bug)? } else { scores.text() };
-        io::print(&text)?;
+        io::print_in(args.form.check(), &scores, || io::print(&scores.text()), || scores.table())?;
         return Ok(if scores.passed == Some(false) { Exit::Invalid } else { Exit::Ok });
     }
+    let rows = made.rows;
+    if !has_accuracy {
+        return some(&answers, benchmark, &made, args);
+    }
+    let (target, dataset) = labels(benchmark, &made, args.dataset.as_deref())?;
+    let truths = truths(&dataset)?;
+    let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
+    let score = scored(benchmark, answers, truths, rows, "the accuracy log cannot be scored")?;
+    let document = AccuracyDocument::new(&score, target);
+    let lines = || io::print(&accuracy::lines(&score, target).join("\n"));
+    io::print_in(args.form.check(), &document, lines, || document.table())?;
+    Ok(if accuracy::has_passed(&score, target) { Exit::Ok } else { Exit::Invalid })
+}
+
+/// The score of all answers.
+fn scored<'a>(
+    benchmark: &Benchmark,
+    answers: impl Iterator<Item = (usize, &'a [u8])> + Clone,
+    truths: &Truths,
+    rows: Option<Rows>,
+    told: &'static str,
+) -> Outcome<Score> {
+    let score = benchmark.score(answers, truths, rows);
+    let score = score.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name)).or_exit(Exit::Usage)?;
+    score.context(told).or_exit(Exit::Usage)
+}
+
+/// The target of a benchmark and the dataset with its right answers.
+fn labels(benchmark: &Benchmark, made: &Answered, given: Option<&str>) -> Outcome<(Target, Dataset)> {
     let target = benchmark.accuracy.ok_or_else(|| anyhow!("benchmark {} has no accuracy", benchmark.name));
     let target = target.or_exit(Exit::Usage)?;
     // Labels are wanted, not images.
     let options = OpenOptions { original: true, labels_only: true, ..OpenOptions::default() };
-    let given = args.dataset.as_deref().or_else(|| made.dataset());
-    let dataset = benchmark.open_with(given, &options).or_exit(Exit::Usage)?;
-    let truths = dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name()));
-    let truths = truths.or_exit(Exit::Usage)?;
-    let rows = made.rows;
-    if !has_accuracy {
-        return some(&answers, truths, target, rows, args.json);
-    }
-    let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
-    let score = target.score(answers, truths, rows).context("the accuracy log cannot be scored");
-    let score = score.or_exit(Exit::Usage)?;
-    let json = || serde_json::to_string(&AccuracyDocument::new(score, target)).or_exit(Exit::Bug);
-    let text = if args.json { json()? } else { accuracy::line(score, target) };
-    writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
-    Ok(if target.is_reached_by(score) { Exit::Ok } else { Exit::Invalid })
+    let dataset = benchmark.open_with(given.or_else(|| made.dataset()), &options).or_exit(Exit::Usage)?;
+    Ok((target, dataset))
+}
+
+fn truths(dataset: &Dataset) -> Outcome<&Truths> {
+    dataset.truths().ok_or_else(|| anyhow!("dataset {} has no labels", dataset.name())).or_exit(Exit::Usage)
 }
 
 /// Scores the samples that a performance run has logged, and holds the score against nothing.
-fn some(answers: &[(usize, Vec<u8>)], truths: &Truths, target: Target, rows: Option<Rows>, is_json: bool) -> Outcome {
-    let (Truths::Samples(all) | Truths::Decoded(all, _)) = truths else {
-        let told = anyhow!("the performance run has logged some answers, and this dataset is scored as a whole alone");
+fn some(answers: &[(usize, Vec<u8>)], benchmark: &Benchmark, made: &Answered, args: &AccuracyArgs) -> Outcome {
+    let (score, target, all) = subset(benchmark, made, args.dataset.as_deref(), answers, made.rows)?;
+    let document = AccuracySubset::new(&score, target.metric, all);
+    io::print_in(args.form.check(), &document, || io::print(&document.line()), || document.table())
+}
+
+/// Scores answers to some samples of a dataset. Returns how many samples the dataset has, too.
+pub(super) fn subset(
+    benchmark: &Benchmark,
+    made: &Answered,
+    dataset: Option<&str>,
+    answers: &[(usize, Vec<u8>)],
+    rows: Option<Rows>,
+) -> Outcome<(Score, Target, usize)> {
+    let (target, dataset) = labels(benchmark, made, dataset)?;
+    let all = truths(&dataset)?;
+    let places = places(answers, dataset.total_count()).or_exit(Exit::Usage)?;
+    let indices: Vec<usize> = places.keys().copied().collect();
+    let Some(known) = all.of_samples(&indices) else {
+        let told = anyhow!("the run has logged some answers, and this dataset is scored as a whole alone");
         return Err(told).or_exit(Exit::Usage);
-    };
-    let places = places(answers, all.len()).or_exit(Exit::Usage)?;
-    let known = places.keys().map(|index| all[*index].clone()).collect();
-    let truths = match truths {
-        Truths::Decoded(_, tokenizer) => Truths::Decoded(known, Arc::clone(tokenizer)),
-        _ => Truths::Samples(known),
     };
     let placed = answers.iter().map(|(index, data)| (places[index], data.as_slice()));
     let told = "the accuracy log cannot be scored (samples are counted among those that were logged)";
-    let score = target.score(placed, &truths, rows).context(told).or_exit(Exit::Usage)?;
-    let document = AccuracySubset::new(score, target.metric, all.len());
-    let json = || serde_json::to_string(&document).or_exit(Exit::Bug);
-    let text = if is_json { json()? } else { document.line() };
-    writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)?;
-    Ok(Exit::Ok)
+    Ok((scored(benchmark, placed, &known, rows, told)?, target, dataset.total_count()))
 }
 
 /// The samples that have answers, each with its place among them.

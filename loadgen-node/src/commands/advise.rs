@@ -8,10 +8,11 @@ use lon_qsl::advice::{Figures, measure};
 use lon_qsl::bandwidth::Direction;
 use lon_qsl::benchmark::Benchmark;
 
-use super::io::print;
-use crate::cli::AdviceSpec;
+use super::io::{print, print_in};
+use crate::cli::{AdviceSpec, Format};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::network::fabric::rate;
+use crate::network::fabric::{gbit_s, rate};
+use crate::outputs::documents::codec_advice::{AdvisedCodec, CodecAdvice};
 use crate::test_run::samples;
 
 /// What is tried, as it would be typed.
@@ -21,30 +22,43 @@ const CODECS: [&str; 6] = ["lz4", "zstd:1", "zstd:3", "zstd:9", "shuffle-zstd:1"
 const SAMPLES: usize = 64;
 
 /// Measures every codec on the dataset and prints below which bandwidth it wins. Nothing is run.
-pub(crate) fn advise(spec: &AdviceSpec) -> Outcome {
+pub(crate) fn advise(spec: &AdviceSpec, form: Format) -> Outcome {
     let AdviceSpec { benchmark, data, rules } = spec;
     let dataset = samples::open(benchmark, data, Codec::None)?;
     let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).collect();
     let count = dataset.total_count().min(SAMPLES);
     tracing::info!(codecs = codecs.len(), samples = count, dataset = dataset.name(), "measuring codecs");
     let figures = measure(&dataset, &codecs, SAMPLES).context("--compression auto").or_exit(Exit::Usage)?;
-    print(text(benchmark, dataset.name(), &figures, rules.round.name).trim_end())
+    let round = rules.round.name;
+    let advised = figures.iter().map(|figures| advised(benchmark, figures, round)).collect();
+    let document = CodecAdvice::new(dataset.name(), count, round, advised);
+    print_in(form, &document, || print(text(&document).trim_end()), || document.table())
 }
 
-fn text(benchmark: &Benchmark, dataset: &str, figures: &[Figures], round: &str) -> String {
-    let mut text = format!("Codecs on up to {SAMPLES} samples of {dataset}, one thread\n\n");
+fn advised(benchmark: &Benchmark, figures: &Figures, round: &str) -> AdvisedCodec {
+    AdvisedCodec {
+        codec: figures.codec.to_string(),
+        ratio: figures.ratio,
+        encode_bytes_per_s: figures.encode_bytes_per_s,
+        inflate_bytes_per_s: figures.inflate_bytes_per_s,
+        wins_below_gbit_s: figures.break_even_bits_per_s().map(gbit_s),
+        network_division: allowed(benchmark, figures.codec, round).to_owned(),
+    }
+}
+
+fn text(advice: &CodecAdvice) -> String {
+    let mut text = format!("Codecs on {} samples of {}, one thread\n\n", advice.samples, advice.dataset);
     let _ = writeln!(
         text,
         "  {:<16}{:>7}{:>14}{:>14}{:>18}  network division",
         "--compression", "ratio", "encode", "inflate", "wins below"
     );
-    for figure in figures {
+    for of in &advice.codecs {
         let [encode, inflate] =
-            [figure.encode_bytes_per_s, figure.inflate_bytes_per_s].map(|s| format!("{:.0} MB/s", s / 1e6));
-        let wins = figure.break_even_bits_per_s().map_or("never".to_owned(), |bits| rate(Some(bits)));
-        let codec = figure.codec.to_string();
-        let allowed = allowed(benchmark, figure.codec, round);
-        let _ = writeln!(text, "  {codec:<16}{:>7.2}{encode:>14}{inflate:>14}{wins:>18}  {allowed}", figure.ratio);
+            [of.encode_bytes_per_s, of.inflate_bytes_per_s].map(|speed| format!("{:.0} MB/s", speed / 1e6));
+        let wins = of.wins_below_gbit_s.map_or("never".to_owned(), |gbit_s| rate(Some(gbit_s * 1e9)));
+        let AdvisedCodec { codec, ratio, network_division, .. } = of;
+        let _ = writeln!(text, "  {codec:<16}{ratio:>7.2}{encode:>14}{inflate:>14}{wins:>18}  {network_division}");
     }
     text.push_str(
         "

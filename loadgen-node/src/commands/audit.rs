@@ -6,9 +6,13 @@ use anyhow::{Context as _, anyhow};
 use loadgen::conf::rules::{RULES, Rules};
 use lon_qsl::benchmark::Benchmark;
 
-use super::io::{print_json_pretty, print_text, shown};
+use super::io::{print_in, print_text, shown};
 use super::scorer;
-use crate::audit::{AuditTest, Findings, config, custom, test01, test04, test05, test06, test07, test08, test09};
+use super::second_chance;
+use crate::audit::second_chance::{Near, SecondChance};
+use crate::audit::{
+    AccuracyRunFacts, AuditTest, Findings, config, custom, test01, test04, test05, test06, test07, test08, test09,
+};
 use crate::cli::AuditArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::audit_folder;
@@ -41,11 +45,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Outcome {
     if let Some(out) = &args.out {
         audit_folder::write(out, &findings, &result, &found).or_exit(Exit::Usage)?;
     }
-    if args.json {
-        print_json_pretty(&result)?
-    } else {
-        print_text(&result.text())?
-    };
+    print_in(args.form.check(), &result, || print_text(&result.text()), || result.table())?;
     Ok(if result.passed() { Exit::Ok } else { Exit::Invalid })
 }
 
@@ -80,14 +80,39 @@ fn against(
     if args.name == AuditTest::Test08 {
         return Ok((test08::judge(&before.run, &accuracy, &test.run), folders));
     }
-    let inputs = test01::Inputs {
+    let mut inputs = test01::Inputs {
         reference: &before.run,
         accuracy: &accuracy,
         test: &test.run,
         dtype: args.dtype,
         unix_mode: args.unixmode,
+        second: None,
     };
+    let findings = test01::judge(&inputs);
+    if !args.nondeterministic || !test01::differs(&findings) {
+        return Ok((findings, folders));
+    }
+    inputs.second = second(args, &accuracy, &folder, test);
     Ok((test01::judge(&inputs), folders))
+}
+
+/// The scores of both logs, where answers differ. None: the test has logged no answers.
+fn second(
+    args: &AuditArgs,
+    accuracy: &AccuracyRunFacts,
+    accuracy_folder: &Path,
+    test: &audit_folder::FoundRun,
+) -> Option<Result<(SecondChance, Vec<Near>), String>> {
+    let answers = test.run.answers.as_ref().filter(|answers| !answers.is_empty())?;
+    let runs = second_chance::Runs {
+        accuracy,
+        accuracy_folder,
+        test: answers,
+        test_log: test.answers.as_deref()?,
+        scorer: args.scorer.as_deref(),
+        checker: args.benchmark.as_deref(),
+    };
+    Some(runs.scored().map_err(|why| format!("{why:#} (--scorer CMD scores both)")))
 }
 
 /// The tests that look at one run.

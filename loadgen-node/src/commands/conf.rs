@@ -1,13 +1,11 @@
 //! The command `conf`: what config files and flags come to, without a SUT.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context as _, anyhow};
 use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::io::{print, print_json, print_json_pretty, read, shown};
+use super::io::{print, print_in, print_json, read, shown};
 use super::run::accuracy_run;
 use crate::cli::{Compression, ConfArgs, DivisionArg, TestArgs};
 use crate::division::{self, Data, Facts, Findings, Planned, Settings};
@@ -18,7 +16,7 @@ use crate::test_run::settings::{self, Layered, Subject};
 use crate::test_run::{DataSpec, samples};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::predict::{self, SampleSize};
-use loadgen::settings::{Mode, Qsl, Scenario, TestSettings};
+use loadgen::settings::{Mode, Qsl, Scenario, TestSettings, named};
 use loadgen::vectors::config_cases;
 
 /// What is known of a benchmark's samples.
@@ -44,11 +42,8 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
         view.findings = Some(findings(args, name, scenario, &view)?);
     }
     let document = ConfDocument::from(&view);
-    if args.json {
-        print_json_pretty(&document)?
-    } else {
-        print(conf_text::text(&document).trim_end())?
-    };
+    let text = || print(conf_text::text(&document).trim_end());
+    print_in(args.form.check(), &document, text, || conf_text::table(&document))?;
     match view.plan {
         Ok(_) => Ok(Exit::Ok),
         Err(error) => Err(error).context("these settings cannot be run").or_exit(Exit::Usage),
@@ -59,16 +54,11 @@ pub(crate) fn conf(args: &ConfArgs) -> Outcome {
 pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<View> {
     let rules = test.files.rules.unwrap_or_else(Rules::newest);
     let benchmark = Benchmark::named(name);
-    if benchmark.is_err() && !rules.knows(name) {
-        if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
-            return Err(error.clone()).or_exit(Exit::Usage);
-        }
-        let own = Benchmark::all().iter().map(|benchmark| benchmark.name.to_owned());
-        let known: BTreeSet<String> = own.chain(rules.models().iter().map(ToString::to_string)).collect();
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        let told = anyhow!("'{name}' is not a benchmark (known: {known}; or a file, NAME.toml)");
-        return Err(told).or_exit(Exit::Usage);
+    if let Err(error @ BenchmarkError::File { .. }) = &benchmark {
+        return Err(error.clone()).or_exit(Exit::Usage);
     }
+    let known = rules.models();
+    let name = if benchmark.is_ok() { name } else { of_round(name, &known)? };
     let (model, data) = benchmark.as_ref().map_or((name, &[][..]), |known| (known.name, &known.settings));
     let wanted = settings::layer(Subject { model, known: data, scenario }, &test.settings())?;
     let mut warnings = wanted.sourced.warnings().to_vec();
@@ -127,6 +117,23 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
         warnings,
         findings: None,
     })
+}
+
+/// The name of a benchmark that is not built in, but has settings in the round: one of `models`.
+fn of_round<'a>(name: &str, models: &'a [String]) -> Outcome<&'a str> {
+    let mut known: Vec<&str> = models.iter().map(String::as_str).collect();
+    // Those of our own are there for the suggestion alone: they would have been found.
+    known.extend(Benchmark::all().iter().map(|benchmark| benchmark.name));
+    known.sort_unstable();
+    known.dedup();
+    let found = named("benchmark", name, &known).map_err(|error| anyhow!("{error}; or a file, NAME.toml"));
+    let found = known[found.or_exit(Exit::Usage)?];
+    models
+        .iter()
+        .map(String::as_str)
+        .find(|model| *model == found)
+        .context("a benchmark of no round")
+        .or_exit(Exit::Bug)
 }
 
 /// What can be seen of the rules of the Network division before a run.

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use qdl::Payload;
 
-use super::io::{print_json_pretty, print_verdict};
+use super::io::{print_in, print_verdict};
 use crate::cli::{ConformanceArgs, KserveArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conformance::ConformanceDocument;
@@ -20,9 +20,6 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Outcome {
     let found = qdl::conformance::check(&target.config()?).or_exit(Exit::Network)?;
     let transport = target.peers.transport().name();
     let document = ConformanceDocument::new(&found, &address.to_string(), transport);
-    match args.json {
-        true => print_json_pretty(&document)?,
-        false => print_verdict(&document.text())?,
-    };
+    print_in(args.form.check(), &document, || print_verdict(&document.text()), || document.table())?;
     Ok(if document.broken == 0 { Exit::Ok } else { Exit::Invalid })
 }

@@ -1,6 +1,7 @@
 //! The command `demo`: the main job with nothing installed. The SUT nodes are real, only close by.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 use super::run;
 use crate::cli::{DemoArgs, this_call};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::folder::Place;
+use crate::outputs::folder::{Place, RESULTS};
 use crate::test_run::TestSpec;
 use crate::world::target::Target;
 use loadgen::settings::{Mode, Scenario};
@@ -46,8 +47,9 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     // Its SUT nodes share the machine, however many cores that has.
     spec.limits.max_lag = Some(Duration::from_millis(50));
     spec.call = this_call(None);
-    let place = args.out.map_or_else(|| Place::usual(benchmark, "demo"), Place::At);
-    let exit = run::run_test(spec, &place, run::Shown::Words)?;
+    let live = run::LiveOutput { ui: args.ui.into(), ..run::LiveOutput::default() };
+    let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
+    let exit = run::run_test(spec, &place, run::Shown::Words, live)?;
     for node in nodes {
         node.stop().or_exit(Exit::Bug)?;
     }

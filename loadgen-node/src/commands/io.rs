@@ -6,8 +6,10 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
 
+use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::paint;
+use crate::outputs::table::Table;
 
 pub(crate) fn read(path: &Path) -> Outcome<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
@@ -30,6 +32,21 @@ pub(crate) fn print_json(document: &impl Serialize) -> Outcome {
 /// Prints a JSON document on several lines, indented.
 pub(crate) fn print_json_pretty(document: &impl Serialize) -> Outcome {
     print(&serde_json::to_string_pretty(document).or_exit(Exit::Bug)?)
+}
+
+/// Prints a document in the form that was asked for: `text` prints it for people, `table` has it as rows.
+pub(crate) fn print_in(
+    form: Format,
+    document: &impl Serialize,
+    text: impl FnOnce() -> Outcome,
+    table: impl FnOnce() -> Table,
+) -> Outcome {
+    match form {
+        Format::Text => text(),
+        Format::Json => print_json_pretty(document),
+        Format::Csv => print_text(&table().csv()),
+        Format::Md => print_text(&table().markdown()),
+    }
 }
 
 /// Prints a text whose lines may begin with a verdict: in colour on a terminal.

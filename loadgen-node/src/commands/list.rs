@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context as _, anyhow};
 use lon_shell::figures::duration_ns;
 
-use super::io::{print_json_pretty, print_text, shown};
-use crate::cli::{Format, ListArgs};
+use super::io::{print_in, print_text, shown};
+use crate::cli::ListArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, ResultSummary, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
@@ -23,15 +23,11 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     if args.open {
         return open(&found.runs);
     }
-    match args.form.check() {
-        Format::Json => print_json_pretty(&found),
-        Format::Csv => print_text(&table(&found.runs).csv()),
-        Format::Md => print_text(&table(&found.runs).markdown()),
-        Format::Text if found.runs.is_empty() && found.unreadable.is_empty() => {
-            print_text(&format!("no such run below {}\n", shown(&args.folder)))
-        }
-        Format::Text => print_text(&(table(&found.runs).aligned() + &unreadable(&found.unreadable))),
-    }
+    let text = || match found.runs.is_empty() && found.unreadable.is_empty() {
+        true => print_text(&format!("no such run below {}\n", shown(&args.folder))),
+        false => print_text(&(table(&found.runs).aligned() + &unreadable(&found.unreadable))),
+    };
+    print_in(args.form.check(), &found, text, || table(&found.runs))
 }
 
 /// The runs that are asked for, by the time at which they began.
@@ -50,7 +46,9 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
         let same = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| wanted == own);
         let verdict = args.result.is_none_or(|wanted| Validity::from(wanted) == run.result);
         let scenario = args.scenario.is_none_or(|wanted| wanted.name() == run.scenario);
-        same(&args.benchmark, &run.benchmark) && scenario && verdict
+        let has = |wanted: &Option<String>, own: &str| wanted.as_ref().is_none_or(|wanted| own.contains(wanted));
+        let texts = has(&args.sut, &run.sut_name) && has(&args.note, run.note.as_deref().unwrap_or_default());
+        same(&args.benchmark, &run.benchmark) && scenario && verdict && texts
     };
     runs.retain(is_wanted);
     runs.sort_by(|one, other| (&one.started_utc, &one.folder).cmp(&(&other.started_utc, &other.folder)));

@@ -1,6 +1,8 @@
 //! The commands, one file each. A command takes its raw arguments and says with which exit code the program ends.
 //!
-//! `io` holds what they share: files that are read whole, and standard output. `scorer` is an option of `accuracy`.
+//! `io` holds what they share: files that are read whole, and standard output. `scorer` is an option of `accuracy`,
+//! `second_chance` a part of `audit`. `watch_lines`, `need_lines`, `matrix_lines` and
+//! `probe_table` are what `probe` prints with `--watch`, `--require`, `--matrix` and `--format csv`.
 
 pub(crate) mod accuracy;
 pub(crate) mod advise;
@@ -11,14 +13,21 @@ pub(crate) mod conformance;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod export;
+pub(crate) mod fleet;
 mod io;
 pub(crate) mod list;
+mod matrix_lines;
+mod need_lines;
 pub(crate) mod probe;
+mod probe_table;
 pub(crate) mod recover;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod schema;
 mod scorer;
+mod second_chance;
 pub(crate) mod show;
 pub(crate) mod submission;
 pub(crate) mod trace;
+mod watch_lines;

@@ -1,36 +1,170 @@
-//! The command `probe`: measures the fabric, prints, and says what it would carry.
+//! The command `probe`: measures the fabric, prints, says what it would carry, and holds it against what it was.
+
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use lon_net::descriptors;
 
-use super::io::{print, print_json_pretty};
-use crate::cli::{KserveArgs, ProbeArgs};
+use super::io::{print, print_in, print_json, read, shown};
+use super::{matrix_lines, need_lines, probe_table, watch_lines};
+use crate::acceptance;
+use crate::cli::{Format, ProbeArgs, ProbeAsked};
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
+use crate::network::fabric::Fabric;
+use crate::outputs::documents::matrix::MatrixDocument;
+use crate::outputs::documents::needs::NeedsDocument;
 use crate::outputs::documents::probe::{CarriedDocument, FabricDocument, ProbeDocument};
-use crate::probe::{carries, failed, measure};
+use crate::outputs::documents::watch::{WatchDocument, WatchSum};
+use crate::outputs::{documents, folder};
+use crate::probe::carries::Selection;
+use crate::probe::needs::{Need, Rate};
+use crate::probe::{ProbeError, carries, failed, matrix, measure, needs, watch};
 use crate::test_run::kserve;
 use crate::world::signals::Signals;
-use loadgen::conf::rules::Rules;
 
-/// `probe`: measures, prints, and says what the fabric would carry.
+/// What an error of a probe means for the command.
+const EARLY: &str = "the probe ended early; what it had measured was printed";
+
+/// `probe`: measures over each transport, prints, and judges.
 pub(crate) fn probe(args: &ProbeArgs) -> Outcome {
-    if args.dial.kind().no_probe.is_some() {
+    let cannot_be_probed = |transport| args.dial(transport).kind().no_probe.is_some();
+    if args.transport.each().into_iter().any(cannot_be_probed) {
         return Err(anyhow!(kserve::no_probe())).context("--transport kserve").or_exit(Exit::Usage);
     }
-    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
-    let target = args.dial.target(&KserveArgs::default())?;
-    let qdl = target.connect()?;
-    let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), args.limits.check(), &signals)?;
-    let outcome = outcome.map_err(|error| failed(error, "the probe ended early; what it had measured was printed"));
-    let round = args.rules.unwrap_or_else(Rules::newest).round.name;
-    let carries = carries::table(fabric.together.up, fabric.together.down, round);
-    if args.json {
-        print_json_pretty(&ProbeDocument {
-            fabric: FabricDocument::from(&fabric),
-            carries: carries.iter().map(CarriedDocument::from).collect(),
-            ended_early: outcome.as_ref().err().map(Failure::one_line),
-        })?;
-    } else {
-        print(format!("{}{}", fabric.text(), carries::text(&carries, round)).trim_end())?;
+    let baseline = args.accept.against.as_deref().map(|file| Ok((file, stored(file)?))).transpose()?;
+    if let Some(path) = args.accept.save.as_deref().filter(|path| path.exists()) {
+        return Err(anyhow!("--save {}: it is there already", shown(path))).or_exit(Exit::Usage);
     }
+    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
+    let asked = args.check()?;
+    if let Some(interval) = args.plan.watch {
+        return watched(args, &asked, interval, &signals);
+    }
+    let (fabrics, mut outcome) = measured(&asked, &signals)?;
+    let mut matrices = Vec::new();
+    if args.plan.matrix.matrix && outcome.is_ok() {
+        (matrices, outcome) = measured_among_each_other(args, &asked, &signals)?;
+    }
+    let outcome = outcome.map_err(|error| failed(error, EARLY));
+    let Some((first, others)) = fabrics.split_first() else { return Ok(Exit::Ok) };
+    let best = fabrics.iter().max_by(|a, b| a.narrower().total_cmp(&b.narrower())).unwrap_or(first);
+    let carried = carries::table(best.together.up, best.together.down, &asked.selection);
+    let needs = needed(&args.carries.require, &asked.selection, best)?;
+    let mut document = ProbeDocument {
+        fabric: FabricDocument::from(first),
+        other_transports: others.iter().map(FabricDocument::from).collect(),
+        carries: carried.iter().map(CarriedDocument::from).collect(),
+        needs: needs.as_deref().map(|needs| NeedsDocument::new(&args.carries.require, needs)),
+        matrix: matrices,
+        against: None,
+        ended_early: outcome.as_ref().err().map(Failure::one_line),
+    };
+    // What ended early is neither a baseline nor to be held against one.
+    if let (Some((file, before)), Ok(())) = (&baseline, &outcome) {
+        let against = acceptance::compare(before, &document, args.accept.tolerance, &shown(file));
+        document.against = Some(against.map_err(|why| anyhow!(why)).context("--against").or_exit(Exit::Usage)?);
+    }
+    if let (Some(path), Ok(())) = (&args.accept.save, &outcome) {
+        folder::write_file(path, |out| documents::write(out, &document)).or_exit(Exit::Bug)?;
+    }
+    let text = || {
+        let mut text = fabrics.iter().map(Fabric::text).collect::<Vec<_>>().join("\n");
+        text.push_str(&carries::text(&carried, &asked.selection));
+        text.extend(document.needs.as_ref().map(need_lines::text));
+        text.extend(document.matrix.iter().map(matrix_lines::text));
+        text.extend(document.against.as_ref().map(acceptance::text));
+        print(text.trim_end())
+    };
+    print_in(args.form.check(), &document, text, || probe_table::table(&document))?;
+    outcome?;
+    let is_even = document.matrix.iter().all(|matrix| matrix.judgement.suspects.is_empty());
+    let passed = is_even && document.against.is_none_or(|against| against.passed);
+    Ok(if passed { Exit::Ok } else { Exit::Invalid })
+}
+
+/// What was found over each transport, and how it ended.
+type Measured = (Vec<Fabric>, Result<(), ProbeError>);
+
+fn measured(asked: &ProbeAsked, signals: &Signals) -> Outcome<Measured> {
+    let mut fabrics = Vec::new();
+    for target in &asked.targets {
+        // A control connection to each node, and those that are filled.
+        let each = 1 + asked.plan.most_connections().get() as u64;
+        descriptors::enough_for(target.peers.addresses().len(), each).or_exit(Exit::Usage)?;
+        let qdl = target.connect()?;
+        let (fabric, outcome) = measure(&qdl, target.peers.transport().name(), &asked.plan, signals)?;
+        fabrics.push(fabric);
+        if outcome.is_err() {
+            return Ok((fabrics, outcome));
+        }
+    }
+    Ok((fabrics, Ok(())))
+}
+
+/// What the nodes found among each other over each transport, judged, and how it ended.
+fn measured_among_each_other(
+    args: &ProbeArgs,
+    asked: &ProbeAsked,
+    signals: &Signals,
+) -> Outcome<(Vec<MatrixDocument>, Result<(), ProbeError>)> {
+    let (tolerance, mut documents, mut outcome) = (args.accept.tolerance, Vec::new(), Ok(()));
+    for target in &asked.targets {
+        let (found, ended) = matrix::measure(target, &asked.plan, args.plan.matrix.at_once, tolerance, signals)?;
+        documents.push(MatrixDocument::new(&found, &found.judge(tolerance), tolerance));
+        // What another transport finds is worth knowing all the same, unless the user wants to stop.
+        let is_over = matches!(ended, Err(ProbeError::Interrupted));
+        outcome = outcome.and(ended);
+        if is_over {
+            break;
+        }
+    }
+    Ok((documents, outcome))
+}
+
+/// What the required rates need; none when nothing is required.
+fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Option<Vec<Need>>> {
+    if rates.is_empty() {
+        return Ok(None);
+    }
+    let figures: Vec<_> =
+        rates.iter().map(|rate| carries::figures(rate.benchmark, &selection.codecs, selection.round)).collect();
+    let demands = needs::demands(rates, &figures, &selection.codecs);
+    let demands = demands.map_err(|why| anyhow!(why)).or_exit(Exit::Usage)?;
+    Ok(Some(demands.into_iter().map(|demand| needs::need(demand, fabric)).collect()))
+}
+
+/// A stored probe.
+fn stored(file: &Path) -> Outcome<ProbeDocument> {
+    let wanted = || format!("--against {}: it is no file of probe --save", shown(file));
+    serde_json::from_str(&read(file)?).with_context(wanted).or_exit(Exit::Usage)
+}
+
+/// `--watch`: a line for each interval, and the sum.
+fn watched(args: &ProbeArgs, asked: &ProbeAsked, interval: Duration, signals: &Signals) -> Outcome {
+    let [target] = &asked.targets[..] else {
+        return Err(anyhow!("--watch watches one transport: name it with --transport")).or_exit(Exit::Usage);
+    };
+    let is_json = match args.form.check() {
+        Format::Text => false,
+        Format::Json => true,
+        Format::Csv | Format::Md => {
+            return Err(anyhow!("--watch prints a line at a time: with --format text or json")).or_exit(Exit::Usage);
+        }
+    };
+    let qdl = target.connect()?;
+    let names: Vec<String> = qdl.nodes().iter().map(|node| node.name.clone()).collect();
+    let show = |interval: &watch::Interval| {
+        let document = WatchDocument::new(interval, &names);
+        if is_json { print_json(&document) } else { print(&watch_lines::line(&document)) }.map(drop)
+    };
+    let (sum, outcome) = watch::watch(&qdl, &asked.plan, interval, signals, show)?;
+    let outcome = outcome.map_err(|error| failed(error, "the watch ended early"));
+    let sum = WatchSum::new(&sum, outcome.as_ref().err().map(Failure::one_line));
+    if is_json {
+        print_json(&sum)?
+    } else {
+        print(&watch_lines::sum(&sum))?
+    };
     outcome.map(|()| Exit::Ok)
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
-use super::io::{print_json, print_json_pretty, print_text, read, shown};
-use crate::cli::ReplayArgs;
+use super::io::{print_in, print_json, print_text, read, shown};
+use crate::cli::{Format, ReplayArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::official_replay::OfficialReplay;
 use crate::outputs::{official_logs, screen, stored_timeline};
@@ -20,7 +20,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
         return replay_timeline(args, path);
     }
     if let Some(folder) = &args.official {
-        return replay_official(folder, args.integers, args.json);
+        let form = if args.json { Format::Json } else { args.format.unwrap_or(Format::Text) };
+        return replay_official(folder, args.integers, form);
     }
     let Some(path) = &args.report_vector else {
         return Err(anyhow!("give --timeline, --official or --report-vector")).or_exit(Exit::Usage);
@@ -53,16 +54,12 @@ fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
 }
 
 /// Judges the logs of an official LoadGen again, and ends by whether that comes to the same.
-fn replay_official(folder: &Path, integers: Option<IntegerRule>, is_json: bool) -> Outcome {
+fn replay_official(folder: &Path, integers: Option<IntegerRule>, form: Format) -> Outcome {
     let logs = official_logs::read(folder).or_exit(Exit::Usage)?;
     let compared =
         loadgen::official::compare_by(&logs, integers).with_context(|| shown(folder)).or_exit(Exit::Usage)?;
     let document = OfficialReplay::from(compared);
-    if is_json {
-        print_json_pretty(&document)?
-    } else {
-        print_text(&document.text())?
-    };
+    print_in(form, &document, || print_text(&document.text()), || document.table())?;
     Ok(match (document.same, document.official.as_deref(), document.ours.as_deref()) {
         (false, ..) => Exit::Bug,
         (true, Some("VALID"), Some("VALID")) | (true, None, _) => Exit::Ok,

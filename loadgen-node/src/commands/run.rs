@@ -7,13 +7,17 @@ use lon_qsl::benchmark::official_scores;
 
 use super::advise;
 use super::io::{print_json_pretty, print_text, read};
-use crate::cli::{Asked, RunArgs};
+use crate::cli::{Asked, Format, RunArgs};
+use crate::display::metrics::options::MetricsOptions;
+use crate::display::steps;
+use crate::display::ui::Ui;
 use crate::division::AccuracyRun;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::live::board::Board;
 use crate::outputs::documents::result_summary::{self, ResultSummary};
-use crate::outputs::folder::{FolderError, Place, RunFolder};
+use crate::outputs::folder::{FolderError, Place, RunFolder, write_file};
 use crate::outputs::record::{self, Recorded};
-use crate::outputs::{progress, screen};
+use crate::outputs::screen;
 use crate::test_run::{Test, TestSpec};
 use crate::world::signals::Signals;
 use loadgen::settings::Mode;
@@ -21,12 +25,27 @@ use loadgen::settings::Mode;
 /// Does what the flags ask for.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     match args.check()? {
-        Asked::Advice(spec) => advise::advise(&spec),
+        Asked::Advice(spec) => advise::advise(&spec, args.form()),
         Asked::Test { mut spec, out } => {
+            let shown = shown(args.form())?;
             spec.accuracy_run = args.accuracy_run.as_deref().map(accuracy_run).transpose()?;
-            let usual = || Place::usual(spec.benchmark, spec.scenario.name());
+            let usual = || Place::usual(&args.results, spec.benchmark, spec.scenario.name());
             let place = out.map_or_else(usual, Place::At);
-            run_test(*spec, &place, if args.json { Shown::Json } else { Shown::Words })
+            let metrics = args.metrics.options(&args.dial.way.security)?;
+            let live = LiveOutput { ui: args.ui.into(), metrics };
+            run_test(*spec, &place, shown, live)
+        }
+    }
+}
+
+/// How the result is shown; it is no table.
+fn shown(form: Format) -> Outcome<Shown> {
+    match form {
+        Format::Text => Ok(Shown::Words),
+        Format::Json => Ok(Shown::Json),
+        Format::Csv | Format::Md => {
+            let told = "--format csv and md are for the table of --compression auto; list prints runs as a table";
+            Err(anyhow!(told)).or_exit(Exit::Usage)
         }
     }
 }
@@ -56,14 +75,23 @@ pub(crate) enum Shown {
     Json,
 }
 
+/// How a run is shown while it goes on.
+#[derive(Debug, Default)]
+pub(crate) struct LiveOutput {
+    pub(crate) ui: Ui,
+    pub(crate) metrics: MetricsOptions,
+}
+
 /// Makes one test, leaves its run folder and shows the result.
-pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown) -> Outcome {
+pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOutput) -> Outcome {
     // Looked at before any node is bothered; the folder is made once they have all agreed to the run.
     if let Place::At(out) = place
         && RunFolder::is_taken(out)
     {
         return Err(FolderError::Exists(out.clone())).or_exit(Exit::Usage);
     }
+    let (ui, board) = (live.ui.available(), Board::default());
+    let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
     let looks = spec.wants_a_look()?;
     let mut signals = None;
     let spec = match looks {
@@ -71,11 +99,13 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown) -> Outcome {
         false => spec,
     };
     let test = Test::new(spec)?;
-    test.verify(&progress::steps("verifying files"))?;
+    test.verify(&steps::steps("verifying files"))?;
     let signals = signals.map_or_else(catch, Ok)?;
     let mut connected = test.connect()?;
     connected.probe_if_wanted(&signals)?;
-    let recorded = record::record(connected.claim(&signals)?, place)?;
+    let claimed = connected.claim(&signals)?;
+    let stop = claimed.stop();
+    let recorded = record::record_shown(claimed, place, ui, &board)?;
     // What was measured is shown even if its files could not be written.
     let Recorded { finished, folder, written } = recorded;
     match (shown, &written) {
@@ -84,7 +114,10 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown) -> Outcome {
         // Without the list of files, which is not complete.
         (Shown::Json, Err(_)) => drop(print_json_pretty(&ResultSummary::from(&finished))?),
     }
+    let told = metrics.file().map(|(file, text)| write_file(&file, |out| out.write_all(text.as_bytes())));
+    metrics.end(&stop);
     written.context("the run is over, but its files are not complete").or_exit(Exit::Bug)?;
+    told.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug)?;
     Ok(finished.exit())
 }
 

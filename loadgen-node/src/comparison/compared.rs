@@ -5,6 +5,7 @@ use super::facts;
 use super::interval::{self, Draws};
 use super::metric::{METRICS, Metric, Noise};
 use super::side::Side;
+use crate::network::spread;
 use crate::outputs::documents::comparison::{
     Better, Comparison, DifferenceDocument, Finding, IntervalOf, MetricComparison, SCHEMA,
 };
@@ -48,8 +49,8 @@ fn one(metric: &Metric, sides: &[Side], draws: &[Draws], is_comparable: bool) ->
     let difference = |(other, draws_of_other): (&Vec<f64>, &Draws)| {
         let percent = 100.0 * (mean(other)? / mean(&all[0])? - 1.0);
         let found = match metric.noise {
-            _ if all[0].len().min(other.len()) >= interval::FEWEST_REPEATS => {
-                interval::of_repeats(&all[0], other).map(|interval| (interval, IntervalOf::Repeats))
+            _ if all[0].len().min(other.len()) >= spread::FEWEST_REPEATS => {
+                spread::ratio_interval(&all[0], other).map(|interval| (interval, IntervalOf::Repeats))
             }
             Noise::Drawn(drawn) => {
                 interval::of_draws(&draws[0], draws_of_other, drawn).map(|interval| (interval, IntervalOf::Blocks))

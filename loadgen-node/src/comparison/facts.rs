@@ -1,6 +1,6 @@
 //! What is not the same on all sides, and why sides cannot be compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -21,25 +21,27 @@ type Fact = (String, String);
 
 /// What is not the same on all sides. Repeats of a side that differ are shown with all that they have.
 pub(super) fn different(sides: &[Side]) -> Vec<DifferentDocument> {
-    let of_sides: Vec<Vec<Fact>> = sides.iter().map(|side| side.sources().flat_map(of_run).collect()).collect();
-    let mut names: Vec<&String> = Vec::new();
-    for (name, _) in of_sides.iter().flatten() {
-        if !names.contains(&name) {
-            names.push(name);
+    // Each of a thousand nodes has dozens of facts, so they are looked up by their names.
+    let (mut names, mut known) = (Vec::<String>::new(), HashSet::new());
+    let mut of_sides: Vec<HashMap<String, BTreeSet<String>>> = Vec::new();
+    for side in sides {
+        let mut facts: HashMap<String, BTreeSet<String>> = HashMap::new();
+        for (name, value) in side.sources().flat_map(of_run) {
+            if known.insert(name.clone()) {
+                names.push(name.clone());
+            }
+            facts.entry(name).or_default().insert(value);
         }
+        of_sides.push(facts);
     }
-    let value = |facts: &[Fact], name: &str| {
-        let own: BTreeSet<&str> =
-            facts.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect();
-        (!own.is_empty()).then(|| own.into_iter().collect::<Vec<_>>().join(" or "))
-    };
+    let value = |own: &BTreeSet<String>| own.iter().map(String::as_str).collect::<Vec<_>>().join(" or ");
     let document = |name: &String| {
-        let values: Vec<Option<String>> = of_sides.iter().map(|facts| value(facts, name)).collect();
+        let values: Vec<Option<String>> = of_sides.iter().map(|facts| facts.get(name).map(value)).collect();
         let is_same = values.windows(2).all(|pair| pair[0] == pair[1]);
         let is_one = values.iter().flatten().all(|value| !value.contains(" or "));
         (!is_same || !is_one).then(|| DifferentDocument { what: name.clone(), values })
     };
-    names.into_iter().filter_map(document).collect()
+    names.iter().filter_map(document).collect()
 }
 
 /// Why the sides cannot be compared.

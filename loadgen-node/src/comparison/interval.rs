@@ -2,11 +2,10 @@
 //!
 //! Of single runs: their timelines are cut into blocks of time, which are drawn again, with repetition, a thousand
 //! times (block bootstrap: Künsch, The Annals of Statistics 17, 1989). Neighbouring samples depend on each other, so
-//! whole blocks are drawn and not samples. Of three or more repeats on both sides: Welch's t test (Biometrika 34, 1947)
-//! on the ratio of the means.
+//! whole blocks are drawn and not samples. Of three or more repeats on both sides:
+//! [`ratio_interval`](crate::network::spread::ratio_interval).
 
 use rand_mt::Mt64;
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use crate::outputs::report::Series;
 
@@ -18,8 +17,6 @@ const DRAWS: usize = 1000;
 const FEWEST_BLOCKS: usize = 10;
 /// Fewest samples above a percentile that say something of it.
 const FEWEST_ABOVE: f64 = 10.0;
-/// Fewest repeats that say something of runs.
-pub(super) const FEWEST_REPEATS: usize = 3;
 /// The share of draws that lies on either side of an interval.
 const TAIL: f64 = 0.025;
 /// So that the same folders always give the same intervals.
@@ -165,43 +162,6 @@ pub(super) fn of_draws(first: &Draws, other: &Draws, of: Drawn) -> Option<[f64; 
     Some([at(TAIL), at(1.0 - TAIL)])
 }
 
-/// Where the relative difference of the means of repeats is. None: there are too few, or they are not above 0.
-pub(super) fn of_repeats(first: &[f64], other: &[f64]) -> Option<[f64; 2]> {
-    let [first, other] = [Repeats::of(first)?, Repeats::of(other)?];
-    // Of the logarithm of each mean, so that the interval is one of their ratio.
-    let [own, others] = [first.variance, other.variance];
-    let error = (own + others).sqrt();
-    let difference = (other.mean / first.mean).ln();
-    let width = if error > 0.0 {
-        let freedom = (own + others).powi(2) / (own.powi(2) / first.degrees + others.powi(2) / other.degrees);
-        StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(1.0 - TAIL) * error
-    } else {
-        0.0
-    };
-    Some([(difference - width).exp() - 1.0, (difference + width).exp() - 1.0])
-}
-
-/// Repeats of a quantity.
-struct Repeats {
-    mean: f64,
-    /// Of the logarithm of the mean.
-    variance: f64,
-    degrees: f64,
-}
-
-impl Repeats {
-    fn of(values: &[f64]) -> Option<Repeats> {
-        if values.len() < FEWEST_REPEATS || values.iter().any(|value| *value <= 0.0) {
-            return None;
-        }
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let degrees = count - 1.0;
-        Some(Repeats { mean, variance: squares / degrees / count / mean.powi(2), degrees })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,17 +213,5 @@ mod tests {
         assert_eq!(interval(&series_of(&few), &series_of(&few), Drawn::P999), None);
         assert_eq!(interval(&series_of(&few), &series_of(&few), Drawn::P50), Some([0.0, 0.0]));
         assert!(of_draws(&Draws::of(std::iter::empty(), 0), &Draws::of(std::iter::empty(), 1), Drawn::Rate).is_none());
-    }
-
-    #[test]
-    fn repeats_are_judged_by_welch() {
-        // scipy.stats.ttest_ind(log(other), log(first), equal_var=False): nearly the same, for small spreads.
-        let [low, high] = of_repeats(&[10.0, 10.2, 9.8], &[11.0, 11.1, 11.2]).unwrap();
-        assert!((low - 0.076).abs() < 0.02 && (high - 0.147).abs() < 0.02, "{low} {high}");
-        assert!(low < 0.11 && 0.11 < high);
-        assert_eq!(of_repeats(&[1.0, 1.0], &[1.0, 1.0, 1.0]), None);
-        assert_eq!(of_repeats(&[0.0, 1.0, 1.0], &[1.0, 1.0, 1.0]), None);
-        let [low, high] = of_repeats(&[2.0; 3], &[3.0; 3]).unwrap();
-        assert!((low - 0.5).abs() < 1e-12 && (high - 0.5).abs() < 1e-12);
     }
 }

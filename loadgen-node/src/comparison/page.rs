@@ -6,7 +6,9 @@ use maud::{Markup, html};
 use super::side::Side;
 use super::tables;
 use crate::outputs::documents::comparison::Comparison;
-use crate::outputs::report::{Axis, Chart, Curve, Series, Step, framed, latency_axis, of_percentiles, seconds_axis};
+use crate::outputs::report::{
+    Axis, Chart, Curve, Series, Step, framed, latency_axis, of_percentiles, rate_axis, seconds_axis,
+};
 use crate::outputs::table::Table;
 
 /// Places of curves over time.
@@ -40,8 +42,8 @@ pub(crate) fn page(made: &Comparison, sides: &[Side]) -> String {
 fn table(id: &str, title: &str, table: Table) -> Markup {
     html! {
         section id=(id) {
-            h3 { (title) }
-            div class="scroll" tabindex="0" { table {
+            h2 { (title) }
+            div class="scroll" role="region" tabindex="0" aria-label=(title) { table {
                 thead { tr { @for head in table.heads { th { (head) } } } }
                 tbody { @for row in table.rows { tr { @for cell in row { td class=[class(&cell)] { (cell) } } } } }
             } }
@@ -66,12 +68,10 @@ fn charts(sides: &[Side]) -> Vec<Chart> {
     let Some(longest_s) = all.iter().map(|(_, series)| series.length_s()).reduce(f64::max) else { return Vec::new() };
     let p99 = |step: &Step| (!step.latencies.is_empty()).then(|| step.latencies.value_at_quantile(0.99) as f64);
     let latencies: Vec<(&str, &Histogram<u64>)> = all.iter().map(|(name, series)| (*name, &series.latencies)).collect();
-    let rate_axis =
-        Axis { title: "samples per second", is_log: false, is_whole: false, text: |rate| format!("{rate:.0}/s") };
     vec![
         of_percentiles("distribution", "Latency distribution", OF_FIRST.to_owned(), &latencies, Vec::new()),
         over_time("latency", "p99 over time", &all, longest_s, latency_axis(), |step, _| p99(step)),
-        over_time("rate", "Answers per second over time", &all, longest_s, rate_axis, |step, step_s| {
+        over_time("rate", "Answers per second over time", &all, longest_s, rate_axis(), |step, step_s| {
             Some(step.answered as f64 / step_s)
         }),
     ]
@@ -92,6 +92,6 @@ fn over_time(
     };
     let curves = all.iter().map(curve).collect();
     let about = OF_FIRST.to_owned();
-    let x = seconds_axis("time since the first sample");
+    let x = seconds_axis("time since the first sample", longest_s / PLACES as f64);
     Chart { id, title, about, x, y, places, curves, limits: Vec::new(), marks: Vec::new() }
 }

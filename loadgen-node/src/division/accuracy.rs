@@ -22,24 +22,23 @@ pub(super) fn target(facts: &Facts<'_>) -> Verdict {
     };
     match scored(facts) {
         Err(why) => Verdict::not_seen(why),
-        Ok(scores) => within(official, scores, planned.round),
+        Ok(scores) => within(official, &scores, planned.round),
     }
 }
 
 /// The scores that count for a run.
-#[derive(Clone, Copy)]
 enum Scores<'a> {
-    /// What is scored here: one metric, by its name in the official checker, and its score.
-    Own(Option<&'static str>, f64),
+    /// What is scored here, by the names of the official checker.
+    Own(Vec<(&'a str, f64)>),
     /// What the official script printed.
     Official(&'a OfficialScores),
 }
 
 impl Scores<'_> {
     /// The score that is held against one of these bounds.
-    fn of(self, bound: &Bound) -> Option<f64> {
+    fn of(&self, bound: &Bound) -> Option<f64> {
         match self {
-            Scores::Own(metric, score) => (metric == Some(bound.metric.as_str())).then_some(score),
+            Scores::Own(scores) => scores.iter().find(|(metric, _)| *metric == bound.metric).map(|(_, score)| *score),
             Scores::Official(scores) => scores.of(&bound.metric),
         }
     }
@@ -47,7 +46,7 @@ impl Scores<'_> {
 
 /// Section 4.1: scores are rounded to five digits, half to even. The bounds are not: the official checker takes them as
 /// they are.
-fn within(official: &Official, scores: Scores<'_>, round: &str) -> Verdict {
+fn within(official: &Official, scores: &Scores<'_>, round: &str) -> Verdict {
     let (bounds, name) = (&official.bounds, &official.checker);
     let mut missing = bounds.iter().filter(|bound| scores.of(bound).is_none()).peekable();
     if missing.peek().is_some() {
@@ -72,14 +71,20 @@ fn within(official: &Official, scores: Scores<'_>, round: &str) -> Verdict {
 /// The scores of this run, or of the accuracy run that belongs to it.
 fn scored<'a>(facts: &Facts<'a>) -> Result<Scores<'a>, String> {
     let metric = facts.planned.benchmark.accuracy.and_then(|target| target.metric.checker_name());
+    let own = |value: f64, others: Vec<(&'a str, f64)>| {
+        Scores::Own(metric.map(|metric| (metric, value)).into_iter().chain(others).collect())
+    };
     if let Some(score) = facts.run.and_then(|run| run.score) {
-        return Ok(Scores::Own(metric, score.value));
+        let others = score.others.iter().filter_map(|other| Some((other.official?, *other.value.as_ref().ok()?)));
+        return Ok(own(score.value, others.collect()));
     }
     match &facts.planned.accuracy_run {
         None => Err("no accuracy run of this setup is given (--accuracy-run FOLDER)".to_owned()),
         Some(run) => match (&run.official, run.score) {
             (Some(official), _) => of_its_log(run, official).map(|()| Scores::Official(official)),
-            (None, Some(score)) => Ok(Scores::Own(metric, score)),
+            (None, Some(score)) => {
+                Ok(own(score, run.other_scores.iter().map(|(name, value)| (name.as_str(), *value)).collect()))
+            }
             (None, None) => Err(format!("{} has no score: the official script gives it (accuracy.txt)", run.folder)),
         },
     }

@@ -98,6 +98,8 @@ pub struct AccuracyRun {
     pub round: String,
     /// The score, in the metric's unit.
     pub score: Option<f64>,
+    /// The other scores by the official checker's names for them.
+    pub other_scores: Vec<(String, f64)>,
     /// What the official script made of its log, where its folder has that (`accuracy.txt`).
     pub official: Option<OfficialScores>,
     /// SHA-256 of its accuracy log; none: it has no such log.
@@ -140,7 +142,7 @@ pub(crate) struct RunSeen<'a> {
     /// The interfaces of this host that the run used.
     pub(crate) nics: &'a [NicUse],
     /// How right the answers of this run were.
-    pub(crate) score: Option<Score>,
+    pub(crate) score: Option<&'a Score>,
 }
 
 impl Settings {

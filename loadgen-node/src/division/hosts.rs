@@ -1,10 +1,11 @@
 //! The systems that the run is between: machines, what is between them, and what answers.
 
 use lon_net::nic::Interface;
+use lon_proto::text::few;
 use qdl::{Host, NodeDescription};
 
 use super::facts::{Facts, NodesSeen};
-use super::rule::{Verdict, few};
+use super::rule::Verdict;
 
 /// Backends that answer without a model, by the first word of their engine.
 const NO_MODELS: [&str; 3] = ["null", "synthetic", "echo"];
@@ -61,8 +62,17 @@ pub(super) fn backend(facts: &Facts<'_>) -> Verdict {
         let engine = node.engine.split([' ', ':']).next().unwrap_or_default();
         NO_MODELS.contains(&engine)
     };
-    let odd = nodes.iter().filter(is_odd);
-    Verdict::of(odd.map(|node| format!("node {} has no model: its backend is {}", node.name, node.engine)))
+    let mut by_engine: Vec<(&str, Vec<&str>)> = Vec::new();
+    for node in nodes.iter().filter(is_odd) {
+        match by_engine.iter_mut().find(|(engine, _)| *engine == node.engine) {
+            Some((_, names)) => names.push(&node.name),
+            None => by_engine.push((&node.engine, vec![&node.name])),
+        }
+    }
+    Verdict::of(by_engine.into_iter().map(|(engine, names)| match &names[..] {
+        [name] => format!("node {name} has no model: its backend is {engine}"),
+        names => format!("nodes {} have no model: their backend is {engine}", few(names, ", ")),
+    }))
 }
 
 /// Whether two hosts are one machine; none: they do not say what it takes to know. Containers of a machine share its

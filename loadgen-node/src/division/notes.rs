@@ -1,6 +1,7 @@
 //! What every output says of a run beside the findings on rules: what could not be checked, and what was done beyond
 //! the plan.
 
+use lon_proto::text::few;
 use qdl::{NodeDescription, NodeReport};
 
 use loadgen::run::PhaseOutcome;
@@ -11,7 +12,7 @@ pub(crate) fn unchecked<'a>(nodes: impl Iterator<Item = &'a NodeDescription>) ->
     let who = if names.len() == 1 { "node" } else { "nodes" };
     let say = if names.len() == 1 { "names" } else { "name" };
     let what = "no outputs, so that answers of any size are taken";
-    (!names.is_empty()).then(|| format!("answers not checked: {who} {} {say} {what}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("answers not checked: {who} {} {say} {what}", few(&names, ", ")))
 }
 
 /// The mark of a run that went on beyond its plan.
@@ -30,5 +31,5 @@ pub(crate) fn uncounted(reports: &[NodeReport]) -> Option<String> {
     let who = if names.len() == 1 { "node" } else { "nodes" };
     let say = if names.len() == 1 { "counts" } else { "count" };
     let what = "no bytes of sockets";
-    (!names.is_empty()).then(|| format!("socket bytes not compared: {who} {} {say} {what}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("socket bytes not compared: {who} {} {say} {what}", few(&names, ", ")))
 }

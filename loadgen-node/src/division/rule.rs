@@ -1,5 +1,7 @@
 //! What a rule is, and what is found of it.
 
+use lon_proto::text::few;
+
 use super::facts::Facts;
 
 /// One rule of the Network division.
@@ -88,15 +90,4 @@ impl Verdict {
     pub(super) fn not_seen(why: impl Into<String>) -> Verdict {
         Verdict::NotSeen(why.into())
     }
-}
-
-/// Most of what a sentence lists.
-const FEW: usize = 8;
-
-/// A list in a sentence: the first of many, and how many there are beside them.
-pub(super) fn few(all: &[impl AsRef<str>], between: &str) -> String {
-    let shown: Vec<&str> = all.iter().take(FEW).map(AsRef::as_ref).collect();
-    let more = all.len() - shown.len();
-    let behind = if more > 0 { format!("{between}and {more} more") } else { String::new() };
-    shown.join(between) + &behind
 }

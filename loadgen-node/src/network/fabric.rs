@@ -1,25 +1,14 @@
 //! What a probe found out about a fabric.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+pub(crate) use lon_probe::{Percentiles, Rtt};
+
+use super::ends::{self, End};
+use super::spread;
 use super::traffic::Bytes;
-
-/// Percentiles of round trips, in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Percentiles {
-    pub(crate) p50_ns: u64,
-    pub(crate) p90_ns: u64,
-    pub(crate) p99_ns: u64,
-}
-
-/// Round trips of requests of one size, answered by eight bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rtt {
-    pub(crate) bytes: u64,
-    pub(crate) trips: u64,
-    pub(crate) percentiles: Percentiles,
-}
 
 /// Payload that came through, in bit/s; what is none was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,15 +23,41 @@ pub(crate) struct Goodput {
     pub(crate) is_cut: bool,
 }
 
+/// Every repeat of a goodput, in bit/s.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Repeats {
+    pub(crate) up: Vec<f64>,
+    pub(crate) down: Vec<f64>,
+    pub(crate) both: Vec<f64>,
+}
+
+/// Goodput over so many connections.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct AtConnections {
+    pub(crate) connections: usize,
+    pub(crate) up: Option<f64>,
+    pub(crate) down: Option<f64>,
+}
+
 /// What was found out about one node; what could not be measured any more is missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeFabric {
     pub(crate) name: String,
     pub(crate) address: String,
     pub(crate) rtt: Vec<Rtt>,
+    /// Over the number of connections that fills the link.
     pub(crate) goodput: Goodput,
+    pub(crate) repeats: Repeats,
+    /// Over each number of connections that was tried, the fewest first.
+    pub(crate) by_connections: Vec<AtConnections>,
+    /// The fewest connections that bring what more of them bring, too.
+    pub(crate) fills_with: Option<usize>,
     /// Round trips of 64 bytes while both directions were full.
     pub(crate) loaded: Option<Percentiles>,
+    /// This end of the connections to the node.
+    pub(crate) loadgen: Option<End>,
+    /// The node's end; none when it does not tell.
+    pub(crate) sut: Option<End>,
 }
 
 /// What was found out.
@@ -52,20 +67,9 @@ pub(crate) struct Fabric {
     pub(crate) nodes: Vec<NodeFabric>,
     /// All nodes at once.
     pub(crate) together: Goodput,
+    pub(crate) together_repeats: Repeats,
     /// What all of it took on the sockets, which is no part of a run's bytes.
     pub(crate) socket_bytes: Bytes,
-}
-
-impl Percentiles {
-    /// By nearest rank; sorts what it is given.
-    pub(crate) fn of(trips_ns: &mut [u64]) -> Percentiles {
-        trips_ns.sort_unstable();
-        let at = |share: f64| {
-            let rank = (share * trips_ns.len() as f64).ceil() as usize;
-            trips_ns.get(rank.saturating_sub(1)).copied().unwrap_or(0)
-        };
-        Percentiles { p50_ns: at(0.50), p90_ns: at(0.90), p99_ns: at(0.99) }
-    }
 }
 
 /// Why a goodput is none.
@@ -77,12 +81,58 @@ impl Goodput {
     }
 }
 
+/// More connections that bring less than this share more are not worth it: what one measurement scatters.
+const WORTH_IT: f64 = 0.05;
+
+/// The fewest connections that bring, in both directions, what the best number brings; none when nothing was measured
+/// both ways.
+pub(crate) fn fills_with(tried: &[AtConnections]) -> Option<usize> {
+    let best = |of: fn(&AtConnections) -> Option<f64>| tried.iter().filter_map(of).reduce(f64::max);
+    let (up, down) = (best(|it| it.up)?, best(|it| it.down)?);
+    // Of both directions, the share of the best that is there.
+    let share = |it: &AtConnections| Some((it.up? / up).min(it.down? / down));
+    let shares: Vec<(usize, f64)> = tried.iter().filter_map(|it| Some((it.connections, share(it)?))).collect();
+    // No number may be the best of both directions.
+    let most = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
+    shares.iter().find(|(_, share)| *share >= most * (1.0 - WORTH_IT)).map(|(connections, _)| *connections)
+}
+
+impl Repeats {
+    /// The means of the repeats.
+    pub(crate) fn mean(&self) -> Goodput {
+        let [up, down, both] = [&self.up, &self.down, &self.both].map(|values| spread::mean(values));
+        Goodput { up, down, both, is_cut: false }
+    }
+
+    /// Each mean with what it may be off by.
+    fn columns(&self) -> String {
+        let column = |values: &Vec<f64>| {
+            let around = spread::interval(values).zip(spread::mean(values));
+            let text = around.map(|([low, high], mean)| format!("\u{b1}{:.1} %", (high - low) / 2.0 / mean * 100.0));
+            format!("{:>14}", text.unwrap_or_default())
+        };
+        [&self.up, &self.down, &self.both].map(column).concat()
+    }
+}
+
+/// Nodes that are shown one by one.
+const NODES: usize = 16;
+
+/// Of more nodes, as many of the worst in each respect.
+const WORST: usize = 4;
+
 impl Fabric {
+    /// The lower goodput of the two directions, of all nodes at once; 0 where it is not known.
+    pub(crate) fn narrower(&self) -> f64 {
+        self.together.up.unwrap_or(0.0).min(self.together.down.unwrap_or(0.0))
+    }
+
     /// The measured fabric as text for people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("Round trip over {}, answered by 8 bytes\n", self.transport);
         let _ = writeln!(text, "  {:<22}{:>10}{:>14}{:>12}{:>12}{:>10}", "node", "bytes", "p50", "p90", "p99", "trips");
-        for node in &self.nodes {
+        let nodes = self.shown();
+        for node in &nodes {
             for rtt in &node.rtt {
                 row(&mut text, &node.name, &rtt.bytes.to_string(), rtt.percentiles, Some(rtt.trips));
             }
@@ -92,16 +142,69 @@ impl Fabric {
         }
         let _ = writeln!(text, "\nGoodput (payload)");
         let _ = writeln!(text, "  {:<22}{:>14}{:>14}{:>14}", "node", "up", "down", "both, sum");
-        for node in &self.nodes {
-            let _ = writeln!(text, "  {:<22}{}", node.name, node.goodput.columns());
+        for node in &nodes {
+            goodput_rows(&mut text, &node.name, &node.goodput, &node.repeats);
         }
         if self.nodes.len() > 1 {
-            let _ = writeln!(text, "  {:<22}{}", "all at once", self.together.columns());
+            goodput_rows(&mut text, "all at once", &self.together, &self.together_repeats);
         }
         if self.together.is_cut || self.nodes.iter().any(|node| node.goodput.is_cut) {
             let _ = writeln!(text, "  -: {CUT}");
         }
+        connections_text(&mut text, &nodes);
+        if nodes.iter().any(|node| node.loadgen.is_some()) {
+            ends::head(&mut text);
+            nodes.iter().for_each(|node| {
+                ends::rows(&mut text, &node.name, node.loadgen.as_ref(), node.sut.as_ref());
+            });
+        }
+        if nodes.len() < self.nodes.len() {
+            let _ = writeln!(
+                text,
+                "\nOf {} nodes the first, the {WORST} with the longest round trips and the {WORST} with the least \
+                 goodput (--json has all)",
+                self.nodes.len()
+            );
+        }
         text
+    }
+
+    /// All nodes; of many the first and the worst, in their order.
+    fn shown(&self) -> Vec<&NodeFabric> {
+        if self.nodes.len() <= NODES {
+            return self.nodes.iter().collect();
+        }
+        let p99_ns = |node: &NodeFabric| node.rtt.iter().map(|rtt| rtt.percentiles.p99_ns).max();
+        let least = |node: &NodeFabric| node.goodput.up.unwrap_or(0.0).min(node.goodput.down.unwrap_or(0.0));
+        let mut slowest: Vec<usize> = (0..self.nodes.len()).collect();
+        let mut narrowest = slowest.clone();
+        slowest.sort_by_key(|&at| std::cmp::Reverse(p99_ns(&self.nodes[at])));
+        narrowest.sort_by(|&a, &b| least(&self.nodes[a]).total_cmp(&least(&self.nodes[b])));
+        let worst = slowest.into_iter().take(WORST).chain(narrowest.into_iter().take(WORST));
+        worst.chain([0]).collect::<BTreeSet<usize>>().into_iter().map(|at| &self.nodes[at]).collect()
+    }
+}
+
+/// What several numbers of connections bring, where several were tried.
+fn connections_text(text: &mut String, nodes: &[&NodeFabric]) {
+    if nodes.iter().all(|node| node.by_connections.len() < 2) {
+        return;
+    }
+    let _ = writeln!(text, "\nConnections\n  {:<22}{:>14}{:>14}{:>14}", "node", "connections", "up", "down");
+    for node in nodes {
+        for tried in &node.by_connections {
+            let fills = if node.fills_with == Some(tried.connections) { "  fills the link" } else { "" };
+            let [up, down] = [tried.up, tried.down].map(rate);
+            let _ = writeln!(text, "  {:<22}{:>14}{up:>14}{down:>14}{fills}", node.name, tried.connections);
+        }
+    }
+}
+
+fn goodput_rows(text: &mut String, name: &str, goodput: &Goodput, repeats: &Repeats) {
+    let _ = writeln!(text, "  {name:<22}{}", goodput.columns());
+    let (around, count) = (repeats.columns(), repeats.up.len().max(repeats.down.len()));
+    if !around.trim().is_empty() {
+        let _ = writeln!(text, "  {:<22}{around}  95 % of {count} repeats", "");
     }
 }
 
@@ -131,14 +234,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_by_nearest_rank() {
-        let mut trips: Vec<u64> = (1..=200).rev().collect();
-        assert_eq!(Percentiles::of(&mut trips), Percentiles { p50_ns: 100, p90_ns: 180, p99_ns: 198 });
-        assert_eq!(Percentiles::of(&mut [7]), Percentiles { p50_ns: 7, p90_ns: 7, p99_ns: 7 });
-        assert_eq!(Percentiles::of(&mut []), Percentiles::default());
-    }
-
-    #[test]
     fn rates_have_six_digits_in_files_and_units_on_screen() {
         assert_eq!(gbit_s(94_123_456.7), 0.0941235);
         assert_eq!(gbit_s(31_234_567_890.0), 31.2346);
@@ -147,6 +242,48 @@ mod tests {
             [Some(94.12e6), Some(31.2e9), Some(1234.0), None].map(rate),
             ["94.1 Mbit/s", "31.2 Gbit/s", "1.23 kbit/s", "-"]
         );
+    }
+
+    #[test]
+    fn the_fewest_connections_that_fill_the_link_are_named() {
+        let at = |connections, gbit_s: f64| AtConnections { connections, up: Some(gbit_s * 1e9), down: Some(10e9) };
+        assert_eq!(fills_with(&[at(1, 9.9), at(2, 10.0), at(4, 9.8)]), Some(1), "within what is not worth it");
+        assert_eq!(fills_with(&[at(1, 4.0), at(2, 8.0), at(4, 9.8), at(8, 10.0)]), Some(4));
+        let one_sided = AtConnections { down: Some(5e9), ..at(2, 10.0) };
+        assert_eq!(fills_with(&[at(1, 6.0), one_sided]), Some(1), "none is the best both ways");
+        assert_eq!(fills_with(&[]), None);
+        assert_eq!(fills_with(&[AtConnections { down: None, ..at(1, 1.0) }]), None, "one way only");
+    }
+
+    #[test]
+    fn repeats_say_how_far_their_mean_may_be_off() {
+        let repeats = Repeats { up: vec![99e6, 100e6, 101e6], ..Repeats::default() };
+        let mut text = String::new();
+        goodput_rows(&mut text, "N1", &repeats.mean(), &repeats);
+        assert!(text.contains("100 Mbit/s") && text.contains("\u{b1}2.5 %") && text.contains("3 repeats"), "{text}");
+        let once = Repeats { up: vec![1e6], ..Repeats::default() };
+        text.clear();
+        goodput_rows(&mut text, "N1", &once.mean(), &once);
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+
+    #[test]
+    fn of_many_nodes_the_first_and_the_worst_are_shown() {
+        let rtt = |p99_ns| Rtt { bytes: 64, trips: 9, percentiles: Percentiles { p50_ns: 1, p90_ns: 2, p99_ns } };
+        let node = |number: u64| NodeFabric {
+            name: format!("N{number}"),
+            rtt: vec![rtt(if number == 77 { 900_000 } else { 1_000 })],
+            goodput: Goodput { up: Some(1e9), down: Some(if number == 500 { 1e6 } else { 1e9 }), ..Goodput::default() },
+            ..NodeFabric::default()
+        };
+        let many = Fabric { transport: "tcp", nodes: (0..1_000).map(node).collect(), ..Fabric::default() };
+        let text = many.text();
+        for part in ["  N0 ", "  N77 ", "  N500 ", "Of 1000 nodes", "all at once"] {
+            assert!(text.contains(part), "no '{part}' in {text}");
+        }
+        assert!(text.lines().count() < 40, "{text}");
+        let few = Fabric { transport: "tcp", nodes: (0..16).map(node).collect(), ..Fabric::default() }.text();
+        assert!(few.contains("  N15 ") && !few.contains("Of 16 nodes"), "{few}");
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! The network side of a run: what crossed it, counted at both ends, and what that says about the fabric.
 //!
 //! - `traffic`: bytes per second while it goes on; `nics`: what the interfaces carried;
-//! - `fabric`: what a probe found that can be carried; `bandwidth`: required, carried, probed and claimed;
+//! - `fabric`: what a probe found that can be carried; `ends`: what both ends spent and counted meanwhile; `spread`:
+//!   the mean of repeats; `matrix`: what the ways between the nodes carry;
+//! - `bandwidth`: required, carried, probed and claimed.
 //!
 //! Nothing here counts: the QDL and the SUT nodes do, in the path.
 
 pub(crate) mod bandwidth;
+pub(crate) mod ends;
 pub(crate) mod fabric;
+pub(crate) mod matrix;
 pub(crate) mod nics;
+pub(crate) mod spread;
 pub(crate) mod traffic;
 
 use lon_qsl::bandwidth::Formula;

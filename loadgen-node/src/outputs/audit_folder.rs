@@ -111,7 +111,9 @@ fn write_into(folder: &Path, findings: &Findings, result: &AuditResult, found: &
     let logs = folder.join(PERFORMANCE);
     make(folder)?;
     for file in &findings.files {
-        save(&folder.join(file.name), file.text.as_bytes())?;
+        let path = folder.join(file.name);
+        make(path.parent().unwrap_or(folder))?;
+        save(&path, file.text.as_bytes())?;
     }
     if findings.test.keeps_logs() {
         make(&logs)?;

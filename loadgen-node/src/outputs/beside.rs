@@ -10,10 +10,11 @@ use super::documents::network_report::{self, NetworkReport};
 use super::documents::qdl_result::{self, QdlResult};
 use super::documents::system_desc::{self, SystemDesc};
 use super::folder::{FolderError, RunFolder};
+use super::report::{self, Source};
 use crate::test_run::Finished;
 
 /// The files that [`write()`] makes; the last one says whether the run can be used.
-const FILES: [&str; 3] = [network_report::FILE, system_desc::FILE, qdl_result::FILE];
+const FILES: [&str; 4] = [network_report::FILE, system_desc::FILE, report::FILE, qdl_result::FILE];
 
 /// How the official logs begin that have a verdict in them, whatever they are called.
 const BEGINNINGS: [&str; 2] = [":::MLLOG", "====="];
@@ -68,7 +69,9 @@ pub fn write(finished: &Finished, folder: &Path) -> Result<(), BesideError> {
     let files = RunFolder::of_earlier_run(folder);
     let report = files.stage(network_report::FILE, |out| documents::write(out, &NetworkReport::from(finished)))?;
     let desc = files.stage(system_desc::FILE, |out| documents::write(out, &SystemDesc::from(finished)))?;
-    let written = [files.keep(report)?, files.keep(desc)?];
+    let page = report::caught(|| Source::of_another(finished));
+    let page = files.stage(report::FILE, |out| out.write_all(page?.as_bytes()))?;
+    let written = [files.keep(report)?, files.keep(desc)?, files.keep(page)?];
     let result = QdlResult::from(finished).with_files(&written);
     let result = files.stage(qdl_result::FILE, |out| documents::write(out, &result))?;
     files.sync()?;

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::documents::conf::{ConfDocument, PredictedDocument};
 use super::documents::division::RuleDocument;
-use loadgen::judge::early_stopping::percent;
+use super::table::Table;
 use loadgen::settings::IntegerRule;
 
 /// All tables of the document as text for people.
@@ -25,16 +25,9 @@ pub(crate) fn text(document: &ConfDocument) -> String {
     for (name, setting) in &document.settings {
         let _ = writeln!(text, "  {name:<42} {:<22} {}", plain(&setting.value), setting.origin);
     }
-    if let Some(effective) = &document.effective
-        && let Ok(Value::Object(fields)) = serde_json::to_value(effective)
-    {
+    if document.effective.is_some() {
         heading(&mut text, "In force, as worked out from these");
-        for (name, value) in fields {
-            let value = match value.as_f64() {
-                // As it is typed and shown everywhere else.
-                Some(fraction) if name == "target_latency_percentile" => percent(fraction).to_string(),
-                _ => plain(&value),
-            };
+        for (name, value) in in_force(document) {
             let _ = writeln!(text, "  {name:<42} {value}");
         }
     }
@@ -55,6 +48,40 @@ pub(crate) fn text(document: &ConfDocument) -> String {
         }
     }
     text
+}
+
+/// All tables of the document in one: which table a row is of, what it is about, its value, and where that is from or
+/// why it is so.
+pub(crate) fn table(document: &ConfDocument) -> Table {
+    let mut table = Table::new(["table", "name", "value", "origin"]);
+    for (name, setting) in &document.settings {
+        table.row(["settings", name, &plain(&setting.value), &setting.origin]);
+    }
+    in_force(document).for_each(|(name, value)| table.row(["in force", &name, &value, ""]));
+    for (name, value) in prediction(&document.predicted, document.samples_known).into_iter().flatten() {
+        table.row(["predicted", name, &value, ""]);
+    }
+    for count in &document.query_counts {
+        let percentile = format!("p{}", count.percentile);
+        table.row(["queries needed", &percentile, &count.queries.to_string(), "counted"]);
+        table.row(["queries needed", &percentile, &count.rounded.to_string(), "rounded up to n * 2^13"]);
+        table.row(["queries needed", &percentile, &count.early_stopping_minimum.to_string(), "early stopping"]);
+    }
+    for RuleDocument { id, verdict, why, .. } in &document.division.rules {
+        table.row(["rules", id, verdict, why.as_deref().unwrap_or_default()]);
+    }
+    document.warnings.iter().for_each(|warning| table.row(["warnings", "", warning, ""]));
+    table
+}
+
+/// What the settings come to: name and value.
+fn in_force(document: &ConfDocument) -> impl Iterator<Item = (String, String)> {
+    let effective = document.effective.as_ref().and_then(|effective| serde_json::to_value(effective).ok());
+    let fields = match effective {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    fields.into_iter().map(|(name, value)| (name, plain(&value)))
 }
 
 fn heading(text: &mut String, title: &str) {
@@ -83,11 +110,10 @@ fn query_counts(text: &mut String, document: &ConfDocument) {
         "percentile", "counted", "rounded up to n * 2^13", "early stopping"
     );
     for count in &document.query_counts {
-        let percent = percent(count.percentile);
         let _ = writeln!(
             text,
-            "  {percent:<12} {:<12} {:<26} {:<12}",
-            count.queries, count.rounded, count.early_stopping_minimum
+            "  {:<12} {:<12} {:<26} {:<12}",
+            count.percentile, count.queries, count.rounded, count.early_stopping_minimum
         );
     }
 }

@@ -45,10 +45,10 @@ pub enum Place {
 }
 
 impl Place {
-    /// `results/<UTC>-<benchmark>-<what>`, with a number behind it if that is taken.
-    pub(crate) fn usual(benchmark: &Benchmark, what: &str) -> Place {
+    /// `<UTC>-<benchmark>-<what>` in the folder `above`, with a number behind it if that is taken.
+    pub(crate) fn usual(above: &Path, benchmark: &Benchmark, what: &str) -> Place {
         let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-        Place::Numbered(Path::new("results").join(format!("{time}-{}-{what}", benchmark.name)))
+        Place::Numbered(above.join(format!("{time}-{}-{what}", benchmark.name)))
     }
 }
 
@@ -73,6 +73,9 @@ pub(crate) fn fallbacks() -> Vec<PathBuf> {
     above.dedup();
     above
 }
+
+/// Where run folders are that nobody has named.
+pub(crate) const RESULTS: &str = "results";
 
 /// The folder of one run.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ use super::documents::find_peak;
 use super::folder::{FolderError, RunFolder};
 use super::keep::Begun;
 use super::logs::{self, AccuracyLog};
+use super::stages::keeper::{StageKeeper, StagePart};
 
 /// How often the files are brought up to date.
 const LOOK: Duration = Duration::from_millis(500);
@@ -38,6 +39,18 @@ pub(crate) struct Journal {
     is_due: Arc<AtomicBool>,
     /// A search for the peak, as far as it is, and the folder that has its record.
     search: Option<(SearchRecord, RunFolder)>,
+    /// Node and stages of each sample, where they are kept.
+    stages: Option<StageKeeper>,
+}
+
+/// What a run has left that is over.
+pub(crate) struct Ended {
+    /// The log of the answers, brought to the disk.
+    pub(crate) log: Begun,
+    /// The samples' file, which is written no more.
+    pub(crate) samples: Samples,
+    /// Node and stages of each sample, where they were kept.
+    pub(crate) stages: Option<StagePart>,
 }
 
 /// What is run.
@@ -93,18 +106,23 @@ impl Journal {
         let keeper = Keeper { file, about, answers: log.shared_file(), is_due: Arc::clone(&is_due), phase: None };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || keeper.run(&begun));
         let thread = Some(thread.map_err(failed)?);
-        Ok(Journal { log, samples, phases: Some(phases), thread, is_due, search })
+        Ok(Journal { log, samples, phases: Some(phases), thread, is_due, search, stages: None })
     }
 
-    /// Ends the files: the log of the answers is brought to the disk. The samples' file is written no more, and stays
-    /// until what is returned second is dropped.
-    pub(crate) fn finish(mut self) -> (Begun, Samples) {
+    /// Keeps node and stages of each sample, too.
+    pub(crate) fn with_stages(self, stages: Option<StageKeeper>) -> Journal {
+        Journal { stages, ..self }
+    }
+
+    /// Ends the files.
+    pub(crate) fn finish(mut self) -> Ended {
         self.phases = None;
         if let Some(thread) = self.thread.take() {
             // It has said what went wrong.
             let _ = thread.join();
         }
-        (self.log.finish(), self.samples)
+        let stages = self.stages.map(StageKeeper::finish);
+        Ended { log: self.log.finish(), samples: self.samples, stages }
     }
 }
 
@@ -115,6 +133,9 @@ impl Observer for Journal {
 
     fn phase_started(&mut self, phase: &PhasePlan, _start: TimeNs, live: &Live) {
         let samples_per_query = phase.generated.samples_per_query;
+        if let Some(stages) = &self.stages {
+            stages.phase((!phase.is_accuracy()).then_some(phase.first_sample));
+        }
         if let Some(phases) = self.phases.as_ref().filter(|_| !phase.is_accuracy()) {
             // A thread that has given up takes nothing.
             let _ = phases.send(Phase { live: live.clone(), samples_per_query, since: Instant::now() });
@@ -129,6 +150,7 @@ impl Observer for Journal {
 
     fn trial_ended(&mut self, trial: &Trial) {
         let Some((record, folder)) = &mut self.search else { return };
+        record.bracket = record.bracket.after(trial);
         record.trials.push(trial.clone());
         // Between two trials no clock runs.
         let kept = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, record));

@@ -1,4 +1,4 @@
-//! What a run leaves behind, and what it shows.
+//! What a run leaves behind, and what is shown when it is over.
 //!
 //! - `record`: a test that leaves a run folder;
 //! - `folder`: the run folder; `keep`: in which order it is filled; `faults`: how tests let that fail;
@@ -7,12 +7,12 @@
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
 //! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
-//!   `progress`: how far a run is;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
 //! - `report`: the run as one HTML page;
 //! - `table`: tables that commands print;
-//! - `stored_timeline`: the timeline of a run, read;
+//! - `samples`: the samples of a run folder as rows, for other programs;
+//! - `stored_timeline`: the timeline of a run, read; `stages`: node and stages of each of its samples;
 //! - `official_logs`: the files of an official LoadGen, read; `audit_folder`: folders that are audited, and what
 //!   submissions have of an audit.
 
@@ -30,11 +30,12 @@ pub(crate) mod logs;
 pub(crate) mod network_lines;
 pub(crate) mod official_logs;
 pub(crate) mod paint;
-pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
+pub(crate) mod samples;
 pub(crate) mod screen;
+pub(crate) mod stages;
 pub(crate) mod stored_timeline;
 pub(crate) mod table;
 pub(crate) mod tokens;

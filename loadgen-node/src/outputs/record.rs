@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
 use super::diagram;
 use super::documents::network_report::{self, NetworkReport};
@@ -10,13 +12,17 @@ use super::documents::result_summary::{self, ResultSummary};
 use super::documents::system_desc::{self, SystemDesc};
 use super::documents::{self, find_peak};
 use super::folder::{self, FolderError, Place, RunFolder, Written};
-use super::journal::{Journal, Kind};
+use super::journal::{Ended, Journal, Kind};
 use super::keep::{self, Contents, NotWritten};
 use super::logs::{self, Logs};
-use super::progress::Progress;
 use super::report::{self, Source};
 use super::screen;
+use super::stages;
+use super::stages::keeper::{StageKeeper, StagePart};
+use crate::display::show::Show;
+use crate::display::ui::Ui;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::live::board::Board;
 use crate::test_run::{Claimed, Finished};
 use loadgen::recorder::About;
 use loadgen::settings::Mode;
@@ -31,12 +37,20 @@ pub struct Recorded {
     pub written: Result<(), NotWritten>,
 }
 
-/// Runs the test and writes its files into a new folder.
+/// Runs the test and writes its files into a new folder. Progress is shown as a line.
 ///
 /// # Errors
 /// The folder cannot be made; then the nodes are free again at once.
 pub fn record(test: Claimed, place: &Place) -> Outcome<Recorded> {
-    let (folder, mut journal) = match begin(&test, place) {
+    record_shown(test, place, Ui::Line, &Board::default())
+}
+
+/// The same, shown in this way; what is known of the run while it goes on is on the board, too.
+///
+/// # Errors
+/// As [`record`].
+pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Board) -> Outcome<Recorded> {
+    let (folder, mut journal) = match begin(&mut test, place) {
         Ok(begun) => begun,
         Err(error) => {
             // Otherwise the nodes would be busy until their leases lapse.
@@ -44,31 +58,41 @@ pub fn record(test: Claimed, place: &Place) -> Outcome<Recorded> {
             return Err(error).or_exit(Exit::Usage);
         }
     };
-    let progress = Progress::start(test.counts(), test.title());
+    let show = Show::start(test.watch(), ui, board.clone(), test.stop());
     let run = || {
         let measured = test.measure(&mut journal);
-        drop(progress);
-        measured.finish()
+        let watch = show.end();
+        (measured.finish(), watch)
     };
-    let mut finished = match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(finished) => finished,
+    let (mut finished, watch) = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(ended) => ended,
         Err(panic) => {
             // The folder goes on saying that the run has not ended. What was measured can be recovered.
-            let (log, samples) = journal.finish();
+            let Ended { log, samples, stages } = journal.finish();
             let _ = log.staged.map(|log| folder.keep(log));
             samples.keep();
+            let _ = stages.map(StagePart::keep);
             resume_unwind(panic);
         }
     };
-    let mut files = Files { finished: &mut finished, folder: folder.path() };
-    let (log, samples) = journal.finish();
+    let Ended { log, samples, stages } = journal.finish();
+    if let Some(missed @ 1..) = stages.as_ref().and_then(|stages| stages.missed().ok()) {
+        let told = format!("not everything was written: {}: the disk was too slow for {missed} samples", stages::FILE);
+        finished.outcome.verdict.add("not_written", told);
+    }
+    let mut files = Files { finished: &mut finished, folder: folder.path(), stages: stages.as_ref() };
     let written = keep::keep(&mut files, log, &folder, &folder::fallbacks());
     drop(samples);
+    // The nodes have told their counters and the verdict is known.
+    if let Some(mut watch) = watch {
+        board.put(watch.about(), Arc::new(watch.finish(Instant::now())));
+        board.judged(finished.outcome.verdict.is_valid());
+    }
     Ok(Recorded { finished, folder, written })
 }
 
 /// Makes the folder. Until the run has ended, and for ever if this program is killed, it says that it has not.
-fn begin(test: &Claimed, place: &Place) -> Result<(RunFolder, Journal), FolderError> {
+fn begin(test: &mut Claimed, place: &Place) -> Result<(RunFolder, Journal), FolderError> {
     let folder = RunFolder::create(place)?;
     match first_files(test, &folder) {
         Ok(journal) => Ok((folder, journal)),
@@ -81,7 +105,7 @@ fn begin(test: &Claimed, place: &Place) -> Result<(RunFolder, Journal), FolderEr
     }
 }
 
-fn first_files(test: &Claimed, folder: &RunFolder) -> Result<Journal, FolderError> {
+fn first_files(test: &mut Claimed, folder: &RunFolder) -> Result<Journal, FolderError> {
     let unfinished = ResultSummary::unfinished(test.setup());
     folder.keep(folder.stage(result_summary::FILE, |out| documents::write(out, &unfinished))?)?;
     let plan = test.plan();
@@ -94,19 +118,25 @@ fn first_files(test: &Claimed, folder: &RunFolder) -> Result<Journal, FolderErro
         errors: 0,
         reasons: Vec::new(),
     };
-    Journal::create(folder, if is_search { Kind::Search(find_peak::begun(plan)) } else { Kind::Test(about()) })
+    let kind = if is_search { Kind::Search(find_peak::begun(plan)) } else { Kind::Test(about()) };
+    let (names, rows) = (test.node_names(), test.stage_rows());
+    let stages = rows.map(|rows| StageKeeper::start(folder, names, rows)).transpose()?;
+    Ok(Journal::create(folder, kind)?.with_stages(stages))
 }
 
 /// The files of a test that is over.
 struct Files<'a> {
     finished: &'a mut Finished,
     folder: &'a Path,
+    stages: Option<&'a StagePart>,
 }
 
 impl Contents for Files<'_> {
     fn facts(&self) -> Vec<&'static str> {
         let mut names = vec![network_report::FILE, system_desc::FILE, diagram::FILE];
         names.extend(self.finished.setup.trace_log.then_some(logs::TRACE));
+        let has_timeline = self.finished.outcome.performance().is_some();
+        names.extend(self.stages.filter(|_| has_timeline).map(|_| stages::FILE));
         names.extend(self.finished.setup.aggregation.as_ref().map(|_| logs::AGGREGATION));
         names.extend(self.finished.outcome.find_peak.as_ref().map(|_| find_peak::FILE));
         names
@@ -126,7 +156,8 @@ impl Contents for Files<'_> {
             diagram::FILE => out.write_all(diagram::svg(&SystemDesc::from(finished)).as_bytes()),
             find_peak::FILE => find_peak::write(out, &finished.setup.plan, &finished.outcome),
             screen::FILE => out.write_all(screen::text(finished, self.folder, std::iter::empty()).as_bytes()),
-            report::FILE => out.write_all(page(finished)?.as_bytes()),
+            report::FILE => out.write_all(report::caught(|| Source::of(finished))?.as_bytes()),
+            stages::FILE => self.write_stages(out),
             name => Logs::new(finished).write(name, out),
         }
     }
@@ -144,11 +175,11 @@ impl Contents for Files<'_> {
     }
 }
 
-/// The run as a page.
-///
-/// # Errors
-/// Making it panicked. That is a bug, which costs the page, and not what was measured.
-fn page(finished: &Finished) -> io::Result<String> {
-    let made = catch_unwind(AssertUnwindSafe(|| report::page(&Source::of(finished))));
-    made.map_err(|_| io::Error::other("making the page panicked: this is a bug"))
+impl Files<'_> {
+    /// A row for each sample of the timeline.
+    fn write_stages(&self, out: &mut dyn Write) -> io::Result<()> {
+        let timeline = self.finished.outcome.performance().and_then(|phase| phase.timeline.as_ref());
+        let (Some(part), Some(timeline)) = (self.stages, timeline) else { return Ok(()) };
+        stages::stored::write(part.path(), timeline.len() as u64, part.missed()?, out)
+    }
 }

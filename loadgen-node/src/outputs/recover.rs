@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use loadgen::recorder::{self, StoredTimeline, Timeline};
 use loadgen::report::accuracy;
+use loadgen::run::SearchRecord;
 use loadgen::vectors::{self, Rejudged};
 use lon_proto::sums;
 
@@ -16,7 +17,8 @@ use super::documents::result_summary::{FILE as RESULT, ResultSummary};
 use super::documents::{self, find_peak};
 use super::folder::{FolderError, RunFolder, Written};
 use super::logs::{ACCURACY, SUMMARY, TIMELINE};
-use super::screen;
+use super::report::{self, Source};
+use super::{screen, stages};
 
 /// The reason against every result that is made of what was left.
 const WHY: &str = "the program was killed before the run had ended: this is what its folder had, as of a second \
@@ -113,13 +115,19 @@ fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, Re
         let judged = vectors::replay_timeline(stored, stored.about.settings.clone());
         judged.map_err(|error| tracing::warn!(%error, "what was measured cannot be judged")).ok()
     });
-    let result = asked.recovered(stored.as_ref(), judged.as_ref(), WHY);
+    let search = search(folder)?;
+    let record = search.as_ref().map(|(record, _)| record);
+    let result = asked.recovered(stored.as_ref(), judged.as_ref(), record, WHY);
     let mut files = Vec::new();
     if let (Some(stored), Some(judged)) = (&stored, &judged) {
         files.extend(of_samples(folder, stored, judged)?);
     }
     files.extend(answers(folder)?);
-    files.extend(search(folder)?);
+    files.extend(search.map(|(_, written)| written));
+    files.extend(stages(folder, stored.as_ref())?);
+    let source = Source::recovered(folder.path(), result.clone(), stored.as_ref());
+    let page = report::caught(move || source);
+    files.push(folder.keep(folder.stage(report::FILE, |out| out.write_all(page?.as_bytes()))?)?);
     let text = screen::of_document(&result, folder.path());
     files.push(folder.keep(folder.stage(screen::FILE, |out| out.write_all(text.as_bytes()))?)?);
     folder.sync()?;
@@ -154,15 +162,36 @@ fn of_samples(folder: &RunFolder, stored: &StoredTimeline, judged: &Rejudged) ->
     Ok([folder.keep(timeline)?, folder.keep(summary)?])
 }
 
-/// The trials of a search for the peak that had ended. The next search goes on with them (`--find-peak-resume`).
-fn search(folder: &RunFolder) -> Result<Option<Written>, RecoverError> {
+/// The trials of a search for the peak that had ended, and their file. The next search goes on with them
+/// (`--find-peak-resume`). `None`: it was no search, or no trial had ended.
+fn search(folder: &RunFolder) -> Result<Option<(SearchRecord, Written)>, RecoverError> {
     let path = folder.path().join(find_peak::FILE);
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs::read(&path).map_err(|error| RecoverError::Read(path, error))?;
-    let staged = folder.stage(find_peak::FILE, |out| out.write_all(&text))?;
-    Ok(Some(folder.keep(staged)?))
+    let read = || Ok(serde_json::from_slice::<SearchRecord>(&fs::read(&path)?)?);
+    let record = read().map_err(|error| RecoverError::Read(path, error))?;
+    let staged = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, &record))?;
+    Ok(Some((record, folder.keep(staged)?)))
+}
+
+/// Node and stages of each sample, where they were kept and there are samples.
+fn stages(folder: &RunFolder, stored: Option<&StoredTimeline>) -> Result<Option<Written>, RecoverError> {
+    let Some(stored) = stored else { return Ok(None) };
+    let path = folder.path().join(stages::FILE);
+    if path.exists() {
+        let mut file = File::open(&path).map_err(|error| RecoverError::Read(path, error))?;
+        let staged = folder.stage(stages::FILE, |out| io::copy(&mut file, out).map(drop))?;
+        return Ok(Some(folder.keep(staged)?));
+    }
+    for part in parts(folder, stages::FILE)? {
+        // One that is no part of that kind was being made of the one that is.
+        match folder.stage(stages::FILE, |out| stages::stored::write(&part, stored.timeline.len() as u64, 0, out)) {
+            Ok(staged) => return Ok(Some(folder.keep(staged)?)),
+            Err(error) => tracing::warn!(%error, "node and stages of the samples cannot be recovered from this file"),
+        }
+    }
+    Ok(None)
 }
 
 /// The log of the answers, up to the last whole one.

@@ -1,13 +1,16 @@
 //! What a person sees at the end of a run, on standard output, and in the run folder as `result.txt`.
 
+use lon_proto::node_name::short_sut_name;
 use lon_shell::figures::duration_ns as human;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use super::documents::accuracy;
+use super::documents::limits::LimitDocument;
 use super::documents::parts::LatencySpread;
 use super::documents::result_summary::{MetricDocument, ResultSummary};
+use super::documents::{accuracy, find_peak};
 use super::keep::{NotWritten, Saved};
 use super::{network_lines as lines, paint};
 use super::{report, tokens};
@@ -15,8 +18,8 @@ use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
 use crate::verdict::stalls;
-use loadgen::judge::Verdict;
-use loadgen::run::End;
+use loadgen::judge::{Reason, Verdict};
+use loadgen::run::{Bracket, End, Trial};
 use loadgen::traffic::Pacing;
 
 /// Name in the run folder of what the screen shows.
@@ -24,6 +27,9 @@ pub(crate) const FILE: &str = "result.txt";
 
 /// How many broken rules of the Network division are shown; `result_summary.json` has all.
 const MARKS: usize = 3;
+
+/// How many reasons of one kind are shown; `result_summary.json` has all.
+const REASONS: usize = 5;
 
 /// How many stalls are shown; `result_summary.json` has all.
 const STALLS: usize = 5;
@@ -51,6 +57,20 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
         let [p50, p90, p99, p99_9, max] = [p50, p90, p99, p99_9, max].map(human);
         line("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}"));
     }
+    for limit in &result.latency_limits {
+        let LimitDocument { of, percentile, value_ns, limit_ns, kept } = limit;
+        let value = human(*value_ns);
+        line("Limit", format!("{of} p{percentile} {value}, {}", tokens::limit_text(*limit_ns, *kept)));
+    }
+    if let Some(search) = &result.find_peak {
+        line("Peak", peak(search.bracket, &search.trials));
+        for trial in &search.trials {
+            let (is, p99) = (if trial.passed { "holds" } else { "misses" }, human(trial.p99_ns));
+            line("", format!("{:.3} queries/s {is} the limit (p99 {p99})", trial.qps));
+        }
+        let record = folder.join(find_peak::FILE);
+        line("", format!("--find-peak-resume {} goes on with these", record.display()));
+    }
     if counts.issued > 0 {
         line("Samples", format!("{} issued, {} answered", counts.issued, counts.completed));
     }
@@ -63,8 +83,8 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     let mut lines: Vec<(&str, String)> = Vec::new();
     let outcome = &finished.outcome;
     lines.push(("Result", verdict(finished)));
-    for reason in outcome.verdict.reasons() {
-        lines.push(("", format!("- {}", reason.text)));
+    for reason in reasons(outcome.verdict.reasons()) {
+        lines.push(("", format!("- {reason}")));
     }
     for hint in finished.hints() {
         lines.push(("", format!("  Try {hint}")));
@@ -90,7 +110,8 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
             let (percentile, value) = (limit.percentile, human(limit.value_ns));
-            lines.push(("Limit", format!("p{percentile} {value}, {}", tokens::limit_text(limit))));
+            let text = tokens::limit_text(limit.limit_ns, limit.is_kept());
+            lines.push(("Limit", format!("p{percentile} {value}, {text}")));
         }
         lines.extend(tokens::lines(summary, &limits));
     }
@@ -98,9 +119,7 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         lines.push(("Found", format!("{found}, by a short look at the nodes before the run")));
     }
     if let Some(search) = &outcome.find_peak {
-        let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
-        let (low, high) = (bound(search.bracket.low_qps), bound(search.bracket.high_qps));
-        lines.push(("Peak", format!("in [{low}, {high}) queries/s, {} trials", search.trials.len())));
+        lines.push(("Peak", peak(search.bracket, &search.trials)));
     }
     let settings = finished.setup.plan.requested();
     let lag = outcome.lag();
@@ -116,7 +135,7 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         lines.push(("Stall", stalls::text(stall)));
     }
     if let (Some(Ok(score)), Some(target)) = (&finished.judgement.score, finished.setup.benchmark.accuracy) {
-        lines.push(("Accuracy", accuracy::line(*score, target)));
+        lines.extend(accuracy::lines(score, target).into_iter().map(|line| ("Accuracy", line)));
     }
     if let Some(note) = finished.not_scored() {
         lines.push(("Accuracy", note));
@@ -144,6 +163,29 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         let _ = writeln!(text, "{name:<10}{line}");
     }
     text
+}
+
+/// The reasons of a verdict, each kind as far as it is shown: one fault may stand at every one of a thousand nodes.
+fn reasons(all: &[Reason]) -> Vec<String> {
+    let (mut shown, mut seen) = (Vec::new(), BTreeMap::<&str, usize>::new());
+    for (at, reason) in all.iter().enumerate() {
+        let count = seen.entry(&reason.code).or_default();
+        *count += 1;
+        if *count <= REASONS {
+            shown.push(reason.text.clone());
+        } else if *count == REASONS + 1 {
+            let more = all[at..].iter().filter(|other| other.code == reason.code).count();
+            shown.push(format!("and {more} more of this kind (result_summary.json has all)"));
+        }
+    }
+    shown
+}
+
+/// Where the highest rate that holds its latency is.
+fn peak(bracket: Bracket, trials: &[Trial]) -> String {
+    let bound = |qps: Option<f64>| qps.map_or("?".to_owned(), |qps| format!("{qps:.3}"));
+    let (low, high) = (bound(bracket.low_qps), bound(bracket.high_qps));
+    format!("in [{low}, {high}) queries/s, {} trials", trials.len())
 }
 
 /// The first marks, and how many there are: a run that was never meant for the division breaks many of its rules.
@@ -206,14 +248,7 @@ fn shares(nodes: &[(&str, u64)]) -> String {
 
 /// The SUT's name; of many nodes the first name and the number of all.
 fn sut_name(finished: &Finished) -> String {
-    short_name(&finished.nodes.last_name.text, finished.nodes.described.len())
-}
-
-fn short_name(name: &str, nodes: usize) -> String {
-    match name.split_once(", ") {
-        Some((first, _)) if nodes > NODES => format!("{first} and {} more nodes", nodes - 1),
-        _ => name.to_owned(),
-    }
+    short_sut_name(&finished.nodes.last_name.text)
 }
 
 fn samples(finished: &Finished) -> String {
@@ -228,6 +263,8 @@ fn samples(finished: &Finished) -> String {
 
 #[cfg(test)]
 mod tests {
+    use loadgen::judge::Against;
+
     use super::*;
 
     #[test]
@@ -238,8 +275,18 @@ mod tests {
         nodes[77].1 = 9;
         assert_eq!(shares(&nodes), "128 nodes: first n0 100, fewest n77 9");
         assert_eq!(shares(&[]), "");
-        assert_eq!(short_name("Network SUT: a, b", 2), "Network SUT: a, b");
-        assert_eq!(short_name("Network SUT: n0, n1, n2", 128), "Network SUT: n0 and 127 more nodes");
-        assert_eq!(short_name("no answer from n1: timed out", 1), "no answer from n1: timed out");
+    }
+
+    #[test]
+    fn of_reasons_of_one_kind_the_first_are_shown() {
+        let reason = |code: &str, text: String| Reason { code: code.to_owned(), text, against: Against::Measurement };
+        let mut all: Vec<Reason> =
+            (0..1_000).map(|number| reason("node_lost", format!("node n{number} was lost"))).collect();
+        all.push(reason("sut_name", "the name".to_owned()));
+        let shown = reasons(&all);
+        let [.., last, rest, other] = &shown[..] else { panic!("{shown:?}") };
+        assert_eq!((shown.len(), last.as_str(), other.as_str()), (REASONS + 2, "node n4 was lost", "the name"));
+        assert_eq!(rest, "and 995 more of this kind (result_summary.json has all)");
+        assert_eq!(reasons(&all[..REASONS]).len(), REASONS);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use loadgen::plan::Plan;
-use loadgen::recorder::{StoredTimeline, Timeline};
+use loadgen::recorder::{About, CheckedTimeline, StoredTimeline, Timeline};
 use lon_proto::sums::Summing;
 
 use super::documents::result_summary::{self, ResultSummary};
@@ -24,17 +24,33 @@ pub(crate) fn read(path: &Path) -> Result<StoredTimeline> {
     Ok(stored)
 }
 
+/// Checks a timeline as [`read`] does, and keeps nothing of its samples.
+///
+/// # Errors
+/// The file cannot be read, is no timeline, or is another one.
+pub(crate) fn check(path: &Path) -> Result<CheckedTimeline> {
+    let shown = || path.display().to_string();
+    let file = File::open(path).with_context(|| format!("cannot read {}", shown()))?;
+    let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));
+    let checked = CheckedTimeline::check(&mut file).with_context(shown)?;
+    check_sum(path, &file.finish().0)?;
+    Ok(checked)
+}
+
 /// The plan by which a timeline was made. The result beside it says by which rules traffic was drawn.
 ///
 /// # Errors
 /// Its settings give no plan.
-pub(crate) fn plan(stored: &StoredTimeline, result: &ResultSummary) -> Result<Plan> {
-    let about = &stored.about;
+pub(crate) fn plan(about: &About, result: &ResultSummary) -> Result<Plan> {
     Ok(Plan::with_profile(about.settings.clone(), about.qsl, result.profile().unwrap_or_default())?)
 }
 
-/// Holds a timeline against the result of its run, where that lies beside it and knows it.
-fn check_sum(path: &Path, sha256: &str) -> Result<()> {
+/// Holds a file of a run folder against the result of its run, where that lies beside it and knows it. `sha256`: that
+/// of the file, hexadecimal.
+///
+/// # Errors
+/// The result cannot be read, or lists another sum.
+pub(crate) fn check_sum(path: &Path, sha256: &str) -> Result<()> {
     let result = path.with_file_name(result_summary::FILE);
     let Ok(text) = std::fs::read_to_string(&result) else { return Ok(()) };
     let result: ResultSummary = serde_json::from_str(&text).with_context(|| result.display().to_string())?;

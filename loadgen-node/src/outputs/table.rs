@@ -10,6 +10,16 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// Of these heads, without rows.
+    pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Table {
+        Table { heads: heads.map(str::to_owned).to_vec(), rows: Vec::new() }
+    }
+
+    /// With one more row.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
+        self.rows.push(cells.map(str::to_owned).to_vec());
+    }
+
     /// Each column as wide as its widest cell. Heads that are all empty are left out.
     pub(crate) fn aligned(&self) -> String {
         let has_heads = self.heads.iter().any(|head| !head.is_empty());
@@ -43,7 +53,7 @@ impl Table {
 }
 
 /// A cell of CSV: in quotes where it has to be.
-fn quoted(cell: &str) -> String {
+pub(crate) fn quoted(cell: &str) -> String {
     match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell.to_owned(),

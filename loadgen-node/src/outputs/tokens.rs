@@ -23,16 +23,16 @@ fn against(stats: &LatencyStats, percentile: f64, limit: Option<&LatencyLimit>, 
     if stats.count == 0 {
         return None;
     }
-    let limit = limit.map_or(String::new(), |limit| format!(", {}", limit_text(limit)));
+    let limit = limit.map_or(String::new(), |limit| format!(", {}", limit_text(limit.limit_ns, limit.is_kept())));
     let [p50, p90, _, _, p99, _] = stats.percentiles_ns.map(human);
     let (value, max) = (human(stats.target_ns), human(stats.max_ns));
     Some(format!("p{percentile} {value}{limit} ({definition}; p50 {p50}, p90 {p90}, p99 {p99}, max {max})"))
 }
 
 /// A limit and whether it was kept.
-pub(crate) fn limit_text(limit: &LatencyLimit) -> String {
-    let text = human(i64::try_from(limit.limit_ns).unwrap_or(i64::MAX));
-    format!("limit {text}: {}", if limit.is_kept() { "within" } else { "EXCEEDED" })
+pub(crate) fn limit_text(limit_ns: u64, is_kept: bool) -> String {
+    let text = human(i64::try_from(limit_ns).unwrap_or(i64::MAX));
+    format!("limit {text}: {}", if is_kept { "within" } else { "EXCEEDED" })
 }
 
 /// The rate by which token runs of the scenario are compared; `None` when too little was measured for one.

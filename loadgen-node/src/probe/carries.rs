@@ -1,86 +1,146 @@
-//! What a probed fabric carries: for each benchmark of MLPerf the samples per second that its bandwidth allows, as they
-//! are and with each codec that the rules allow.
+//! What a probed fabric carries: for each benchmark the samples per second that its bandwidth allows, as they are and
+//! with each codec that the rules allow.
 //!
 //! By the formulas of Appendix B; what messages, heads of packets and answers that are not counted there take is not
-//! subtracted. Ratios are of generated data like the benchmark's, so they say what to expect, not what is.
+//! subtracted. Benchmarks without a formula, such as a user's own, are counted by their inputs. Ratios are of generated
+//! data like the benchmark's, so they say what to expect, not what is.
 
 use std::fmt::Write as _;
 
+use lon_proto::sample::DType;
 use lon_qsl::Codec;
-use lon_qsl::advice;
-use lon_qsl::bandwidth::Direction;
+use lon_qsl::advice::{self, Figures};
+use lon_qsl::bandwidth::{Direction, Formula};
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 
-/// Data that is like a benchmark's, for benchmarks that may be compressed.
+/// Data that is like a benchmark's, for benchmarks that may be compressed. Others are like their file's example.
 const LIKE: [(&str, &str); 3] = [
     ("resnet50", "synthetic:image-u8[224,224,3]x16"),
     ("retinanet", "synthetic:image-u8[800,800,3]x4"),
     ("bert", "synthetic:tokens-i64[384]x64"),
 ];
 
-/// Codecs worth a column, as they are shown.
-const CODECS: [&str; 4] = ["lz4", "zstd:1", "shuffle-zstd:1", "delta-zstd:1"];
+/// Codecs worth a column, unless others are named.
+pub(crate) const USUAL_CODECS: [&str; 4] = ["lz4", "zstd:1", "shuffle-zstd:1", "delta-zstd:1"];
+
+/// Samples of a file's example that ratios are taken from.
+const SAMPLES: usize = 16;
+
+/// What the user wants to know of a fabric.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    /// The round of MLPerf whose suite and rules are taken.
+    pub(crate) round: &'static str,
+    pub(crate) suite: Suite,
+    /// Benchmarks beside those of the suite, a user's own.
+    pub(crate) more: Vec<&'static Benchmark>,
+    pub(crate) codecs: Vec<Codec>,
+    /// Types that samples are sent as, beside that of the formula.
+    pub(crate) dtypes: Vec<DType>,
+}
 
 /// One benchmark with one codec.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) benchmark: &'static str,
+    /// The type that samples are sent as; none: as the formula has it.
+    pub(crate) dtype: Option<DType>,
     pub(crate) codec: Codec,
     pub(crate) ratio: f64,
     pub(crate) samples_per_s: f64,
 }
 
 /// All rows of a fabric with this goodput towards the SUT and back; none where it is not known both ways.
-pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, round: &str) -> Vec<Row> {
+pub(crate) fn table(up_bits_per_s: Option<f64>, down_bits_per_s: Option<f64>, selection: &Selection) -> Vec<Row> {
     let (Some(up), Some(down)) = (up_bits_per_s, down_bits_per_s) else { return Vec::new() };
+    let is_there =
+        |benchmark: &&Benchmark| benchmark.membership(selection.suite, selection.round) != Membership::Absent;
+    let benchmarks = selection.more.iter().copied().chain(Benchmark::all().iter().filter(is_there));
     let rows = |benchmark: &'static Benchmark| {
-        let formula = benchmark.bandwidth()?;
-        let row = move |(codec, ratio): (Codec, f64)| {
-            let samples_per_s = formula.samples_per_s(up, down, ratio);
-            samples_per_s.is_finite().then_some(Row { benchmark: benchmark.name, codec, ratio, samples_per_s })
+        let typed = move |(dtype, formula): (Option<DType>, Formula)| {
+            let row = move |(codec, ratio): (Codec, f64)| {
+                let samples_per_s = formula.samples_per_s(up, down, ratio);
+                let row = Row { benchmark: benchmark.name, dtype, codec, ratio, samples_per_s };
+                samples_per_s.is_finite().then_some(row)
+            };
+            ratios(benchmark, dtype, selection).into_iter().filter_map(row)
         };
-        Some(ratios(benchmark, round).into_iter().filter_map(row))
+        formulas(benchmark, selection).into_iter().flat_map(typed)
     };
-    // Of the suites, the Datacenter one alone is run over a network.
-    let is_there = |benchmark: &&Benchmark| benchmark.membership(Suite::Datacenter, round) != Membership::Absent;
-    Benchmark::all().iter().filter(is_there).filter_map(rows).flatten().collect()
+    benchmarks.flat_map(rows).collect()
 }
 
-/// `none`, and what the rules allow beside it where there is data to try it on.
-fn ratios(benchmark: &Benchmark, round: &str) -> Vec<(Codec, f64)> {
+/// The formula as it stands, then that of each selected type that the benchmark's model takes.
+fn formulas(benchmark: &'static Benchmark, selection: &Selection) -> Vec<(Option<DType>, Formula)> {
+    let formula = if selection.more.iter().any(|own| own.name == benchmark.name) {
+        benchmark.bandwidth_or_inputs()
+    } else {
+        benchmark.bandwidth().cloned()
+    };
+    let Some(formula) = formula else { return Vec::new() };
+    let taken = benchmark.sent_dtypes();
+    let typed = |dtype: &DType| {
+        let typed = formula.with_dtypes(&benchmark.sent_as(*dtype), &[], benchmark.takes_texts());
+        taken.contains(dtype).then_some((Some(*dtype), typed))
+    };
+    let typed: Vec<_> = selection.dtypes.iter().filter_map(typed).collect();
+    [(None, formula)].into_iter().chain(typed).collect()
+}
+
+/// `none`, and what the rules allow beside it where there is data of this type to try it on.
+fn ratios(benchmark: &Benchmark, dtype: Option<DType>, selection: &Selection) -> Vec<(Codec, f64)> {
     let mut ratios = vec![(Codec::None, 1.0)];
-    let like = LIKE.iter().find(|(name, _)| *name == benchmark.name);
-    let (Some((_, like)), Some(rules)) = (like, benchmark.network()) else { return ratios };
-    let allowed = |codec: &Codec| rules.check(*codec, Direction::Ingress, round).is_ok();
-    let codecs: Vec<Codec> = CODECS.iter().filter_map(|text| text.parse().ok()).filter(allowed).collect();
-    let measured = benchmark.open(Some(like)).map(|dataset| advice::ratios(&dataset, &codecs));
-    match measured {
-        Ok(Ok(measured)) => ratios.extend(codecs.into_iter().zip(measured).filter(|(_, ratio)| *ratio > 1.0)),
-        Ok(Err(error)) | Err(error) => tracing::warn!(benchmark = benchmark.name, %error, "no ratios"),
+    if dtype.is_none() {
+        let gained = figures(benchmark, &selection.codecs, selection.round).into_iter();
+        ratios.extend(gained.map(|figures| (figures.codec, figures.ratio)).filter(|(_, ratio)| *ratio > 1.0));
     }
     ratios
 }
 
-/// A line for each benchmark, codecs beside each other. The codecs are those that the rules of `round` allow.
-pub(crate) fn text(rows: &[Row], round: &str) -> String {
-    let mut text = format!("\nWhat this fabric carries, in samples/s (Appendix B of the rules, round {round})\n");
+/// What each of these codecs does to data like the benchmark's, where the rules of the round allow it. A user's own
+/// benchmark without rules takes every codec, a benchmark of MLPerf outside the Network division none.
+pub(crate) fn figures(benchmark: &Benchmark, codecs: &[Codec], round: &str) -> Vec<Figures> {
+    let allowed = |codec: &Codec| match benchmark.network() {
+        Some(rules) => rules.check(*codec, Direction::Ingress, round).is_ok(),
+        None => benchmark.file.is_some(),
+    };
+    let codecs: Vec<Codec> = codecs.iter().copied().filter(|codec| !codec.is_none()).filter(allowed).collect();
+    let like = LIKE.iter().find(|(name, _)| *name == benchmark.name).map(|(_, like)| *like);
+    let like = like.or(benchmark.example().filter(|_| benchmark.file.is_some()));
+    let (Some(like), false) = (like, codecs.is_empty()) else { return Vec::new() };
+    let measured = benchmark.open(Some(like)).map(|dataset| advice::measure(&dataset, &codecs, SAMPLES));
+    match measured {
+        Ok(Ok(measured)) => measured,
+        Ok(Err(error)) | Err(error) => {
+            tracing::warn!(benchmark = benchmark.name, %error, "no ratios");
+            Vec::new()
+        }
+    }
+}
+
+/// A line for each benchmark, codecs beside each other. The codecs are those that the rules allow.
+pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
+    let round = selection.round;
+    let suite = match selection.suite {
+        Suite::Datacenter => "datacenter",
+        Suite::Edge => "edge",
+    };
+    let mut text =
+        format!("\nWhat this fabric carries, in samples/s (Appendix B of the rules, round {round}, suite {suite})\n");
     if rows.is_empty() {
         text.push_str("  not known: goodput was not measured both ways\n");
         return text;
     }
-    let columns = |cells: [String; CODECS.len() + 1]| cells.map(|cell| format!("{cell:>15}")).concat();
-    let heads = std::array::from_fn(|column| column.checked_sub(1).map_or("none", |codec| CODECS[codec]).to_owned());
-    let _ = writeln!(text, "  {:<26}{}", "benchmark", columns(heads));
-    for group in rows.chunk_by(|a, b| a.benchmark == b.benchmark) {
-        let cell = |column: usize| {
-            let name = column.checked_sub(1).map_or("none", |codec| CODECS[codec]);
-            group
-                .iter()
-                .find(|row| row.codec.to_string() == name)
-                .map(|row| number(row.samples_per_s))
-                .unwrap_or_default()
+    let codecs: Vec<String> = [Codec::None].iter().chain(&selection.codecs).map(ToString::to_string).collect();
+    let heads: String = codecs.iter().map(|codec| format!("{codec:>15}")).collect();
+    let _ = writeln!(text, "  {:<26}{heads}", "benchmark");
+    for group in rows.chunk_by(|a, b| (a.benchmark, a.dtype) == (b.benchmark, b.dtype)) {
+        let cell = |codec: &String| {
+            let row = group.iter().find(|row| row.codec.to_string() == *codec);
+            format!("{:>15}", row.map(|row| number(row.samples_per_s)).unwrap_or_default())
         };
-        let line = format!("  {:<26}{}", group[0].benchmark, columns(std::array::from_fn(cell)));
+        let name = group[0].dtype.map_or(group[0].benchmark.to_owned(), |it| format!("{} {it}", group[0].benchmark));
+        let line = format!("  {name:<26}{}", codecs.iter().map(cell).collect::<String>());
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text.push_str(
@@ -90,7 +150,7 @@ pub(crate) fn text(rows: &[Row], round: &str) -> String {
 }
 
 /// Three digits, or all that stand before the point.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = if value >= 100.0 {
         0
     } else if value >= 10.0 {
@@ -102,12 +162,19 @@ fn number(value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The Datacenter suite of a round, and the usual codecs.
+    pub(crate) fn selection(round: &'static str) -> Selection {
+        let codecs = USUAL_CODECS.iter().map(|codec| codec.parse().unwrap()).collect();
+        Selection { round, suite: Suite::Datacenter, more: Vec::new(), codecs, dtypes: Vec::new() }
+    }
 
     #[test]
     fn rates_follow_the_formulas_and_codecs_the_rules() {
-        let rows = table(Some(1_204_224_000.0), Some(1e9), "v5.0");
+        let v5 = selection("v5.0");
+        let rows = table(Some(1_204_224_000.0), Some(1e9), &v5);
         let of = |name: &str| rows.iter().filter(|row| row.benchmark == name).collect::<Vec<_>>();
         let resnet50 = of("resnet50");
         assert_eq!((resnet50[0].codec, resnet50[0].samples_per_s), (Codec::None, 1000.0));
@@ -117,10 +184,39 @@ mod tests {
         }
         assert_eq!(of("gptj").len(), 1, "no codec is allowed");
         assert!(of("rgat").is_empty(), "negligible");
-        assert!(text(&rows, "v5.0").contains("round v5.0") && text(&rows, "v5.0").contains("resnet50"));
-        let newer = table(Some(1_204_224_000.0), Some(1e9), "v5.1");
+        assert!(text(&rows, &v5).contains("round v5.0") && text(&rows, &v5).contains("resnet50"));
+        let newer = table(Some(1_204_224_000.0), Some(1e9), &selection("v5.1"));
         assert!(newer.iter().all(|row| row.benchmark != "resnet50"), "it is in no Datacenter suite any more");
-        assert_eq!(table(Some(1e9), None, "v6.1"), []);
+        assert_eq!(table(Some(1e9), None, &selection("v6.1")), []);
+    }
+
+    #[test]
+    fn types_suites_and_codecs_can_be_chosen() {
+        let chosen = Selection {
+            dtypes: vec![DType::F32, DType::I64],
+            codecs: vec!["zstd:3".parse().unwrap()],
+            suite: Suite::Edge,
+            ..selection("v6.1")
+        };
+        let rows = table(Some(1_204_224_000.0), Some(1e9), &chosen);
+        let resnet50: Vec<&Row> = rows.iter().filter(|row| row.benchmark == "resnet50").collect();
+        let f32s: Vec<&&Row> = resnet50.iter().filter(|row| row.dtype == Some(DType::F32)).collect();
+        assert_eq!((f32s.len(), f32s[0].samples_per_s), (1, 250.0), "four bytes instead of one");
+        assert!(resnet50.iter().all(|row| row.dtype != Some(DType::I64)), "its model takes none");
+        assert!(resnet50.iter().any(|row| row.codec.to_string() == "zstd:3"), "{resnet50:?}");
+        assert!(text(&rows, &chosen).contains("resnet50 f32"), "{}", text(&rows, &chosen));
+    }
+
+    #[test]
+    fn a_benchmark_of_ones_own_is_counted_by_its_inputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        let content = "name = \"mine\"\nabout = \"my model\"\n[dataset]\nkind = \"tensors\"\n\
+                       inputs = [\"x f32[N,3,4]\"]\nexample = \"synthetic:f32[3,4]x64\"\n";
+        std::fs::write(&file, content).unwrap();
+        let own = Benchmark::named(file.to_str().unwrap()).unwrap();
+        let rows = table(Some(8.0 * 48.0 * 100.0), Some(1e9), &Selection { more: vec![own], ..selection("v6.1") });
+        assert_eq!((rows[0].benchmark, rows[0].samples_per_s), ("mine", 100.0), "{rows:?}");
     }
 
     #[test]

@@ -3,54 +3,45 @@
 //! A probe claims the nodes as a run does. Its traffic takes the same connections, framing and flow control as samples;
 //! only the backend is left out. So it finds what queries can have, which may be less than what a link promises.
 //!
-//! - `load`: round trips and floods; `goodput`: how much is on its way, and what came of it;
-//! - `carries`: the rate at which the fabric carries the samples of each benchmark.
+//! ```text
+//! plan ─> measure ─> load: round trips and floods over a claimed fabric
+//!            └─> Fabric: per node, both ways, by connections, with what both ends spent
+//! ```
+//!
+//! - `plan`: what is measured, a checked value; `steps`: how far it is;
+//! - `floods`: repeated, with their costs; `watch`: without end, an interval at a time; the floods themselves are in
+//!   the crate lon-probe;
+//! - `matrix`: between the nodes, measured by themselves; `rounds`: which of them measure at the same time;
+//! - `carries`: the rate at which the fabric carries the samples of each benchmark; `needs`: what rates need of a
+//!   fabric.
 
 pub(crate) mod carries;
-mod goodput;
-mod load;
+mod floods;
+pub(crate) mod matrix;
+pub(crate) mod needs;
+pub(crate) mod plan;
+mod rounds;
+mod steps;
+pub(crate) mod watch;
 
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
-use qdl::{Driver, NodeIndex, Policy, Qdl, RunConfig};
+pub(crate) use lon_probe::ProbeError;
+use lon_probe::{Direction, Load};
+use qdl::{NodeIndex, NodeReport, Qdl};
 
-pub(crate) use self::load::ProbeError;
-use self::load::{Direction, Load};
+use self::floods::{Floods, Measured};
+use self::plan::ProbePlan;
+use self::steps::Steps;
 use crate::exit::{Exit, Failure, OrExit as _, Outcome};
-use crate::network::fabric::{Fabric, Goodput, NodeFabric, Percentiles};
-use crate::world::inbox::Inbox;
+use crate::network::ends::{ByWay, End};
+use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, fills_with};
+use crate::network::traffic::Bytes;
 use crate::world::signals::StopRequests;
 
-/// Sizes of the requests whose round trips are measured: a question, a few tokens, a piece of an image, an image.
-const RTT_BYTES: [usize; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
-
-/// Round trips get this share of a flood's time, for each size.
-const RTT_SHARE: f64 = 0.25;
-
-/// A sample of the probe without an answer after this long has failed.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// How much a probe may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProbeLimits {
-    /// How long goodput is measured in each direction; each size of round trips gets a quarter of it.
-    pub(crate) duration: Duration,
-    /// Bytes of payload after which a measurement ends, however short it was.
-    pub(crate) max_bytes: u64,
-    /// Connections to each node that goodput is measured over.
-    pub(crate) connections: NonZeroUsize,
-}
-
-impl ProbeLimits {
-    /// Those of a probe without flags, over so many connections.
-    pub(crate) fn usual(connections: NonZeroUsize) -> ProbeLimits {
-        ProbeLimits { duration: Duration::from_secs(2), max_bytes: 8_000_000_000, connections }
-    }
-}
+/// A node of a fabric, and its round trip.
+type Way = (NodeIndex, Duration);
 
 /// Measures every node alone, then all of them at once. What was measured comes back also when it ends early.
 ///
@@ -59,28 +50,42 @@ impl ProbeLimits {
 pub(crate) fn measure(
     qdl: &Qdl,
     transport: &'static str,
-    limits: ProbeLimits,
+    plan: &ProbePlan,
     stop: &dyn StopRequests,
 ) -> Outcome<(Fabric, Result<(), ProbeError>)> {
-    let mut config = RunConfig::new(Policy::LeastOutstanding, Driver::Inline);
-    // One connection more, which only round trips under load use.
-    config.connections = limits.connections.saturating_add(1);
-    config.response_timeout = RESPONSE_TIMEOUT;
+    let mut load = claim(qdl, plan, stop)?;
+    let mut fabric = unmeasured(qdl, transport);
+    let nodes = fabric.nodes.len();
+    let mut steps = Steps::new(plan.steps(nodes), plan.time(nodes));
+    let mut floods = Floods { load: &mut load, plan, steps: &mut steps };
+    let outcome = all(&mut floods, &mut fabric);
+    fabric.socket_bytes = crossed(&load.end());
+    Ok((fabric, outcome))
+}
+
+/// Claims the nodes.
+fn claim(qdl: &Qdl, plan: &ProbePlan, stop: &dyn StopRequests) -> Outcome<Load> {
     let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
-    let inbox = Arc::new(Inbox::new());
-    let run = qdl.probe(&config, Arc::clone(&inbox) as _).or_exit(Exit::Network)?;
-    let names: Vec<String> = qdl.nodes().iter().map(|node| node.name.clone()).collect();
+    Load::claim(qdl, plan.most_connections(), stop).or_exit(Exit::Network)
+}
+
+/// The bytes that crossed the sockets to all nodes.
+fn crossed(reports: &[NodeReport]) -> Bytes {
+    let sum = |of: fn(&NodeReport) -> u64| reports.iter().map(of).sum();
+    Bytes {
+        ingress: sum(|report| report.traffic.socket_bytes_out),
+        egress: sum(|report| report.traffic.socket_bytes_in),
+    }
+}
+
+/// The nodes of a fabric, of which nothing is known yet.
+fn unmeasured(qdl: &Qdl, transport: &'static str) -> Fabric {
     let nodes = qdl.nodes().iter().map(|node| NodeFabric {
         name: node.name.clone(),
         address: node.address.to_string(),
         ..NodeFabric::default()
     });
-    let mut fabric = Fabric { transport, nodes: nodes.collect(), ..Fabric::default() };
-    let steps = Steps::new(qdl.nodes().len());
-    let mut load = Load::new(run, inbox, stop, names);
-    let outcome = all(&mut load, &mut fabric, limits, &steps);
-    fabric.socket_bytes = load.end();
-    Ok((fabric, outcome))
+    Fabric { transport, nodes: nodes.collect(), ..Fabric::default() }
 }
 
 /// The failure of a probe that ended early; `what` says what that means for the command.
@@ -92,75 +97,99 @@ pub(crate) fn failed(error: ProbeError, what: &'static str) -> Failure {
     Failure { exit, error: anyhow::Error::new(error).context(what) }
 }
 
-fn all(load: &mut Load, fabric: &mut Fabric, limits: ProbeLimits, steps: &Steps) -> Result<(), ProbeError> {
-    let mut trips = Vec::new();
-    for number in 0..fabric.nodes.len() {
-        let (index, node) = (NodeIndex(number), &mut fabric.nodes[number]);
-        for bytes in RTT_BYTES {
-            steps.next(&format!("{}: round trips of {bytes} bytes", node.name));
-            node.rtt.push(load.round_trips(index, bytes, limits.duration.mul_f64(RTT_SHARE))?);
-        }
-        let round_trip = Duration::from_nanos(node.rtt[0].percentiles.p50_ns);
-        trips.push((index, round_trip));
-        let name = node.name.clone();
-        flood(load, &mut node.goodput, &mut node.loaded, &[(index, round_trip)], limits, &name, steps)?;
+fn all(floods: &mut Floods<'_>, fabric: &mut Fabric) -> Result<(), ProbeError> {
+    let mut ways = Vec::new();
+    for (number, node) in fabric.nodes.iter_mut().enumerate() {
+        ways.push(alone(floods, NodeIndex(number), node)?);
     }
+    let fills = fabric.nodes.iter().filter_map(|node| node.fills_with).max().unwrap_or(1);
     match &fabric.nodes[..] {
-        [only] => fabric.together = only.goodput,
-        _ => flood(load, &mut fabric.together, &mut None, &trips, limits, "all nodes", steps)?,
+        [only] => (fabric.together, fabric.together_repeats) = (only.goodput, only.repeats.clone()),
+        _ => together(floods, fabric, &ways, fills)?,
     }
     Ok(())
 }
 
-/// Floods up, down and both ways. Results that are there are kept even when a later flood fails.
-fn flood(
-    load: &mut Load,
-    goodput: &mut Goodput,
-    loaded: &mut Option<Percentiles>,
-    nodes: &[(NodeIndex, Duration)],
-    limits: ProbeLimits,
-    who: &str,
-    steps: &Steps,
-) -> Result<(), ProbeError> {
-    let mut one = |direction, way: &str| {
-        steps.next(&format!("{who}: goodput {way}"));
-        load.flood(nodes, direction, limits.duration, limits.max_bytes)
-    };
-    for (direction, way, of) in [(Direction::Up, "up", &mut goodput.up), (Direction::Down, "down", &mut goodput.down)] {
-        let flood = one(direction, way)?;
-        *of = flood.bits_per_s;
-        goodput.is_cut |= flood.is_cut;
+/// Measures one node. What both ends have counted meanwhile is known also when it ends early, unless the node is lost.
+fn alone(floods: &mut Floods<'_>, index: NodeIndex, node: &mut NodeFabric) -> Result<Way, ProbeError> {
+    let (own, sut) = floods.load.ends(index);
+    let mut cpu = Costs::default();
+    let outcome = sizes_and_connections(floods, index, node, &mut cpu);
+    if !matches!(outcome, Err(ProbeError::Node(_))) {
+        let (own_now, sut_now) = floods.load.ends(index);
+        node.loadgen = Some(End::between(&own, own_now, cpu.own));
+        node.sut = sut.zip(sut_now).map(|(before, now)| End::between(&before, now, cpu.sut));
     }
-    let both = one(Direction::Both, "both ways")?;
-    goodput.both = both.bits_per_s.map(|each_way| each_way * 2.0);
-    goodput.is_cut |= both.is_cut;
-    *loaded = both.loaded;
-    Ok(())
+    outcome
 }
 
-/// Shows how far the probe is: a line that is redrawn on a terminal, lines of the log elsewhere.
-struct Steps(ProgressBar);
+/// Processor time for a gigabyte, at both ends.
+#[derive(Default)]
+struct Costs {
+    own: ByWay<Option<f64>>,
+    sut: ByWay<Option<f64>>,
+}
 
-impl Steps {
-    fn new(nodes: usize) -> Steps {
-        let floods = if nodes > 1 { 3 } else { 0 };
-        let bar = ProgressBar::new((nodes * (RTT_BYTES.len() + 3) + floods) as u64);
-        let style = ProgressStyle::with_template("probe [{elapsed_precise}] {pos}/{len} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Steps(bar)
+fn sizes_and_connections(
+    floods: &mut Floods<'_>,
+    index: NodeIndex,
+    node: &mut NodeFabric,
+    cpu: &mut Costs,
+) -> Result<Way, ProbeError> {
+    let plan = floods.plan;
+    for &bytes in plan.sizes() {
+        floods.steps.next(&format!("{}: round trips of {bytes} bytes", node.name));
+        node.rtt.push(floods.load.round_trips(index, bytes, plan.trips_time())?);
     }
-
-    fn next(&self, what: &str) {
-        self.0.inc(1);
-        self.0.set_message(what.to_owned());
-        if self.0.is_hidden() {
-            tracing::info!(step = what, "probe");
+    let round_trip = node.rtt.first().map_or(Duration::ZERO, |rtt| Duration::from_nanos(rtt.percentiles.p50_ns));
+    let way = (index, round_trip);
+    let mut tried = Vec::new();
+    for connections in plan.connections() {
+        let mut measured = [Measured::default(), Measured::default()];
+        let mut outcome = Ok(());
+        for (direction, into) in [Direction::Up, Direction::Down].into_iter().zip(&mut measured) {
+            outcome = outcome.and_then(|()| floods.measure(into, &[way], direction, connections, &node.name));
         }
+        let [up, down] = measured.each_ref().map(Measured::mean);
+        node.by_connections.push(AtConnections { connections, up, down });
+        tried.push((connections, measured));
+        node.fills_with = fills_with(&node.by_connections);
+        show_best(node, cpu, &tried);
+        outcome?;
     }
+    let fills = node.fills_with.unwrap_or_else(|| plan.most_connections().get());
+    let mut both = Measured::default();
+    let outcome = floods.measure(&mut both, &[way], Direction::Both, fills, &node.name);
+    node.goodput.both = both.mean().map(|each_way| each_way * 2.0);
+    node.repeats.both = both.bits_per_s.iter().map(|each_way| each_way * 2.0).collect();
+    node.goodput.is_cut |= both.is_cut;
+    node.loaded = both.loaded;
+    (cpu.own.both, cpu.sut.both) = both.cpu_s_per_gb();
+    outcome.map(|()| way)
 }
 
-impl Drop for Steps {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+/// What the node is known by is what it gave over the number of connections that fills the link, or over the last one.
+fn show_best(node: &mut NodeFabric, cpu: &mut Costs, tried: &[(usize, [Measured; 2])]) {
+    let is_best = |(connections, _): &&(usize, [Measured; 2])| Some(*connections) == node.fills_with;
+    let Some((_, [up, down])) = tried.iter().find(is_best).or(tried.last()) else { return };
+    node.goodput = Goodput { up: up.mean(), down: down.mean(), both: None, is_cut: up.is_cut || down.is_cut };
+    node.repeats.up.clone_from(&up.bits_per_s);
+    node.repeats.down.clone_from(&down.bits_per_s);
+    (cpu.own.up, cpu.sut.up) = up.cpu_s_per_gb();
+    (cpu.own.down, cpu.sut.down) = down.cpu_s_per_gb();
+}
+
+/// Floods all nodes at once. Results that are there are kept even when a later flood fails.
+fn together(floods: &mut Floods<'_>, fabric: &mut Fabric, ways: &[Way], connections: usize) -> Result<(), ProbeError> {
+    let mut outcome = Ok(());
+    let mut measured = [Measured::default(), Measured::default(), Measured::default()];
+    for (direction, into) in [Direction::Up, Direction::Down, Direction::Both].into_iter().zip(&mut measured) {
+        outcome = outcome.and_then(|()| floods.measure(into, ways, direction, connections, "all nodes"));
     }
+    let is_cut = measured.iter().any(|measured| measured.is_cut);
+    let [up, down, both] = measured.map(|measured| measured.bits_per_s);
+    let both = both.iter().map(|each_way| each_way * 2.0).collect();
+    fabric.together_repeats = Repeats { up, down, both };
+    fabric.together = Goodput { is_cut, ..fabric.together_repeats.mean() };
+    outcome
 }

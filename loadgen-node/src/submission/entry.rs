@@ -34,7 +34,9 @@ pub(crate) struct Entry {
     flags: Vec<String>,
     /// The kinds of runs that have other ones, with all their flags.
     flags_for: Vec<(Kind, Vec<String>)>,
-    /// A command that scores an accuracy log.
+    /// Whether answers to one sample may differ from run to run.
+    pub(crate) nondeterministic: bool,
+    /// A command that scores an accuracy log, for TEST07, and for TEST01 where answers differ.
     pub(crate) scorer: Option<String>,
     /// The scenarios with the text of `user.conf` in each.
     pub(crate) scenarios: Vec<(Scenario, String)>,
@@ -84,10 +86,27 @@ impl Entry {
         let flags_for = flags_for.collect::<Result<_>>().context("run-for")?;
         let needs_scorer = tests.contains(&AuditTest::Test07);
         ensure!(!needs_scorer || table.scorer.is_some(), "TEST07 needs a command that scores: scorer = \"CMD\"");
-        ensure!(needs_scorer || table.scorer.is_none(), "scorer: it is for TEST07, which this benchmark does not have");
+        let takes_scorer = needs_scorer || tests.contains(&AuditTest::Test01);
+        ensure!(
+            takes_scorer || table.scorer.is_none(),
+            "scorer: it is for TEST01 and TEST07, which this benchmark does not have"
+        );
         let (flags, scorer) = (flags(&table.run).context("run")?, table.scorer);
+        let nondeterministic = table.nondeterministic;
         let model = table.model;
-        Ok(Entry { benchmark, official, folder, flags, flags_for, scorer, scenarios, inferred, tests, model })
+        Ok(Entry {
+            benchmark,
+            official,
+            folder,
+            flags,
+            flags_for,
+            nondeterministic,
+            scorer,
+            scenarios,
+            inferred,
+            tests,
+            model,
+        })
     }
 
     /// The flags of its runs of a kind, each as it is typed.

@@ -65,7 +65,10 @@ pub(crate) struct BenchmarkTable {
     /// runs have different datasets.
     #[serde(default)]
     pub(crate) run_for: BTreeMap<String, BTreeMap<String, Value>>,
-    /// A command that scores an accuracy log, as `audit TEST07 --scorer` has it.
+    /// Whether answers to one sample may differ from run to run: then TEST01 compares scores where answers differ.
+    #[serde(default)]
+    pub(crate) nondeterministic: bool,
+    /// A command that scores an accuracy log, as `audit --scorer` has it for TEST07 and TEST01.
     pub(crate) scorer: Option<String>,
     /// By scenario, official settings for `user.conf`: keys without benchmark and scenario, in official units.
     pub(crate) settings: BTreeMap<String, BTreeMap<String, Value>>,

@@ -13,6 +13,7 @@ use super::step::Step;
 use crate::audit::{Detail, LabelType};
 use crate::outputs::audit_folder::sum_of;
 use crate::outputs::documents::accuracy::AccuracyDocument;
+use crate::outputs::documents::other_score::OtherScore;
 use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, FileDocument, ResultSummary, Validity};
 use loadgen::official::DETAIL_FILE;
@@ -26,9 +27,23 @@ pub(super) struct Made {
     pub(super) engine: String,
     /// When it began, UTC.
     pub(super) started_utc: String,
-    /// The score of an accuracy run, in the unit of its metric, with the number of samples; none: nothing here has
-    /// computed one.
-    pub(super) score: Option<(f64, usize)>,
+    /// The scores of an accuracy run; none: nothing here has computed them.
+    pub(super) score: Option<Scored>,
+}
+
+/// What was computed of the answers of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Scored {
+    /// The score in the benchmark's first metric, in its unit.
+    pub(super) value: f64,
+    pub(super) samples: usize,
+    pub(super) others: Vec<OtherScore>,
+}
+
+impl From<AccuracyDocument> for Scored {
+    fn from(AccuracyDocument { value, samples, others, .. }: AccuracyDocument) -> Scored {
+        Scored { value, samples, others }
+    }
 }
 
 impl Step<'_> {
@@ -67,7 +82,7 @@ impl Step<'_> {
     pub(super) fn made(&self) -> Result<Made> {
         if self.submission.engine == Engine::Own {
             let made: ResultSummary = self.document(result_summary::FILE)?;
-            let score = made.accuracy.as_ref().map(|score| (score.value, score.samples));
+            let score = made.accuracy.map(Scored::from);
             return Ok(Made { engine: made.loadgen_version, started_utc: made.made.started_utc, score });
         }
         let made: QdlResult = self.document(qdl_result::FILE)?;
@@ -77,7 +92,7 @@ impl Step<'_> {
         Ok(Made {
             engine: format!("Official LoadGen {version} over {}", made.qdl_version),
             started_utc: made.made.started_utc,
-            score: score.map(|score| (score.value, score.samples)),
+            score: score.map(Scored::from),
         })
     }
 

@@ -4,11 +4,13 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use lon_qsl::accuracy::Metric;
 use lon_qsl::accuracy::to_five_digits;
-use lon_qsl::benchmark::{Bound, OfficialScores, official_scores};
+use lon_qsl::benchmark::{Bound, OfficialScores, official_scores, official_text};
 
 use super::entry::Entry;
 use super::kind::Kind;
+use super::made::Scored;
 use super::step::Step;
 use crate::audit::AuditTest;
 use crate::division::Division;
@@ -28,8 +30,21 @@ pub(super) fn of_accuracy(step: &Step<'_>) -> Result<String> {
     if let Some(text) = scored_officially(step)? {
         return Ok(text);
     }
-    let score = step.made()?.score.and_then(|(value, samples)| line(step.entry, value, samples));
-    score.ok_or_else(|| no_score(step))
+    let Some(score) = step.made()?.score else { return Err(no_score(step)) };
+    in_form(step, &score)
+}
+
+/// Scores in the form of the official script, where all are there that the checker looks for.
+fn in_form(step: &Step<'_>, score: &Scored) -> Result<String> {
+    let Some(text) = line(step.entry, score) else { return Err(no_score(step)) };
+    let found = official_scores(&text);
+    match step.entry.official.bounds.iter().find(|bound| found.of(&bound.metric).is_none()) {
+        None => Ok(text),
+        Some(Bound { metric, .. }) => {
+            let whys: Vec<&str> = score.others.iter().filter_map(|other| other.why.as_deref()).collect();
+            Err(no_score(step).context(format!("no score in {metric}; {}", whys.join("; "))))
+        }
+    }
 }
 
 /// Refuses a score that misses its target, but in the open division, which has none. A score that is not there is no
@@ -65,12 +80,29 @@ pub(super) fn of_subset(step: &Step<'_>) -> Result<String> {
     let path = step.folder().join(SUBSET_FILE);
     let Ok(text) = fs::read_to_string(&path) else { return Err(no_score(step)) };
     let found: AccuracySubset = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-    line(step.entry, found.value, found.samples).ok_or_else(|| no_score(step))
+    in_form(step, &Scored { value: found.value, samples: found.samples, others: found.others })
 }
 
 /// Whether a score of this benchmark can be printed as its official script prints it.
 pub(crate) fn is_printed(entry: &Entry) -> bool {
-    line(entry, 0.0, 0).is_some()
+    let names = names(entry);
+    let is_named = |bound: &Bound| names.iter().any(|name| *name == bound.metric);
+    let zeros: Vec<(String, f64)> = names.iter().map(|name| ((*name).to_owned(), 0.0)).collect();
+    official_text(&zeros, 0).is_some() && entry.official.bounds.iter().all(is_named)
+}
+
+/// The checker's names for all metrics in which a benchmark is scored here, the first metric first.
+fn names(entry: &Entry) -> Vec<&'static str> {
+    let targets = entry.benchmark.accuracy.iter().chain(&entry.benchmark.other_accuracy);
+    targets.map(|target| name(target.metric)).collect()
+}
+
+/// Sentences are looked for when the score is made; then it is known whether it is the official one.
+fn name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::RougeLsum => "ROUGELSUM",
+        metric => metric.checker_name().unwrap_or(metric.name()),
+    }
 }
 
 /// What the official script wrote into the run folder, for the log that is there.
@@ -91,15 +123,16 @@ fn scored_officially(step: &Step<'_>) -> Result<Option<String>> {
 }
 
 /// The line of the official script, for metrics of which it prints nothing that is not known here.
-fn line(entry: &Entry, value: f64, samples: usize) -> Option<String> {
-    let good = (value / 100.0 * samples as f64).round();
-    match entry.benchmark.accuracy?.metric.checker_name()? {
-        "acc" => Some(format!("accuracy={value:.3}%, good={good}, total={samples}\n")),
-        "mAP" => Some(format!("mAP={value:.3}%\n")),
-        "AUC" => Some(format!("AUC={value:.3}%\n")),
-        "DICE" => Some(format!("Accuracy: mean = {value:.5}\n")),
-        _ => None,
-    }
+fn line(entry: &Entry, score: &Scored) -> Option<String> {
+    let first = entry.benchmark.accuracy?.metric.checker_name()?;
+    let others = score.others.iter().filter_map(|other| {
+        let name = other.official.clone().unwrap_or_else(|| other.metric.clone());
+        Some((name, other.value?))
+    });
+    // Without sentences it is another score.
+    let others = others.filter(|(name, _)| name != Metric::RougeLsum.name());
+    let scores: Vec<(String, f64)> = std::iter::once((first.to_owned(), score.value)).chain(others).collect();
+    official_text(&scores, score.samples)
 }
 
 fn no_score(step: &Step<'_>) -> anyhow::Error {

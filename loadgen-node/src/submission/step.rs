@@ -165,10 +165,16 @@ impl<'a> Step<'a> {
         if let (AuditTest::Test01 | AuditTest::Test06 | AuditTest::Test09, Some(label)) = (test, self.answers()) {
             words.push(format!("--dtype={}", label.name()));
         }
-        if matches!(test, AuditTest::Test07 | AuditTest::Test09) {
-            words.push(format!("--benchmark={}", self.entry.benchmark.name));
+        match test {
+            AuditTest::Test07 | AuditTest::Test09 => words.push(format!("--benchmark={}", self.entry.benchmark.name)),
+            // A high target asks for closer scores, and is in this name alone.
+            AuditTest::Test01 => {
+                words.push(format!("--benchmark={}", self.entry.official.checker));
+                words.extend(self.entry.nondeterministic.then(|| "--nondeterministic".to_owned()));
+            }
+            _ => {}
         }
-        if let (AuditTest::Test07, Some(command)) = (test, &self.entry.scorer) {
+        if let (AuditTest::Test01 | AuditTest::Test07, Some(command)) = (test, &self.entry.scorer) {
             words.push(format!("--scorer={command}"));
         }
         words.push(format!("--out={}", self.audits().display()));

@@ -11,15 +11,20 @@ use super::finished::{Finished, Setup};
 use super::follow::{Answers, Follow};
 use super::gather::{Held, Seen};
 use super::score;
-use crate::verdict::saturation::{Saturation, Watch};
+use crate::live::about::About;
+use crate::live::watch::Watch;
+use crate::verdict::saturation::{self, Saturation};
 use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
 use crate::world::net_world::NetWorld;
 use crate::world::pace::Pacing;
+use crate::world::stage_rows::{self, StageReader, StageWriter};
 use crate::world::stall::Stall;
 use crate::world::tally::Tally;
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
+use loadgen::settings::Mode;
+use loadgen::traffic;
 
 /// A test whose nodes are claimed. They stay claimed until it has been run or is released; dropped, they are free again
 /// when their leases lapse.
@@ -31,6 +36,8 @@ pub struct Claimed {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) inbox: Arc<Inbox>,
     pub(super) counts: Arc<Counts>,
+    /// Where node and stages of each sample go, once somebody takes them.
+    pub(super) stage_rows: Option<StageWriter>,
 }
 
 /// A test that was run to its end, whose nodes have not told their counters yet.
@@ -54,14 +61,42 @@ impl Claimed {
         self.held.run.end();
     }
 
-    /// What the run counts while it goes on, for a display.
-    pub(crate) fn counts(&self) -> Arc<Counts> {
-        Arc::clone(&self.counts)
+    /// A reader of the run, which is to be made before it begins.
+    pub(crate) fn watch(&self) -> Watch {
+        let (setup, meter) = (&self.held.setup, self.held.run.meter());
+        let effective = setup.plan.effective();
+        let scenario = effective.scenario;
+        let about = About {
+            benchmark: setup.benchmark.name.to_owned(),
+            scenario: scenario.name(),
+            transport: setup.link.transport.name(),
+            sut_name: self.sut_name().to_owned(),
+            terms: effective.terms(),
+            has_latency_limit: scenario.judge().has_latency_limit(),
+            early_stopping: scenario.judge().early_stopping(),
+            has_schedule: scenario.pacing() == traffic::Pacing::Schedule,
+            lag_limit_ns: setup.lag_limit.ns(),
+            is_search: effective.mode == Mode::FindPeakPerformance,
+            may_extend: self.options.extend,
+        };
+        Watch::new(about, Arc::clone(&self.counts), move || meter.nodes())
     }
 
-    /// Benchmark and scenario, for a display.
-    pub(crate) fn title(&self) -> String {
-        self.held.setup.title()
+    /// Turns true when the run is asked to stop.
+    pub(crate) fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Node and stages of each sample, for the one who keeps them; none where that was not asked for.
+    pub(crate) fn stage_rows(&mut self) -> Option<StageReader> {
+        let (writer, reader) = self.held.setup.record_stages.then(stage_rows::new)?;
+        self.stage_rows = Some(writer);
+        Some(reader)
+    }
+
+    /// The names of the nodes, in the order in which they were given.
+    pub(crate) fn node_names(&self) -> Vec<String> {
+        self.held.qdl.nodes().iter().map(|node| node.name.clone()).collect()
     }
 
     /// What was asked for.
@@ -81,14 +116,14 @@ impl Claimed {
 
     /// Runs the test on the calling thread. `observer` sees the answers for the accuracy log while it goes on.
     pub fn measure(self, observer: &mut impl Observer) -> Measured {
-        let Claimed { held, dataset, options, pacing, stop, inbox, counts } = self;
+        let Claimed { held, dataset, options, pacing, stop, inbox, counts, stage_rows } = self;
         let Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run } = held;
         let scenario = setup.scenario();
         let mut follow = Follow::new(observer, &setup, Arc::clone(&counts));
-        let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts);
+        let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts).with_stage_rows(stage_rows);
         let (started, begun) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
-        let watch = Watch::begin();
+        let watch = saturation::Watch::begin();
         let outcome = loadgen::run::run(&setup.plan, &mut world, &mut follow, options);
         let saturation = watch.end(pacing, world.capacity());
         let answers = follow.into_answers();

@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use lon_net::descriptors;
+use lon_proto::node_name::short_sut_name;
 use lon_qsl::Codec;
 use lon_qsl::dataset::Dataset;
 use qdl::{Driver, Host, NodeDescription, Payload, Policy, Qdl, RunConfig, Sink};
@@ -17,7 +19,7 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::fabric::Fabric;
 use crate::network::nics;
 use crate::network::traffic::Sampler;
-use crate::probe::{self, ProbeLimits};
+use crate::probe::{self, plan::ProbePlan};
 use crate::verdict::lag::LagLimit;
 use crate::world::counts::Counts;
 use crate::world::inbox::Inbox;
@@ -35,6 +37,9 @@ pub struct Connected {
 
 impl Connected {
     pub(super) fn new(mut test: Test) -> Outcome<Connected> {
+        // A control connection to each node, and those that carry samples.
+        let each = 1 + test.setup.link.connections.get() as u64;
+        descriptors::enough_for(test.target.peers.addresses().len(), each).or_exit(Exit::Usage)?;
         let qdl = test.target.connect()?;
         test.fit(qdl.nodes())?;
         // First, since it names all that is wrong at once.
@@ -57,8 +62,8 @@ impl Connected {
             return Ok(());
         }
         let link = &self.test.setup.link;
-        let limits = ProbeLimits::usual(link.connections);
-        let (fabric, outcome) = probe::measure(&self.qdl, link.transport.name(), limits, stop)?;
+        let plan = ProbePlan::usual(link.connections);
+        let (fabric, outcome) = probe::measure(&self.qdl, link.transport.name(), &plan, stop)?;
         outcome.map_err(|error| probe::failed(error, "--probe ended early, and nothing was run"))?;
         self.fabric = Some(fabric);
         Ok(())
@@ -77,7 +82,8 @@ impl Connected {
         };
         let Holding { held, dataset, options, pacing } = self.hold(Arc::clone(&inbox) as _, None, begins)?;
         let stop = asked_to_stop.unwrap_or_default();
-        Ok(Claimed { held, dataset, options, pacing, stop, inbox, counts: Arc::new(Counts::default()) })
+        let counts = Arc::new(Counts::default());
+        Ok(Claimed { held, dataset, options, pacing, stop, inbox, counts, stage_rows: None })
     }
 
     /// Asks for the SUT's name and claims every node. `sink` takes what arrives; `pacing`: None decides by scenario and
@@ -96,10 +102,13 @@ impl Connected {
         test.notes.extend(notes::unchecked(qdl.nodes().iter().filter(|node| !node.answers_checked)));
         let asked = std::time::Instant::now();
         let first_name = qdl.name();
-        tracing::info!(name = first_name.text, took = ?asked.elapsed(), "the SUT has said its name");
+        let took_us = asked.elapsed().as_micros() as u64;
+        tracing::info!(name = short_sut_name(&first_name.text), took_us, "the SUT has said its name");
         test.decide_lag(&host, qdl.nodes());
         let pacing = pacing.unwrap_or_else(|| test.decide_pacing(&host, qdl.nodes()));
-        tracing::debug!(?pacing, "threads");
+        let Pacing { io_threads, spin, linger } = pacing;
+        let [spin_us, linger_us] = [spin, linger].map(|time| time.as_micros() as u64);
+        tracing::debug!(io_threads, spin_us, linger_us, "threads");
         begins()?;
         let counters = nics::Counters::now();
         let run = qdl.start(&test.run_config(pacing), sink).or_exit(Exit::Network)?;
@@ -171,7 +180,8 @@ impl Test {
         self.setup.lag_limit = before.with_nodes_here(cores(), nodes_here(here, nodes));
         let LagLimit { limit, origin } = self.setup.lag_limit;
         if origin != before.origin {
-            tracing::info!(?limit, why = self.setup.lag_limit.why(), "more schedule lag is allowed here");
+            let limit_us = limit.as_micros() as u64;
+            tracing::info!(limit_us, why = self.setup.lag_limit.why(), "more schedule lag is allowed here");
         }
     }
 

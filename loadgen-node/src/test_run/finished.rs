@@ -71,6 +71,8 @@ pub(crate) struct Setup {
     pub(crate) baseline: Option<Baseline>,
     /// Whether the trace log is written, too.
     pub(crate) trace_log: bool,
+    /// Whether node and stages of each sample are kept.
+    pub(crate) record_stages: bool,
     /// Whether the page is written, too.
     pub(crate) report: bool,
     /// The formula of the bandwidth that is required, with the types of what the nodes take and give.

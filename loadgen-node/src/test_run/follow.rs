@@ -1,11 +1,12 @@
-//! What a test does itself with what the engine tells while it runs: it keeps answers that will be scored, and sets the
-//! counts of a progress display. Everything is passed on to the caller's observer.
+//! What a test does itself with what the engine tells while it runs: it keeps answers that will be scored, and
+//! tells displays of each phase. Everything is passed on to the caller's observer.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::finished::Setup;
-use crate::world::counts::Counts;
+use crate::world::counts::{Counts, PhaseNow};
 use loadgen::plan::PhasePlan;
 use loadgen::recorder::Live;
 use loadgen::run::{AccuracyEntry, Observer, PhaseOutcome, Progress, Trial, TrialStart};
@@ -25,6 +26,10 @@ pub(super) struct Follow<'a, O> {
     keep: bool,
     answers: Answers,
     in_accuracy_phase: bool,
+    /// The trial that a phase to come is.
+    trial: Option<TrialStart>,
+    /// Queries of the phases before.
+    queries: u64,
 }
 
 impl<'a, O> Follow<'a, O> {
@@ -37,6 +42,8 @@ impl<'a, O> Follow<'a, O> {
             keep: setup.benchmark.accuracy.is_some(),
             answers: Vec::new(),
             in_accuracy_phase: false,
+            trial: None,
+            queries: 0,
         }
     }
 
@@ -45,18 +52,26 @@ impl<'a, O> Follow<'a, O> {
         self.answers
     }
 
-    /// Tells the display what this phase will take, as far as that is known.
-    fn plan_progress(&self, phase: &PhasePlan) {
-        let Counts { issued, planned, planned_ns, phase: number, .. } = &*self.counts;
+    /// What readers learn about a phase that begins: what it will take, as far as that is known.
+    fn phase_now(&self, phase: &PhasePlan) -> PhaseNow {
         // Closed-loop scenarios stop when their time is over, usually long before what was generated runs out.
+        let generated = phase.generated;
         let (samples, duration_ns) = match (phase.is_accuracy(), self.pacing) {
-            (_, Pacing::Schedule) => (phase.generated.samples(), phase.generated.duration_ns),
-            (true, _) | (_, Pacing::Room) => (phase.generated.samples(), 0),
+            (_, Pacing::Schedule) => (generated.samples(), generated.duration_ns),
+            (true, _) | (_, Pacing::Room) => (generated.samples(), 0),
             (false, Pacing::Reply { .. }) => (0, self.min_duration_ns),
         };
-        planned.store(if samples > 0 { issued.load(Relaxed) + samples } else { 0 }, Relaxed);
-        planned_ns.store(duration_ns, Relaxed);
-        number.fetch_add(1, Relaxed);
+        PhaseNow {
+            number: 0,
+            is_accuracy: phase.is_accuracy(),
+            planned_samples: Some(samples).filter(|samples| *samples > 0),
+            planned: Some(duration_ns).filter(|ns| *ns > 0).map(Duration::from_nanos),
+            samples_per_query: generated.samples_per_query.max(1),
+            trial: self.trial,
+            before: self.counts.ended.load(Relaxed),
+            began: Instant::now(),
+            took: None,
+        }
     }
 }
 
@@ -70,20 +85,21 @@ impl<O: Observer> Observer for Follow<'_, O> {
 
     fn phase_started(&mut self, phase: &PhasePlan, start: TimeNs, live: &Live) {
         self.in_accuracy_phase = phase.is_accuracy();
-        self.plan_progress(phase);
-        *self.counts.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+        self.counts.begin_phase(self.phase_now(phase), live.clone());
         self.next.phase_started(phase, start, live);
     }
 
     fn phase_ended(&mut self, outcome: &PhaseOutcome) {
-        // The display would keep the records in memory.
-        *self.counts.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.queries += outcome.queries_issued;
+        self.counts.queries.store(self.queries, Relaxed);
+        self.counts.end_phase();
         self.next.phase_ended(outcome);
     }
 
     fn trial_started(&mut self, trial: TrialStart) {
         let TrialStart { number, qps, bracket } = trial;
         tracing::info!(number, qps, low_qps = bracket.low_qps, high_qps = bracket.high_qps, "trial");
+        self.trial = Some(trial);
         self.next.trial_started(trial);
     }
 
@@ -94,7 +110,7 @@ impl<O: Observer> Observer for Follow<'_, O> {
 
     #[inline]
     fn progress(&mut self, progress: Progress) {
-        self.counts.max_lag_ns.store(progress.max_lag_ns, Relaxed);
+        self.counts.queries.store(self.queries + progress.queries_issued, Relaxed);
         self.next.progress(progress);
     }
 }

@@ -84,7 +84,7 @@ impl Held {
                 differences: &network.differences,
                 bandwidth: &network.bandwidth,
                 nics: &network.nics,
-                score: score.as_ref().and_then(|score| score.as_ref().ok()).copied(),
+                score: score.as_ref().and_then(|score| score.as_ref().ok()),
             }),
         });
         reasons::add(

@@ -54,7 +54,8 @@ impl TestSpec {
             Pacing::Schedule => format!("target_qps={}", three_digits(self.rate(stop)? * SERVER_SHARE)),
             Pacing::Reply { .. } => format!("target_latency={}", self.latency_ms(stop)?),
         };
-        tracing::info!(setting = found, "found by a look at the nodes");
+        let (setting, value) = found.split_once('=').unwrap_or_default();
+        tracing::info!(setting, value, "found by a look at the nodes");
         self.settings.found = Some(found.parse::<Assignment>().or_exit(Exit::Bug)?);
         Ok(self)
     }
@@ -95,6 +96,7 @@ impl TestSpec {
             find_peak: FindPeakSpec::default(),
             probe: false,
             trace_log: false,
+            record_stages: false,
             baseline: None,
             anyway: true,
             extend: false,

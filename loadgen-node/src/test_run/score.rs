@@ -24,12 +24,12 @@ pub(super) fn of(
     answers: &[(usize, Vec<u8>)],
     rows: Option<Rows>,
 ) -> Option<Result<Score, ScoreError>> {
-    let (target, truths) = (setup.benchmark.accuracy?, dataset.truths()?);
+    let truths = dataset.truths()?;
     if !setup.plan.effective().mode.has_accuracy() {
         return None;
     }
     let answers = answers.iter().map(|(index, data)| (*index, data.as_slice()));
-    Some(target.score(answers, truths, rows))
+    setup.benchmark.score(answers, truths, rows)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use loadgen::conf::keys::Owner;
 use loadgen::conf::origin::{File, Origin, Sourced, Strictness};
 use loadgen::conf::rules::Rules;
 use loadgen::plan::{Plan, PlanError};
-use loadgen::settings::{IntegerRule, Mode, Profile, Qsl, Scenario};
+use loadgen::settings::{Assigned, IntegerRule, Mode, Profile, Qsl, Scenario};
 
 /// What the settings are of.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +69,8 @@ pub(crate) fn layer(subject: Subject<'_>, spec: &SettingsSpec) -> Outcome<Layere
     }
     for assignment in &spec.set {
         let origin = Origin::Flag(format!("--set {assignment}"));
-        if !sourced.assign(assignment, &origin).context("--set").or_exit(Exit::Usage)? {
-            tracing::debug!(%assignment, "--set is for another scenario");
+        if sourced.assign(assignment, &origin).context("--set").or_exit(Exit::Usage)? == Assigned::Nothing {
+            tracing::debug!(%assignment, "--set changes nothing in this scenario");
         }
     }
     if let Some(found) = &spec.found {

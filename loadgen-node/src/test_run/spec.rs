@@ -53,6 +53,8 @@ pub struct TestSpec {
     pub mixed_nodes: bool,
     /// Keeps when each sample was issued, which the trace log needs.
     pub trace_log: bool,
+    /// Keeps which node answered each sample of the performance phase, and how long each stage took.
+    pub record_stages: bool,
     /// Write `report.html`, the run as one page.
     pub report: bool,
     /// A file of `sut-node bench --out` to compare the result with.
@@ -84,6 +86,7 @@ impl TestSpec {
             extend: false,
             mixed_nodes: false,
             trace_log: false,
+            record_stages: false,
             report: true,
             baseline: None,
             system_desc: None,

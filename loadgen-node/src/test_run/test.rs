@@ -64,6 +64,10 @@ impl Test {
         let baseline = spec.baseline.as_deref().map(Baseline::read).transpose();
         let baseline = baseline.context("--baseline").or_exit(Exit::Usage)?;
         samples::check_memory(&plan, &dataset)?;
+        if spec.record_stages && plan.effective().mode == Mode::FindPeakPerformance {
+            let told = anyhow!("a search for the peak keeps no stages: run its rate with --mode PerformanceOnly");
+            return Err(told).context("--record-stages").or_exit(Exit::Usage);
+        }
         let find_peak = find_peak::options(&spec.find_peak, &plan)?;
         let setup = Setup {
             benchmark,
@@ -85,6 +89,7 @@ impl Test {
             stated,
             baseline,
             trace_log: spec.trace_log,
+            record_stages: spec.record_stages,
             report: spec.report,
             bandwidth: benchmark.bandwidth().cloned(),
             plan,

@@ -158,10 +158,12 @@ fn most_frequent(failures: &BTreeMap<String, u64>) -> (Vec<(&str, u64)>, u64) {
 fn add_accuracy(verdict: &mut Verdict, benchmark: &Benchmark, accuracy: Option<&Result<Score, ScoreError>>) {
     match (accuracy, benchmark.accuracy) {
         (Some(Err(error)), _) => verdict.add_own_rule("accuracy_unknown", error.to_string()),
-        (Some(Ok(score)), Some(target)) if !target.is_reached_by(*score) => {
-            let (metric, unit) = (target.metric.name(), target.metric.behind());
-            let (value, wanted) = (score.value, target.wanted());
-            verdict.add_own_rule("accuracy", format!("{metric} is {value:.3}{unit}, the target is {wanted}"));
+        (Some(Ok(score)), Some(target)) => {
+            let first = (!target.is_between(score.value)).then_some((&target, score.value));
+            for (target, value) in first.into_iter().chain(score.missed()) {
+                let (metric, unit, wanted) = (target.metric.name(), target.metric.behind(), target.wanted());
+                verdict.add_own_rule("accuracy", format!("{metric} is {value:.3}{unit}, the target is {wanted}"));
+            }
         }
         _ => {}
     }

@@ -1,31 +1,100 @@
-//! What is counted while a test runs, for a display of its progress.
+//! What is counted while a test runs, for readers on other threads: [`crate::live`] makes a picture of it.
 
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use super::failures::Failures;
 use loadgen::recorder::Live;
+use loadgen::run::TrialStart;
 
-/// Counts that the world and the observer keep, and that a progress display reads.
+/// Counts that the world and the observer keep.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
+    /// Queries that were issued.
+    pub(crate) queries: AtomicU64,
     /// Samples handed to the QDL.
     pub(crate) issued: AtomicU64,
     /// Samples that ended, answered or failed.
     pub(crate) ended: AtomicU64,
-    /// Samples that will have been issued at the end of the phase; 0 when time decides, not their number.
-    pub(crate) planned: AtomicU64,
-    /// How long the phase will take at least, if that is known; else 0.
-    pub(crate) planned_ns: AtomicU64,
+    /// Those of them that failed.
+    pub(crate) failures: Failures,
     /// Samples of the set that is being loaded; 0 when no set is being loaded.
     pub(crate) loading: AtomicU64,
     /// How many samples of that set are loaded already.
     pub(crate) loaded: AtomicU64,
-    /// The number of the phase, from 1. The display starts its clock again with each phase.
+    /// The number of the phase, from 1.
     pub(crate) phase: AtomicU64,
-    /// The largest schedule lag of the phase, ns.
-    pub(crate) max_lag_ns: AtomicU64,
-    /// The records of the phase; nobody takes the lock while samples are sent, except the display.
-    pub(crate) live: Mutex<Option<Live>>,
+    /// The longest time that this end stood still in the phase, ns; 0 when it did not.
+    pub(crate) longest_stall_ns: AtomicU64,
+    /// Somebody reads the phases.
+    watched: AtomicBool,
+    /// Phases that have not been read to their end, in order. Their records take memory, so that they are kept only
+    /// where they are read. Nobody takes the lock while samples are sent, except the reader.
+    phases: Mutex<VecDeque<(PhaseNow, Live)>>,
+}
+
+/// A phase that has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct PhaseNow {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// All its answers are logged, and it is not judged.
+    pub(crate) is_accuracy: bool,
+    /// Samples that it will have issued at its end; none when time decides, not their number.
+    pub(crate) planned_samples: Option<u64>,
+    /// How long it will take at least, where that is known.
+    pub(crate) planned: Option<Duration>,
+    /// Samples of each of its queries.
+    pub(crate) samples_per_query: u64,
+    /// The trial of a search for the peak that it is.
+    pub(crate) trial: Option<TrialStart>,
+    /// Samples that were issued and that had ended before it.
+    pub(crate) before: u64,
+    /// When it began.
+    pub(crate) began: Instant,
+    /// How long it took; none while it goes on.
+    pub(crate) took: Option<Duration>,
+}
+
+impl Counts {
+    /// From now on phases are kept until [`Counts::read`] has seen them to their end.
+    pub(crate) fn watch(&self) {
+        self.watched.store(true, Relaxed);
+    }
+
+    /// A phase begins. Its number is set here.
+    pub(crate) fn begin_phase(&self, mut phase: PhaseNow, live: Live) {
+        self.longest_stall_ns.store(0, Relaxed);
+        phase.number = self.phase.fetch_add(1, Relaxed) + 1;
+        let mut phases = self.phases();
+        if !self.watched.load(Relaxed) {
+            phases.clear();
+        }
+        phases.push_back((phase, live));
+    }
+
+    /// The phase that goes on has ended.
+    pub(crate) fn end_phase(&self) {
+        let mut phases = self.phases();
+        match phases.back_mut() {
+            Some((last, _)) if self.watched.load(Relaxed) => last.took = Some(last.began.elapsed()),
+            _ => phases.clear(),
+        }
+    }
+
+    /// Forgets the phase with this number, which was read to its end, and gives the one that is to be read with the
+    /// records of its samples.
+    pub(crate) fn read(&self, done: Option<u64>) -> Option<(PhaseNow, Live)> {
+        let mut phases = self.phases();
+        phases.retain(|(phase, _)| Some(phase.number) != done);
+        phases.front().cloned()
+    }
+
+    fn phases(&self) -> MutexGuard<'_, VecDeque<(PhaseNow, Live)>> {
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Bytes of this process that are in memory, as Linux reports them; 0 on other systems.

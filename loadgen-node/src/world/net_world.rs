@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
 use lon_shell::bugs;
-use qdl::{Outcome, Reply, Run, Sample, SampleId, Wait};
+use qdl::{NodeIndex, Outcome, Reply, Run, Sample, SampleId, Wait};
 
 use super::counts::{self, Counts};
 use crate::world::inbox::{Inbox, REPLIES};
 use crate::world::pace::{Pace, Pacing};
+use crate::world::stage_rows::StageWriter;
 use crate::world::stall::{OwnClock, Stall};
-use crate::world::tally::Tally;
-use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, TimeNs, Wake, World};
+use crate::world::tally::{STAGES, Tally};
+use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSeq, TimeNs, Wake, World};
 
 /// The longest stretch of waiting before it is checked whether the user wants to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
@@ -37,12 +38,14 @@ pub(crate) struct NetWorld {
     stop: Arc<AtomicBool>,
     counts: Arc<Counts>,
     tally: Tally,
+    /// Where node and stages of each sample are noted, if they are to be kept.
+    stage_rows: Option<StageWriter>,
     /// Replies on their way from the inbox to the engine. Empty between calls; kept for its memory.
     replies: Vec<Reply>,
 }
 
 impl NetWorld {
-    /// `stop` turns true when the user asks to stop; `counts` is what the progress display reads.
+    /// `stop` turns true when the user asks to stop; `counts` is what displays read.
     pub(crate) fn new(
         run: Run,
         inbox: Arc<Inbox>,
@@ -57,14 +60,20 @@ impl NetWorld {
             dataset,
             origin: Instant::now(),
             now: Instant::now(),
-            clock: OwnClock::new(TimeNs::default()),
+            clock: OwnClock::new(TimeNs::default(), Arc::clone(&counts)),
             pace: Pace::for_this_thread(pacing.spin),
             pacing,
             stop,
             counts,
             tally: Tally::default(),
+            stage_rows: None,
             replies: Vec::with_capacity(REPLIES),
         }
+    }
+
+    /// Keeps node and stages of each sample.
+    pub(crate) fn with_stage_rows(self, stage_rows: Option<StageWriter>) -> NetWorld {
+        NetWorld { stage_rows, ..self }
     }
 
     /// How many samples all nodes together take at the same time.
@@ -112,7 +121,7 @@ impl NetWorld {
 
     fn arrival(&mut self, reply: Reply) -> Arrival<Bytes> {
         let Reply { id, node, sent_at, at, outcome } = reply;
-        let (seq, sent_at, at) = (loadgen::world::SampleSeq(id.0), sent_at.map(|at| self.time(at)), self.time(at));
+        let (seq, sent_at, at) = (SampleSeq(id.0), sent_at.map(|at| self.time(at)), self.time(at));
         let kind = match outcome {
             Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
             Outcome::Done(answer) => {
@@ -120,17 +129,28 @@ impl NetWorld {
                 // The display counts from 1.
                 self.tally.begin_phase((self.counts.phase.load(Relaxed) as usize).saturating_sub(1));
                 if let Some(node) = node {
-                    self.tally.answered(node, &answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
+                    let stages = self.tally.answered(node, &answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
+                    self.note(seq, node, stages);
                 }
                 ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
             }
             Outcome::Failed(failure) => {
                 self.counts.ended.fetch_add(1, Relaxed);
+                self.counts.failures.add(&failure);
                 self.tally.failed(&failure);
+                if let Some(node) = node {
+                    self.note(seq, node, [0; STAGES.len()]);
+                }
                 ArrivalKind::Failed
             }
         };
         Arrival { seq, at, sent_at, kind }
+    }
+
+    fn note(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
+        if let Some(rows) = &mut self.stage_rows {
+            rows.put(seq, node, durations_ns);
+        }
     }
 
     fn is_inline(&self) -> bool {

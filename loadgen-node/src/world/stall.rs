@@ -2,11 +2,14 @@
 //! or a network that was cut notices nothing while it lasts; it shows afterwards as a gap between two readings of a
 //! clock.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use nix::sys::time::TimeValLike as _;
 use nix::time::ClockId;
 
+use super::counts::Counts;
 use loadgen::world::TimeNs;
 
 /// Shorter gaps are no stalls: schedulers make them, and they show in the schedule lag.
@@ -37,12 +40,14 @@ pub(crate) struct OwnClock {
     /// When the suspended time was read, and what it was.
     looked: (TimeNs, Duration),
     stalls: Vec<Stall>,
+    /// Learns of each stall at once.
+    counts: Arc<Counts>,
 }
 
 impl OwnClock {
     /// A clock that is read for the first time at `now`.
-    pub(crate) fn new(now: TimeNs) -> OwnClock {
-        OwnClock { last: now, looked: (now, suspended()), stalls: Vec::new() }
+    pub(crate) fn new(now: TimeNs, counts: Arc<Counts>) -> OwnClock {
+        OwnClock { last: now, looked: (now, suspended()), stalls: Vec::new(), counts }
     }
 
     /// Notes that the clock was read at `now`.
@@ -70,6 +75,7 @@ impl OwnClock {
     }
 
     fn add(&mut self, start: TimeNs, duration_ns: u64) {
+        self.counts.longest_stall_ns.fetch_max(duration_ns, Relaxed);
         self.stalls.push(Stall { end: LOADGEN.to_owned(), start_ns: start.0, duration_ns });
     }
 
@@ -93,7 +99,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn stalls(readings_ms: &[u64]) -> Vec<(u64, u64)> {
-        let mut clock = OwnClock::new(TimeNs(0));
+        let mut clock = OwnClock::new(TimeNs(0), Arc::default());
         readings_ms.iter().for_each(|ms| clock.read(TimeNs(ms * MS)));
         clock.into_stalls().iter().map(|stall| (stall.start_ns / MS, stall.duration_ns / MS)).collect()
     }
@@ -107,7 +113,7 @@ mod tests {
 
     #[test]
     fn suspended_time_is_a_stall_that_the_clock_of_the_run_does_not_show() {
-        let mut clock = OwnClock::new(TimeNs(0));
+        let mut clock = OwnClock::new(TimeNs(0), Arc::default());
         let before = clock.looked.1;
         clock.slept(TimeNs(100 * MS), before + Duration::from_micros(3));
         assert_eq!(clock.stalls, [], "two clocks are not read at the same moment");

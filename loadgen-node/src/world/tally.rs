@@ -76,12 +76,20 @@ impl Tally {
         self.shown = Some(number).filter(|number| *number < self.ended.len());
     }
 
-    /// Counts an answer of this node. `round_trip_ns` is None where it is not known when the sample was sent.
-    pub(crate) fn answered(&mut self, node: NodeIndex, stages: &Stages, round_trip_ns: Option<u64>) {
+    /// Counts an answer of this node. `round_trip_ns` is None where it is not known when the sample was sent. Returns
+    /// how long each stage took, ns.
+    pub(crate) fn answered(
+        &mut self,
+        node: NodeIndex,
+        stages: &Stages,
+        round_trip_ns: Option<u64>,
+    ) -> [u64; STAGES.len()] {
         if node.0 >= self.nodes.len() {
             self.nodes.resize_with(node.0 + 1, NodeTally::default);
         }
-        self.nodes[node.0].answered(stages, round_trip_ns);
+        let durations_ns = durations(stages, round_trip_ns);
+        self.nodes[node.0].answered(&durations_ns, round_trip_ns);
+        durations_ns
     }
 
     pub(crate) fn failed(&mut self, failure: &Failure) {
@@ -134,25 +142,23 @@ impl Split {
     }
 }
 
+/// How long each stage of an answer took, ns, in the order of [`STAGES`].
+fn durations(stages: &Stages, round_trip_ns: Option<u64>) -> [u64; STAGES.len()] {
+    let Stages { decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns } =
+        *stages;
+    let known = [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
+    let known_ns = known.iter().fold(0, |a: u64, b| a.saturating_add(*b));
+    let outside_ns = round_trip_ns.map_or(0, |whole| whole.saturating_sub(known_ns));
+    let [decode, preprocess, queue, batch, inference, postprocess, encode, inflate] = known;
+    [outside_ns, decode, preprocess, queue, batch, inference, postprocess, encode, inflate]
+}
+
 impl NodeTally {
-    fn answered(&mut self, stages: &Stages, round_trip_ns: Option<u64>) {
-        let Stages {
-            decode_ns,
-            preprocess_ns,
-            queue_ns,
-            batch_ns,
-            inference_ns,
-            postprocess_ns,
-            encode_ns,
-            inflate_ns,
-        } = *stages;
-        let known = [decode_ns, preprocess_ns, queue_ns, batch_ns, inference_ns, postprocess_ns, encode_ns, inflate_ns];
-        let known_ns = known.iter().fold(0, |a: u64, b| a.saturating_add(*b));
-        let outside = round_trip_ns.map_or(0, |whole| whole.saturating_sub(known_ns));
+    fn answered(&mut self, durations_ns: &[u64; STAGES.len()], round_trip_ns: Option<u64>) {
         if let Some(whole) = round_trip_ns {
             self.round_trip.record(whole);
         }
-        self.stages.iter_mut().zip(std::iter::once(outside).chain(known)).for_each(|(stage, ns)| stage.record(ns));
+        self.stages.iter_mut().zip(durations_ns).for_each(|(stage, ns)| stage.record(*ns));
     }
 
     fn add(&mut self, other: &NodeTally) {

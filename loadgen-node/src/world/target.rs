@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lon_net::tls::ClientTls;
 use lon_net::token::Token;
+use lon_proto::text::printable;
 use qdl::{Config, NodeAddress, PeerKind, Peers, Qdl, Transport};
 
 use super::security;
@@ -62,7 +63,10 @@ impl Target {
         config.tls = self.tls.clone();
         config.token = self.token.clone();
         if !self.wait_ready.is_zero() {
-            tracing::info!(nodes = self.written, at_most = ?self.wait_ready, "waiting for SUT nodes");
+            let at_most_ms = self.wait_ready.as_millis() as u64;
+            // A list may be as long as the nodes are many.
+            let nodes = printable(&self.written);
+            tracing::info!(nodes, at_most_ms, "waiting for SUT nodes");
         }
         Ok(config)
     }

@@ -1,26 +1,26 @@
-//! The nodes that `--sut` names: a list, a file, or every address of a host name.
+//! The nodes that `--sut` names: a list, ranges of ports in it, a file, or every address of a host name.
 
+use std::collections::HashSet;
 use std::net::ToSocketAddrs as _;
 
 use anyhow::{Context as _, anyhow, bail};
 use qdl::NodeAddress;
 
-/// The nodes that the text names: `host:port[,host:port...]`, `@FILE` (one a line, `#` comments), or
-/// `dns:NAME[:PORT]`.
+/// The nodes that the text names: `host:port[,host:port...]` (`host:first-last` is a node on each of these ports),
+/// `@FILE` (one a line, `#` comments), or `dns:NAME[:PORT]`.
 pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<NodeAddress>> {
     let nodes = if let Some(file) = text.strip_prefix('@') {
         from_file(file)?
     } else if let Some(name) = text.strip_prefix("dns:") {
         from_name(name)?
     } else {
-        text.split(',').map(|node| plain(node.trim())).collect::<anyhow::Result<Vec<_>>>()?
+        text.split(',').map(|node| plain(node.trim())).collect::<anyhow::Result<Vec<_>>>()?.concat()
     };
-    for (position, node) in nodes.iter().enumerate() {
-        if nodes[..position].contains(node) {
-            bail!("{node} is listed twice");
-        }
+    let mut seen = HashSet::new();
+    match nodes.iter().find(|node| !seen.insert(node.to_string())) {
+        None => Ok(nodes),
+        Some(twice) => bail!("{twice} is listed twice"),
     }
-    Ok(nodes)
 }
 
 /// The nodes with names: `NAME=host:port[,NAME=host:port...]`, or `@FILE` with one a line.
@@ -46,19 +46,32 @@ pub(crate) fn parse_named(text: &str) -> anyhow::Result<Vec<(String, NodeAddress
     Ok(nodes)
 }
 
-/// Reads an address without a name.
-fn plain(node: &str) -> anyhow::Result<NodeAddress> {
+/// Reads an address without a name, or those of a range of ports.
+fn plain(node: &str) -> anyhow::Result<Vec<NodeAddress>> {
     if let Some((name, address)) = node.split_once('=') {
         bail!(
             "'{node}' has a name, which servers of KServe's protocol are given: add --transport kserve; SUT nodes have \
              their own (without '{name}=': {address})"
         );
     }
-    Ok(node.parse()?)
+    match range_of(node) {
+        None => Ok(vec![node.parse()?]),
+        Some((host, first, last)) if first > last => {
+            bail!("'{node}': the first port of {host} is greater than the last")
+        }
+        Some((host, first, last)) => (first..=last).map(|port| Ok(format!("{host}:{port}").parse()?)).collect(),
+    }
+}
+
+/// The host, the first and the last port of `host:first-last`.
+fn range_of(node: &str) -> Option<(&str, u16, u16)> {
+    let (host, ports) = node.rsplit_once(':')?;
+    let (first, last) = ports.split_once('-')?;
+    Some((host, first.parse().ok()?, last.parse().ok()?))
 }
 
 fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
-    lines_of(file, plain)
+    lines_of(file, plain).map(|lines| lines.concat())
 }
 
 /// Reads a file line by line. Comments and empty lines are left out.
@@ -110,6 +123,13 @@ mod tests {
     fn lists_files_and_names() {
         assert_eq!(shown("a:1, b"), "a:1 b:8000");
         assert!(shown("a:1,a:1").contains("twice"));
+        assert_eq!(shown("a:1-3,b,[::1]:8-9"), "a:1 a:2 a:3 b:8000 [::1]:8 [::1]:9");
+        assert!(shown("a:1-3,a:2").contains("a:2 is listed twice"));
+        assert!(
+            shown("a:3-1").contains("greater than the last")
+                && shown("a:1-x").contains("a:1-x")
+                && shown("a:1-").contains("a:1-")
+        );
         assert!(shown("a:x").contains("a:x"));
         assert!(shown("a=127.0.0.1:1").contains("--transport kserve"), "{}", shown("a=127.0.0.1:1"));
         let file = tempfile::NamedTempFile::new().unwrap();

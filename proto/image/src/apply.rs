@@ -7,8 +7,9 @@ use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use half::f16;
 use lon_proto::sample::{DType, Tensor};
 
+use crate::linear;
 use crate::pixels::{ImageError, Pixels, within_limit};
-use crate::preprocess::{Filter, Layout, Preprocess, Resize};
+use crate::preprocess::{BARS, Filter, Layout, Preprocess, Resize};
 
 impl Preprocess {
     /// The tensor of one image.
@@ -39,6 +40,11 @@ impl Preprocess {
         let Some(resize) = self.resize.filter(|_| width > 0 && height > 0) else { return tensor };
         let (wide, high) = resize.of(width, height);
         let pixels = wide.saturating_mul(high).saturating_add(wide.saturating_mul(u64::from(height)));
+        let bars = match resize {
+            Resize::Letterbox { height, width } => u64::from(height) * u64::from(width),
+            Resize::Shorter(_) | Resize::Exact { .. } => 0,
+        };
+        let pixels = pixels.saturating_add(bars);
         // The weights of each new row and column.
         let weights = (wide + high + u64::from(width) + u64::from(height)).saturating_mul(32);
         tensor.saturating_add(pixels.saturating_mul(3)).saturating_add(weights)
@@ -49,14 +55,23 @@ impl Preprocess {
         let Some(resize) = self.resize else { return Ok(None) };
         let (width, height) = resize.of(image.width(), image.height());
         if (width, height) == (u64::from(image.width()), u64::from(image.height())) {
-            return Ok(None);
+            return match resize {
+                Resize::Letterbox { height, width } => barred(image, width, height).map(Some),
+                Resize::Shorter(_) | Resize::Exact { .. } => Ok(None),
+            };
         }
         within_limit(width, height)?;
         // Both fit into 32 bits: each is at most the product, and the product is within the limit.
         let (width, height) = (width as u32, height as u32);
-        let mut resized = vec![0; 3 * width as usize * height as usize];
-        resize_rgb(image, width, height, &mut resized, self.filter).map_err(ImageError::Resize)?;
-        Pixels::new(width, height, resized).map(Some)
+        let resized = match self.filter.algorithm() {
+            None => linear::resized(image, width, height),
+            Some(algorithm) => resize_rgb(image, width, height, algorithm).map_err(ImageError::Resize)?,
+        };
+        let resized = Pixels::new(width, height, resized)?;
+        match resize {
+            Resize::Letterbox { height, width } => barred(&resized, width, height).map(Some),
+            Resize::Shorter(_) | Resize::Exact { .. } => Ok(Some(resized)),
+        }
     }
 
     /// The middle of the image, in the size of the result.
@@ -96,29 +111,52 @@ impl Resize {
             Resize::Exact { height, width } => (u64::from(width), u64::from(height)),
             Resize::Shorter(side) if height > width => (u64::from(side), u64::from(side) * height / width),
             Resize::Shorter(side) => (u64::from(side) * width / height, u64::from(side)),
+            Resize::Letterbox { height: rows, width: columns } => {
+                let ratio = (f64::from(rows) / height as f64).min(f64::from(columns) / width as f64);
+                let side = |side: u64| ((side as f64 * ratio).round_ties_even() as u64).max(1);
+                (side(width), side(height))
+            }
         }
     }
 }
 
 impl Filter {
-    fn algorithm(self) -> ResizeAlg {
+    /// The resizer's way to do it; none: it has none.
+    fn algorithm(self) -> Option<ResizeAlg> {
         match self {
-            Filter::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
-            Filter::Box => ResizeAlg::Convolution(FilterType::Box),
-            Filter::Linear => ResizeAlg::Interpolation(FilterType::Bilinear),
+            Filter::Bilinear => Some(ResizeAlg::Convolution(FilterType::Bilinear)),
+            Filter::Box => Some(ResizeAlg::Convolution(FilterType::Box)),
+            Filter::Linear => Some(ResizeAlg::Interpolation(FilterType::Bilinear)),
+            Filter::OpenCvLinear => None,
         }
     }
 }
 
+/// The image in the middle of a grey one of this size.
+fn barred(image: &Pixels, width: u32, height: u32) -> Result<Pixels, ImageError> {
+    within_limit(u64::from(width), u64::from(height))?;
+    // Of an odd number of rows or columns the larger part is below and to the right.
+    let before = |whole: u32, part: u32| (f64::from(whole - part) / 2.0 - 0.1).round_ties_even() as usize;
+    let (left, top) = (before(width, image.width()), before(height, image.height()));
+    let (stride, row_bytes) = (3 * width as usize, 3 * image.width() as usize);
+    let mut grey = vec![BARS; stride * height as usize];
+    for (row, from) in grey.chunks_exact_mut(stride).skip(top).zip(image.rgb().chunks_exact(row_bytes)) {
+        row[3 * left..3 * left + row_bytes].copy_from_slice(from);
+    }
+    Pixels::new(width, height, grey)
+}
+
 /// Resizes RGB pixels. It does not use the resizer's dynamic images: they would compile it for every kind of pixel,
 /// which takes minutes.
-fn resize_rgb(image: &Pixels, width: u32, height: u32, resized: &mut [u8], filter: Filter) -> Result<(), String> {
+fn resize_rgb(image: &Pixels, width: u32, height: u32, algorithm: ResizeAlg) -> Result<Vec<u8>, String> {
+    let mut resized = vec![0; 3 * width as usize * height as usize];
     let from = TypedImageRef::<U8x3>::from_buffer(image.width(), image.height(), image.rgb());
     let from = from.map_err(|error| error.to_string())?;
-    let to = TypedImage::<U8x3>::from_buffer(width, height, resized);
+    let to = TypedImage::<U8x3>::from_buffer(width, height, &mut resized);
     let mut to = to.map_err(|error| error.to_string())?;
-    let options = ResizeOptions::new().resize_alg(filter.algorithm());
-    Resizer::new().resize_typed(&from, &mut to, &options).map_err(|error| error.to_string())
+    let options = ResizeOptions::new().resize_alg(algorithm);
+    Resizer::new().resize_typed(&from, &mut to, &options).map_err(|error| error.to_string())?;
+    Ok(resized)
 }
 
 /// The bytes of each of the 256 values, for each of the three channels.

@@ -7,13 +7,14 @@
 //! - `jpeg`: a file becomes pixels ([`decode_jpeg`]);
 //! - `preprocess`: which steps are taken ([`Preprocess`]): resize, crop, normalise, lay out;
 //! - `spec`: the steps as a text, read and written;
-//! - `apply`: the steps done to pixels ([`Preprocess::apply`]).
+//! - `apply`: the steps done to pixels ([`Preprocess::apply`]); `linear`: one way to resize them, as OpenCV has it.
 //!
 //! It is not a general image library: JPEG files only, RGB, one image at a time. The orientation in an EXIF tag is
 //! ignored, as Pillow does when it opens a file.
 
 mod apply;
 mod jpeg;
+mod linear;
 mod pixels;
 mod preprocess;
 mod spec;

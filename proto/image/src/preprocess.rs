@@ -5,7 +5,7 @@ use std::fmt;
 use lon_proto::sample::DType;
 
 /// The keys of a SPEC: what can stand before `=`.
-pub(crate) const KEYS: [&str; 8] = ["resize", "filter", "crop", "layout", "dtype", "scale", "mean", "std"];
+pub(crate) const KEYS: [&str; 9] = ["resize", "letterbox", "filter", "crop", "layout", "dtype", "scale", "mean", "std"];
 
 /// The presets: a name and the whole SPEC that it stands for.
 ///
@@ -14,13 +14,16 @@ pub(crate) const KEYS: [&str; 8] = ["resize", "filter", "crop", "layout", "dtype
 /// - `imagenet-torch`: the input of torchvision's models.
 /// - `stretch-torch`: 800 x 800 without keeping the ratio, values from 0 to 1, as the MLPerf reference does for
 ///   RetinaNet (`pre_process_openimages_retinanet`).
-pub const PRESETS: [(&str, &str); 3] = [
+/// - `letterbox-640`: 640 x 640 with grey bars, values from 0 to 1, as the package `ultralytics` does for YOLO models
+///   of a fixed size. For a PyTorch model it leaves out what it can of the bars, so that sizes differ.
+pub const PRESETS: [(&str, &str); 4] = [
     ("imagenet-caffe", "resize=256,filter=box,crop=224,layout=nchw,dtype=f32,mean=123.68/116.78/103.94"),
     (
         "imagenet-torch",
         "resize=256,crop=224,layout=nchw,dtype=f32,scale=1/255,mean=0.485/0.456/0.406,std=0.229/0.224/0.225",
     ),
     ("stretch-torch", "resize=800x800,filter=linear,layout=nchw,dtype=f32,scale=1/255"),
+    ("letterbox-640", "letterbox=640,filter=opencv-linear,layout=nchw,dtype=f32,std=255"),
 ];
 
 /// The names of all presets, with commas between them.
@@ -56,7 +59,17 @@ pub enum Resize {
         /// Number of pixels in a row.
         width: u32,
     },
+    /// The image is made as large as fits into these sides with its ratio kept, and gets grey bars on both sides.
+    Letterbox {
+        /// Number of rows, the bars among them.
+        height: u32,
+        /// Number of pixels in a row, the bars among them.
+        width: u32,
+    },
 }
+
+/// The grey of the bars of a letterbox, in all three colours.
+pub(crate) const BARS: u8 = 114;
 
 /// How pixels are weighed when an image is resized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +81,8 @@ pub enum Filter {
     Box,
     /// The four pixels around the new one's middle, however much an image shrinks (OpenCV's INTER_LINEAR).
     Linear,
+    /// The same, rounded as OpenCV does with bytes, so that every bit is the same.
+    OpenCvLinear,
 }
 
 /// The order of a tensor's dimensions, without a batch dimension.
@@ -106,7 +121,7 @@ impl Preprocess {
             (Some(crop), Some(resize)) => {
                 let (height, width) = match resize {
                     Resize::Shorter(side) => (side, side),
-                    Resize::Exact { height, width } => (height, width),
+                    Resize::Exact { height, width } | Resize::Letterbox { height, width } => (height, width),
                 };
                 let fits = ![(crop.0, height), (crop.1, width)].into_iter().any(beyond);
                 let error = || SpecError::CropBeyondResize { crop: size(crop), resize: resize.to_string() };
@@ -120,7 +135,7 @@ impl Preprocess {
     pub(crate) fn size(&self) -> (u32, u32) {
         match (self.crop, self.resize) {
             (Some(crop), _) => crop,
-            (None, Some(Resize::Exact { height, width })) => (height, width),
+            (None, Some(Resize::Exact { height, width } | Resize::Letterbox { height, width })) => (height, width),
             // `checked` refuses all other steps.
             (None, _) => (0, 0),
         }
@@ -134,6 +149,7 @@ impl Filter {
             Filter::Bilinear => "bilinear",
             Filter::Box => "box",
             Filter::Linear => "linear",
+            Filter::OpenCvLinear => "opencv-linear",
         }
     }
 }
@@ -157,7 +173,7 @@ impl fmt::Display for Resize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Resize::Shorter(side) => write!(f, "{side}"),
-            Resize::Exact { height, width } => write!(f, "{height}x{width}"),
+            Resize::Exact { height, width } | Resize::Letterbox { height, width } => write!(f, "{height}x{width}"),
         }
     }
 }
@@ -172,6 +188,9 @@ pub enum SpecError {
     /// A key is given twice.
     #[error("{0}= is given twice")]
     Twice(&'static str),
+    /// Both ways to resize are given.
+    #[error("resize= and letterbox= cannot both be done")]
+    TwoResizes,
     /// A value cannot be read.
     #[error("{key}={value}: {wanted}")]
     Value {

@@ -12,7 +12,8 @@ use crate::preprocess::{Filter, KEYS, Layout, PRESETS, Preprocess, Resize, SpecE
 /// | key | value | default |
 /// |---|---|---|
 /// | `resize` | `SIZE` of the shorter side; or `HEIGHTxWIDTH` without keeping the ratio | as it is |
-/// | `filter` | `bilinear`, `box` or `linear`: see [`Filter`] | `bilinear` |
+/// | `letterbox` | `SIZE` or `HEIGHTxWIDTH`: as large as fits with the ratio kept, grey bars beside it | none |
+/// | `filter` | `bilinear`, `box`, `linear` or `opencv-linear`: see [`Filter`] | `bilinear` |
 /// | `crop` | `SIZE` or `HEIGHTxWIDTH`, of the middle | all of it |
 /// | `scale` | a number or a fraction, `1/255`: value x scale, | 1 |
 /// | `mean` | one number, or one for red, green and blue, `123.68/116.78/103.94`: minus the mean, | 0 |
@@ -20,8 +21,8 @@ use crate::preprocess::{Filter, KEYS, Layout, PRESETS, Preprocess, Resize, SpecE
 /// | `dtype` | `u8`, `i8` (both rounded, and cut off at their ends), `f16`, `f32` | `f32` |
 /// | `layout` | `nchw` or `nhwc` | `nchw` |
 ///
-/// The size of the result must be known: `crop`, or `resize=HEIGHTxWIDTH`. A name of [`PRESETS`] may come first, and
-/// what follows it takes the place of its own: `imagenet-caffe,dtype=f16`.
+/// The size of the result must be known: `crop`, `letterbox`, or `resize=HEIGHTxWIDTH`. A name of [`PRESETS`] may come
+/// first, and what follows it takes the place of its own: `imagenet-caffe,dtype=f16`.
 impl FromStr for Preprocess {
     type Err = SpecError;
 
@@ -59,6 +60,9 @@ impl Preprocess {
                 return Err(SpecError::Twice(key));
             }
             seen.push(key);
+            if seen.contains(&"resize") && seen.contains(&"letterbox") {
+                return Err(SpecError::TwoResizes);
+            }
             let bad = |wanted| SpecError::Value { key, value: value.to_owned(), wanted };
             self.set(key, value).map_err(bad)?;
         }
@@ -75,8 +79,12 @@ impl Preprocess {
                 };
                 self.resize = Some(resize.ok_or(SIZES)?);
             }
+            "letterbox" => {
+                let (height, width) = both(value).ok_or(SIZES)?;
+                self.resize = Some(Resize::Letterbox { height, width });
+            }
             "crop" => self.crop = Some(both(value).ok_or(SIZES)?),
-            "filter" => self.filter = filter(value).ok_or("bilinear, box or linear")?,
+            "filter" => self.filter = filter(value).ok_or("bilinear, box, linear or opencv-linear")?,
             "layout" => self.layout = layout(value).ok_or("nchw or nhwc")?,
             "dtype" => self.dtype = dtype(value).ok_or("u8, i8, f16 or f32")?,
             "scale" => self.scale = scale(value).ok_or("a number above 0, or a fraction such as 1/255")?,
@@ -106,7 +114,9 @@ fn both(text: &str) -> Option<(u32, u32)> {
 }
 
 fn filter(text: &str) -> Option<Filter> {
-    [Filter::Bilinear, Filter::Box, Filter::Linear].into_iter().find(|filter| filter.name() == text)
+    [Filter::Bilinear, Filter::Box, Filter::Linear, Filter::OpenCvLinear]
+        .into_iter()
+        .find(|filter| filter.name() == text)
 }
 
 fn layout(text: &str) -> Option<Layout> {
@@ -140,7 +150,8 @@ fn three(text: &str) -> Option<[f32; 3]> {
 impl fmt::Display for Preprocess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(resize) = self.resize {
-            write!(f, "resize={resize},filter={},", self.filter.name())?;
+            let key = if matches!(resize, Resize::Letterbox { .. }) { "letterbox" } else { "resize" };
+            write!(f, "{key}={resize},filter={},", self.filter.name())?;
         }
         if let Some(crop) = self.crop {
             write!(f, "crop={},", size(crop))?;
@@ -175,6 +186,8 @@ mod tests {
             "resize=7x9,dtype=u8,layout=nhwc",
             "crop=2x3,resize=4,dtype=i8,mean=128",
             "imagenet-caffe,dtype=f16,layout=nhwc",
+            "letterbox=32x64,filter=box",
+            "letterbox-640,dtype=u8,std=1",
         ]);
         for text in specs {
             let spec: Preprocess = text.parse().unwrap();
@@ -206,7 +219,10 @@ mod tests {
             ("crop=2,dtype=f64", "u8, i8, f16 or f32"),
             ("crop=2,dtype=u8,mean=3", "values below zero"),
             ("crop=2,layout=chwn", "nchw or nhwc"),
-            ("crop=2,filter=cubic", "bilinear, box or linear"),
+            ("crop=2,filter=cubic", "bilinear, box, linear or opencv-linear"),
+            ("letterbox=0", "letterbox=0: a size"),
+            ("letterbox=4,resize=4", "cannot both be done"),
+            ("letterbox=4,crop=5", "crop=5 is larger than"),
             ("crop=2,std=0", "std=0"),
             ("crop=2,mean=1/2", "mean=1/2"),
             ("crop=2,mean=nan", "mean=nan"),

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::io::{Counted, NetStream};
 use crate::socket::Socket;
@@ -113,23 +114,33 @@ async fn accept_within(socket: Socket, tls: Option<&ServerTls>, limit: Duration)
     tokio::time::timeout(limit, greet(socket, tls)).await.unwrap_or(Err(AcceptError::Silent(limit)))
 }
 
-async fn greet(socket: Socket, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
+/// The same for a client that speaks HTTP/1.1, on a port where nothing else is spoken. Nothing of it is read yet.
+///
+/// # Errors
+/// See [`AcceptError`].
+pub async fn accept_http(socket: impl Into<Socket>, tls: Option<&ServerTls>) -> Result<NetStream, AcceptError> {
+    let secured = secured(socket.into(), tls.map(ServerTls::http));
+    tokio::time::timeout(GREETING_TIMEOUT, secured).await.unwrap_or(Err(AcceptError::Silent(GREETING_TIMEOUT)))
+}
+
+/// The connection, with TLS made if there is to be any.
+async fn secured(socket: Socket, tls: Option<Arc<ServerConfig>>) -> Result<NetStream, AcceptError> {
     socket.set_nodelay()?;
-    let mut stream = match tls {
-        None => NetStream::plain(Counted::new(socket, Arc::default())),
-        Some(tls) => {
-            // The bytes are looked at before the handshake, whose own error would not say what came.
-            let mut seen = Greeting { bytes: [0; 8], len: 0 };
-            seen.len = socket.peek(&mut seen.bytes).await?;
-            match seen.bytes().first() {
-                None => return Err(AcceptError::HungUp),
-                Some(&TLS_HANDSHAKE) => {}
-                Some(_) => return Err(AcceptError::PlainOnTls(seen)),
-            }
-            let socket = Counted::new(socket, Arc::default());
-            NetStream::tls(TlsAcceptor::from(tls.stream()).accept(socket).await.map_err(AcceptError::Handshake)?)
-        }
-    };
+    let Some(tls) = tls else { return Ok(NetStream::plain(Counted::new(socket, Arc::default()))) };
+    // The bytes are looked at before the handshake, whose own error would not say what came.
+    let mut seen = Greeting { bytes: [0; 8], len: 0 };
+    seen.len = socket.peek(&mut seen.bytes).await?;
+    match seen.bytes().first() {
+        None => return Err(AcceptError::HungUp),
+        Some(&TLS_HANDSHAKE) => {}
+        Some(_) => return Err(AcceptError::PlainOnTls(seen)),
+    }
+    let socket = Counted::new(socket, Arc::default());
+    Ok(NetStream::tls(TlsAcceptor::from(tls).accept(socket).await.map_err(AcceptError::Handshake)?))
+}
+
+async fn greet(socket: Socket, tls: Option<&ServerTls>) -> Result<Accepted, AcceptError> {
+    let mut stream = secured(socket, tls.map(ServerTls::stream)).await?;
     let greeting = first_bytes(&mut stream).await?;
     match greeting.bytes {
         HTTP2 => {

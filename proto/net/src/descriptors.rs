@@ -16,6 +16,31 @@ const LEAST: u64 = 48;
 #[error("this program may have {0} open files and sockets, and needs {LEAST} at least: raise the limit (ulimit -n)")]
 pub struct TooFew(u64);
 
+/// The error of a program that may have too few open files and sockets for so many nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{nodes} SUT nodes take {needed} open files and sockets here, and this program may have {limit}: raise the limit \
+     (ulimit -n {needed})"
+)]
+pub struct TooFewForNodes {
+    nodes: usize,
+    needed: u64,
+    limit: u64,
+}
+
+/// Whether this program may have enough open files and sockets for `nodes` nodes with so many each.
+///
+/// # Errors
+/// It may not; the error has the number that is needed.
+pub fn enough_for(nodes: usize, each: u64) -> Result<(), TooFewForNodes> {
+    fits(nodes, each, limit())
+}
+
+fn fits(nodes: usize, each: u64, limit: u64) -> Result<(), TooFewForNodes> {
+    let needed = LEAST.saturating_add(each.saturating_mul(nodes as u64));
+    if limit < needed { Err(TooFewForNodes { nodes, needed, limit }) } else { Ok(()) }
+}
+
 /// Raises this program's limit of open files and sockets to the most that it may have without a privilege. Returns the
 /// number that it may have now.
 ///
@@ -52,6 +77,14 @@ mod tests {
         let raised = super::raise_limit().unwrap();
         assert_eq!(super::limit(), raised);
         assert_eq!(super::raise_limit().unwrap(), raised);
+    }
+
+    #[test]
+    fn the_number_that_many_nodes_need_is_named() {
+        assert_eq!(super::fits(1_000, 2, 2_048), Ok(()));
+        let told = super::fits(1_000, 2, 2_047).unwrap_err().to_string();
+        assert!(told.contains("1000 SUT nodes take 2048") && told.contains("may have 2047: raise"), "{told}");
+        assert!(told.ends_with("(ulimit -n 2048)"), "{told}");
     }
 
     #[test]

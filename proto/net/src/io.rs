@@ -5,8 +5,8 @@
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use tokio_rustls::TlsStream;
 use tonic::transport::server::Connected;
 
 use crate::clock;
+use crate::path::Path;
 use crate::socket::Socket;
 
 /// How often a connection in use asks the kernel how many segments were sent again.
@@ -32,6 +33,8 @@ pub struct SocketCounters {
     retransmits: AtomicU64,
     /// Whether the system does not say how much was sent again.
     mute: AtomicBool,
+    /// How the connection that was asked last sends.
+    path: Mutex<Option<Path>>,
 }
 
 impl SocketCounters {
@@ -52,6 +55,11 @@ impl SocketCounters {
     /// 0.6 s at most.
     pub fn retransmits(&self) -> Option<u64> {
         (!self.mute.load(Relaxed)).then(|| self.retransmits.load(Relaxed))
+    }
+
+    /// How a connection that is counted here sends; none before the kernel was asked for the first time.
+    pub fn path(&self) -> Option<Path> {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Adds bytes that were counted elsewhere: QUIC has counters of its own.
@@ -100,10 +108,12 @@ impl Counted {
 
     /// Adds the segments that the kernel has sent again since it was last asked.
     fn look(&mut self) {
-        let Some(total) = self.socket.retransmits() else {
+        let Some(info) = self.socket.info() else {
             return self.counters.mute.store(true, Relaxed);
         };
+        let total = info.retransmits;
         let new = total.wrapping_sub(std::mem::replace(&mut self.retransmits, total));
+        *self.counters.path.lock().unwrap_or_else(PoisonError::into_inner) = self.socket.path(info);
         if new > 0 {
             self.counters.retransmits.fetch_add(u64::from(new), Relaxed);
         }

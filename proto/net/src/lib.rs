@@ -14,11 +14,13 @@
 //! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server;
 //! - `socket`: what is below a connection, the kernel's TCP or a network that is brought; `io`: a connection with its
 //!   counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: how
-//!   much was sent again;
+//!   much was sent again; `path`: how a connection sends;
 //! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
 //! - `token`: what clients of a node must know; `key_file`: reads files with secrets;
 //! - `address`: host and port of a node; `host`: what a machine is, with its `nic`s, `processor`s, `storage` and
 //!   `accelerator`s;
+//! - `end_counters`: what an end of a probe has spent and counted; `trouble`: what the kernel and an interface have
+//!   counted as lost, late or refused;
 //! - `clock`: the time that both ends read; `random`: random bytes;
 //! - `slice`: asks the scheduler for short time slices, for threads that others wait for; `descriptors`: asks the
 //!   system for more open files and sockets.
@@ -29,6 +31,7 @@ pub mod address;
 pub mod clock;
 pub mod descriptors;
 pub mod dial;
+pub mod end_counters;
 pub mod flow;
 pub mod framing;
 pub mod grpc;
@@ -37,6 +40,7 @@ pub mod io;
 pub mod key_file;
 pub mod meter;
 pub mod nic;
+pub mod path;
 pub mod processor;
 pub mod quic;
 pub mod random;
@@ -48,3 +52,4 @@ mod tcp_info;
 pub mod throwaway;
 pub mod tls;
 pub mod token;
+pub mod trouble;

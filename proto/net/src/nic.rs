@@ -5,7 +5,7 @@
 //! programs, with the headers of every layer.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use lon_proto::text::printable;
@@ -100,6 +100,12 @@ pub fn routed(local: IpAddr) -> Option<Interface> {
     interface(&Path::new(SYS_CLASS_NET).join(name))
 }
 
+/// The first address of IPv4 that this host has and others may reach it by. None on a host with loopback alone.
+pub fn first_ipv4() -> Option<Ipv4Addr> {
+    let address = |entry: nix::ifaddrs::InterfaceAddress| Some(entry.address?.as_sockaddr_in()?.ip());
+    nix::ifaddrs::getifaddrs().ok()?.filter_map(address).find(|it| !it.is_loopback() && !it.is_unspecified())
+}
+
 /// The bytes that the interface of this name has carried.
 pub fn traffic(name: &str) -> Option<Traffic> {
     traffic_under(Path::new(SYS_CLASS_NET), name)
@@ -171,8 +177,6 @@ fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     fn put(root: &Path, file: &str, text: &str) {

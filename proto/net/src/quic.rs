@@ -28,6 +28,7 @@ use quinn::{
 use tokio::net::lookup_host;
 
 use crate::io::own_shortage;
+use crate::path::Path;
 use crate::tls::{ClientTls, Protocol, ServerTls, Unverified, host_of, server_name};
 pub use socket::{UdpBuffers, enlarge_buffers};
 pub use stream::{QuicSource, write};
@@ -293,6 +294,14 @@ pub struct QuicStatistics {
     pub congestion_window: u64,
     /// The largest UDP payload that the path carries, in bytes.
     pub datagram_bytes: u16,
+}
+
+/// How a connection sends: this crate's configuration leaves quinn's usual congestion control.
+pub fn path(connection: &Connection) -> Path {
+    let segment_bytes = u32::from(connection.stats().path.current_mtu);
+    // Behind the heads of IP and UDP.
+    let head_bytes = if connection.remote_address().is_ipv4() { 28 } else { 48 };
+    Path { segment_bytes, mtu_bytes: segment_bytes + head_bytes, congestion_control: "cubic".to_owned() }
 }
 
 /// Reads `connection`'s counters.

@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::tcp_info;
+use crate::path::Path;
+use crate::tcp_info::{TcpInfo, congestion_control, tcp_info};
 
 /// A stream of bytes each way that is not the kernel's.
 pub trait Pipe: AsyncRead + AsyncWrite + Debug + Send + Sync + Unpin {}
@@ -80,9 +81,15 @@ impl Socket {
         self.tcp()?.peer_addr().ok()
     }
 
-    /// Segments that were sent again, if the system says so.
-    pub(crate) fn retransmits(&self) -> Option<u32> {
-        tcp_info::retransmits(self.tcp()?.as_fd())
+    /// What the kernel knows of the connection, if it says so.
+    pub(crate) fn info(&self) -> Option<TcpInfo> {
+        tcp_info(self.tcp()?.as_fd())
+    }
+
+    /// How the connection sends, by what the kernel knows of it.
+    pub(crate) fn path(&self, info: TcpInfo) -> Option<Path> {
+        let congestion_control = congestion_control(self.tcp()?.as_fd());
+        Some(Path { segment_bytes: info.segment_bytes, mtu_bytes: info.mtu_bytes, congestion_control })
     }
 }
 

@@ -1,13 +1,24 @@
-//! How many segments of a TCP connection were sent again: the kernel knows it, and no safe interface has it.
+//! How many segments of a TCP connection were sent again, and how large they are: the kernel knows it, and no safe
+//! interface has it.
 //!
 //! It is there on Linux only.
 
 use std::os::fd::BorrowedFd;
 
-/// Segments that this end of a connection has sent again since it began; none when the system does not say.
-/// The number is the kernel's counter, which wraps at 2^32.
+/// What the kernel knows of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TcpInfo {
+    /// Segments that this end has sent again since the connection began. The counter wraps at 2^32.
+    pub(crate) retransmits: u32,
+    /// Payload of one segment that this end sends, in bytes.
+    pub(crate) segment_bytes: u32,
+    /// The largest packet that the way takes, in bytes, as far as it was found out.
+    pub(crate) mtu_bytes: u32,
+}
+
+/// What the kernel knows of this connection; none when it does not say.
 #[cfg(target_os = "linux")]
-pub(crate) fn retransmits(socket: BorrowedFd<'_>) -> Option<u32> {
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     use std::mem::{MaybeUninit, offset_of};
     use std::os::fd::AsRawFd as _;
 
@@ -28,13 +39,31 @@ pub(crate) fn retransmits(socket: BorrowedFd<'_>) -> Option<u32> {
     // SAFETY: it was zeroed, and every field of it is an integer: any bytes, and so the kernel's, make a valid one.
     #[allow(unsafe_code)]
     let info = unsafe { info.assume_init() };
-    Some(info.tcpi_total_retrans)
+    let (retransmits, segment_bytes, mtu_bytes) = (info.tcpi_total_retrans, info.tcpi_snd_mss, info.tcpi_pmtu);
+    Some(TcpInfo { retransmits, segment_bytes, mtu_bytes })
 }
 
-/// Always none: this system does not say how many segments were sent again.
+/// Always none: this system does not say it.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn retransmits(_socket: BorrowedFd<'_>) -> Option<u32> {
+pub(crate) fn tcp_info(_socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     None
+}
+
+/// The name of the algorithm by which this connection's sender finds out what the way carries; empty when the system
+/// does not say.
+#[cfg(target_os = "linux")]
+pub(crate) fn congestion_control(socket: BorrowedFd<'_>) -> String {
+    use nix::sys::socket::getsockopt;
+    use nix::sys::socket::sockopt::TcpCongestion;
+
+    let name = getsockopt(&socket, TcpCongestion).unwrap_or_default();
+    name.to_string_lossy().trim_end_matches('\0').to_owned()
+}
+
+/// Always empty: this system does not say it.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn congestion_control(_socket: BorrowedFd<'_>) -> String {
+    String::new()
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -48,8 +77,10 @@ mod tests {
     fn connections_are_told_from_what_is_none() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        assert!(retransmits(near.as_fd()).is_some());
+        let info = tcp_info(near.as_fd()).unwrap();
+        assert!(info.segment_bytes > 0 && info.mtu_bytes > 0, "{info:?}");
+        assert_ne!(congestion_control(near.as_fd()), "");
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert_eq!(retransmits(udp.as_fd()), None);
+        assert_eq!(tcp_info(udp.as_fd()), None);
     }
 }

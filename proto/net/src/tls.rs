@@ -43,6 +43,9 @@ impl Protocol {
     }
 }
 
+/// How handshakes call HTTP/1.1, which only servers of ours speak, and beside the protocols of runs.
+const HTTP_1_1: &[u8] = b"http/1.1";
+
 /// The crypto, named: with two providers in one build rustls would panic rather than choose. AES-128 comes first: as
 /// strong as the certificates' keys, and with fewer rounds a byte than AES-256, which bulk transfer feels.
 fn provider() -> Arc<CryptoProvider> {
@@ -125,6 +128,8 @@ impl ClientTls {
 pub struct ServerTls {
     stream: Arc<ServerConfig>,
     quic: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
+    asks_clients: bool,
 }
 
 impl ServerTls {
@@ -173,15 +178,27 @@ impl ServerTls {
         // Tickets for resumption come unasked. A client that only writes leaves them unread, and then its close is a
         // reset, which takes back what it wrote last. Connections here are few and long: nobody misses them.
         stream.send_tls13_tickets = 0;
-        let mut quic = stream.clone();
+        let (mut quic, mut http) = (stream.clone(), stream.clone());
         stream.alpn_protocols = [Protocol::Grpc, Protocol::Tcp].map(|protocol| protocol.alpn().to_vec()).into();
         quic.alpn_protocols = vec![Protocol::Tcp.alpn().to_vec()];
-        Ok(ServerTls { stream: Arc::new(stream), quic: Arc::new(quic) })
+        http.alpn_protocols = vec![HTTP_1_1.to_vec()];
+        let [stream, quic, http] = [stream, quic, http].map(Arc::new);
+        Ok(ServerTls { stream, quic, http, asks_clients: ca.is_some() })
+    }
+
+    /// Whether clients have to show a certificate.
+    pub fn asks_clients(&self) -> bool {
+        self.asks_clients
     }
 
     /// For TCP: clients choose between HTTP/2 and ours.
     pub(crate) fn stream(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.stream)
+    }
+
+    /// For HTTP/1.1 alone, on a port of its own.
+    pub(crate) fn http(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.http)
     }
 
     /// The configuration for QUIC.

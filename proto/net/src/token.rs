@@ -77,7 +77,12 @@ impl Token {
 
     /// Whether a request shows this token. The time that it takes does not depend on how many bytes are right.
     pub fn is_shown(&self, metadata: &MetadataMap) -> bool {
-        metadata.get(KEY).is_some_and(|shown| self.0.as_bytes().ct_eq(shown.as_bytes()).into())
+        self.is_shown_by(metadata.get(KEY).map(MetadataValue::as_bytes))
+    }
+
+    /// The same for what a request of HTTP has in its header `Authorization`, if it has one.
+    pub fn is_shown_by(&self, authorization: Option<&[u8]>) -> bool {
+        authorization.is_some_and(|shown| self.0.as_bytes().ct_eq(shown).into())
     }
 }
 

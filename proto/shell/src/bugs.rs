@@ -13,6 +13,9 @@ use signal_hook::flag;
 /// What the first panic said.
 static FIRST: OnceLock<String> = OnceLock::new();
 
+/// How the operating system says that there is no memory.
+const NO_MEMORY: &str = "(os error 12)";
+
 /// From here on a panic in any thread is told in one line on standard error, and [`first`] knows it. A program that
 /// gives up at once, as for lack of memory, ends with the exit code `exit`; the reason has been told by then.
 ///
@@ -47,9 +50,15 @@ fn notice(told: &mut impl Write, program: &str, info: &PanicHookInfo<'_>) {
         BacktraceStatus::Captured => format!("\n{backtrace}"),
         _ => " (RUST_BACKTRACE=1 shows the way there)".to_owned(),
     };
-    // There is nobody else to tell.
-    let _ = writeln!(told, "{program}: this is a bug, please report it: {text}{more}");
+    // Written at once, so that what other threads say stays apart from it. There is nobody else to tell.
+    let line = format!("{program}: {}: {text}{more}\n", what(&text));
+    let _ = told.write_all(line.as_bytes());
     FIRST.get_or_init(|| text);
+}
+
+/// What a panic means. A thread that gets no memory as it begins panics inside the standard library.
+fn what(text: &str) -> &'static str {
+    if text.contains(NO_MEMORY) { "no memory is left" } else { "this is a bug, please report it" }
 }
 
 /// What happened, on one line.
@@ -63,6 +72,13 @@ fn text(thread: &str, payload: &dyn Any, location: Option<&Location<'_>>) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lack_of_memory_is_no_bug() {
+        let failure = format!("failed to allocate an alternative stack: {}", io::Error::from_raw_os_error(12));
+        assert_eq!(what(&text("worker-7", &failure, None)), "no memory is left");
+        assert_eq!(what(&text("worker-7", &"index out of bounds", None)), "this is a bug, please report it");
+    }
 
     #[test]
     fn a_panic_in_any_thread_is_known() {

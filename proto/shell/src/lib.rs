@@ -6,6 +6,7 @@
 //! - [`failure`]: an error with its exit code, and the one line that is printed of it;
 //! - [`figures`]: bytes and durations as people read them;
 //! - [`log`]: the log on standard error;
+//! - [`metrics`]: the counters of a program, for Prometheus and the like;
 //! - [`packaging`]: completions and manual pages;
 //! - [`short_help`]: `-h`, which fits on a screen;
 //! - [`version`]: what a program knows of its own build;
@@ -20,6 +21,7 @@ pub mod duration;
 pub mod failure;
 pub mod figures;
 pub mod log;
+pub mod metrics;
 pub mod packaging;
 pub mod short_help;
 pub mod tls;

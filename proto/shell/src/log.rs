@@ -1,6 +1,8 @@
 //! The log on standard error: text for people, or JSON for machines. `RUST_LOG` selects what is logged.
 
-use std::io::IsTerminal as _;
+use std::collections::VecDeque;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
@@ -38,7 +40,7 @@ pub struct LogError {
 pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
     let filter = filter(usual)?;
     // A log that cannot be written is no reason to stop, and must not become a panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Out).log_internal_errors(false);
     match format {
         LogFormat::Text => log.with_ansi(has_colours()).init(),
         LogFormat::Json => log.json().init(),
@@ -51,7 +53,7 @@ pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
 /// # Errors
 /// A `RUST_LOG` that cannot be read.
 pub fn start_if_none(usual: &str) -> Result<(), LogError> {
-    let log = tracing_subscriber::fmt().with_env_filter(filter(usual)?).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter(usual)?).with_writer(|| Out);
     // It fails where there is a log already.
     let _ = log.log_internal_errors(false).with_ansi(has_colours()).try_init();
     Ok(())
@@ -65,7 +67,102 @@ fn filter(usual: &str) -> Result<EnvFilter, LogError> {
     }
 }
 
+/// Lines of the log that are kept at most. Of more, the oldest are lost.
+const MOST_KEPT: usize = 10_000;
+
+/// Lines that wait to be written; none as long as they are written at once.
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<String>,
+    lost: u64,
+}
+
+fn kept() -> MutexGuard<'static, Option<Kept>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The log is kept, and not written, as long as this lives: for a program that has the terminal to itself. Then all of
+/// it is written.
+pub struct Diverted(());
+
+/// Keeps the log from now on.
+pub fn divert() -> Diverted {
+    kept().get_or_insert_default();
+    Diverted(())
+}
+
+impl Diverted {
+    /// The last lines that were kept, `most` at most.
+    pub fn tail(&self, most: usize) -> Vec<String> {
+        let kept = kept();
+        let lines = kept.iter().flat_map(|kept| &kept.lines);
+        let count = kept.as_ref().map_or(0, |kept| kept.lines.len());
+        lines.skip(count.saturating_sub(most)).cloned().collect()
+    }
+}
+
+impl Drop for Diverted {
+    fn drop(&mut self) {
+        let Some(Kept { lines, lost }) = kept().take() else { return };
+        let mut out = io::stderr().lock();
+        if lost > 0 {
+            let _ = writeln!(out, "{lost} earlier lines of the log are lost: {MOST_KEPT} are kept");
+        }
+        for line in lines {
+            let _ = writeln!(out, "{line}");
+        }
+    }
+}
+
+/// Where the log goes: each event is one write.
+struct Out;
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match kept().as_mut() {
+            Some(kept) => kept.add(bytes),
+            None => return io::stderr().write(bytes),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+impl Kept {
+    fn add(&mut self, bytes: &[u8]) {
+        self.lines.extend(String::from_utf8_lossy(bytes).lines().map(str::to_owned));
+        let over = self.lines.len().saturating_sub(MOST_KEPT);
+        self.lines.drain(..over);
+        self.lost += over as u64;
+    }
+}
+
 /// A terminal, where nobody has asked for no colours (<https://no-color.org>).
 fn has_colours() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|text| text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_kept_while_the_log_is_diverted() {
+        let diverted = divert();
+        Out.write_all(b"one\ntwo\n").unwrap();
+        Out.write_all(b"three\n").unwrap();
+        assert_eq!((diverted.tail(2), diverted.tail(9).len()), (vec!["two".to_owned(), "three".to_owned()], 3));
+        for _ in 0..MOST_KEPT {
+            Out.write_all(b"more\n").unwrap();
+        }
+        assert_eq!(kept().as_ref().map(|kept| (kept.lines.len(), kept.lost)), Some((MOST_KEPT, 3)));
+        *kept() = None;
+        drop(diverted);
+        assert!(kept().is_none());
+    }
 }

@@ -452,6 +452,105 @@ pub struct NicTraffic {
     #[prost(uint64, tag = "3")]
     pub bytes_out: u64,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct GetProbeCountersRequest {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// From StartRunResponse.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub secret: ::prost::bytes::Bytes,
+}
+/// Counters only grow; the difference of two readings is what happened in between.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProbeCounters {
+    /// Time that the node's process has had on processors.
+    #[prost(uint64, tag = "1")]
+    pub cpu_ns: u64,
+    /// Segments (over QUIC: packets) of the probe's connections that the node has sent again; absent when the system does
+    /// not say.
+    #[prost(uint64, optional, tag = "2")]
+    pub retransmits: ::core::option::Option<u64>,
+    /// What the node's kernel, and the interface that the probe came through, have counted as lost, late or refused:
+    /// those that are not 0.
+    #[prost(message, repeated, tag = "3")]
+    pub troubles: ::prost::alloc::vec::Vec<Counter>,
+    /// Absent: not known yet.
+    #[prost(message, optional, tag = "4")]
+    pub path: ::core::option::Option<Path>,
+    /// The interface that the probe came through; absent on loopback.
+    #[prost(message, optional, tag = "5")]
+    pub nic: ::core::option::Option<Nic>,
+    /// Processors that the node's process may use.
+    #[prost(uint32, tag = "6")]
+    pub cores: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Counter {
+    /// For example "tcp.RetransSegs", "nic.rx_dropped".
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub count: u64,
+}
+/// How a connection sends. What is not known is 0 or empty.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Path {
+    /// Payload of one segment (over QUIC: of one datagram).
+    #[prost(uint32, tag = "1")]
+    pub segment_bytes: u32,
+    /// The largest packet that the way takes, as far as it was found out.
+    #[prost(uint32, tag = "2")]
+    pub mtu_bytes: u32,
+    /// For example "cubic", "bbr".
+    #[prost(string, tag = "3")]
+    pub congestion_control: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct ProbePeerRequest {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// From StartRunResponse.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub secret: ::prost::bytes::Bytes,
+    /// host:port of the other node.
+    #[prost(string, tag = "3")]
+    pub address: ::prost::alloc::string::String,
+    /// For example "grpc", "tcp", "quic".
+    #[prost(string, tag = "4")]
+    pub transport: ::prost::alloc::string::String,
+    /// 1 to 256.
+    #[prost(uint32, tag = "5")]
+    pub connections: u32,
+    /// How long each direction is measured, each time; of all times together 600 s at most.
+    #[prost(uint64, tag = "6")]
+    pub time_ns: u64,
+    /// Payload after which a measurement ends: 1 byte to 10^11.
+    #[prost(uint64, tag = "7")]
+    pub max_bytes: u64,
+    /// How often each direction is measured: 1 to 256.
+    #[prost(uint32, tag = "8")]
+    pub repeats: u32,
+}
+/// What was measured until the end, or until it failed.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProbePeerResponse {
+    /// The name that the other node gave; empty when it was not reached.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The median of the round trips of 64 bytes, answered by 8; absent when there was none.
+    #[prost(uint64, optional, tag = "2")]
+    pub rtt_ns: ::core::option::Option<u64>,
+    /// Payload to the other node and from it, one value for each time that has something to say.
+    #[prost(uint64, repeated, tag = "3")]
+    pub sent_bytes_per_s: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "4")]
+    pub received_bytes_per_s: ::prost::alloc::vec::Vec<u64>,
+    /// Not empty: it ended early, and this is why.
+    #[prost(string, tag = "5")]
+    pub error: ::prost::alloc::string::String,
+}
 /// Generated client implementations.
 pub mod sut_node_client {
     #![allow(
@@ -682,6 +781,54 @@ pub mod sut_node_client {
             req.extensions_mut().insert(GrpcMethod::new("lon.v1.SutNode", "EndRun"));
             self.inner.unary(req, path, codec).await
         }
+        /// While a probe has the node: what the node's end has spent and counted until now. A node may leave it out
+        /// (UNIMPLEMENTED); then nothing is known of that end.
+        pub async fn get_probe_counters(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetProbeCountersRequest>,
+        ) -> std::result::Result<tonic::Response<super::ProbeCounters>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/lon.v1.SutNode/GetProbeCounters",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("lon.v1.SutNode", "GetProbeCounters"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// While a probe has the node: the node itself probes another node, over connections of its own, and returns when that
+        /// is over. It does so for addresses that its operator has allowed, where its clients have to show a certificate or a
+        /// token, and once at a time; else PERMISSION_DENIED or RESOURCE_EXHAUSTED. It stops when the claim ends. A node may
+        /// leave it out (UNIMPLEMENTED); then it measures no other.
+        pub async fn probe_peer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ProbePeerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ProbePeerResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/lon.v1.SutNode/ProbePeer");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("lon.v1.SutNode", "ProbePeer"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -749,6 +896,23 @@ pub mod sut_node_server {
             &self,
             request: tonic::Request<super::EndRunRequest>,
         ) -> std::result::Result<tonic::Response<super::EndRunResponse>, tonic::Status>;
+        /// While a probe has the node: what the node's end has spent and counted until now. A node may leave it out
+        /// (UNIMPLEMENTED); then nothing is known of that end.
+        async fn get_probe_counters(
+            &self,
+            request: tonic::Request<super::GetProbeCountersRequest>,
+        ) -> std::result::Result<tonic::Response<super::ProbeCounters>, tonic::Status>;
+        /// While a probe has the node: the node itself probes another node, over connections of its own, and returns when that
+        /// is over. It does so for addresses that its operator has allowed, where its clients have to show a certificate or a
+        /// token, and once at a time; else PERMISSION_DENIED or RESOURCE_EXHAUSTED. It stops when the claim ends. A node may
+        /// leave it out (UNIMPLEMENTED); then it measures no other.
+        async fn probe_peer(
+            &self,
+            request: tonic::Request<super::ProbePeerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ProbePeerResponse>,
+            tonic::Status,
+        >;
     }
     #[derive(Debug)]
     pub struct SutNodeServer<T> {
@@ -1117,6 +1281,94 @@ pub mod sut_node_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = EndRunSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/lon.v1.SutNode/GetProbeCounters" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetProbeCountersSvc<T: SutNode>(pub Arc<T>);
+                    impl<
+                        T: SutNode,
+                    > tonic::server::UnaryService<super::GetProbeCountersRequest>
+                    for GetProbeCountersSvc<T> {
+                        type Response = super::ProbeCounters;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetProbeCountersRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SutNode>::get_probe_counters(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetProbeCountersSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/lon.v1.SutNode/ProbePeer" => {
+                    #[allow(non_camel_case_types)]
+                    struct ProbePeerSvc<T: SutNode>(pub Arc<T>);
+                    impl<T: SutNode> tonic::server::UnaryService<super::ProbePeerRequest>
+                    for ProbePeerSvc<T> {
+                        type Response = super::ProbePeerResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ProbePeerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as SutNode>::probe_peer(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ProbePeerSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -202,9 +202,9 @@ int32_t lon_take(lon_handle run, lon_response* responses, size_t capacity, uint3
                  int32_t* kind);
 
 /*
- * Ends the run, lets the nodes go, and writes network_report.json, system_desc.json and qdl_result.json into `folder`,
- * which is made where it is missing; null: into the folder "out" of the options, or nowhere if none was named. Files
- * of these names that are there already are an error, and are left as they are.
+ * Ends the run, lets the nodes go, and writes network_report.json, system_desc.json, report.html and qdl_result.json
+ * into `folder`, which is made where it is missing; null: into the folder "out" of the options, or nowhere if none was
+ * named. Files of these names that are there already are an error, and are left as they are.
  *
  * The handle is closed in every case, and a closed handle is an error. LON_OK: every sample that was issued was
  * answered once, by nodes that stayed, and everything is written. Whether the result is VALID is for the caller's

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lon_net::io::SocketCounters;
-use lon_net::quic::{QuicStatistics, statistics};
+use lon_net::path::Path;
+use lon_net::quic::{self, QuicStatistics, statistics};
 use quinn::Connection;
 
 use super::counters::NodeCounts;
@@ -79,6 +80,12 @@ impl Sockets {
     pub(crate) fn close(&self) {
         let left: Vec<Connection> = self.quic().clone();
         left.iter().for_each(|connection| self.quic_closed(connection));
+    }
+
+    /// How a connection that is open sends; none when that is not known yet.
+    pub(crate) fn path(&self) -> Option<Path> {
+        let quic = self.quic().first().map(quic::path);
+        quic.or_else(|| self.counters.path())
     }
 
     /// The bytes until now. `counts` has the bytes of messages.

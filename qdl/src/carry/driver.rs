@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::alarm::Alarm;
 use super::endpoint::Endpoint;
+use super::gate::Gate;
 use super::lane_task::{LaneTask, OpenReport};
 use super::linger::Linger;
 use super::promise::Promise;
@@ -287,6 +288,7 @@ fn spawn_lanes(
     opened: &mut Vec<Opened>,
 ) -> Result<LaneTasks, ConnectError> {
     let mut tasks = LaneTasks::default();
+    let gate = Gate::new();
     let mut watched = Vec::new();
     for connection in connections {
         let Connection { lanes, transport, endpoint, pass, timeout, promise } = connection;
@@ -295,7 +297,7 @@ fn spawn_lanes(
             let (sender, receiver) = oneshot::channel();
             opened.push((lane.node, receiver));
             let (dispatcher, pass, promise) = (Arc::clone(dispatcher), pass.clone(), Arc::clone(&promise));
-            LaneTask { dispatcher, lane, pass, timeout, promise, opened: OpenReport(sender) }
+            LaneTask { dispatcher, lane, pass, timeout, promise, opened: OpenReport { to: sender, gate: gate.clone() } }
         };
         transport.carry(endpoint, lanes.into_iter().map(task).collect(), &mut tasks.lanes)?;
     }

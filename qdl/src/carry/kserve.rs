@@ -78,7 +78,7 @@ async fn carry_lane(endpoint: Endpoint, task: LaneTask) {
     let head = request_head(&endpoint.address, endpoint.tls.is_some());
     let dialler = Dialler { endpoint, lane: Arc::clone(&lane), timeout };
     let connected = match head {
-        Ok(head) => dialler.clone().dial().await.map(|connection| (head, connection)),
+        Ok(head) => opened.gate.pass(dialler.clone().dial()).await.map(|connection| (head, connection)),
         Err(failure) => Err(failure),
     };
     let Some((head, connection)) = opened.send(connected) else { return };

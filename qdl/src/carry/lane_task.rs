@@ -7,6 +7,7 @@ use std::time::Duration;
 use lon_proto::run_pass::RunPass;
 use tokio::sync::oneshot;
 
+use super::gate::Gate;
 use super::promise::Promise;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::types::NodeFailure;
@@ -26,17 +27,22 @@ pub struct LaneTask {
 }
 
 /// Where a lane reports, once, whether its stream is open.
-pub(super) struct OpenReport(pub(super) oneshot::Sender<Result<(), NodeFailure>>);
+pub(super) struct OpenReport {
+    pub(super) to: oneshot::Sender<Result<(), NodeFailure>>,
+    /// Streams are opened in turn where there are many.
+    pub(super) gate: Gate,
+}
 
 impl OpenReport {
-    /// Waits for `open`, for as long as `timeout` says, and reports the outcome; `None` when it failed.
+    /// Waits for `open`, from its turn on for as long as `timeout` says, and reports the outcome; `None`: it failed.
     pub(super) async fn wait<T>(
         self,
         timeout: Duration,
         open: impl Future<Output = Result<T, NodeFailure>>,
     ) -> Option<T> {
         let late = |_| Err(NodeFailure::Connection(format!("it did not open the stream within {timeout:?}")));
-        self.send(tokio::time::timeout(timeout, open).await.unwrap_or_else(late))
+        let opened = self.gate.pass(async { tokio::time::timeout(timeout, open).await }).await;
+        self.send(opened.unwrap_or_else(late))
     }
 
     /// Reports this outcome; what was opened comes back.
@@ -46,7 +52,7 @@ impl OpenReport {
             Err(failure) => (None, Err(failure)),
         };
         // Fails when the start was given up already; then the outcome does not matter.
-        let _ = self.0.send(outcome);
+        let _ = self.to.send(outcome);
         stream
     }
 }

@@ -3,7 +3,7 @@
 //! - `driver`: the threads, or the caller's thread, that carry all lanes of a run; `alarm` and `linger` are how a
 //!   thread waits, `watch` finds nodes that say nothing and samples that are overdue, `silence` when a node stood
 //!   still;
-//! - `endpoint`: where a node is and how it is connected to;
+//! - `endpoint`: where a node is and how it is connected to; `gate`: how many nodes are called or connected to at once;
 //! - `transport`: the trait of a transport and its handle; `lane_task`: a lane as a transport gets it; `promise`: what
 //!   a node has said of its answers;
 //! - `stream`: what all transports do with a Dispatch stream, from its first message to its end;
@@ -16,6 +16,7 @@
 mod alarm;
 mod driver;
 mod endpoint;
+mod gate;
 mod grpc;
 pub(crate) mod kserve;
 mod lane_task;
@@ -31,6 +32,7 @@ mod watch;
 pub(crate) use driver::{Connection, IoDriver, Opened};
 pub use driver::{Driver, Wait, shorten_slice};
 pub use endpoint::Endpoint;
+pub(crate) use gate::Gate;
 pub use lane_task::LaneTask;
 pub(crate) use promise::Promise;
 pub use transport::{BareStream, Carry, Transport};

@@ -81,7 +81,7 @@ async fn carry_lane(shared: SharedConnection, task: LaneTask) {
     let LaneTask { dispatcher, lane, pass, timeout, opened, .. } = task;
     let open_message = framed_open(&pass, &lane);
     // Connecting has bounds of its own, one for each address of the node; the timeout is for what follows.
-    let stream = match shared.connect().await {
+    let stream = match opened.gate.pass(shared.connect()).await {
         Ok(connection) => opened.wait(timeout, open(connection, &open_message, &lane)).await,
         Err(failure) => opened.send(Err(failure)),
     };

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use lon_net::clock;
 use lon_net::random;
 
 use super::connect::RETRY_PAUSE;
+use super::many;
 use super::peer::{Claim, Claimed, Peer};
 use crate::error::ConnectError;
 
@@ -31,44 +31,62 @@ pub(crate) async fn claim_all(
     loop {
         match try_all(peers, first, claim).await {
             Ok(claimed) => return Ok(claimed),
-            Err((busy, error @ ConnectError::Busy { .. })) if clock::now() < deadline => {
+            Err(Failed { index: busy, error: error @ ConnectError::Busy { .. }, .. }) if clock::now() < deadline => {
                 if !std::mem::replace(&mut said_so, true) {
                     tracing::info!(%error, "waiting for a busy node");
                 }
                 first = busy;
                 tokio::time::sleep(pause()).await;
             }
-            Err((_, error)) => return Err(error),
+            Err(Failed { error, more, .. }) => return Err(error.and_more(more, peers.len())),
         }
     }
+}
+
+/// Why not all nodes were claimed.
+struct Failed {
+    /// The node that the error is about.
+    index: usize,
+    error: ConnectError,
+    /// How many other nodes failed.
+    more: usize,
 }
 
 /// Claims the node at `first`, then all others at one time; lets go what it got when one fails.
 ///
 /// # Errors
 /// A node that failed, and how: one that is not merely busy, if there is one.
-async fn try_all(peers: &[Arc<dyn Peer>], first: usize, claim: &Claim) -> Result<Vec<Claimed>, (usize, ConnectError)> {
-    let mut gate = Some(peers[first].claim(claim).await.map_err(|error| (first, error))?);
+async fn try_all(peers: &[Arc<dyn Peer>], first: usize, claim: &Claim) -> Result<Vec<Claimed>, Failed> {
+    let alone = |error| Failed { index: first, error, more: 0 };
+    let mut gate = Some(peers[first].claim(claim).await.map_err(alone)?);
     let others = peers.iter().enumerate().filter(|&(index, _)| index != first);
-    let mut others = join_all(others.map(|(_, peer)| peer.claim(claim))).await.into_iter();
-    let (mut claimed, mut failed) = (Vec::with_capacity(peers.len()), None);
+    let mut others = many::all(others.map(|(_, peer)| peer.claim(claim))).await.into_iter();
+    let (mut claimed, mut failed): (_, Option<Failed>) = (Vec::with_capacity(peers.len()), None);
     for (index, peer) in peers.iter().enumerate() {
         let outcome = if index == first { gate.take().map(Ok) } else { others.next() };
         match outcome {
             Some(Ok(node)) => claimed.push((peer, node)),
-            Some(Err(error)) if failed.is_none() || !matches!(error, ConnectError::Busy { .. }) => {
-                failed = Some((index, error));
+            Some(Err(error)) => {
+                let more = failed.as_ref().map_or(0, |failed| failed.more + 1);
+                failed = Some(match failed {
+                    Some(before) if !is_busy(&before.error) || is_busy(&error) => Failed { more, ..before },
+                    _ => Failed { index, error, more },
+                });
             }
-            _ => {}
+            None => {}
         }
     }
     match failed {
         None => Ok(claimed.into_iter().map(|(_, node)| node).collect()),
         Some(failure) => {
-            join_all(claimed.iter().map(|(peer, node)| peer.end_run(&node.pass))).await;
+            many::all(claimed.iter().map(|(peer, node)| peer.end_run(&node.pass))).await;
             Err(failure)
         }
     }
+}
+
+fn is_busy(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Busy { .. })
 }
 
 /// A pause that differs from client to client, so that two that were in each other's way are not so again.

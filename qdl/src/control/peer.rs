@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lon_net::clock;
+use lon_net::end_counters::EndCounters;
 use lon_proto::run_pass::RunPass;
 
 use super::describe::NodeDescription;
@@ -13,6 +14,7 @@ use crate::account::report::SutCounts;
 use crate::carry::Promise;
 use crate::dispatch::Bounds;
 use crate::error::ConnectError;
+use crate::peer_probe::{PeerFound, PeerOrder};
 
 /// The control side of one node. A new kind of node is an implementation of this and a kind of
 /// [`Peers`](super::Peers).
@@ -36,6 +38,16 @@ pub(crate) trait Peer: fmt::Debug + Send + Sync {
 
     /// Ends the run there; the node's counters, or why there are none.
     async fn end_run(&self, pass: &RunPass) -> Result<SutCounts, String>;
+
+    /// What the node's end of a probe has spent and counted until now, or why it is not known.
+    async fn probe_counters(&self, _pass: &RunPass) -> Result<EndCounters, String> {
+        Err("nodes of its kind have no such call".to_owned())
+    }
+
+    /// Has the node probe another one, under a claim to probe; what it found, or why it does not.
+    async fn probe_peer(&self, _pass: &RunPass, _order: &PeerOrder) -> Result<PeerFound, String> {
+        Err("nodes of its kind have no such call".to_owned())
+    }
 
     /// Bytes that have crossed the control connection until now, in and out.
     fn traffic(&self) -> (u64, u64);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::future::try_join_all;
 use lon_net::address::NodeAddress;
 use lon_net::clock;
 
 use super::connect::{RETRY_PAUSE, Reach};
 use super::kserve::Server;
+use super::many;
 use super::peer::Peer;
 use super::sut_node::SutNode;
 use crate::carry::Transport;
@@ -85,7 +85,7 @@ impl Peers {
 
     /// All nodes, in their order, each with its name: a node that does not say its name is not there yet.
     pub(crate) async fn reach_all(&self, reach: &Reach) -> Result<Vec<(Arc<dyn Peer>, String)>, ConnectError> {
-        try_join_all((0..self.addresses.len()).map(|index| self.reach(index, reach))).await
+        many::try_all((0..self.addresses.len()).map(|index| self.reach(index, reach))).await
     }
 
     /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_net::address::NodeAddress;
+use lon_net::end_counters::EndCounters;
 use lon_net::host::HostNonce;
 use lon_net::random;
 use lon_net::token::Token;
@@ -26,6 +27,7 @@ use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
 use crate::dispatch::Bounds;
 use crate::error::{ConnectError, explain_status};
+use crate::peer_probe::{PeerFound, PeerOrder};
 
 /// The control connection to one SUT node.
 #[derive(Debug)]
@@ -130,6 +132,26 @@ impl Peer for SutNode {
         let mut client = self.client.clone();
         let answer: Result<v1::EndRunResponse, _> = self.call("EndRun", client.end_run(pass.end_run())).await;
         answer.map(SutCounts::from).map_err(|error| error.to_string())
+    }
+
+    async fn probe_counters(&self, pass: &RunPass) -> Result<EndCounters, String> {
+        let mut client = self.client.clone();
+        let answer = self.call("GetProbeCounters", client.get_probe_counters(pass.probe_counters())).await;
+        answer.map(EndCounters::from).map_err(|error| error.to_string())
+    }
+
+    /// With a patience of its own: the node answers when it has measured.
+    async fn probe_peer(&self, pass: &RunPass, order: &PeerOrder) -> Result<PeerFound, String> {
+        let mut client = self.client.clone();
+        let asked = client.probe_peer(pass.probe_peer(order.request()));
+        match tokio::time::timeout(order.patience(), asked).await {
+            Ok(Ok(response)) => Ok(PeerFound::read(response.into_inner(), order)),
+            Ok(Err(status)) if status.code() == Code::Unimplemented => {
+                Err("it does not know the call ProbePeer: update it".to_owned())
+            }
+            Ok(Err(status)) => Err(explain_status(&status)),
+            Err(_) => Err(format!("it did not answer within {:?}", order.patience())),
+        }
     }
 
     fn traffic(&self) -> (u64, u64) {

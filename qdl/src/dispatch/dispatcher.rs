@@ -16,6 +16,9 @@ use crate::types::{Failure, NodeFailure, NodeIndex, Outcome, Reply, Sample, Sink
 /// Samples that a lane takes from the backlog at once, so that other lanes get their turn.
 const PULL_SAMPLES: u64 = 32;
 
+/// Lost nodes that the log names one by one. The others follow at level debug: a process of a thousand nodes may end.
+const LOGGED_LOSSES: usize = 8;
+
 /// How samples find their node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
@@ -35,6 +38,8 @@ pub(crate) struct Dispatcher {
     backlog: Backlog,
     /// Where the search for the node with the least outstanding starts, so that equal nodes take turns.
     turn: AtomicUsize,
+    /// Nodes that have been lost.
+    losses: AtomicUsize,
     /// A flush waits until everything has been sent.
     pub(crate) flushing: AtomicBool,
     /// Told by lanes that have nothing left to send.
@@ -51,6 +56,7 @@ impl Dispatcher {
             sink,
             backlog: Backlog::default(),
             turn: AtomicUsize::new(0),
+            losses: AtomicUsize::new(0),
             flushing: AtomicBool::new(false),
             sent: Notify::new(),
         }
@@ -121,7 +127,18 @@ impl Dispatcher {
         let start = self.turn.fetch_add(1, Relaxed);
         let count = self.nodes.len();
         let in_turn = (0..count).map(|offset| &self.nodes[(start + offset) % count]);
-        in_turn.filter(|node| !node.is_lost()).min_by_key(|node| node.outstanding())
+        let mut least: Option<(&Node, u64)> = None;
+        for node in in_turn.filter(|node| !node.is_lost()) {
+            let outstanding = node.outstanding();
+            if least.is_none_or(|(_, fewest)| outstanding < fewest) {
+                least = Some((node, outstanding));
+            }
+            // None has less. Of a thousand nodes most have nothing to do, and looking at all costs more than sending.
+            if outstanding == 0 {
+                break;
+            }
+        }
+        least.map(|(node, _)| node)
     }
 
     /// Moves samples from the backlog to a lane, as many as its node's window allows; true when there were any.
@@ -178,7 +195,11 @@ impl Dispatcher {
         if node.lost.set(failure.clone()).is_err() {
             return;
         }
-        tracing::error!(node = node.name, %failure, "node is lost");
+        match self.losses.fetch_add(1, Relaxed) {
+            before if before < LOGGED_LOSSES => tracing::error!(node = node.name, %failure, "node is lost"),
+            LOGGED_LOSSES => tracing::error!("more nodes are lost: the reasons of the result count them"),
+            _ => tracing::debug!(node = node.name, %failure, "node is lost"),
+        }
         self.sink.node_lost(index, failure);
         let mut replies = Vec::new();
         let now = clock::now();
@@ -242,7 +263,9 @@ impl Dispatcher {
 
     /// Wakes the writers of lanes that have been filled since the last time.
     pub(crate) fn wake_filled(&self) {
-        self.lanes().filter(|lane| lane.filled.swap(false, Relaxed)).for_each(Lane::wake);
+        // A look costs less than a swap, and there may be a thousand lanes.
+        let filled = |lane: &&Lane| lane.filled.load(Relaxed) && lane.filled.swap(false, Relaxed);
+        self.lanes().filter(filled).for_each(Lane::wake);
     }
 
     fn lanes(&self) -> impl Iterator<Item = &Lane> {
@@ -284,7 +307,7 @@ mod tests {
     fn node(index: usize, max_samples: u64, floor: u64) -> Node {
         let bounds = Bounds { max_samples, max_bytes: 1 << 20, busy_samples: floor };
         let rule = Arc::new(AnswerRule::anything("N", 1 << 20));
-        Node::new(NodeIndex(index), format!("N{index}"), 1, bounds, &Expected::new(&rule, false, 1 << 20), None)
+        Node::new(NodeIndex(index), format!("N{index}"), (1, 1), bounds, &Expected::new(&rule, false, 1 << 20), None)
     }
 
     fn dispatcher(policy: Policy) -> (Dispatcher, Arc<Kept>) {

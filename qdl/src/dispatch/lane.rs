@@ -63,14 +63,14 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane to `node` without samples, whose stream is not open yet.
-    pub(crate) fn new(node: NodeIndex, expected: Expected) -> Lane {
+    /// A lane to `node` without samples, whose stream is not open yet, with room for `room` samples from the start.
+    pub(crate) fn new(node: NodeIndex, expected: Expected, room: usize) -> Lane {
         let now = clock::now();
         Lane {
             node,
             expected,
-            inlet: Mutex::new(Inlet::new(now)),
-            state: Mutex::new(State::new(now)),
+            inlet: Mutex::new(Inlet::new(now, room)),
+            state: Mutex::new(State::new(now, room)),
             counters: LaneCounters::default(),
             writer: AtomicWaker::new(),
             outstanding: AtomicU64::new(0),

@@ -17,7 +17,7 @@ mod lane;
 mod node;
 mod rule;
 mod slots;
-mod warm;
+pub(crate) mod warm;
 mod window;
 
 pub(crate) use budget::Held;

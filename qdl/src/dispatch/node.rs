@@ -10,6 +10,7 @@ use super::lane::Lane;
 use super::window::PullWindow;
 use crate::account::counters::NodeCounts;
 use crate::account::inflated::Inflated;
+use crate::account::now::NodeNow;
 use crate::account::traffic::{NodeTraffic, Sockets};
 use crate::types::{NodeFailure, NodeIndex, Stall};
 
@@ -43,11 +44,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A node that nothing has been sent to.
+    /// A node that nothing has been sent to, with so many lanes, each with [room](super::warm::room) for so many
+    /// samples from the start.
     pub(crate) fn new(
         index: NodeIndex,
         name: String,
-        lanes: usize,
+        (lanes, room): (usize, usize),
         bounds: Bounds,
         expected: &Expected,
         inflated: Option<Arc<Inflated>>,
@@ -55,7 +57,7 @@ impl Node {
         let bounds = Bounds { max_samples: bounds.max_samples.clamp(1, MAX_SAMPLES_IN_FLIGHT), ..bounds };
         Node {
             name,
-            lanes: (0..lanes).map(|_| Arc::new(Lane::new(index, expected.clone()))).collect(),
+            lanes: (0..lanes).map(|_| Arc::new(Lane::new(index, expected.clone(), room))).collect(),
             sockets: Arc::default(),
             inflated,
             lost: OnceLock::new(),
@@ -148,5 +150,18 @@ impl Node {
     /// What has crossed its connections until now. May be called from any thread.
     pub(crate) fn traffic(&self) -> NodeTraffic {
         self.sockets.traffic(&self.counts())
+    }
+
+    /// All that is known of it now. May be called from any thread.
+    pub(crate) fn now(&self) -> NodeNow {
+        let counts = self.counts();
+        NodeNow {
+            name: self.name.clone(),
+            counts,
+            traffic: self.sockets.traffic(&counts),
+            outstanding: self.outstanding(),
+            lost: self.lost.get().cloned(),
+            stalls: self.stalls(),
+        }
     }
 }

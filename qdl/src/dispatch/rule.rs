@@ -65,8 +65,9 @@ impl AnswerRule {
             outputs: outputs.to_string(),
             least_bytes,
             step_bytes,
-            // Rows of a detector that found nothing. One output alone always has something in it.
-            may_be_empty: least_bytes == 0 && (outputs.len() > 1 || step_bytes == 0),
+            // Rows of a detector that found nothing. One output alone has something in it, unless answers may lack it.
+            may_be_empty: least_bytes == 0
+                && (outputs.len() > 1 || step_bytes == 0 || outputs.iter().all(|output| output.is_optional)),
             max_bytes: if step_bytes == 0 { least_bytes } else { max_bytes.max(least_bytes) },
             tokens: tokens(outputs),
         }
@@ -204,6 +205,8 @@ mod tests {
     #[test]
     fn free_sizes_are_whole_elements() {
         assert_eq!(sizes(&rule(&[("y", DType::F32, &[-1, -1, 4])]), 60), [16, 32, 48]);
+        let rows = TensorSpec { is_optional: true, ..spec("detections", DType::F32, &[-1, -1, 7]) };
+        assert_eq!(sizes(&AnswerRule::new("n", &Signature::new(vec![rows]), 1_000), 60), [0, 28, 56]);
         // Boxes, scores and labels of a detector, of one image: there may be none.
         let rows: &[(&str, DType, &[i64])] =
             &[("boxes", DType::F32, &[1, -1, 4]), ("scores", DType::F32, &[1, -1]), ("labels", DType::I64, &[1, -1])];

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lon_net::accept::GREETING_TIMEOUT;
+use lon_net::path::Path;
 use lon_net::quic::{self, QuicSource};
 use lon_net::throwaway::Throwaway;
 use lon_net::tls::ServerTls;
@@ -123,7 +124,10 @@ async fn connect(streams: Streams, incoming: Incoming, guest: Guest, unproven: U
                 serve_connection(streams, connection, &guest).await;
             }
             Ok(Err(error)) => tracing::info!(%client, %error, "QUIC connection refused"),
-            Err(_) => tracing::debug!(%client, limit = ?GREETING_TIMEOUT, "QUIC connection without a handshake"),
+            Err(_) => {
+                let limit_ms = GREETING_TIMEOUT.as_millis() as u64;
+                tracing::debug!(%client, limit_ms, "QUIC connection without a handshake");
+            }
         }
     });
     if let Err(why) = served.await {
@@ -181,5 +185,9 @@ impl Connection for Counted {
             bytes_out: statistics.bytes_written,
             retransmits: Some(statistics.packets_lost),
         }
+    }
+
+    fn path(&self) -> Option<Path> {
+        Some(quic::path(&self.0))
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use lon_net::socket::Socket;
+use lon_shell::metrics::port::MetricsPort;
 use tokio::sync::mpsc;
 
 use super::transport::Transport;
@@ -18,6 +19,8 @@ pub struct Sockets {
     /// Where QUIC is served; none on a network that was brought.
     pub(crate) udp: Option<UdpSocket>,
     pub(crate) more: Vec<Box<dyn Transport>>,
+    /// Where metrics are served; none: nowhere.
+    pub(crate) metrics: Option<MetricsPort>,
     address: SocketAddr,
 }
 
@@ -91,7 +94,7 @@ impl Sockets {
             let address = tcp.local_addr().map_err(of_tcp)?;
             match UdpSocket::bind(address) {
                 Ok(udp) => {
-                    return Ok(Sockets { tcp: Port::Tcp(tcp), udp: Some(udp), more: Vec::new(), address });
+                    return Ok(Sockets { udp: Some(udp), ..Sockets::new(Port::Tcp(tcp), address) });
                 }
                 Err(_) if half_taken.len() + 1 < attempts => half_taken.push(tcp),
                 Err(source) => {
@@ -103,7 +106,18 @@ impl Sockets {
 
     /// Serves the connections of a network that is brought, at `address` there. QUIC is not served.
     pub fn brought(connections: Brought, address: SocketAddr) -> Sockets {
-        Sockets { tcp: Port::Brought(connections), udp: None, more: Vec::new(), address }
+        Sockets::new(Port::Brought(connections), address)
+    }
+
+    fn new(tcp: Port, address: SocketAddr) -> Sockets {
+        Sockets { tcp, udp: None, more: Vec::new(), metrics: None, address }
+    }
+
+    /// Serves metrics on this port. It wants the node's token where the node has one.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Option<MetricsPort>) -> Sockets {
+        self.metrics = metrics;
+        self
     }
 
     /// Adds a transport to those that every node has. It brings a listener of its own and serves on the first I/O

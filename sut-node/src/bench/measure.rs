@@ -171,8 +171,8 @@ impl<'a> Client<'a> {
     fn is_answered(&mut self, answer: Answer) -> bool {
         match answer.result {
             Ok(_) => true,
-            Err(reason) => {
-                self.failure.get_or_insert(reason);
+            Err(failure) => {
+                self.failure.get_or_insert(failure.reason);
                 false
             }
         }

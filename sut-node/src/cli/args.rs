@@ -5,15 +5,18 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
-use lon_net::tls::{ClientName, ServerTls};
+use lon_net::address::NodeAddress;
+use lon_net::tls::{ClientName, ClientTls, ServerTls};
 use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
 
+use super::naming::NodeNaming;
 use crate::backend::Provider;
-use crate::config::ServeConfig;
+use crate::config::{PeerProbes, ServeConfig};
 use crate::memory::Memory;
 use crate::pipeline::Preprocessing;
 use crate::pipeline::post::Postprocess;
@@ -30,7 +33,8 @@ pub(super) struct BackendArgs {
     #[arg(long, env = "LON_BACKEND", help_heading = ANSWERS)]
     pub(super) backend: String,
     /// Threads inside one inference.
-    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_THREADS", help_heading = SPEED)]
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_THREADS",
+          help_heading = SPEED)]
     pub(super) threads: NonZeroUsize,
     #[command(flatten)]
     pub(super) tokens: TokenArgs,
@@ -45,8 +49,10 @@ pub(super) struct BackendArgs {
 /// What is not refused though it is not safe everywhere.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct TrustArgs {
-    /// Plain text to and from other hosts: serve without TLS on an address that is not loopback, ask a server of
-    /// openai:http:// that is elsewhere. For networks that you trust.
+    /// Plain text to and from other hosts, for networks that you trust.
+    ///
+    /// A node is served without TLS on an address that is not loopback, and a server of openai:http:// that is
+    /// elsewhere is asked.
     #[arg(long, env = "LON_INSECURE", help_heading = NETWORK)]
     pub(super) insecure: bool,
     /// Read --tls-key, --token-file and --api-key-file though others can read them, too.
@@ -60,7 +66,7 @@ pub(super) struct TrustArgs {
 pub(super) struct PipelineArgs {
     /// What ONNX Runtime computes on: an execution provider that its library has, such as CUDA or OpenVINO; its CPU
     /// unless given.
-    #[arg(long, value_name = "NAME", env = "LON_EP", help_heading = ANSWERS)]
+    #[arg(long, value_name = "NAME", env = "LON_EP", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) ep: Option<Provider>,
     /// An ONNX model's inputs by name, in the order in which samples have them; the model's own order unless given.
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
@@ -72,7 +78,8 @@ pub(super) struct PipelineArgs {
     /// positions are made of them; SEPARATOR is the id that ends a text, 102 for BERT.
     #[arg(long, value_name = "SPEC", env = "LON_PREPROCESS", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) preprocess: Option<Preprocessing>,
-    /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5.
+    /// What is made of an ONNX model's outputs: none, argmax, top-k=5, softmax, threshold=0.5, retinanet=800 (boxes in
+    /// images of so many pixels, in the reference's form).
     #[arg(long, value_name = "WHAT", default_value_t, env = "LON_POSTPROCESS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) postprocess: Postprocess,
@@ -118,11 +125,26 @@ pub(super) struct ServeArgs {
     /// Address and port to listen on: gRPC and plain TCP, and QUIC on the UDP port of the same number.
     #[arg(long, default_value = "0.0.0.0:8000", env = "LON_LISTEN", help_heading = NETWORK)]
     pub(super) listen: String,
+    /// Serve metrics for Prometheus at http://HOST:PORT/metrics, with the node's own TLS, client certificates and token
+    /// (Authorization: Bearer). For example 127.0.0.1:9464.
+    #[arg(long, value_name = "HOST:PORT", env = "LON_METRICS_LISTEN", help_heading = NETWORK, hide_short_help = true)]
+    pub(super) metrics_listen: Option<String>,
     /// This node's name, unique in the cluster; the host name unless given.
+    ///
+    /// {number} in it stands for the number at the end of the host's name, or of the name that DNS has for this host:
+    /// sut-{number} on the host lab_sut_3 is sut-3.
     #[arg(long, env = "LON_NODE")]
-    pub(super) node: Option<NodeName>,
+    pub(super) node: Option<NodeNaming>,
+    /// Nodes in this process, on ports that follow each other from --listen on: NAME-1, NAME-2 and so on (or {number}
+    /// in the name). To try what many nodes are like; they share its threads for the network, and the memory. The log
+    /// has the runs of the first eight.
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = up_to::<4096>, env = "LON_NODES",
+          help_heading = NETWORK, hide_short_help = true)]
+    pub(super) nodes: NonZeroUsize,
     #[command(flatten)]
     pub(super) security: SecurityArgs,
+    #[command(flatten)]
+    pub(super) peers: PeerArgs,
     #[command(flatten)]
     pub(super) backend: BackendArgs,
     #[command(flatten)]
@@ -141,13 +163,16 @@ pub(super) struct ServeArgs {
 #[derive(Args, Debug)]
 pub(super) struct ComputeArgs {
     /// Samples in one inference at most.
-    #[arg(long, default_value = "8", value_parser = up_to::<4096>, env = "LON_MAX_BATCH", help_heading = SPEED)]
+    #[arg(long, default_value = "8", value_name = "COUNT", value_parser = up_to::<4096>, env = "LON_MAX_BATCH",
+          help_heading = SPEED)]
     pub(super) max_batch: NonZeroUsize,
     /// How long a free worker waits for its batch to fill (for example 500us, 2ms).
-    #[arg(long, default_value = "0ms", value_parser = parse_duration, env = "LON_MAX_DELAY", help_heading = SPEED)]
+    #[arg(long, default_value = "0ms", value_name = "TIME", value_parser = parse_duration, env = "LON_MAX_DELAY",
+          help_heading = SPEED)]
     pub(super) max_delay: Duration,
     /// Inferences at one time, each on a thread with its own copy of the session. openai: prompts at one time.
-    #[arg(long, default_value = "1", value_parser = up_to::<1024>, env = "LON_WORKERS", help_heading = SPEED)]
+    #[arg(long, default_value = "1", value_name = "COUNT", value_parser = up_to::<1024>, env = "LON_WORKERS",
+          help_heading = SPEED)]
     pub(super) workers: NonZeroUsize,
     /// Memory that samples may take, as they come, decoded, and while a model of free sizes computes (for example
     /// 8GiB); half of the control group's limit, else of the machine, unless given. Samples that need more are refused.
@@ -230,6 +255,70 @@ impl SecurityArgs {
     }
 }
 
+/// Other nodes that this one measures.
+#[derive(Args, Debug)]
+pub(super) struct PeerArgs {
+    /// Measure the way to these nodes when the LoadGen node asks for it (its probe --matrix): their addresses as in its
+    /// --sut; this node's own may be among them. Only with --token-file or --tls-ca. This node shows them its own token
+    /// and certificate.
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', env = "LON_PROBE_PEERS", help_heading = NETWORK,
+          hide_short_help = true)]
+    pub(super) probe_peers: Vec<NodeAddress>,
+    /// With --probe-peers and TLS: the CA (PEM) of the other nodes' certificates; that of --tls-ca unless given.
+    #[arg(long, value_name = "FILE", env = "LON_PROBE_CA", help_heading = NETWORK, hide_short_help = true)]
+    pub(super) probe_ca: Option<PathBuf>,
+}
+
+impl PeerArgs {
+    /// The other nodes, where this one serves with `security`; none: it measures no others.
+    ///
+    /// # Errors
+    /// Whoever reaches this node could have it measure, its certificate cannot be shown, or plain text is not allowed.
+    pub(super) fn check(
+        &self,
+        security: &SecurityArgs,
+        trust: TrustArgs,
+        token: Option<&Token>,
+    ) -> anyhow::Result<Option<PeerProbes>> {
+        if self.probe_peers.is_empty() {
+            anyhow::ensure!(self.probe_ca.is_none(), "--probe-ca is for --probe-peers");
+            return Ok(None);
+        }
+        anyhow::ensure!(
+            token.is_some() || security.tls_ca.is_some(),
+            "--probe-peers lets clients have this node open connections, so they have to show something: give \
+             --token-file, or --tls-ca with --tls-cert and --tls-key"
+        );
+        let tls = self.tls(security, trust)?;
+        let elsewhere = self.probe_peers.iter().find(|address| !is_here(address));
+        if let (None, false, Some(address)) = (&tls, trust.insecure, elsewhere) {
+            anyhow::bail!(
+                "--probe-peers: {address} may be another host, and there is no TLS: give --tls-cert and --tls-key, or \
+                 --insecure for plain text on a network that you trust"
+            );
+        }
+        Ok(Some(PeerProbes { allowed: self.probe_peers.clone(), tls, token: token.cloned() }))
+    }
+
+    /// How the other nodes are verified: with TLS wherever this node serves with it.
+    fn tls(&self, security: &SecurityArgs, trust: TrustArgs) -> anyhow::Result<Option<ClientTls>> {
+        let ca = self.probe_ca.as_ref().or(security.tls_ca.as_ref());
+        let (cert, key) = (security.tls_cert.as_ref(), security.tls_key.as_ref());
+        anyhow::ensure!(
+            ca.is_some() || cert.is_none(),
+            "--probe-peers: this node serves with TLS, and verifies others in the same way: give --probe-ca"
+        );
+        let files = tls::files(ca, cert, key, trust.allow_open_key_files);
+        tls::client(&files).context("--probe-peers")
+    }
+}
+
+/// Whether an address is one of this host, as it stands: no name is looked up.
+fn is_here(address: &NodeAddress) -> bool {
+    let host = address.host().trim_matches(['[', ']']);
+    host == "localhost" || host.parse().is_ok_and(tls::stays_on_host)
+}
+
 #[derive(Args, Debug)]
 pub(super) struct DescribeArgs {
     /// The name to show; the host name unless given.
@@ -245,8 +334,10 @@ pub(super) struct BenchArgs {
     pub(super) backend: BackendArgs,
     #[command(flatten)]
     pub(super) compute: ComputeArgs,
-    /// Length of each of the two phases (for example 10, 500ms, 2min; a number alone is seconds): as many samples in
-    /// flight as keep the workers busy, then one at a time.
+    /// Length of each of the two phases.
+    ///
+    /// For example 10, 500ms, 2min; a number alone is seconds. First as many samples are in flight as keep the workers
+    /// busy, then one at a time.
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, env = "LON_SECONDS")]
     pub(super) seconds: Duration,
     /// A folder of JPEGs to ask with, where --preprocess makes something of them; else random samples are made for the
@@ -254,7 +345,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FOLDER", env = "LON_SAMPLES")]
     pub(super) samples: Option<PathBuf>,
     /// The size that random samples have where the model leaves it open.
-    #[arg(long, value_name = "SIZE", env = "LON_FREE_SIZE")]
+    #[arg(long, value_name = "SIZE", env = "LON_FREE_SIZE", hide_short_help = true)]
     pub(super) free_size: Option<u32>,
     /// Also write the result to this file, for `loadgen-node run --baseline`.
     #[arg(long, value_name = "FILE", env = "LON_BENCH_OUT")]

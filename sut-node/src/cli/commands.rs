@@ -1,4 +1,4 @@
-//! What the commands do.
+//! What the commands do that serve nobody.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -10,14 +10,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{
-    BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, ServeArgs, TokenArgs, TrustArgs,
-};
+use super::args::{BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
-use crate::accept::sockets::Sockets;
 use crate::backend::openai::OpenAiOptions;
 use crate::backend::{self, Backend, BackendOptions, TokenOptions};
 use crate::bench::measure;
@@ -28,50 +24,13 @@ use crate::error::ServeError;
 use crate::memory::Memory;
 use crate::pipeline::Preprocessing;
 use crate::pipeline::post::Postprocess;
-use crate::serve::serve;
-use crate::service::describe::{self, Description};
-
-/// `sut-node serve`: serves until SIGTERM or SIGINT.
-pub(super) fn run_serve(args: ServeArgs) -> Result<(), Failure> {
-    let node = args.node.map_or_else(host_name, Ok)?;
-    lon_net::descriptors::raise_limit().or_exit(Exit::Usage)?;
-    let mut config = args.compute.config(node.clone(), &args.backend.pipeline);
-    config.io_threads = args.io_threads;
-    config.busy_poll = args.busy_poll;
-    let sockets = Sockets::bind(&args.listen).or_exit(Exit::Usage)?;
-    let address = sockets.address();
-    let trust = args.backend.trust;
-    config.tls = args.security.tls(address, trust).or_exit(Exit::Usage)?;
-    config.token = args.security.token(trust).or_exit(Exit::Usage)?;
-    let backend = load(&args.backend, Some(&args.compute))?;
-    let engine = backend.info().engine.clone();
-    if let Err(error) = lon_net::slice::shorten() {
-        tracing::debug!(%error, "the time slice stays as it is");
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Bug)?;
-    runtime.block_on(async {
-        let mut term = signal(SignalKind::terminate()).or_exit(Exit::Bug)?;
-        let mut int = signal(SignalKind::interrupt()).or_exit(Exit::Bug)?;
-        let shutdown = async move {
-            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
-            tracing::info!("shutting down: answering what was taken in");
-        };
-        let ready = || {
-            // The one line on standard output: scripts wait for it and read the port from it.
-            let _ = writeln!(std::io::stdout(), "sut-node {node} serving {engine} on {address}");
-        };
-        serve(sockets, config, backend, shutdown, ready).await.map_err(|error| match error {
-            ServeError::Backend(_) | ServeError::Preprocess(_) => Failure::new(Exit::Usage, error),
-            _ => Failure::new(Exit::Bug, error),
-        })
-    })
-}
+use crate::service::describe;
 
 /// `sut-node describe`: prints what a node would say of itself.
 pub(super) fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
     let backend = load(&args.backend, None)?;
-    let description = Description::new(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
+    let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
     let text = serde_json::to_string_pretty(&description).or_exit(Exit::Bug)?;
     writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)
 }
@@ -149,7 +108,7 @@ pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
 }
 
 /// Opens the backend that the flags name. Flags that are for another kind of backend are refused.
-fn load(args: &BackendArgs, compute: Option<&ComputeArgs>) -> Result<Arc<dyn Backend>, Failure> {
+pub(super) fn load(args: &BackendArgs, compute: Option<&ComputeArgs>) -> Result<Arc<dyn Backend>, Failure> {
     let (max_batch, workers) = compute.map_or((NonZeroUsize::MIN, NonZeroUsize::MIN), |it| (it.max_batch, it.workers));
     let memory = compute.map_or_else(Memory::of_host, ComputeArgs::memory);
     let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
@@ -182,7 +141,7 @@ fn load(args: &BackendArgs, compute: Option<&ComputeArgs>) -> Result<Arc<dyn Bac
 }
 
 /// The node's name where none was given.
-fn host_name() -> Result<NodeName, Failure> {
+pub(super) fn host_name() -> Result<NodeName, Failure> {
     let name = nix::unistd::gethostname().context("the host name cannot be read; give --node").or_exit(Exit::Usage)?;
     name.to_string_lossy().parse().context("the host name will not do; give --node").or_exit(Exit::Usage)
 }

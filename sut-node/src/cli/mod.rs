@@ -1,8 +1,9 @@
 //! The command line of `sut-node`: flags become checked values, signals become a shutdown, errors become exit codes.
 //!
 //! - `args`: what can be typed;
-//! - `commands`: what the commands do;
+//! - `commands`: what the commands do that serve nobody; `serving`: what `serve` does;
 //! - `healthcheck`: the command that asks another node;
+//! - `naming`: what a node is to be called; `ptr`: the name that DNS has for an address;
 //! - `exit`: the exit codes.
 
 use std::ffi::OsString;
@@ -19,15 +20,19 @@ use lon_shell::version::described;
 use lon_shell::{bugs, short_help};
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};
-use self::commands::{run_bench, run_describe, run_healthcheck, run_serve};
+use self::commands::{run_bench, run_describe, run_healthcheck};
 use self::exit::Exit;
 use self::healthcheck::HealthcheckArgs;
+use self::serving::run_serve;
 use crate::service::describe::FEATURES;
 
 mod args;
 mod commands;
 mod exit;
 mod healthcheck;
+mod naming;
+mod ptr;
+mod serving;
 
 /// What is logged when `RUST_LOG` is not set.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn";
@@ -42,7 +47,8 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Format of the log on standard error (RUST_LOG selects what is logged).
-    #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT")]
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, global = true, env = "LON_LOG_FORMAT",
+          hide_short_help = true)]
     log_format: LogFormat,
 }
 
@@ -61,6 +67,7 @@ enum Command {
   sut-node serve --node N1 --backend onnx:digits.onnx --listen 0.0.0.0:8000 \\
       --insecure
   sut-node serve --node N2 --backend null --listen 127.0.0.1:8001
+  sut-node serve --node N --nodes 100 --backend null --listen 127.0.0.1:23100
   sut-node serve --node N3 --backend synthetic:constant=2ms --max-batch 4 \\
       --max-delay 1ms --listen 127.0.0.1:8001
   sut-node serve --node N4 --backend synthetic:ttft=20ms,tpot=5ms,tokens=64 \\
@@ -136,7 +143,7 @@ fn run() -> Exit {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let started = log::start(cli.log_format, USUAL_LOG).or_exit(Exit::Usage);
     let outcome = started.and_then(|()| match cli.command {
-        Command::Serve(args) => run_serve(args),
+        Command::Serve(args) => run_serve(&args),
         Command::Describe(args) => run_describe(args),
         Command::Bench(args) => run_bench(&args),
         Command::Healthcheck(args) => run_healthcheck(args),

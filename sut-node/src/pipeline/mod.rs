@@ -4,8 +4,10 @@
 //! - [`preprocessing`]: what `--preprocess` asks for, one of the next two;
 //! - [`images`]: pixels or JPEG files become what the model takes;
 //! - [`token_ids`]: token ids become all inputs of a model that reads two texts;
+//! - [`detections`]: what RetinaNet's heads give becomes boxes;
 //! - [`post`]: what is made of a model's outputs before they leave (`--postprocess`).
 
+pub mod detections;
 pub mod images;
 pub mod post;
 pub mod preprocessing;

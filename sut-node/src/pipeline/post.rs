@@ -7,6 +7,8 @@
 //! | `top-k=K` | floats `[N,..,C]` | `i64[N,..,K]`: the places of the K largest values, largest first |
 //! | `softmax` | floats `[N,..,C]` | the same type and shape: shares of 1 along the last dimension |
 //! | `threshold=T`, one output | floats `[N,..]` | `u8[N,..]`: 1 where the value is at least T, else 0 |
+//! | `retinanet=SIZE`, two outputs | floats `[N,A,K]` and `[N,A,4]` | `f32[N,R,7]`: boxes (see `detections.rs`) |
+//! | `retinanet=SIZE`, three outputs | `boxes`, `scores`, `labels` | the same, of boxes that the model has found |
 //! | `threshold=T`, several outputs | all `[N,A,..]`, one is floats `scores [N,A]` | rows whose score is at least T |
 //!
 //! Rows that are kept stay in their order, in every output. Where a model has several outputs, `argmax`, `top-k` and
@@ -22,6 +24,7 @@ use std::str::FromStr;
 use bytes::{Bytes, BytesMut};
 use half::{bf16, f16};
 
+use super::detections::{BOX, ImageSize};
 use crate::tensor::{DType, Signature, TensorSpec};
 
 /// What is made of a model's outputs. The module has the list.
@@ -38,11 +41,15 @@ pub enum Postprocess {
     Softmax,
     /// The values, or the rows, that are at least so large.
     Threshold(f32),
+    /// The boxes that RetinaNet finds in images of this size.
+    RetinaNet(ImageSize),
 }
 
 /// The error for a text that is no [`Postprocess`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a post-processing (known: none, argmax, top-k=NUMBER, softmax, threshold=NUMBER)")]
+#[error(
+    "'{0}' is not a post-processing (known: none, argmax, top-k=NUMBER, softmax, threshold=NUMBER, retinanet=SIZE)"
+)]
 pub struct UnknownPostprocess(String);
 
 /// The error for a post-processing that a model's outputs do not allow.
@@ -76,6 +83,12 @@ impl FromStr for Postprocess {
                 let value = value.parse().ok().filter(|value: &f32| value.is_finite());
                 value.map(Postprocess::Threshold).ok_or_else(unknown)
             }
+            ("retinanet", Some(size)) => {
+                let (height, width) = size.split_once('x').unwrap_or((size, size));
+                let side = |side: &str| side.parse().ok().filter(|side| (1..=MOST_PIXELS).contains(side));
+                let size = side(height).zip(side(width)).map(|(height, width)| ImageSize { height, width });
+                size.map(Postprocess::RetinaNet).ok_or_else(unknown)
+            }
             _ => Err(unknown()),
         }
     }
@@ -89,6 +102,8 @@ impl fmt::Display for Postprocess {
             Postprocess::TopK(k) => write!(f, "top-k={k}"),
             Postprocess::Softmax => f.write_str("softmax"),
             Postprocess::Threshold(value) => write!(f, "threshold={value}"),
+            Postprocess::RetinaNet(ImageSize { height, width }) if height == width => write!(f, "retinanet={height}"),
+            Postprocess::RetinaNet(ImageSize { height, width }) => write!(f, "retinanet={height}x{width}"),
         }
     }
 }
@@ -102,6 +117,7 @@ impl Postprocess {
         let specs: Result<Vec<TensorSpec>, String> = match self {
             Postprocess::None => Ok(outputs.to_vec()),
             Postprocess::Threshold(_) if outputs.len() > 1 => kept_rows(outputs),
+            Postprocess::RetinaNet(size) => found_boxes(outputs, size),
             _ => outputs.iter().map(|spec| self.output(spec)).collect(),
         };
         specs.map(Signature::new).map_err(|reason| PostprocessError {
@@ -160,9 +176,18 @@ impl Postprocess {
                 let scores = names.iter().position(|spec| spec.name == SCORES);
                 return keep_rows(&outputs, scores.unwrap_or_default(), limit, batch);
             }
+            Postprocess::RetinaNet(size) => {
+                let heads = heads(names).map_err(|why| format!("the model's outputs: {why}"))?;
+                return (0..batch).map(|sample| boxes(&outputs, heads, size, sample, batch)).collect();
+            }
             _ => outputs = outputs.iter().map(|output| self.one(output)).collect::<Result<_, _>>()?,
         }
         split(outputs, batch)
+    }
+
+    /// Whether an answer without a byte says something: that nothing was found.
+    pub(crate) fn may_be_empty(self) -> bool {
+        matches!(self, Postprocess::Threshold(_) | Postprocess::RetinaNet(_))
     }
 
     fn one(self, output: &Output) -> Result<Output, String> {
@@ -224,6 +249,90 @@ fn softmax(row: impl Iterator<Item = f64> + Clone, dtype: DType, made: &mut Vec<
             _ => made.extend(share.to_le_bytes()),
         }
     }
+}
+
+/// The largest side of an image, in pixels.
+const MOST_PIXELS: u32 = 16_384;
+
+/// Which of a model's outputs are which, by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heads {
+    /// What the heads of RetinaNet give.
+    Raw { logits: usize, offsets: usize },
+    /// Boxes that the model itself has chosen.
+    Finished { boxes: usize, scores: usize, labels: usize },
+}
+
+/// Finds the outputs that [`Postprocess::RetinaNet`] needs.
+///
+/// # Errors
+/// They are not there; a clause says what is needed.
+fn heads(outputs: &[TensorSpec]) -> Result<Heads, String> {
+    let named = |name: &str| outputs.iter().position(|spec| spec.name == name);
+    if let (Some(boxes), Some(scores), Some(labels)) = (named("boxes"), named("scores"), named("labels")) {
+        return Ok(Heads::Finished { boxes, scores, labels });
+    }
+    let are_floats = outputs.iter().all(|spec| floats(spec.dtype).is_some() && spec.dims.len() == 3);
+    let has_four = |spec: &&TensorSpec| spec.dims.last() == Some(&Some(4));
+    match outputs {
+        [one, other] if are_floats => match (has_four(&one), has_four(&other)) {
+            (true, false) => return Ok(Heads::Raw { logits: 1, offsets: 0 }),
+            (false, true) => return Ok(Heads::Raw { logits: 0, offsets: 1 }),
+            _ => {}
+        },
+        _ => {}
+    }
+    Err("floats [N,A,K] and [N,A,4] of the heads are needed, or 'boxes', 'scores' and 'labels' of boxes that the model \
+         has found"
+        .to_owned())
+}
+
+/// What comes out of [`Postprocess::RetinaNet`].
+fn found_boxes(outputs: &[TensorSpec], size: ImageSize) -> Result<Vec<TensorSpec>, String> {
+    if let Heads::Raw { logits, offsets } = heads(outputs)? {
+        let anchors = u32::try_from(size.anchors()).ok();
+        let odd = [logits, offsets].map(|place| &outputs[place]).into_iter();
+        let mut odd = odd.filter(|spec| spec.dims[1].is_some() && spec.dims[1] != anchors);
+        if let Some(odd) = odd.next() {
+            let ImageSize { height, width } = size;
+            return Err(format!("'{odd}' has not the {} anchors of {height}x{width} pixels", size.anchors()));
+        }
+    }
+    let boxes = TensorSpec::new("detections", DType::F32, vec![None, None, u32::try_from(BOX).ok()]);
+    // There may be nothing to find.
+    Ok(vec![TensorSpec { is_optional: true, ..boxes }])
+}
+
+/// The answer to one sample: its boxes.
+fn boxes(outputs: &[Output], heads: Heads, size: ImageSize, sample: usize, batch: usize) -> Result<Bytes, String> {
+    let part = |place: usize| -> Result<Vec<f32>, String> {
+        let Output { dtype, dims, data } = outputs.get(place).ok_or("an output is missing")?;
+        let part = match heads {
+            Heads::Raw { .. } if dims.first() != Some(&batch) => {
+                return Err(format!("an output of shape {dims:?} is not of {batch} samples"));
+            }
+            Heads::Raw { .. } => {
+                let length = data.len() / batch;
+                &data[sample * length..(sample + 1) * length]
+            }
+            Heads::Finished { .. } if batch > 1 => {
+                return Err("boxes that the model has found are those of one image (run with --max-batch 1)".to_owned());
+            }
+            Heads::Finished { .. } => data,
+        };
+        let number: fn(&[u8]) -> f64 = match (floats(*dtype), dtype) {
+            (Some(read), _) => read,
+            (None, DType::I64) => |value| value.first_chunk().map_or(0.0, |eight| i64::from_le_bytes(*eight) as f64),
+            (None, DType::I32) => |value| value.first_chunk().map_or(0.0, |four| f64::from(i32::from_le_bytes(*four))),
+            _ => return Err(format!("an output of {dtype} is neither floats nor i32 or i64")),
+        };
+        Ok(part.chunks_exact(dtype.size()).map(|value| number(value) as f32).collect())
+    };
+    let found = match heads {
+        Heads::Raw { logits, offsets } => size.boxes(&part(logits)?, &part(offsets)?)?,
+        Heads::Finished { boxes, scores, labels } => size.finished(&part(boxes)?, &part(scores)?, &part(labels)?),
+    };
+    Ok(found.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>().into())
 }
 
 /// The name of the output by which rows are kept.

@@ -82,10 +82,15 @@ impl Admission {
         self.release(samples, bytes);
     }
 
+    /// The samples that the node holds just now, and their bytes.
+    pub(crate) fn held(&self) -> (u64, u64) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        (held.samples, held.bytes)
+    }
+
     /// Whether no room is taken.
     pub(crate) fn is_empty(&self) -> bool {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        (held.samples, held.bytes) == (0, 0)
+        self.held() == (0, 0)
     }
 
     /// Has those who wait ask again whether all is over.

@@ -4,11 +4,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use lon_net::io::SocketCounters;
+use lon_net::path::Path;
 
 /// One connection that carries streams of a run, asked for its counters alone.
 pub trait Connection: Debug + Send + Sync + 'static {
     /// What the connection has carried since its first byte.
     fn traffic(&self) -> SocketTraffic;
+
+    /// How the connection sends; none when that is not known, or not yet.
+    fn path(&self) -> Option<Path> {
+        None
+    }
 }
 
 /// What the sockets of connections have carried since their first byte.
@@ -27,6 +33,10 @@ impl Connection for SocketCounters {
     fn traffic(&self) -> SocketTraffic {
         SocketTraffic { bytes_in: self.read(), bytes_out: self.written(), retransmits: self.retransmits() }
     }
+
+    fn path(&self) -> Option<Path> {
+        SocketCounters::path(self)
+    }
 }
 
 /// The most connections that one run may have, those among them that have ended: each is kept for its counters. A
@@ -35,26 +45,46 @@ const MAX_CONNECTIONS: usize = 1024;
 
 /// The connections of one run, each of them once however many streams it carries.
 #[derive(Debug, Default)]
-pub(crate) struct Connections(Vec<Arc<dyn Connection>>);
+pub(crate) struct Connections {
+    open: Vec<Arc<dyn Connection>>,
+    /// What they had carried when counting ended.
+    closed: Option<SocketTraffic>,
+}
 
 impl Connections {
     /// Adds a connection, unless it is there already. False when the run has as many as it may have.
     pub(crate) fn add(&mut self, connection: Arc<dyn Connection>) -> bool {
         // By address alone: two tables of methods may stand for one type.
-        if self.0.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&connection))) {
+        if self.closed.is_some()
+            || self.open.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&connection)))
+        {
             return true;
         }
-        let fits = self.0.len() < MAX_CONNECTIONS;
+        let fits = self.open.len() < MAX_CONNECTIONS;
         if fits {
-            self.0.push(connection);
+            self.open.push(connection);
         }
         fits
     }
 
+    /// Ends counting, and lets go of the connections.
+    pub(crate) fn close(&mut self) {
+        self.closed = Some(self.traffic());
+        self.open.clear();
+    }
+
+    /// How the first of them sends whose way is known.
+    pub(crate) fn path(&self) -> Option<Path> {
+        self.open.iter().find_map(|connection| connection.path())
+    }
+
     /// The sum over all connections. Retransmits are known when every connection's are.
     pub(crate) fn traffic(&self) -> SocketTraffic {
-        let none = SocketTraffic { bytes_in: 0, bytes_out: 0, retransmits: (!self.0.is_empty()).then_some(0) };
-        self.0.iter().map(|connection| connection.traffic()).fold(none, |sum, one| SocketTraffic {
+        if let Some(closed) = self.closed {
+            return closed;
+        }
+        let none = SocketTraffic { bytes_in: 0, bytes_out: 0, retransmits: (!self.open.is_empty()).then_some(0) };
+        self.open.iter().map(|connection| connection.traffic()).fold(none, |sum, one| SocketTraffic {
             bytes_in: sum.bytes_in + one.bytes_in,
             bytes_out: sum.bytes_out + one.bytes_out,
             retransmits: sum.retransmits.zip(one.retransmits).map(|(sum, one)| sum + one),
@@ -81,5 +111,9 @@ mod tests {
         }
         let traffic = connections.traffic();
         assert_eq!((traffic.bytes_in, traffic.bytes_out), (21, 201));
+        connections.close();
+        counters[0].read.store(1000, Relaxed);
+        connections.close();
+        assert_eq!(connections.traffic(), traffic, "what comes after the end is not counted");
     }
 }

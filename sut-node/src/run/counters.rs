@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
+use super::failure::{FailureCounts, FailureKind};
+
 /// The counters of one run, from its start.
 #[derive(Default)]
 pub(crate) struct Counters {
@@ -9,8 +11,8 @@ pub(crate) struct Counters {
     pub(crate) received: AtomicU64,
     /// Samples whose answers are ready, failed ones among them.
     pub(crate) answered: AtomicU64,
-    /// Samples that were answered with an error.
-    pub(crate) failed: AtomicU64,
+    /// Samples that were answered with an error, by its kind.
+    failed: [AtomicU64; FailureKind::ALL.len()],
     /// Answers whose outputs hold a NaN.
     pub(crate) nan: AtomicU64,
     /// Bytes of Dispatch messages that came in, without their prefixes.
@@ -40,6 +42,18 @@ impl Counters {
     /// How many samples have been answered, failed ones among them.
     pub(crate) fn answered(&self) -> u64 {
         self.answered.load(SeqCst)
+    }
+
+    /// How many samples were answered with an error, by its kind.
+    pub(crate) fn failed_by_kind(&self) -> FailureCounts {
+        self.failed.each_ref().map(|count| count.load(Relaxed))
+    }
+
+    /// Counts samples that were answered with an error. Nearly always there are none.
+    pub(crate) fn add_failed(&self, failed: &FailureCounts) {
+        for (count, &more) in self.failed.iter().zip(failed).filter(|(_, more)| **more > 0) {
+            count.fetch_add(more, Relaxed);
+        }
     }
 
     /// Counts what one read of a stream brought: one message and the part of a sample in it.

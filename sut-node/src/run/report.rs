@@ -1,16 +1,28 @@
-//! What `EndRun` returns of a run, and what the log has of it.
+//! What `EndRun` returns of a run, and what the log has of it; what a probe's client is told meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use lon_net::end_counters::EndCounters;
 use lon_net::nic::{self, Traffic};
 use lon_proto::codec::Codec;
+use lon_proto::node_name::NodeName;
 use lon_proto::v1;
 
 use super::state::Run;
 use crate::host;
 
-/// The node's own account of the run until now.
+/// The node's own account of a run that ends. From here on its sockets are not counted any more.
 pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
+    run.close_traffic();
+    let nic = run.nic().and_then(|(interface, before)| {
+        let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
+        Some(v1::NicTraffic { nic: Some(host::nic(interface.clone())), bytes_in, bytes_out })
+    });
+    v1::EndRunResponse { nic, ..counted(run) }
+}
+
+/// What the node has counted of the run until now; without its network interface.
+pub(crate) fn counted(run: &Run) -> v1::EndRunResponse {
     let counters = &run.counters;
     let traffic = run.socket_traffic();
     let (payload_bytes_in, payload_bytes_out) =
@@ -21,7 +33,7 @@ pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
         samples_received: counters.received(),
         samples_answered: counters.answered(),
         samples_nan: counters.nan.load(Relaxed),
-        samples_failed: counters.failed.load(Relaxed),
+        samples_failed: counters.failed_by_kind().iter().sum(),
         message_bytes_in: counters.message_bytes_in.load(Relaxed),
         message_bytes_out: counters.message_bytes_out.load(Relaxed),
         payload_bytes_in,
@@ -33,17 +45,20 @@ pub(crate) fn report(run: &Run) -> v1::EndRunResponse {
         socket_bytes_in: Some(traffic.bytes_in),
         socket_bytes_out: Some(traffic.bytes_out),
         retransmits: traffic.retransmits,
-        nic: run.nic().and_then(|(interface, before)| {
-            let Traffic { bytes_in, bytes_out } = nic::traffic(&interface.name)?.since(*before);
-            Some(v1::NicTraffic { nic: Some(host::nic(interface.clone())), bytes_in, bytes_out })
-        }),
+        nic: None,
     }
 }
 
-/// Logs the end of a run.
-pub(crate) fn log(run: &Run, report: &v1::EndRunResponse) {
+/// What this end of a probe has spent and counted until now.
+pub(crate) fn probe_counters(run: &Run) -> v1::ProbeCounters {
+    EndCounters::now(run.local(), run.socket_traffic().retransmits, run.path()).into()
+}
+
+/// Logs the end of a run at this node.
+pub(crate) fn log(run: &Run, node: &NodeName, report: &v1::EndRunResponse) {
     tracing::info!(
         run = run.title(),
+        %node,
         samples_received = report.samples_received,
         samples_answered = report.samples_answered,
         samples_failed = report.samples_failed,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::Se
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lon_net::nic::{self, Interface, Traffic};
+use lon_net::path::Path;
 use lon_proto::run_pass::RunPass;
 use tokio::sync::Notify;
 use tonic::Status;
@@ -13,6 +14,7 @@ use super::admission::Admission;
 use super::codecs::Codecs;
 use super::connections::{Connection, Connections, SocketTraffic};
 use super::counters::Counters;
+use super::failure::FailureCounts;
 use super::presence::Presence;
 use crate::config::Limits;
 
@@ -40,6 +42,8 @@ pub(crate) struct Run {
     /// Whether its client is heard of.
     pub(crate) presence: Presence,
     connections: Mutex<Connections>,
+    /// The address of this host that it was claimed at.
+    local: Option<IpAddr>,
     /// The interface that the run was claimed through, and what it had carried before.
     nic: Option<(Interface, Traffic)>,
     /// Told whenever the number of streams changes, and when the run ends.
@@ -73,6 +77,7 @@ impl Run {
             admission: Admission::new(&limits),
             presence: Presence::default(),
             connections: Mutex::default(),
+            local,
             nic: local.and_then(nic::routed).and_then(|found| nic::traffic(&found.name).map(|now| (found, now))),
             streams_changed: Notify::new(),
             streams: AtomicUsize::new(0),
@@ -97,9 +102,24 @@ impl Run {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).add(connection)
     }
 
-    /// What the connections of the run have carried until now.
+    /// What the connections of the run have carried until now, or until they were closed.
     pub(crate) fn socket_traffic(&self) -> SocketTraffic {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).traffic()
+    }
+
+    /// Counts no more of the connections from here on.
+    pub(crate) fn close_traffic(&self) {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).close();
+    }
+
+    /// How its connections send, as far as it is known.
+    pub(crate) fn path(&self) -> Option<Path> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).path()
+    }
+
+    /// The address of this host that the run was claimed at, if it is known.
+    pub(crate) fn local(&self) -> Option<IpAddr> {
+        self.local
     }
 
     /// The interface that the run was claimed through, and what it had carried before; `None` when that is not known.
@@ -139,8 +159,8 @@ impl Run {
     }
 
     /// Counts answers, `failed` of them errors, and lets a Flush that waited for them go on.
-    pub(crate) fn count_answers(&self, count: u64, failed: u64) {
-        self.counters.failed.fetch_add(failed, Relaxed);
+    pub(crate) fn count_answers(&self, count: u64, failed: &FailureCounts) {
+        self.counters.add_failed(failed);
         self.counters.answered.fetch_add(count, SeqCst);
         self.tell_flushes();
     }
@@ -192,6 +212,7 @@ impl Run {
     /// Ends the run: nothing of it is read, computed or answered any more.
     pub(crate) fn end(&self) {
         self.has_ended.store(true, SeqCst);
+        self.close_traffic();
         self.end.notify_waiters();
         self.flush_progress.notify_waiters();
         self.admission.ask_again();

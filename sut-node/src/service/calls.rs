@@ -15,7 +15,8 @@ use lon_proto::text::printable_within;
 use lon_proto::v1::sut_node_server::SutNode;
 use lon_proto::v1::{
     DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest,
-    FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
+    FlushResponse, GetNameRequest, GetNameResponse, GetProbeCountersRequest, ProbeCounters, ProbePeerRequest,
+    ProbePeerResponse, ProbeRequest, StartRunRequest, StartRunResponse,
 };
 use lon_proto::{WIRE_VERSION, limits};
 use tonic::codegen::http;
@@ -28,8 +29,10 @@ use crate::backend::{Backend, Execution};
 use crate::config::{Limits, ServeConfig};
 use crate::host::Machine;
 use crate::pipeline::Preprocessing;
+use crate::prober::Prober;
 use crate::run::codecs::Codecs;
 use crate::run::connections::Connection;
+use crate::run::ledger::Ledger;
 use crate::run::report;
 use crate::run::state::{Purpose, Run};
 use crate::stop::Stop;
@@ -48,7 +51,10 @@ pub(crate) struct Service {
     backend: Arc<dyn Backend>,
     queues: Queues,
     claim: Claim,
+    /// What runs add up to, where somebody may ask for it.
+    ledger: Option<Arc<Ledger>>,
     machine: Machine,
+    prober: Prober,
     stop: Stop,
 }
 
@@ -64,7 +70,14 @@ struct Claimant {
 impl Service {
     /// A node that nobody has claimed yet.
     pub(crate) fn new(config: ServeConfig, backend: Arc<dyn Backend>, queues: Queues, stop: Stop) -> Service {
-        Service { config, backend, queues, claim: Claim::default(), machine: Machine::default(), stop }
+        let (claim, machine, prober) = (Claim::default(), Machine::default(), Prober::new(&config));
+        Service { config, backend, queues, claim, ledger: None, machine, prober, stop }
+    }
+
+    /// Enters runs into this ledger.
+    pub(crate) fn with_ledger(mut self, ledger: Option<Arc<Ledger>>) -> Service {
+        self.ledger = ledger;
+        self
     }
 
     /// Which run has the node.
@@ -92,6 +105,13 @@ impl Service {
         run.ok_or_else(|| Status::not_found(format!("no such run at {}: it ended or lapsed", self.config.node)))
     }
 
+    /// The same of a probe.
+    fn probing(&self, id: &[u8], secret: &[u8]) -> Result<Arc<Run>, Status> {
+        let run = self.run(id, secret)?;
+        let wrong = || Status::failed_precondition("the node is claimed for a run, not for a probe");
+        if run.is_probe { Ok(run) } else { Err(wrong()) }
+    }
+
     /// Gives the node to `claimant`, unless another run has it.
     fn start(&self, claimant: Claimant, limits: Limits, purpose: Purpose) -> Result<StartRunResponse, Status> {
         let node = &self.config.node;
@@ -102,7 +122,10 @@ impl Service {
         if self.stop.is_told() {
             return Err(Status::unavailable(format!("node {node} is shutting down")));
         }
-        let busy = |other: Arc<Run>| Status::resource_exhausted(format!("node {node} is busy with {}", other.title()));
+        let busy = |other: Arc<Run>| {
+            self.ledger.iter().for_each(|ledger| ledger.refused());
+            Status::resource_exhausted(format!("node {node} is busy with {}", other.title()))
+        };
         // Looked at before anything is made for the run: a client that waits asks again and again, and meanwhile
         // another run is being measured.
         if let Some(other) = self.claim.current() {
@@ -112,8 +135,12 @@ impl Service {
         let pass = RunPass::new(claimant.run_id, new_secret()?);
         let run = Arc::new(Run::new(pass, client, limits, purpose, claimant.local));
         self.claim.take(&run).map_err(busy)?;
+        self.ledger.iter().for_each(|ledger| ledger.begun(&run));
         tokio::spawn(self.claim.clone().watch(Arc::clone(&run), self.queues.clone()));
-        tracing::info!(run = run.title(), "started");
+        match self.config.logs_runs {
+            true => tracing::info!(run = run.title(), %node, "started"),
+            false => tracing::debug!(run = run.title(), %node, "started"),
+        }
         Ok(StartRunResponse {
             max_samples_in_flight: limits.max_samples_in_flight,
             max_bytes_in_flight: limits.max_bytes_in_flight,
@@ -140,8 +167,9 @@ impl Service {
         if connection.is_some_and(|connection| !run.came_over(connection)) {
             return Err(Status::resource_exhausted("the run has had too many connections"));
         }
+        let ledger = self.ledger.as_ref().filter(|_| !run.is_probe);
         let lane = Lane::new(run);
-        let output = LaneOutput::new(Arc::clone(&lane));
+        let output = LaneOutput::new(Arc::clone(&lane)).with_durations(ledger.map(|ledger| ledger.durations.lend()));
         let reader = Reader::new(lane, target, self.backend.input());
         tokio::spawn(reader.run(source, inbound, self.stop.clone()));
         Ok(output)
@@ -232,8 +260,27 @@ impl SutNode for Service {
         // Another call may have ended it since; then this changes nothing.
         self.claim.release(&run);
         self.queues.end(&run);
-        report::log(&run, &report);
+        match self.config.logs_runs {
+            true => report::log(&run, &self.config.node, &report),
+            false => tracing::debug!(run = run.title(), node = %self.config.node, "ended"),
+        }
         Ok(Response::new(report))
+    }
+
+    async fn get_probe_counters(
+        &self,
+        request: Request<GetProbeCountersRequest>,
+    ) -> Result<Response<ProbeCounters>, Status> {
+        let request = request.into_inner();
+        let run = self.probing(&request.run_id, &request.secret)?;
+        Ok(Response::new(report::probe_counters(&run)))
+    }
+
+    async fn probe_peer(&self, request: Request<ProbePeerRequest>) -> Result<Response<ProbePeerResponse>, Status> {
+        let request = request.into_inner();
+        let run = self.probing(&request.run_id, &request.secret)?;
+        let is_over = || self.stop.is_told() || !self.claim.is_held_by(&run);
+        self.prober.probe(&request, is_over).await.map(Response::new)
     }
 }
 

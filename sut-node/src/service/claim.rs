@@ -74,7 +74,8 @@ impl Claim {
         }
     }
 
-    fn is_held_by(&self, run: &Arc<Run>) -> bool {
+    /// Whether this run has the node.
+    pub(crate) fn is_held_by(&self, run: &Arc<Run>) -> bool {
         self.lock().as_ref().is_some_and(|current| Arc::ptr_eq(current, run))
     }
 

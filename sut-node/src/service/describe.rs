@@ -1,15 +1,12 @@
 //! Who and what a node is: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
 
-use std::collections::BTreeMap;
-
 use lon_net::host::{Host, Machine};
 use lon_proto::WIRE_VERSION;
 use lon_proto::node_name::NodeName;
 use lon_proto::setup::{Build, Setting};
 use lon_proto::v1::{self, DescribeResponse};
-use lon_shell::documents::HostDocument;
+use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, HostDocument};
 use lon_shell::version::REVISION;
-use serde::Serialize;
 
 use crate::backend::{Backend, BackendInfo};
 use crate::config::ServeConfig;
@@ -39,7 +36,7 @@ fn known_codecs(preprocess: Option<&Preprocessing>) -> impl Iterator<Item = &'st
 pub(crate) const FEATURES: [&str; 1] = [if cfg!(feature = "onnx") { "onnx" } else { "no onnx" }];
 
 /// What this program was built from. The digest of the image is known where whoever started the container told it.
-fn build() -> Build {
+pub(crate) fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         revision: REVISION.unwrap_or_default().to_owned(),
@@ -85,68 +82,27 @@ pub(crate) fn describe(config: &ServeConfig, host: Host, backend: &dyn Backend) 
     }
 }
 
-/// The version of [`Description`].
-const SCHEMA: u32 = 1;
-
-/// What `sut-node describe` prints, as JSON.
-#[derive(Debug, Serialize)]
-pub(crate) struct Description {
-    /// Version of this form.
-    schema: u32,
-    /// The name of the node.
-    name: String,
-    /// The program and its version.
-    software: &'static str,
-    /// The version of the wire contract.
-    wire_version: u32,
-    backend: BackendDescription,
-    /// The codecs that the node knows, by name.
-    codecs: Vec<&'static str>,
-    host: HostDocument,
-}
-
-/// What answers the samples.
-#[derive(Debug, Serialize)]
-struct BackendDescription {
-    /// What runs the model, with its version.
-    engine: String,
-    /// The model's file name; empty when there is none.
-    model: String,
-    /// SHA-256 of the model file, hexadecimal; null when there is none.
-    model_sha256: Option<String>,
-    /// Bytes of the model file; null when there is none.
-    model_bytes: Option<u64>,
-    /// The backend's options by name.
-    settings: BTreeMap<String, String>,
-    /// What a sample must have, one tensor each.
-    inputs: Vec<String>,
-    /// What an answer has, one tensor each.
-    outputs: Vec<String>,
-}
-
-impl Description {
-    /// Describes a node that does not serve.
-    pub(crate) fn new(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> Description {
-        let info = backend.info();
-        let mut host = HostDocument::from(&Machine::here().without_ids());
-        // A speed that the driver does not claim is 0 here, as it is in `Describe`.
-        host.nics.iter_mut().for_each(|nic| nic.speed_mbit_s = nic.speed_mbit_s.or(Some(0)));
-        Description {
-            schema: SCHEMA,
-            name: node.to_string(),
-            software: SOFTWARE,
-            wire_version: WIRE_VERSION,
-            backend: BackendDescription {
-                engine: info.engine.clone(),
-                model: info.model.clone(),
-                model_sha256: info.model_sha256.clone(),
-                model_bytes: info.model_bytes,
-                settings: info.settings.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
-                inputs: texts(&inputs(info, preprocess)),
-                outputs: texts(&info.outputs),
-            },
-            codecs: known_codecs(preprocess).collect(),
-            host,
-        }
+/// What a node says of itself that does not serve.
+pub(crate) fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> DescribeDocument {
+    let info = backend.info();
+    let mut host = HostDocument::from(&Machine::here().without_ids());
+    // A speed that the driver does not claim is 0 here, as it is in `Describe`.
+    host.nics.iter_mut().for_each(|nic| nic.speed_mbit_s = nic.speed_mbit_s.or(Some(0)));
+    DescribeDocument {
+        schema: DESCRIBE_SCHEMA,
+        name: node.to_string(),
+        software: SOFTWARE.to_owned(),
+        wire_version: WIRE_VERSION,
+        backend: BackendDocument {
+            engine: info.engine.clone(),
+            model: info.model.clone(),
+            model_sha256: info.model_sha256.clone(),
+            model_bytes: info.model_bytes,
+            settings: info.settings.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+            inputs: texts(&inputs(info, preprocess)),
+            outputs: texts(&info.outputs),
+        },
+        codecs: known_codecs(preprocess).map(str::to_owned).collect(),
+        host,
     }
 }

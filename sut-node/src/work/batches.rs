@@ -13,6 +13,7 @@ use super::infer::infer;
 use super::job::Job;
 use super::queue::JobQueue;
 use crate::backend::{Sample, Worker};
+use crate::run::failure::Failure;
 
 /// Runs until the queue is closed and empty.
 pub(crate) fn work(mut worker: Box<dyn Worker>, queue: &JobQueue) {
@@ -51,7 +52,7 @@ pub(super) fn infer_batch(
     worker: &mut dyn Worker,
     batch: &mut [Job],
     samples: &mut Vec<Sample>,
-) -> Vec<Result<Bytes, String>> {
+) -> Vec<Result<Bytes, Failure>> {
     // The backend takes a slice of samples; their jobs wait for the answers without them.
     samples.extend(batch.iter_mut().map(|job| std::mem::take(&mut job.sample)));
     let results = infer(worker, samples);
@@ -65,7 +66,7 @@ pub(super) fn answer_batch(
     worker: &dyn Worker,
     coder: &mut Coder,
     batch: &mut Vec<Job>,
-    results: Vec<Result<Bytes, String>>,
+    results: Vec<Result<Bytes, Failure>>,
     start: Instant,
 ) {
     let done = clock::now();

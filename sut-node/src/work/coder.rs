@@ -9,6 +9,7 @@ use lon_proto::codec::{Codec, Encoder, Inflater};
 use lon_proto::stages::{Stages, duration_ns};
 
 use crate::run::codecs::Codecs;
+use crate::run::failure::{Failure, FailureKind};
 use crate::run::state::Run;
 
 /// The inflater and the encoder of one thread. They are kept from sample to sample for as long as the codecs stay the
@@ -24,7 +25,7 @@ impl Coder {
     ///
     /// # Errors
     /// What came is not a frame of the codec, or too large inside; for the client to read.
-    pub(crate) fn inflate(&mut self, codec: Codec, max_raw_bytes: u64, wrapped: Bytes) -> Result<Bytes, String> {
+    pub(crate) fn inflate(&mut self, codec: Codec, max_raw_bytes: u64, wrapped: Bytes) -> Result<Bytes, Failure> {
         if codec.is_none() {
             return Ok(wrapped);
         }
@@ -35,7 +36,10 @@ impl Coder {
         let (_, inflater) = self.inflater.get_or_insert_with(|| (key, Inflater::new(codec, max_raw_bytes)));
         let inflated = inflater.inflate(wrapped);
         // The codec's name without its level, which only the sender knows.
-        inflated.map_err(|error| format!("the sample cannot be inflated: {}: {}", codec.name(), error.reason))
+        inflated.map_err(|error| {
+            let reason = format!("the sample cannot be inflated: {}: {}", codec.name(), error.reason);
+            Failure::new(FailureKind::Decode, reason)
+        })
     }
 
     /// Encodes an answer in the codec of the run's answers, if they have one. The stage `encode` begins at `since`, the
@@ -46,10 +50,10 @@ impl Coder {
     pub(crate) fn encode(
         &mut self,
         run: &Run,
-        result: Result<Bytes, String>,
+        result: Result<Bytes, Failure>,
         since: Instant,
         stages: &mut Stages,
-    ) -> Result<Bytes, String> {
+    ) -> Result<Bytes, Failure> {
         if run.codecs.answers.is_none() {
             return result;
         }
@@ -60,13 +64,13 @@ impl Coder {
         Ok(wrapped)
     }
 
-    fn wrap(&mut self, codecs: &Codecs, answer: &Bytes) -> Result<Bytes, String> {
+    fn wrap(&mut self, codecs: &Codecs, answer: &Bytes) -> Result<Bytes, Failure> {
         let codec = codecs.answers;
         if self.encoder.as_ref().is_none_or(|(have, _)| *have != codec) {
             self.encoder = None;
         }
         let (_, encoder) = self.encoder.get_or_insert_with(|| (codec, Encoder::new(codec)));
         let wrapped = encoder.encode(answer, codecs.answer_layout);
-        wrapped.map_err(|error| format!("the answer cannot be encoded: {error}"))
+        wrapped.map_err(|error| Failure::new(FailureKind::Encode, format!("the answer cannot be encoded: {error}")))
     }
 }

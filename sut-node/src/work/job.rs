@@ -11,6 +11,7 @@ use super::decode::pool::{Decodable, Place};
 use super::lane::{Answer, Lane};
 use super::ticket::Ticket;
 use crate::backend::Sample;
+use crate::run::failure::Failure;
 
 /// One admitted sample on its way from thread to thread.
 pub(crate) struct Job {
@@ -29,7 +30,7 @@ pub(crate) struct Job {
 impl Job {
     /// Answers the sample: with bytes, which are encoded if the run has a codec, or with the reason why there are none.
     /// `n_tokens` is 0 when it is not known. The stage `encode` begins at `since`.
-    pub(crate) fn answer(mut self, coder: &mut Coder, result: Result<Bytes, String>, n_tokens: u64, since: Instant) {
+    pub(crate) fn answer(mut self, coder: &mut Coder, result: Result<Bytes, Failure>, n_tokens: u64, since: Instant) {
         let answer = self.encode(coder, result, n_tokens, since);
         self.lane.answer(std::iter::once(answer));
     }
@@ -38,7 +39,7 @@ impl Job {
     pub(crate) fn encode(
         &mut self,
         coder: &mut Coder,
-        result: Result<Bytes, String>,
+        result: Result<Bytes, Failure>,
         n_tokens: u64,
         since: Instant,
     ) -> Answer {
@@ -49,9 +50,9 @@ impl Job {
     }
 
     /// Answers the sample with the reason why it failed.
-    pub(crate) fn fail(mut self, reason: String) {
+    pub(crate) fn fail(mut self, failure: Failure) {
         self.place = None;
-        self.lane.answer(std::iter::once(Answer { ticket: self.ticket, result: Err(reason), n_tokens: 0 }));
+        self.lane.answer(std::iter::once(Answer { ticket: self.ticket, result: Err(failure), n_tokens: 0 }));
     }
 
     /// Ends a sample whose answer nobody waits for any more. It must still leave the counts.

@@ -13,6 +13,7 @@ use futures_util::task::AtomicWaker;
 use tonic::{Code, Status};
 
 use super::ticket::Ticket;
+use crate::run::failure::{Failure, FailureCounts, FailureKind};
 use crate::run::state::Run;
 
 /// The answer to one sample.
@@ -20,7 +21,7 @@ pub(crate) struct Answer {
     /// The ticket of the sample, all its stages filled in.
     pub(crate) ticket: Ticket,
     /// The bytes of the answer, or the reason why there are none.
-    pub(crate) result: Result<Bytes, String>,
+    pub(crate) result: Result<Bytes, Failure>,
     /// How many tokens the answer has; 0 when that is not known.
     pub(crate) n_tokens: u64,
 }
@@ -28,7 +29,7 @@ pub(crate) struct Answer {
 impl Answer {
     /// The answer to a sample that nobody waits for any more.
     pub(crate) fn of_a_run_that_is_over(ticket: Ticket) -> Answer {
-        Answer { ticket, result: Err("the run is over".to_owned()), n_tokens: 0 }
+        Answer { ticket, result: Err(Failure::new(FailureKind::RunOver, "the run is over")), n_tokens: 0 }
     }
 }
 
@@ -49,8 +50,11 @@ impl Outgoing {
         }
     }
 
-    fn is_failure(&self) -> bool {
-        matches!(self, Outgoing::Final(answer) if answer.result.is_err())
+    fn failure(&self) -> Option<FailureKind> {
+        match self {
+            Outgoing::Final(Answer { result: Err(failure), .. }) => Some(failure.kind),
+            _ => None,
+        }
     }
 }
 
@@ -93,12 +97,14 @@ impl Lane {
         let before = state.ready.len();
         state.ready.extend(answers.map(Outgoing::Final));
         let new = state.ready.range(before..);
-        let (count, failed) = (new.len() as u64, new.filter(|answer| answer.is_failure()).count() as u64);
+        let count = new.len() as u64;
+        let mut failed = FailureCounts::default();
+        new.filter_map(Outgoing::failure).for_each(|kind| failed[kind as usize] += 1);
         state.pending -= count;
         // Nobody will empty the lane of a client that is gone: what is in it is released here.
         let unwanted = if self.is_closed() { std::mem::take(&mut state.ready) } else { VecDeque::new() };
         drop(state);
-        self.run.count_answers(count, failed);
+        self.run.count_answers(count, &failed);
         self.run.admission.release_all(unwanted.iter().filter_map(Outgoing::sample_bytes));
         // A connection that was woken for the first of them takes them all.
         if before == 0 {

@@ -16,6 +16,12 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::lane::{Answer, Lane, Outgoing};
 use super::ticket::Ticket;
+use crate::run::durations::StageDurations;
+use crate::run::failure::Failure;
+
+/// Ticks in the time after which a silent stream gets a heartbeat. With one alone, what was sent just after a tick
+/// would be followed by nothing for twice that time, and the client would take the stream for stalled.
+const TICKS: u32 = 2;
 
 /// The messages of one stream. When it is dropped the client is gone, and the lane is closed.
 pub(crate) struct LaneOutput {
@@ -24,8 +30,10 @@ pub(crate) struct LaneOutput {
     burst: VecDeque<Outgoing>,
     current: Option<Sending>,
     heartbeat: Interval,
-    /// Nothing was sent since the last tick of the heartbeat.
-    is_quiet: bool,
+    /// Where it is counted how long samples took, if anybody wants to know.
+    durations: Option<Arc<StageDurations>>,
+    /// Ticks since something was sent.
+    quiet_ticks: u32,
 }
 
 /// An answer, or a first token, whose parts are leaving.
@@ -62,14 +70,20 @@ impl Left {
 impl LaneOutput {
     /// The output of this lane. Made on a runtime, which drives its heartbeat.
     pub(crate) fn new(lane: Arc<Lane>) -> LaneOutput {
-        let mut heartbeat = tokio::time::interval(limits::HEARTBEAT_INTERVAL);
+        let mut heartbeat = tokio::time::interval(limits::HEARTBEAT_INTERVAL / TICKS);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        LaneOutput { lane, burst: VecDeque::new(), current: None, heartbeat, is_quiet: false }
+        LaneOutput { lane, burst: VecDeque::new(), current: None, heartbeat, durations: None, quiet_ticks: 0 }
+    }
+
+    /// Counts how long samples took.
+    pub(crate) fn with_durations(mut self, durations: Option<Arc<StageDurations>>) -> LaneOutput {
+        self.durations = durations;
+        self
     }
 
     /// Begins with a heartbeat, which tells the client at once that its stream was accepted.
     pub(crate) fn with_heartbeat_first(mut self) -> LaneOutput {
-        self.is_quiet = true;
+        self.quiet_ticks = TICKS;
         self
     }
 
@@ -114,6 +128,9 @@ impl LaneOutput {
         if last && let Some(Sending { end: Some(End { ticket, n_tokens }), .. }) = self.current.take() {
             (message.n_tokens, message.stages) = (n_tokens, Some(ticket.stages.into()));
             left.sample(&ticket);
+            if let Some(durations) = &self.durations {
+                durations.add(&ticket.stages);
+            }
         }
         left.message_bytes += out.push_response(message);
         true
@@ -131,7 +148,7 @@ impl Sending {
             Ok(payload) => {
                 Ok(Sending { id: ticket.id, parts: Parts::new(payload), end: Some(End { ticket, n_tokens }) })
             }
-            Err(mut error) => {
+            Err(Failure { reason: mut error, .. }) => {
                 // An empty text would be no error to the client.
                 if error.is_empty() {
                     error.push_str("the backend gave no reason");
@@ -148,14 +165,17 @@ impl Fill for LaneOutput {
         // Registered before looking, so that an answer that is added in between is not missed.
         self.lane.register(cx.waker());
         if self.add_ready(out) {
-            self.is_quiet = false;
+            self.quiet_ticks = 0;
             return Poll::Ready(Filled::Some);
         }
         if let Poll::Ready(how) = self.lane.poll_end() {
             return Poll::Ready(Filled::End(how));
         }
         while self.heartbeat.poll_tick(cx).is_ready() {
-            if std::mem::replace(&mut self.is_quiet, true) {
+            self.quiet_ticks += 1;
+            if self.quiet_ticks > TICKS {
+                // This tick is the first after the heartbeat.
+                self.quiet_ticks = 1;
                 self.lane.run.counters.heartbeats.fetch_add(1, Relaxed);
                 let heartbeat = Some(v1::Heartbeat {});
                 out.push_response(DispatchResponse { heartbeat, ..DispatchResponse::default() });

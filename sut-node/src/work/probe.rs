@@ -6,6 +6,7 @@ use bytes::Bytes;
 use rand_mt::Mt64;
 
 use crate::config::Limits;
+use crate::run::failure::{Failure, FailureKind};
 
 /// The size of the largest answer, in bytes. A probe that wants more asks more often.
 pub(crate) const MAX_ANSWER_BYTES: usize = lon_proto::limits::PART_BYTES;
@@ -30,12 +31,16 @@ pub(crate) fn limits(of_runs: Limits) -> Limits {
 ///
 /// # Errors
 /// More bytes are asked for than one answer has.
-pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, String> {
+pub(crate) fn answer(sample: &[u8]) -> Result<Bytes, Failure> {
     let Some(asked) = sample.first_chunk() else { return Ok(Bytes::new()) };
     let asked = u64::from_le_bytes(*asked);
     match usize::try_from(asked) {
         Ok(len) if len <= MAX_ANSWER_BYTES => Ok(Bytes::from_static(&noise()[..len])),
-        _ => Err(format!("an answer of {asked} bytes was asked for; a probe answers {MAX_ANSWER_BYTES} at most")),
+        _ => {
+            let reason =
+                format!("an answer of {asked} bytes was asked for; a probe answers {MAX_ANSWER_BYTES} at most");
+            Err(Failure::new(FailureKind::Backend, reason))
+        }
     }
 }
 
@@ -63,7 +68,7 @@ mod tests {
         }
         assert_eq!(answer(b"seven b").unwrap(), Bytes::new());
         for len in [MAX_ANSWER_BYTES as u64 + 1, u64::MAX] {
-            let error = answer(&len.to_le_bytes()).unwrap_err();
+            let error = answer(&len.to_le_bytes()).unwrap_err().reason;
             assert!(error.contains(&len.to_string()) && error.contains("1048576"), "{error}");
         }
     }

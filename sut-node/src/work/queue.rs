@@ -38,6 +38,27 @@ struct State {
     closed: bool,
     /// Workers that sleep in [`JobQueue::take`].
     idle: usize,
+    taken: BatchSizes,
+}
+
+/// How large the batches were that workers have taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BatchSizes {
+    /// How many had a size up to each of [`BatchSizes::BOUNDS`], and above the one before.
+    pub(crate) counts: [u64; BatchSizes::BOUNDS.len()],
+    /// Samples in all of them.
+    pub(crate) samples: u64,
+}
+
+impl BatchSizes {
+    /// The powers of two up to the largest batch that there can be.
+    pub(crate) const BOUNDS: [u16; 13] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+
+    fn add(&mut self, size: usize) {
+        let bucket = BatchSizes::BOUNDS.partition_point(|bound| usize::from(*bound) < size);
+        self.counts[bucket.min(BatchSizes::BOUNDS.len() - 1)] += 1;
+        self.samples += size as u64;
+    }
 }
 
 /// When a worker gets a batch.
@@ -59,7 +80,8 @@ impl JobQueue {
     /// An empty queue for batches of at most `max_batch`, whose first sample waits `max_delay` at most. `by_shape` says
     /// that samples differ in shape and that only those of one shape may share a batch.
     pub(crate) fn new(max_batch: usize, max_delay: Duration, by_shape: bool) -> JobQueue {
-        let state = State { jobs: Buckets::new(max_batch), flushed: false, closed: false, idle: 0 };
+        let (jobs, taken) = (Buckets::new(max_batch), BatchSizes::default());
+        let state = State { jobs, flushed: false, closed: false, idle: 0, taken };
         JobQueue { state: Mutex::new(state), changed: Condvar::new(), told: None, max_batch, max_delay, by_shape }
     }
 
@@ -94,6 +116,12 @@ impl JobQueue {
         self.lock().flushed = true;
         self.changed.notify_all();
         self.tell_tasks();
+    }
+
+    /// How many jobs wait, and how large the batches were that workers have taken.
+    pub(crate) fn counts(&self) -> (usize, BatchSizes) {
+        let state = self.lock();
+        (state.jobs.len(), state.taken)
     }
 
     /// Takes out the jobs of runs that are over.
@@ -161,6 +189,7 @@ impl JobQueue {
         match if at_once { state.jobs.oldest_shape() } else { state.jobs.full_shape() } {
             Some(shape) => {
                 state.jobs.take(shape, self.max_batch, batch);
+                state.taken.add(batch.len());
                 Due::Now
             }
             None => Due::After(Some(self.max_delay - waited)),

@@ -20,7 +20,7 @@ use lon_proto::v1::{DispatchRequest, Open};
 use tonic::Status;
 
 use super::decode::pool::DecodePool;
-use super::infer::{infer, unreadable};
+use super::infer::infer;
 use super::job::Job;
 use super::lane::{Answer, Lane};
 use super::parts::{IncompleteSamples, breach};
@@ -28,6 +28,7 @@ use super::probe;
 use super::queue::JobQueue;
 use super::ticket::Ticket;
 use crate::backend::{Input, Sample, Worker};
+use crate::run::failure::Failure;
 use crate::stop::Stop;
 use crate::tensor;
 
@@ -222,7 +223,11 @@ impl Reader {
             Err(error) => {
                 self.lane.run.count_received(1);
                 self.lane.expect_answers(1);
-                self.lane.answer(std::iter::once(Answer { ticket, result: Err(unreadable(&error)), n_tokens: 0 }));
+                self.lane.answer(std::iter::once(Answer {
+                    ticket,
+                    result: Err(Failure::unreadable(&error)),
+                    n_tokens: 0,
+                }));
             }
         }
     }

@@ -11,12 +11,12 @@ use lon_net::clock;
 use lon_proto::stages::duration_ns;
 
 use super::coder::Coder;
-use super::infer::panicked;
 use super::job::Job;
 use super::queue::JobQueue;
 use crate::backend::Sample;
 use crate::backend::Streamer;
 use crate::backend::stream::{Event, Output, What};
+use crate::run::failure::{Failure, FailureKind};
 
 /// How often the thread looks for samples that nobody waits for any more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -90,11 +90,11 @@ impl Slots {
                 self.held[slot] = Some(held);
                 self.taken += 1;
             }
-            Ok(Err(error)) => held.end(&mut self.coder, Err(error.to_string())),
+            Ok(Err(error)) => held.end(&mut self.coder, Err(refused(error.to_string()))),
             Err(panic) => {
-                let reason = panicked("the backend", panic.as_ref());
+                let failure = Failure::panicked("the backend", panic.as_ref());
                 self.clear(slot);
-                held.end(&mut self.coder, Err(reason));
+                held.end(&mut self.coder, Err(failure));
             }
         }
     }
@@ -109,11 +109,11 @@ impl Slots {
         self.events = events;
         if let Err(panic) = stepped {
             // Nobody knows in what state the slots are: all of them are given up.
-            let reason = panicked("the backend", panic.as_ref());
+            let failure = Failure::panicked("the backend", panic.as_ref());
             for slot in 0..self.held.len() {
                 if let Some(held) = self.take(slot) {
                     self.clear(slot);
-                    held.end(&mut self.coder, Err(reason.clone()));
+                    held.end(&mut self.coder, Err(failure.clone()));
                 }
             }
         }
@@ -136,7 +136,7 @@ impl Slots {
             }
             What::Failed(error) => {
                 if let Some(held) = self.take(slot) {
-                    held.end(&mut self.coder, Err(error.to_string()));
+                    held.end(&mut self.coder, Err(refused(error.to_string())));
                 }
             }
         }
@@ -164,13 +164,17 @@ impl Slots {
     /// Frees a slot at the streamer's end.
     fn clear(&mut self, slot: usize) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.streamer.cancel(slot))) {
-            panicked("the backend", panic.as_ref());
+            Failure::panicked("the backend", panic.as_ref());
         }
     }
 }
 
+fn refused(reason: String) -> Failure {
+    Failure::new(FailureKind::Backend, reason)
+}
+
 impl Held {
-    fn end(mut self, coder: &mut Coder, result: Result<Output, String>) {
+    fn end(mut self, coder: &mut Coder, result: Result<Output, Failure>) {
         let done_at = clock::now();
         self.job.ticket.stages.inference_ns = duration_ns(done_at - self.begun_at);
         let n_tokens = result.as_ref().map_or(0, |output| output.n_tokens);

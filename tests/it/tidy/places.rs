@@ -125,10 +125,8 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         if let Wanted::LogText = self.wanted
             && invocation.path.segments.first().is_some_and(|first| first.ident == "tracing")
         {
-            let is_filled =
-                |token: &TokenTree| matches!(token, TokenTree::Literal(text) if text.to_string().contains('{'));
-            let found = invocation.tokens.clone().into_iter().find(is_filled);
-            self.found.extend(found.map(|text| (text.span().start().line, text.to_string())));
+            let found = log_faults(invocation.tokens.clone());
+            self.found.extend(found);
         }
         match invocation.path.is_ident("matches") {
             true => self.deciding(|reader| reader.tokens(invocation.tokens.clone())),
@@ -168,6 +166,25 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
+/// Values in the message of an event, and fields as Rust prints them for programmers: a duration is a number then, or
+/// no program can read it. Each with its line.
+fn log_faults(event: TokenStream) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut before = ",".to_owned();
+    for token in event {
+        let (text, line) = (token.to_string(), token.span().start().line);
+        match token {
+            TokenTree::Literal(_) if text.contains('{') => found.push((line, text.clone())),
+            TokenTree::Punct(_) if text == "?" && [",", "="].contains(&before.as_str()) => {
+                found.push((line, "a field with ?".to_owned()));
+            }
+            _ => {}
+        }
+        before = text;
+    }
+    found
+}
+
 #[test]
 fn what_stands_in_the_wrong_place_is_found() {
     let house = House::made_up(&[
@@ -188,7 +205,9 @@ fn what_stands_in_the_wrong_place_is_found() {
     );
     assert_eq!(found(Wanted::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
     assert_eq!(found(Wanted::Macro("json")), ["a/src/lib.rs:7: json!"]);
-    let log = "fn f(n: u8) { tracing::info!(n, \"so many\"); tracing::warn!(\"{n} are many\") }";
+    let log = "fn f(n: u8) { tracing::info!(n, \"so many\"); tracing::warn!(\"{n} are many\");\n\
+               tracing::info!(?n,\n took = ?n, of = g()?, %n, \"so many\") }";
     let faults = outside(&House::made_up(&[("a/src/lib.rs", log)]), &Wanted::LogText, &[]);
-    assert_eq!(faults, ["a/src/lib.rs:1: \"{n} are many\""]);
+    let fields = ["a/src/lib.rs:2: a field with ?", "a/src/lib.rs:3: a field with ?"];
+    assert_eq!(faults, ["a/src/lib.rs:1: \"{n} are many\"", fields[0], fields[1]]);
 }

@@ -9,7 +9,8 @@ use lon_net::grpc::{self, BodySource};
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     Backend, DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse,
-    FlushRequest, FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
+    FlushRequest, FlushResponse, GetNameRequest, GetNameResponse, GetProbeCountersRequest, ProbeCounters,
+    ProbePeerRequest, ProbePeerResponse, ProbeRequest, StartRunRequest, StartRunResponse,
 };
 use tokio_stream::Empty;
 use tonic::body::Body;
@@ -110,6 +111,14 @@ impl SutNode for Scripted {
 
     async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
         Err(Status::unimplemented("a scripted node cannot be probed"))
+    }
+
+    async fn get_probe_counters(&self, _: Request<GetProbeCountersRequest>) -> Result<Response<ProbeCounters>, Status> {
+        Err(Status::unimplemented("no such call"))
+    }
+
+    async fn probe_peer(&self, _: Request<ProbePeerRequest>) -> Result<Response<ProbePeerResponse>, Status> {
+        Err(Status::unimplemented("no such call"))
     }
 
     type DispatchStream = Empty<Result<DispatchResponse, Status>>;

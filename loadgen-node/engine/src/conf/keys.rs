@@ -102,6 +102,11 @@ fn convert(key: &Key, text: &str, settings: &mut TestSettings) -> Conversion {
             misread_whole(text, 1)
                 .or_else(|| (u64::try_from(narrow) != Ok(whole)).then(|| format!("read as {narrow} (32 bits)")))
         }
+        // No key of config files is of this kind.
+        Slot::Signed(field) => {
+            *field(settings) = whole as i32;
+            misread_whole(text, 1)
+        }
         Slot::Real(field, factor) => {
             let value = number::real(text).unwrap_or_default() * factor;
             *field(settings) = value;

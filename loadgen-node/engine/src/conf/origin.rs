@@ -15,7 +15,7 @@ use super::parse::{Fault, Remark, Table};
 use super::rules::Rules;
 use crate::requested::Mode;
 use crate::scenario::{Scenario, TestSettings};
-use crate::settings::{Assignment, AssignmentError, TEST05_SEEDS, keys as key_table};
+use crate::settings::{Assigned, Assignment, AssignmentError, TEST05_SEEDS};
 
 /// Settings with their origins.
 #[derive(Clone, Debug)]
@@ -152,20 +152,28 @@ impl Sourced {
         Ok(())
     }
 
-    /// Applies one assignment; `false` when it is for another scenario.
+    /// Applies one assignment. A value that changes a field of another scenario is taken, and warned of.
     ///
     /// # Errors
     /// The key does not exist in this scenario, or the value does not fit it.
-    pub fn assign(&mut self, assignment: &Assignment, origin: &Origin) -> Result<bool, AssignmentError> {
-        let applies = self.settings.assign(assignment)?;
-        let found = key_table::find_typed(&assignment.key, self.settings.scenario);
-        if let (true, Some((key, _))) = (applies, found) {
-            self.note([key.field], origin);
-            if assignment.is_auto() {
-                self.autos.insert(key.field);
+    pub fn assign(&mut self, assignment: &Assignment, origin: &Origin) -> Result<Assigned, AssignmentError> {
+        let before = self.settings.clone();
+        let assigned = self.settings.assign(assignment)?;
+        match assigned {
+            Assigned::Here(field) => {
+                self.note([field], origin);
+                if assignment.is_auto() {
+                    self.autos.insert(field);
+                }
             }
+            Assigned::Elsewhere(field) if self.settings != before => {
+                self.note([field], origin);
+                let scenario = self.settings.scenario.name();
+                self.warnings.push(format!("{origin}: {scenario} has no {field}, so that it changes nothing here"));
+            }
+            Assigned::Elsewhere(_) | Assigned::Nothing => {}
         }
-        Ok(applies)
+        Ok(assigned)
     }
 
     /// Fields whose values are to be found by a look at the SUT; until then they are what they were before.
@@ -249,11 +257,28 @@ mod tests {
         assert_eq!(sourced.settings().server_target_latency_ns, 20_000_000);
         assert_eq!(sourced.origin("server_target_latency_ns").to_string(), "some.conf:2");
         let flag = Origin::Flag("--set target_latency=30".to_owned());
-        assert_eq!(sourced.assign(&"target_latency=30".parse().unwrap(), &flag), Ok(true));
+        let field = "server_target_latency_ns";
+        assert_eq!(sourced.assign(&"target_latency=30".parse().unwrap(), &flag), Ok(Assigned::Here(field)));
         assert_eq!(*sourced.origin("server_target_latency_ns"), flag);
         sourced.apply_file(file(Owner::Audit, "*.Server.target_latency = 40"), Strictness::Refuse).unwrap();
         assert_eq!(sourced.settings().server_target_latency_ns, 40_000_000);
         assert_eq!(sourced.origin("print_timestamps").to_string(), "default");
+    }
+
+    #[test]
+    fn what_changes_nothing_in_this_scenario_is_warned_of() {
+        let mut sourced = settings();
+        let assign = |sourced: &mut Sourced, text: &str| {
+            sourced.assign(&text.parse().unwrap(), &Origin::Flag(format!("--set {text}"))).unwrap();
+        };
+        let as_it_is = format!("offline_expected_qps={}", sourced.settings().offline_expected_qps);
+        assign(&mut sourced, &as_it_is);
+        assert!(sourced.warnings().is_empty(), "{:?}", sourced.warnings());
+        assign(&mut sourced, "offline_expected_qps=7");
+        let warning =
+            "--set offline_expected_qps=7: Server has no offline_expected_qps, so that it changes nothing here";
+        assert_eq!(sourced.warnings(), [warning]);
+        assert_eq!(sourced.settings().offline_expected_qps, 7.0);
     }
 
     #[test]

@@ -103,15 +103,19 @@ impl Cell {
 
 /// How many samples these cells are of, and how those ended. What has not ended is lost.
 pub(super) fn counts(cells: &[Cell]) -> Counts {
-    let mut counts = Counts { issued: cells.len() as u64, ..Counts::default() };
-    for cell in cells {
-        match cell.state() {
-            SampleEnd::Done { .. } => counts.completed += 1,
-            SampleEnd::Failed { .. } => counts.failed += 1,
-            SampleEnd::Pending { .. } | SampleEnd::Unissued => counts.lost += 1,
-        }
-    }
+    let mut counts = Counts::default();
+    cells.iter().for_each(|cell| count(*cell, &mut counts));
     counts
+}
+
+/// Counts one more sample.
+pub(super) fn count(cell: Cell, counts: &mut Counts) {
+    counts.issued += 1;
+    match cell.state() {
+        SampleEnd::Done { .. } => counts.completed += 1,
+        SampleEnd::Failed { .. } => counts.failed += 1,
+        SampleEnd::Pending { .. } | SampleEnd::Unissued => counts.lost += 1,
+    }
 }
 
 #[cfg(test)]

@@ -94,6 +94,14 @@ impl<T: Entry> Column<T> {
         }
     }
 
+    /// Changes a value, where there is such an entry. Only the thread that writes may do it.
+    #[inline]
+    pub(crate) fn change(&self, position: usize, how: impl FnOnce(T) -> T) {
+        if let Some(entry) = self.entries().get(position) {
+            how(T::load(entry)).store(entry);
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = T> + '_ {
         self.entries().iter().map(T::load)
     }

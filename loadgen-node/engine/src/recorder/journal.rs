@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::cell::{self, Cell, SampleEnd};
-use super::column::Column;
 use super::header;
+use super::live::Live;
 use super::timeline::{FinalQuery, Timeline};
-use super::timeline_file::{About, StoredTimeline};
+use super::timeline_file::StoredTimeline;
+use super::timeline_parts::About;
 use super::tokens::Tokens;
 use crate::judge::{Against, Reason};
 use crate::trace::MAX_SAMPLES_PER_PHASE;
@@ -32,30 +33,6 @@ use crate::traffic::Pacing;
 const MAGIC: [u8; 8] = *b"LONJOUR1";
 /// Rows that are written together.
 const BLOCK: usize = 4_096;
-
-/// The records of a phase that is running, for whoever wants to look at them from another thread.
-#[derive(Clone, Debug)]
-pub struct Live {
-    pub(super) cells: Column<Cell>,
-    pub(super) tokens: Option<Tokens>,
-}
-
-impl Live {
-    /// Tells the latencies (ns) of samples that were answered, from the sample at `position` on, up to the first that
-    /// has not ended; at most `most` samples. The position of the next one to look at.
-    pub fn latencies(&self, position: usize, most: usize, mut tell: impl FnMut(u64)) -> usize {
-        let mut next = position;
-        for cell in self.cells.part(position, position.saturating_add(most)) {
-            match cell.state() {
-                SampleEnd::Done { latency_ns } => tell(latency_ns),
-                SampleEnd::Failed { .. } => {}
-                SampleEnd::Pending { .. } | SampleEnd::Unissued => break,
-            }
-            next += 1;
-        }
-        next
-    }
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -246,6 +223,7 @@ fn read_exact(input: &mut impl Read, bytes: &mut [u8]) -> Result<(), JournalErro
 mod tests {
     use std::io::Cursor;
 
+    use super::super::column::Column;
     use super::*;
     use crate::judge::Counts;
     use crate::requested::Qsl;
@@ -261,7 +239,7 @@ mod tests {
 
     fn begun(scenario: Scenario, tokens: bool) -> (Live, Journal, Cursor<Vec<u8>>) {
         let about = about(scenario);
-        let live = Live { cells: Column::new(SAMPLES), tokens: tokens.then(|| Tokens::new(SAMPLES)) };
+        let live = Live::of(Column::new(SAMPLES), tokens.then(|| Tokens::new(SAMPLES)));
         let mut file = Cursor::new(Vec::new());
         let journal = Journal::begin(&about, 1, live.clone(), &mut file).unwrap();
         (live, journal, file)
@@ -269,25 +247,6 @@ mod tests {
 
     fn read(file: &Cursor<Vec<u8>>) -> Timeline {
         recover(&mut file.get_ref().as_slice(), "it was killed").unwrap().timeline
-    }
-
-    #[test]
-    fn latencies_are_told_up_to_the_first_that_is_not_known() {
-        let (live, _, _) = begun(Scenario::SERVER, false);
-        let told = |from: usize, most: usize| {
-            let mut seen = Vec::new();
-            (live.latencies(from, most, |ns| seen.push(ns)), seen)
-        };
-        assert_eq!(told(0, 10), (0, vec![]));
-        (0..5).for_each(|i| live.cells.set(i, Cell::done(i as u64)));
-        live.cells.set(2, Cell::failed(9));
-        live.cells.set(5, Cell::pending(9, false));
-        live.cells.set(6, Cell::done(6));
-        assert_eq!(told(0, 2), (2, vec![0, 1]));
-        assert_eq!(told(2, 10), (5, vec![3, 4]), "the sixth is under way");
-        live.cells.set(5, Cell::done(5));
-        assert_eq!(told(5, 10), (7, vec![5, 6]));
-        assert_eq!(told(SAMPLES + 1, usize::MAX).1, Vec::<u64>::new());
     }
 
     #[test]

@@ -3,13 +3,16 @@
 //! It says whether the LoadGen node kept its schedule, or was itself the reason for late answers. It is only measured
 //! here; whoever runs the engine judges it.
 
-use hdrhistogram::Histogram;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use serde::Serialize;
 
-/// Significant decimal digits kept.
-const DIGITS: u8 = 3;
-/// Longer lags count as this long: an hour.
-const MAX_NS: u64 = 3_600_000_000_000;
+use super::column::Column;
+
+/// Longer lags count as this long: more than an hour.
+const MAX_NS: u64 = (1 << MAX_BITS) - 1;
+const MAX_BITS: u32 = 42;
 
 /// Percentiles of the lag, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -74,32 +77,105 @@ impl Steps {
 /// The lags of a phase, in fixed memory.
 #[derive(Debug)]
 pub(crate) struct Lag {
-    /// `None` only if the library refused the constant bounds above.
-    histogram: Option<Histogram<u64>>,
+    shared: Arc<SharedLag>,
     /// The histogram rounds; the largest lag is kept as it is.
     max_ns: u64,
     steps: Steps,
 }
 
+/// What of the lags other threads can read while they are recorded.
+#[derive(Debug)]
+pub(crate) struct SharedLag {
+    /// How many lags there were in each bucket: see [`bucket`].
+    counts: Column<u64>,
+    max_ns: AtomicU64,
+    /// The largest since a reader last took it.
+    recent_ns: AtomicU64,
+}
+
+/// Buckets are as wide as the lag's power of two over this, so that a lag is known to 0.1 %.
+const PARTS_BITS: u32 = 10;
+/// Buckets in all.
+const BUCKETS: usize = (MAX_BITS as usize - PARTS_BITS as usize + 1) << PARTS_BITS;
+
+/// The bucket of a lag. Below 2048 ns each has one of its own.
+#[inline]
+fn bucket(lag_ns: u64) -> usize {
+    let parts = 1 << PARTS_BITS;
+    let shift = u64::BITS - (lag_ns | (2 * parts - 1)).leading_zeros() - (PARTS_BITS + 1);
+    ((u64::from(shift) << PARTS_BITS) + (lag_ns >> shift)) as usize
+}
+
+/// The largest lag of a bucket, ns.
+fn largest_of(bucket: usize) -> u64 {
+    let shift = (bucket >> PARTS_BITS).saturating_sub(1);
+    let first = (bucket - (shift << PARTS_BITS)) as u64;
+    ((first + 1) << shift) - 1
+}
+
+impl Default for SharedLag {
+    fn default() -> Self {
+        Self { counts: Column::new(BUCKETS), max_ns: AtomicU64::new(0), recent_ns: AtomicU64::new(0) }
+    }
+}
+
+impl SharedLag {
+    #[inline]
+    fn record(&self, lag_ns: u64) {
+        self.counts.change(bucket(lag_ns.min(MAX_NS)), |count| count + 1);
+        // Hardly ever the largest, so that it is rarely written.
+        if lag_ns > self.recent_ns.load(Relaxed) {
+            self.recent_ns.fetch_max(lag_ns, Relaxed);
+        }
+    }
+
+    /// The lags until now.
+    pub(crate) fn stats(&self) -> LagStats {
+        let count: u64 = self.counts.iter().sum();
+        let max_ns = self.max_ns.load(Relaxed);
+        let at = |fraction: f64| self.value_at(((fraction * count as f64).ceil() as u64).max(1)).min(max_ns);
+        if count == 0 {
+            return LagStats::default();
+        }
+        LagStats { count, p50_ns: at(0.5), p99_ns: at(0.99), max_ns }
+    }
+
+    /// The largest lag since this was last called.
+    pub(crate) fn take_recent_ns(&self) -> u64 {
+        self.recent_ns.swap(0, Relaxed)
+    }
+
+    /// The lag of this rank, counted from 1.
+    fn value_at(&self, rank: u64) -> u64 {
+        let mut seen = 0;
+        let found = self.counts.iter().position(|count| {
+            seen += count;
+            seen >= rank
+        });
+        found.map_or(MAX_NS, largest_of)
+    }
+}
+
 impl Lag {
     pub(crate) fn new() -> Self {
         let steps = Steps { shift: FIRST_SHIFT, largest_ns: Vec::with_capacity(STEPS) };
-        Self { histogram: Histogram::new_with_bounds(1, MAX_NS, DIGITS).ok(), max_ns: 0, steps }
+        Self { shared: Arc::default(), max_ns: 0, steps }
     }
 
     /// Of a sample that was due so many ns after the start of the phase.
     #[inline]
     pub(crate) fn record(&mut self, due_ns: u64, lag_ns: u64) {
-        self.max_ns = self.max_ns.max(lag_ns);
-        self.steps.record(due_ns, lag_ns);
-        if let Some(histogram) = &mut self.histogram {
-            histogram.saturating_record(lag_ns);
+        if lag_ns > self.max_ns {
+            self.max_ns = lag_ns;
+            self.shared.max_ns.store(lag_ns, Relaxed);
         }
+        self.steps.record(due_ns, lag_ns);
+        self.shared.record(lag_ns);
     }
 
-    #[inline]
-    pub(crate) fn max_ns(&self) -> u64 {
-        self.max_ns
+    /// For other threads to read.
+    pub(crate) fn live(&self) -> Arc<SharedLag> {
+        Arc::clone(&self.shared)
     }
 
     pub(crate) fn course(&self) -> LagCourse {
@@ -109,15 +185,7 @@ impl Lag {
     }
 
     pub(crate) fn stats(&self) -> LagStats {
-        let Some(histogram) = self.histogram.as_ref().filter(|histogram| !histogram.is_empty()) else {
-            return LagStats::default();
-        };
-        LagStats {
-            count: histogram.len(),
-            p50_ns: histogram.value_at_quantile(0.5).min(self.max_ns),
-            p99_ns: histogram.value_at_quantile(0.99).min(self.max_ns),
-            max_ns: self.max_ns,
-        }
+        self.shared.stats()
     }
 }
 

@@ -8,9 +8,12 @@
 //! | `tokens` | first-token latency and token count of every sample, in token runs |
 //! | `header` | how both stored forms of a phase begin |
 //! | `lag` | how late samples were handed to the network |
+//! | `live` | the records of a phase that goes on, for other threads to read |
 //! | `starts` | when the latencies of a timeline started |
 //! | `timeline` | [`Timeline`]: a closed phase, in the form in which it is judged |
 //! | `timeline_file` | the stored form of a timeline, `timeline.bin` |
+//! | `timeline_parts` | its parts, which are checked as they are read |
+//! | `rows` | that form read sample by sample |
 //! | `journal` | what is on the disk of a phase while it runs |
 
 mod cell;
@@ -18,16 +21,23 @@ mod column;
 mod header;
 mod journal;
 mod lag;
+mod live;
 mod record;
+mod rows;
 mod starts;
 mod timeline;
 mod timeline_file;
+mod timeline_parts;
 mod tokens;
 
 pub use cell::SampleEnd;
-pub use journal::{Journal, JournalError, Live, interrupt, recover};
+pub use journal::{Journal, JournalError, interrupt, recover};
 pub use lag::{LagCourse, LagStats};
+pub use live::{Ended, Ends, Live};
 pub(crate) use record::{Recorder, Refused};
+pub use rows::{CheckedTimeline, SampleRow, SampleRows};
+pub use starts::Starts;
 pub use timeline::{FinalQuery, Timeline};
-pub use timeline_file::{About, StoredTimeline, TimelineError};
+pub use timeline_file::StoredTimeline;
+pub use timeline_parts::{About, TimelineError};
 pub(crate) use tokens::TokenFault;

@@ -5,8 +5,8 @@
 
 use super::cell::{Cell, SampleEnd};
 use super::column::Column;
-use super::journal::Live;
 use super::lag::{Lag, LagCourse, LagStats};
+use super::live::Live;
 use super::tokens::Tokens;
 use crate::judge::Counts;
 use crate::world::{SampleIndex, SampleSeq, TimeNs};
@@ -78,7 +78,7 @@ impl Recorder {
 
     /// The records, for another thread to look at while the phase runs.
     pub(crate) fn live(&self) -> Live {
-        Live { cells: self.cells.clone(), tokens: self.tokens.clone() }
+        Live { cells: self.cells.clone(), tokens: self.tokens.clone(), lag: self.lag.live() }
     }
 
     pub(crate) fn begin(&mut self, start: TimeNs) {
@@ -99,12 +99,6 @@ impl Recorder {
 
     pub(crate) fn latest_end(&self) -> TimeNs {
         self.latest_end
-    }
-
-    /// The largest lag so far, ns.
-    #[inline]
-    pub(crate) fn max_lag_ns(&self) -> u64 {
-        self.lag.max_ns()
     }
 
     pub(crate) fn lag(&self) -> LagStats {

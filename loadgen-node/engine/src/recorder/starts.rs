@@ -5,29 +5,64 @@ use super::timeline::Timeline;
 use crate::trace::{PhasePlan, Trace};
 use crate::traffic::Pacing;
 
-impl Timeline {
-    /// When the latency of each sample started, ns from the start of the phase, in issue order. Queries that wait for
-    /// an answer follow one another without a pause.
-    pub fn starts<'a>(&'a self, phase: &'a PhasePlan, pacing: Pacing) -> Box<dyn Iterator<Item = u64> + 'a> {
-        let each = usize::try_from(self.samples_per_query.max(1)).unwrap_or(usize::MAX);
-        match pacing {
-            Pacing::Room => Box::new(std::iter::repeat_n(0, self.len())),
-            Pacing::Schedule => {
-                let due = Trace::of(phase, self.queries).map(|query| query.due_ns);
-                Box::new(due.flat_map(move |due_ns| std::iter::repeat_n(due_ns, each)).take(self.len()))
-            }
-            Pacing::Reply { .. } => {
-                let (mut start_ns, mut end_ns) = (0, 0);
-                Box::new(self.samples().enumerate().map(move |(position, end)| {
-                    if position % each == 0 {
-                        start_ns = end_ns;
-                    }
-                    if let SampleEnd::Done { latency_ns } = end {
-                        end_ns = end_ns.max(start_ns + latency_ns);
-                    }
-                    start_ns
-                }))
+/// Tells when the latency of each sample started, ns from the start of the phase, sample by sample in issue order.
+/// Queries that wait for an answer follow one another without a pause.
+pub struct Starts<'a> {
+    /// Samples in each query.
+    each: u64,
+    /// Samples that were told.
+    told: u64,
+    /// When the query of the next sample started.
+    start_ns: u64,
+    from: Origin<'a>,
+}
+
+/// What the times follow from.
+enum Origin<'a> {
+    /// All is asked at once.
+    Room,
+    /// The times at which queries are due.
+    Schedule(Box<dyn Iterator<Item = u64> + 'a>),
+    /// The end of the queries before.
+    Reply { end_ns: u64 },
+}
+
+impl<'a> Starts<'a> {
+    /// Of the samples of this many queries of a phase.
+    pub fn new(phase: &'a PhasePlan, pacing: Pacing, queries: u64, samples_per_query: u64) -> Starts<'a> {
+        let from = match pacing {
+            Pacing::Room => Origin::Room,
+            Pacing::Schedule => Origin::Schedule(Box::new(Trace::of(phase, queries).map(|query| query.due_ns))),
+            Pacing::Reply { .. } => Origin::Reply { end_ns: 0 },
+        };
+        Starts { each: samples_per_query.max(1), told: 0, start_ns: 0, from }
+    }
+
+    /// Of the next sample, which ended so.
+    pub fn next(&mut self, end: SampleEnd) -> u64 {
+        let begins_a_query = self.told.is_multiple_of(self.each);
+        self.told += 1;
+        match &mut self.from {
+            Origin::Room => {}
+            Origin::Schedule(due_ns) if begins_a_query => self.start_ns = due_ns.next().unwrap_or(self.start_ns),
+            Origin::Schedule(_) => {}
+            Origin::Reply { end_ns } => {
+                if begins_a_query {
+                    self.start_ns = *end_ns;
+                }
+                if let SampleEnd::Done { latency_ns } = end {
+                    *end_ns = (*end_ns).max(self.start_ns + latency_ns);
+                }
             }
         }
+        self.start_ns
+    }
+}
+
+impl Timeline {
+    /// When the latency of each sample started, ns from the start of the phase, in issue order: see [`Starts`].
+    pub fn starts<'a>(&'a self, phase: &'a PhasePlan, pacing: Pacing) -> impl Iterator<Item = u64> + 'a {
+        let mut starts = Starts::new(phase, pacing, self.queries, self.samples_per_query);
+        self.samples().map(move |end| starts.next(end))
     }
 }

@@ -16,43 +16,15 @@
 
 use std::io::{self, Read, Write};
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
 use super::cell::{self, Cell, SampleEnd};
 use super::column::{Column, Entry};
 use super::header;
-use super::timeline::{FinalQuery, Timeline};
+use super::timeline::Timeline;
+use super::timeline_parts::{About, BLOCK, Header, MAGIC, Source, TimelineError};
 use super::tokens::Tokens;
-use crate::judge::{Counts, Reason};
-use crate::requested::Qsl;
-use crate::scenario::TestSettings;
-use crate::trace::MAX_SAMPLES_PER_PHASE;
-
-const MAGIC: [u8; 8] = *b"LONTIME3";
-/// The version before had no counts and no reasons.
-const OLD_MAGIC: [u8; 8] = *b"LONTIME2";
-/// Entries converted at once.
-const BLOCK: usize = 8_192;
-
-/// What a phase was, beside its times: what its report needs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct About {
-    /// The requested settings; after a search for the peak, with the peak's rate.
-    pub settings: TestSettings,
-    /// What the library reported.
-    pub qsl: Qsl,
-    /// Name of the SUT, as in the summary.
-    pub sut_name: String,
-    /// Warnings that the run logged.
-    pub warnings: u64,
-    /// Errors that the run logged.
-    pub errors: u64,
-    /// What speaks against the run whatever its settings are.
-    pub reasons: Vec<Reason>,
-}
+use crate::judge::Counts;
 
 /// A timeline and the test that it is of.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,70 +33,6 @@ pub struct StoredTimeline {
     pub about: About,
     /// The judged phase of the test.
     pub timeline: Timeline,
-}
-
-/// Why stored bytes are not a timeline.
-#[derive(Debug, Error)]
-pub enum TimelineError {
-    /// The bytes could not be read.
-    #[error("the {part} cannot be read, at byte {at}: {source}")]
-    Io {
-        /// What was being read.
-        part: &'static str,
-        /// Number of bytes that were read before.
-        at: u64,
-        /// What the operating system says.
-        source: io::Error,
-    },
-    /// The bytes are a timeline of an earlier version, which does not say what speaks against its run.
-    #[error(
-        "this is a timeline of an earlier version (it begins with LONTIME2), which does not record whether samples \
-         were lost: it cannot be judged again"
-    )]
-    Old,
-    /// The bytes are something else.
-    #[error("this is not a timeline file of this version: it does not begin with LONTIME3")]
-    Magic,
-    /// The bytes end too early.
-    #[error("the file is truncated: it ends after byte {at}, within the {part}")]
-    Truncated {
-        /// What was being read.
-        part: &'static str,
-        /// Bytes that were read before the end was met.
-        at: u64,
-    },
-    /// A part is not what was written.
-    #[error("the file was altered or damaged in its {part}, somewhere in bytes {from} to {to}")]
-    Altered {
-        /// The part that was altered.
-        part: &'static str,
-        /// Position of the first byte of the part.
-        from: u64,
-        /// Position of the byte after the part.
-        to: u64,
-    },
-    /// The header says what cannot be.
-    #[error("the header cannot be used: {0}")]
-    Header(String),
-    /// There is more than there should be.
-    #[error("the file goes on after its end at byte {at}")]
-    Trailing {
-        /// Where it should end.
-        at: u64,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header {
-    about: About,
-    queries: u64,
-    samples_per_query: u64,
-    end_ns: u64,
-    final_query: Option<FinalQuery>,
-    samples: u64,
-    counts: Counts,
-    tokens: bool,
 }
 
 impl Timeline {
@@ -161,7 +69,7 @@ impl Timeline {
     /// # Errors
     /// The bytes are no timeline, altered, or end at another place than they should.
     pub fn read_from(input: &mut impl Read) -> Result<StoredTimeline, TimelineError> {
-        let mut source = Source { input, at: 0, part: "magic", from: 0, hash: Sha256::new() };
+        let mut source = Source::new(input);
         let header = source.header()?;
         let samples = header.samples;
         let cells = source.column("sample records", samples, |bytes| Cell::from_bits(u64::from_le_bytes(bytes)))?;
@@ -172,7 +80,8 @@ impl Timeline {
             None
         };
         source.end()?;
-        check_counts(&header.counts, &cells)?;
+        let has_unissued = cells.iter().any(|cell| cell.state() == SampleEnd::Unissued);
+        check_counts(&header.counts, &cell::counts(&cells), has_unissued)?;
         let timeline = Timeline {
             queries: header.queries,
             samples_per_query: header.samples_per_query,
@@ -187,12 +96,13 @@ impl Timeline {
     }
 }
 
-/// Refuses a header that does not say of the samples what their records say.
-fn check_counts(counts: &Counts, cells: &[Cell]) -> Result<(), TimelineError> {
-    if cells.iter().any(|cell| cell.state() == SampleEnd::Unissued) {
+/// Refuses a header that does not say of the samples what their records say: `recorded`, and whether there are records
+/// of samples that were not issued.
+pub(super) fn check_counts(counts: &Counts, recorded: &Counts, has_unissued: bool) -> Result<(), TimelineError> {
+    if has_unissued {
         return Err(TimelineError::Header("a sample is recorded that was never issued".to_owned()));
     }
-    let Counts { issued, completed, failed, lost, .. } = cell::counts(cells);
+    let Counts { issued, completed, failed, lost, .. } = *recorded;
     let found = Counts { issued, completed, failed, lost, ..*counts };
     if found == *counts {
         return Ok(());
@@ -239,96 +149,14 @@ fn write_column<T: Entry, const N: usize>(
     part.end()
 }
 
-/// The bytes, and where in them we are.
-struct Source<'a, R> {
-    input: &'a mut R,
-    at: u64,
-    part: &'static str,
-    /// Where the part began.
-    from: u64,
-    hash: Sha256,
-}
-
-impl<R: Read> Source<'_, R> {
-    fn header(&mut self) -> Result<Header, TimelineError> {
-        let mut magic = [0; MAGIC.len()];
-        self.read(&mut magic)?;
-        match magic {
-            MAGIC => {}
-            OLD_MAGIC => return Err(TimelineError::Old),
-            _ => return Err(TimelineError::Magic),
-        }
-        self.begin("header");
-        let text = header::read(|bytes| self.read(bytes), TimelineError::Header)?;
-        self.check()?;
-        let header: Header = serde_json::from_slice(&text).map_err(|error| TimelineError::Header(error.to_string()))?;
-        if header.samples > MAX_SAMPLES_PER_PHASE {
-            return Err(TimelineError::Header(format!("it claims {} samples", header.samples)));
-        }
-        if header.queries > MAX_SAMPLES_PER_PHASE {
-            return Err(TimelineError::Header(format!("it claims {} queries", header.queries)));
-        }
-        Ok(header)
-    }
-
-    /// Reads a column. Memory grows with the bytes that are there, not with what the header claims.
-    fn column<T, const N: usize>(
-        &mut self,
-        part: &'static str,
-        entries: u64,
-        decode: impl Fn([u8; N]) -> T,
-    ) -> Result<Vec<T>, TimelineError> {
-        self.begin(part);
-        let mut column = Vec::new();
-        let mut bytes = vec![0; BLOCK * N];
-        let mut left = entries as usize;
-        while left > 0 {
-            let block = left.min(BLOCK);
-            self.read(&mut bytes[..block * N])?;
-            column.extend(bytes[..block * N].as_chunks().0.iter().map(|entry| decode(*entry)));
-            left -= block;
-        }
-        self.check()?;
-        Ok(column)
-    }
-
-    fn begin(&mut self, part: &'static str) {
-        (self.part, self.from, self.hash) = (part, self.at, Sha256::new());
-    }
-
-    fn read(&mut self, bytes: &mut [u8]) -> Result<(), TimelineError> {
-        let (part, at) = (self.part, self.at);
-        self.input.read_exact(bytes).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => TimelineError::Truncated { part, at },
-            _ => TimelineError::Io { part, at, source },
-        })?;
-        self.hash.update(&*bytes);
-        self.at += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Compares what was read of a part with its checksum.
-    fn check(&mut self) -> Result<(), TimelineError> {
-        let computed = std::mem::take(&mut self.hash).finalize();
-        let mut stored = [0; 32];
-        self.read(&mut stored)?;
-        let (part, from, to) = (self.part, self.from, self.at);
-        if computed[..] == stored { Ok(()) } else { Err(TimelineError::Altered { part, from, to }) }
-    }
-
-    fn end(&mut self) -> Result<(), TimelineError> {
-        match self.input.read(&mut [0]) {
-            Ok(0) => Ok(()),
-            Ok(_) => Err(TimelineError::Trailing { at: self.at }),
-            Err(source) => Err(TimelineError::Io { part: "end", at: self.at, source }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::rows::{CheckedTimeline, SampleRow};
+    use super::super::timeline::FinalQuery;
     use super::*;
     use crate::judge::Verdict;
+    use crate::requested::Qsl;
+    use crate::scenario::TestSettings;
 
     fn stored(with_tokens: bool) -> StoredTimeline {
         let samples = BLOCK + 3;
@@ -371,6 +199,29 @@ mod tests {
         for with_tokens in [false, true] {
             let stored = stored(with_tokens);
             assert_eq!(Timeline::read_from(&mut bytes(&stored).as_slice()).unwrap(), stored);
+        }
+    }
+
+    #[test]
+    fn samples_that_are_read_one_by_one_are_the_same() {
+        for with_tokens in [false, true] {
+            let stored = stored(with_tokens);
+            let bytes = bytes(&stored);
+            let checked = CheckedTimeline::check(&mut bytes.as_slice()).unwrap();
+            let known = (checked.queries(), checked.samples_per_query(), checked.has_tokens());
+            assert_eq!((checked.about(), known), (&stored.about, (stored.timeline.queries, 1, with_tokens)));
+            let rows = checked.rows(|| Ok(io::Cursor::new(&bytes))).unwrap().map(Result::unwrap);
+            let mut tokens = stored.timeline.tokens();
+            let expected = stored.timeline.samples().map(|end| {
+                let (first_token_ns, tokens) = tokens.next().unwrap_or_default();
+                SampleRow { end, first_token_ns, tokens }
+            });
+            assert!(rows.eq(expected));
+            for damaged in [50, bytes.len() - 100] {
+                let mut bytes = bytes.clone();
+                bytes[damaged] ^= 1;
+                assert!(CheckedTimeline::check(&mut bytes.as_slice()).is_err());
+            }
         }
     }
 

@@ -172,8 +172,7 @@ impl<'a, W: World, O: Observer> Driver<'a, W, O> {
         let counts = &phase.recorder.counts;
         let (samples_issued, samples_ended) = (counts.issued, counts.ended());
         let queries_issued = phase.issuer.count();
-        let max_lag_ns = phase.recorder.max_lag_ns();
-        self.observer.progress(Progress { queries_issued, samples_issued, samples_ended, max_lag_ns });
+        self.observer.progress(Progress { queries_issued, samples_issued, samples_ended });
     }
 
     fn record(&mut self, phase: &mut PhaseRun<'_>, arrival: Arrival<W::Data>) {

@@ -30,8 +30,6 @@ pub struct Progress {
     pub samples_issued: u64,
     /// Samples of this phase that have ended.
     pub samples_ended: u64,
-    /// The largest schedule lag of this phase, ns.
-    pub max_lag_ns: u64,
 }
 
 /// Receives entries and progress, on the engine's thread and within the timed stretch: return quickly.

@@ -4,6 +4,7 @@
 //! bracket is halved until it is as narrow as the wanted precision. It neither runs nor judges anything;
 //! `find_peak` does what it asks. Unlike the official one it always ends: see [`Search::next`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::requested::Qsl;
@@ -16,12 +17,25 @@ pub const DEFAULT_MAX_TRIALS: u64 = 64;
 const SAME_RATE: f64 = 1e-12;
 
 /// A bracket: the highest rate known to pass, and the lowest known to fail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bracket {
     /// `None` until the base rate has passed.
     pub low_qps: Option<f64>,
     /// `None` until a rate has failed.
     pub high_qps: Option<f64>,
+}
+
+impl Bracket {
+    /// What is known once this trial has ended, too.
+    pub fn after(mut self, trial: &Trial) -> Bracket {
+        *self.bound(trial.passed) = Some(trial.qps);
+        self
+    }
+
+    /// The bound that a trial moves.
+    fn bound(&mut self, passed: bool) -> &mut Option<f64> {
+        if passed { &mut self.low_qps } else { &mut self.high_qps }
+    }
 }
 
 /// What the search wants.
@@ -115,8 +129,7 @@ impl Search {
     /// Takes the result of the rate that [`Search::next`] wanted.
     pub fn answer(&mut self, passed: bool) {
         if let Some(qps) = self.next().qps() {
-            let bound = if passed { &mut self.bracket.low_qps } else { &mut self.bracket.high_qps };
-            *bound = Some(qps);
+            *self.bracket.bound(passed) = Some(qps);
         }
     }
 
@@ -127,7 +140,7 @@ impl Search {
 }
 
 /// A rate that was tried, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// The rate, queries per second.
@@ -187,7 +200,7 @@ impl Default for FindPeakOptions {
 }
 
 /// How a search ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
     /// The peak was found.
@@ -203,7 +216,7 @@ pub enum SearchEnd {
 }
 
 /// A search as it is stored: enough to go on with it later.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchRecord {
     /// Version of this form: 1.

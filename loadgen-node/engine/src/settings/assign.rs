@@ -17,6 +17,20 @@ use crate::scenario::{Scenario, TestSettings};
 /// The value that stands for one which a look at the SUT finds.
 const AUTO: &str = "auto";
 
+/// The field that is no setting: every test is of one scenario from the start.
+const SCENARIO: &str = "scenario";
+
+/// What an assignment did to the settings of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assigned {
+    /// The field of this name has the value.
+    Here(&'static str),
+    /// The same, but it is a field of another scenario, which changes nothing in this one.
+    Elsewhere(&'static str),
+    /// The assignment is for another scenario, or says what is so already: nothing changed.
+    Nothing,
+}
+
 /// A checked assignment: the key exists for the scenario it names, if it names one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
@@ -100,6 +114,9 @@ impl Assignment {
 
     /// Tries it on default settings, in every scenario it may apply to.
     fn check(&self) -> Result<(), AssignmentError> {
+        if self.key == SCENARIO {
+            return parse_scenario(&self.value).map(|_| ());
+        }
         let scenarios: Vec<Scenario> =
             Scenario::ALL.into_iter().filter(|s| self.scenario.is_none_or(|only| only == *s)).collect();
         match scenarios.iter().find(|s| keys::find_typed(&self.key, **s).is_some()) {
@@ -110,28 +127,43 @@ impl Assignment {
             None => Err(unknown_key(&self.key, &scenarios)),
         }
     }
+
+    fn refused(&self, wanted: String) -> AssignmentError {
+        AssignmentError::Value { key: self.key.clone(), value: self.value.clone(), wanted }
+    }
 }
 
 impl TestSettings {
-    /// Carries out an assignment; `false` when it is for another scenario than that of these settings.
+    /// Carries out an assignment. Results have the fields of all scenarios: those of others are taken, too.
     ///
     /// # Errors
     /// The key does not exist in this scenario, or the value does not fit it.
-    pub fn assign(&mut self, assignment: &Assignment) -> Result<bool, AssignmentError> {
+    pub fn assign(&mut self, assignment: &Assignment) -> Result<Assigned, AssignmentError> {
         if assignment.scenario.is_some_and(|only| only != self.scenario) {
-            return Ok(false);
+            return Ok(Assigned::Nothing);
         }
-        let found = keys::find_typed(&assignment.key, self.scenario);
-        let (key, is_field) = found.ok_or_else(|| unknown_key(&assignment.key, &[self.scenario]))?;
-        store(key, Typed::new(key, is_field), self, assignment)?;
-        Ok(true)
+        if assignment.key == SCENARIO {
+            let is_this = parse_scenario(&assignment.value)? == self.scenario;
+            let wanted = || format!("{}, which --scenario has chosen", self.scenario.name());
+            return if is_this { Ok(Assigned::Nothing) } else { Err(assignment.refused(wanted())) };
+        }
+        if let Some((key, is_field)) = keys::find_typed(&assignment.key, self.scenario) {
+            store(key, Typed::new(key, is_field), self, assignment)?;
+            return Ok(Assigned::Here(key.field));
+        }
+        // What a look at the SUT finds is of the scenario that is run.
+        let can_be_elsewhere = assignment.scenario.is_none() && !assignment.is_auto();
+        let elsewhere = keys::find_elsewhere(&assignment.key, self.scenario).filter(|_| can_be_elsewhere);
+        let key = elsewhere.ok_or_else(|| unknown_key(&assignment.key, &[self.scenario]))?;
+        store(key, Typed::new(key, true), self, assignment)?;
+        Ok(Assigned::Elsewhere(key.field))
     }
 
     /// Parses and carries out `[SCENARIO.]KEY=VALUE`.
     ///
     /// # Errors
     /// The text has another form, the key does not exist in this scenario, or the value does not fit it.
-    pub fn set(&mut self, text: &str) -> Result<bool, AssignmentError> {
+    pub fn set(&mut self, text: &str) -> Result<Assigned, AssignmentError> {
         self.assign(&text.parse()?)
     }
 }
@@ -139,10 +171,7 @@ impl TestSettings {
 /// Stores a typed value strictly.
 fn store(key: &Key, typed: Typed, settings: &mut TestSettings, assignment: &Assignment) -> Result<(), AssignmentError> {
     let text = assignment.value.as_str();
-    let refuse = |wanted: String| {
-        let (key, value) = (assignment.key.clone(), assignment.value.clone());
-        AssignmentError::Value { key, value, wanted }
-    };
+    let refuse = |wanted: String| assignment.refused(wanted);
     match key.slot {
         Slot::Mode => settings.mode = parse_mode(text).map_err(|error| refuse(format!("a mode: {error}")))?,
         Slot::Flag(field, _) => {
@@ -155,6 +184,7 @@ fn store(key: &Key, typed: Typed, settings: &mut TestSettings, assignment: &Assi
         // Left as it is until it has been found.
         Slot::Real(..) if assignment.is_auto() && matches!(key.unit, Unit::PerSecond | Unit::Ms) => {}
         Slot::Whole(field, _) | Slot::Narrow(field) => *field(settings) = typed.whole(text).map_err(refuse)?,
+        Slot::Signed(field) => *field(settings) = typed.signed(text).map_err(refuse)?,
         Slot::Real(field, _) => *field(settings) = typed.real(text).map_err(refuse)?,
     }
     Ok(())
@@ -182,9 +212,17 @@ fn unknown_key(key: &str, scenarios: &[Scenario]) -> AssignmentError {
         [one] => one.name(),
         _ => "any scenario",
     };
-    let close = keys::closest(key, valid.iter().copied());
-    let hint = close.map(|known| format!(" (did you mean '{known}'?)")).unwrap_or_default();
+    let close = keys::closest(key, valid.iter().copied()).map(|known| format!(" (did you mean '{known}'?)"));
+    let hint = worked_out(key).map(str::to_owned).or(close).unwrap_or_default();
     AssignmentError::Key { key: key.to_owned(), place, hint, valid }
+}
+
+/// Of a value that `conf` shows and that follows from settings: from which.
+fn worked_out(name: &str) -> Option<&'static str> {
+    match name {
+        "min_sample_count" => Some(" (it follows from min_query_count and the samples of a query)"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -200,7 +238,7 @@ mod tests {
         let mut settings = server();
         for text in ["target_qps=500.5", "Server.target_latency=15", "target_latency_percentile=95", "min_duration=60"]
         {
-            assert_eq!(settings.set(text), Ok(true), "{text}");
+            assert!(matches!(settings.set(text), Ok(Assigned::Here(_))), "{text}");
         }
         assert_eq!(settings.server_target_qps, 500.5);
         assert_eq!(settings.server_target_latency_ns, 15_000_000);
@@ -212,7 +250,8 @@ mod tests {
     fn rates_and_expected_latencies_can_be_left_to_be_found() {
         let mut settings = server();
         let rate: Assignment = "target_qps=auto".parse().unwrap();
-        assert!(rate.is_auto() && settings.assign(&rate) == Ok(true) && settings == server());
+        assert_eq!(settings.assign(&rate), Ok(Assigned::Here("server_target_qps")));
+        assert!(rate.is_auto() && settings == server());
         assert!("SingleStream.target_latency=Auto".parse::<Assignment>().unwrap().is_auto());
         assert!(settings.set("target_latency=auto").is_err(), "Server's is a limit");
         assert!("min_duration=auto".parse::<Assignment>().is_err());
@@ -221,8 +260,98 @@ mod tests {
     #[test]
     fn assignments_for_another_scenario_change_nothing() {
         let mut settings = server();
-        assert_eq!(settings.set("Offline.target_qps=9"), Ok(false));
+        assert_eq!(settings.set("Offline.target_qps=9"), Ok(Assigned::Nothing));
         assert_eq!(settings, server());
+    }
+
+    #[test]
+    fn fields_of_another_scenario_are_taken_as_results_have_them() {
+        let mut settings = server();
+        assert_eq!(settings.set("offline_expected_qps=9"), Ok(Assigned::Elsewhere("offline_expected_qps")));
+        assert_eq!(settings, TestSettings { offline_expected_qps: 9.0, ..server() });
+        assert!(settings.set("offline_expected_qps=auto").is_err(), "a look finds what this scenario has");
+        assert!(settings.set("Server.offline_expected_qps=9").is_err());
+    }
+
+    #[test]
+    fn the_scenario_can_be_said_again_but_not_changed() {
+        assert_eq!(server().set("scenario=server"), Ok(Assigned::Nothing));
+        let text = server().set("scenario=Offline").unwrap_err().to_string();
+        assert_eq!(text, "scenario: 'Offline' is not Server, which --scenario has chosen");
+    }
+
+    /// Two values for each field, each other than LoadGen's default.
+    fn odd(scenario: Scenario, step: u64) -> TestSettings {
+        let mut settings = TestSettings { scenario, mode: Mode::ALL[step as usize], ..TestSettings::default() };
+        for (i, key) in keys::fields().enumerate() {
+            let number = 1 + 2 * i as u64 + step;
+            match (key.slot, key.unit) {
+                (Slot::Mode, _) => {}
+                (Slot::Flag(field, _), _) => *field(&mut settings) ^= true,
+                (Slot::Whole(field, _) | Slot::Narrow(field), _) => *field(&mut settings) = number * 1_000_003,
+                (Slot::Signed(field), _) => *field(&mut settings) = number as i32 - 9,
+                (Slot::Real(field, _), Unit::Percent | Unit::Percentile) => {
+                    *field(&mut settings) = 0.5 + number as f64 / 250.0;
+                }
+                (Slot::Real(field, _), _) => *field(&mut settings) = number as f64 + 0.1,
+            }
+        }
+        settings
+    }
+
+    /// What results and `conf` print of the settings can be given back, name by name.
+    #[test]
+    fn settings_can_be_set_as_they_are_printed() {
+        for (scenario, step) in Scenario::ALL.into_iter().flat_map(|scenario| [(scenario, 0), (scenario, 1)]) {
+            let wanted = odd(scenario, step);
+            let printed = serde_json::to_value(&wanted).unwrap();
+            let mut settings = TestSettings { scenario, ..TestSettings::default() };
+            for (name, value) in printed.as_object().unwrap() {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let set = settings.set(&format!("{name}={value}"));
+                if name == "accuracy_log_probability" {
+                    // A key in percent of the same name: the sign has to be added, and nothing is mistaken without.
+                    assert!(set.unwrap_err().to_string().contains("%"), "{value}");
+                    settings.set(&format!("{name}={}%", wanted.accuracy_log_probability * 100.0)).unwrap();
+                    assert!((settings.accuracy_log_probability - wanted.accuracy_log_probability).abs() < 1e-12);
+                    settings.accuracy_log_probability = wanted.accuracy_log_probability;
+                    continue;
+                }
+                set.unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+            assert_eq!(settings, wanted);
+        }
+    }
+
+    /// The other way round: every key of config files is taken in its scenarios, and so is what conf calls it.
+    #[test]
+    fn keys_and_names_in_force_mean_the_same_as_fields() {
+        for scenario in Scenario::ALL {
+            let names = KEYS.iter().map(|key| key.name).chain(keys::IN_FORCE.iter().map(|(name, _)| *name));
+            for name in names {
+                let Some((key, is_field)) = keys::find_typed(name, scenario) else { continue };
+                let printed = serde_json::to_value(odd(scenario, 1)).unwrap()[key.field].clone();
+                let text = printed.as_str().map_or_else(|| printed.to_string(), str::to_owned);
+                let set = |text: String| {
+                    let mut settings = TestSettings { scenario, ..TestSettings::default() };
+                    settings.set(&text).map(|_| settings)
+                };
+                // The key's own unit is what the field is divided by.
+                let counted = match (printed.as_f64(), is_field) {
+                    (Some(number), false) if key.factor() != 1.0 => (number / key.factor()).to_string(),
+                    _ => text,
+                };
+                let got = set(format!("{name}={counted}"));
+                let same = |got: &TestSettings| {
+                    let got = serde_json::to_value(got).unwrap()[key.field].clone();
+                    match (got.as_f64(), printed.as_f64()) {
+                        (Some(got), Some(wanted)) => (got - wanted).abs() <= 1e-9 * wanted.abs(),
+                        _ => got == printed,
+                    }
+                };
+                assert!(got.as_ref().is_ok_and(same), "{name}={counted} in {}: {got:?}", scenario.name());
+            }
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! The one list of keys. Assignments typed by a person ([`super::Assignment`], strict) and official config files
 //! (`crate::conf`, as lenient as the official reader) both go by it; how text becomes a number is theirs.
 
-use Slot::{Flag, Narrow, Real, Whole};
+use Slot::{Flag, Narrow, Real, Signed, Whole};
 use Truth::{NotZero, One};
-use Unit::{Ms, PerSecond, Percent, Percentile};
+use Unit::{Ms, PerSecond, Percent, Percentile, Share};
 use strsim::levenshtein;
 
 use crate::scenario::{Scenario, TestSettings};
@@ -37,6 +37,8 @@ pub(crate) enum Unit {
     Percent,
     /// Percent, of which nobody means less than 50.
     Percentile,
+    /// A part of something, or several times as much.
+    Share,
     /// Time in milliseconds.
     Ms,
 }
@@ -57,6 +59,8 @@ pub(crate) enum Slot {
     Whole(fn(&mut TestSettings) -> &mut u64, u64),
     /// A whole number that the official reader keeps in 32 bits with a sign.
     Narrow(fn(&mut TestSettings) -> &mut u64),
+    /// A whole number that may be negative.
+    Signed(fn(&mut TestSettings) -> &mut i32),
     /// A real number times a factor.
     Real(fn(&mut TestSettings) -> &mut f64, f64),
 }
@@ -85,7 +89,7 @@ pub(crate) fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clo
 }
 
 /// Names that settings have in what is worked out from them ([`crate::effective::Effective`]), and their keys.
-const IN_FORCE: [(&str, &str); 6] = [
+pub(super) const IN_FORCE: [(&str, &str); 6] = [
     ("target_latency_ns", "target_latency"),
     ("ttft_latency_ns", "ttft_latency"),
     ("tpot_latency_ns", "tpot_latency"),
@@ -97,10 +101,20 @@ const IN_FORCE: [(&str, &str); 6] = [
 /// The meaning of a name that a person typed, in a scenario: of a key, or of a field by the name it has in results.
 /// True with it when it is the field's and the key is called otherwise.
 pub(crate) fn find_typed(name: &str, scenario: Scenario) -> Option<(&'static Key, bool)> {
-    let by_field = || KEYS.iter().find(|key| key.field == name && key.only.is_none_or(|only| only == scenario));
+    let by_field = || fields().find(|key| key.field == name && key.only.is_none_or(|only| only == scenario));
     let in_force = || IN_FORCE.iter().find(|(in_force, _)| *in_force == name).and_then(|(_, key)| find(key, scenario));
     let others = || by_field().or_else(in_force).map(|key| (key, true));
     find(name, scenario).map(|key| (key, false)).or_else(others)
+}
+
+/// The field of another scenario with this name. Results have the fields of all scenarios.
+pub(crate) fn find_elsewhere(name: &str, scenario: Scenario) -> Option<&'static Key> {
+    fields().find(|key| key.field == name && key.only.is_some_and(|only| only != scenario))
+}
+
+/// A key for each field that a person may set.
+pub(super) fn fields() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().chain(WITHOUT_KEYS)
 }
 
 impl Key {
@@ -113,7 +127,7 @@ impl Key {
         match self.slot {
             Whole(_, factor) => factor as f64,
             Real(_, factor) => factor,
-            Slot::Mode | Flag(..) | Narrow(_) => 1.0,
+            Slot::Mode | Flag(..) | Narrow(_) | Signed(_) => 1.0,
         }
     }
 
@@ -232,6 +246,20 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("token_latency_scaling_factor", Whole(|s| &mut s.token_latency_scaling_factor, 1)).gated(INFERRED),
 ];
 
+/// Fields that config files have no key for, by their own names. No config file sets them.
+const WITHOUT_KEYS: &[Key] = &[
+    Key::new(
+        "server_find_peak_qps_decimals_of_precision",
+        Signed(|s| &mut s.server_find_peak_qps_decimals_of_precision),
+    )
+    .only(Scenario::SERVER),
+    Key::new("server_find_peak_qps_boundary_step_size", Real(|s| &mut s.server_find_peak_qps_boundary_step_size, 1.0))
+        .counts(Share)
+        .only(Scenario::SERVER),
+    Key::new("server_num_issue_query_threads", Whole(|s| &mut s.server_num_issue_query_threads, 1))
+        .only(Scenario::SERVER),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,12 +267,13 @@ mod tests {
     #[test]
     fn fields_exist_and_are_the_ones_that_change() {
         let before = serde_json::to_value(TestSettings::default()).unwrap();
-        for key in KEYS {
+        for key in fields() {
             let mut settings = TestSettings::default();
             match key.slot {
                 Slot::Mode => settings.mode = crate::settings::Mode::AccuracyOnly,
                 Flag(field, _) => *field(&mut settings) ^= true,
                 Whole(field, _) | Narrow(field) => *field(&mut settings) += 1,
+                Signed(field) => *field(&mut settings) += 1,
                 Real(field, _) => *field(&mut settings) += 1.0,
             }
             let after = serde_json::to_value(&settings).unwrap();
@@ -275,6 +304,15 @@ mod tests {
             assert!(found.name == key && is_field, "{name}");
         }
         assert_eq!(find_typed("min_sample_count", Scenario::SERVER).map(|(key, _)| key.name), None);
+    }
+
+    /// Every field but the scenario, which is no setting of its own.
+    #[test]
+    fn every_field_can_be_set() {
+        let settings = serde_json::to_value(TestSettings::default()).unwrap();
+        for name in settings.as_object().unwrap().keys().filter(|name| *name != "scenario") {
+            assert!(fields().any(|key| key.field == name), "{name}");
+        }
     }
 
     #[test]

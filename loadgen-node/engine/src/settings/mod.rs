@@ -18,7 +18,7 @@ mod profile;
 mod seeds;
 mod typed;
 
-pub use assign::{Assignment, AssignmentError};
+pub use assign::{Assigned, Assignment, AssignmentError};
 pub use names::{UnknownName, named};
 pub use profile::{IntegerRule, Profile, SetRule};
 pub use seeds::{OFFICIAL_SEEDS, Round, TEST01_ACCURACY_LOG_SEED, TEST05_SEEDS};

@@ -15,14 +15,14 @@ pub struct UnknownName {
     /// A suggestion, or nothing.
     pub hint: String,
     /// The names that are known.
-    pub known: Vec<&'static str>,
+    pub known: Vec<String>,
 }
 
 /// Which of the known names was typed: its place among them.
 ///
 /// # Errors
 /// It is none of them. The error has them all, and the nearest.
-pub fn named(what: &'static str, name: &str, known: &[&'static str]) -> Result<usize, UnknownName> {
+pub fn named(what: &'static str, name: &str, known: &[&str]) -> Result<usize, UnknownName> {
     let wanted = bare(name);
     let found = known.iter().position(|known| bare(known) == wanted);
     found.ok_or_else(|| {
@@ -30,7 +30,8 @@ pub fn named(what: &'static str, name: &str, known: &[&'static str]) -> Result<u
         let closest = keys::closest(&wanted, bares.iter().map(String::as_str));
         let closest = closest.and_then(|closest| known.iter().find(|known| bare(known) == closest));
         let hint = closest.map(|known| format!(" (did you mean {known}?)")).unwrap_or_default();
-        UnknownName { name: name.to_owned(), what, hint, known: known.to_vec() }
+        let known = known.iter().map(ToString::to_string).collect();
+        UnknownName { name: name.to_owned(), what, hint, known }
     })
 }
 

@@ -45,6 +45,11 @@ impl Typed {
         if is_whole { Ok(rounded as u64) } else { Err(format!("{}, in whole {}", self.wanted(), self.grain())) }
     }
 
+    /// A whole number for the field, which may be negative; an error says what was wanted.
+    pub(super) fn signed(self, text: &str) -> Result<i32, String> {
+        text.parse().map_err(|_| "a whole number".to_owned())
+    }
+
     /// A real number for the field; an error says what was wanted.
     pub(super) fn real(self, text: &str) -> Result<f64, String> {
         match self.unit {
@@ -54,6 +59,7 @@ impl Typed {
                 number.filter(|rate| *rate > 0.0).ok_or_else(|| self.wanted())
             }
             Unit::Percent => {
+                self.refuse_unclear(text)?;
                 let share = self.share(text)?;
                 let most = if self.is_field { 1.0 } else { 100.0 * self.factor };
                 if share <= most { Ok(share) } else { Err(self.wanted()) }
@@ -63,8 +69,18 @@ impl Typed {
                 let percent = if self.is_field { share * 100.0 } else { share / self.factor };
                 if (LOWEST_PERCENTILE..100.0).contains(&percent) { Ok(share) } else { Err(self.not_so(percent)) }
             }
-            Unit::Plain => number(text).ok_or_else(|| self.wanted()),
+            Unit::Plain | Unit::Share => number(text).ok_or_else(|| self.wanted()),
         }
+    }
+
+    /// The field of a key in percent has the key's own name, and results have it as a part of 1. So a number up to 1
+    /// needs its sign.
+    fn refuse_unclear(self, text: &str) -> Result<(), String> {
+        let unclear = number(text).filter(|number| !self.is_field && *number > 0.0 && *number <= 1.0);
+        unclear.map_or(Ok(()), |number| {
+            let percent = (number * 1e11).round() / 1e9;
+            Err(format!("clear (config files have percent here, results a part of 1): write {number}% or {percent}%"))
+        })
     }
 
     fn time(self, text: &str) -> Result<f64, String> {
@@ -101,6 +117,7 @@ impl Typed {
     fn wanted(self) -> String {
         let wanted = match (self.unit, self.is_field) {
             (Unit::Plain, _) => "a whole number from 0 on",
+            (Unit::Share, _) => "a share above 0, such as 0.5; 1 is as much again",
             (Unit::PerSecond, _) => "a rate above 0, in queries per second",
             (Unit::Percent, false) => "percent, from 0 to 100",
             (Unit::Percentile, false) => "percent, from 50 to below 100",
@@ -128,7 +145,7 @@ fn number(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::scenario::Scenario;
-    use crate::settings::keys::find;
+    use crate::settings::keys::{KEYS, find};
 
     fn typed(name: &str, scenario: Scenario) -> Typed {
         Typed::new(find(name, scenario).unwrap(), false)
@@ -189,11 +206,30 @@ mod tests {
         }
     }
 
+    /// Every text about a key that counts percent says so, whatever was typed.
+    #[test]
+    fn keys_in_percent_never_ask_for_a_fraction() {
+        let mut refused = 0;
+        let keys = KEYS.iter().filter(|key| matches!(key.unit, Unit::Percent | Unit::Percentile));
+        for (key, bad) in keys.flat_map(|key| ["150", "0.99", "-1", "x", "", "5s", "inf", "101%"].map(|bad| (key, bad)))
+        {
+            if let Err(text) = Typed::new(key, false).real(bad) {
+                assert!(text.contains("percent") && !text.contains("fraction"), "{}={bad}: {text}", key.name);
+                refused += 1;
+            }
+        }
+        assert!(refused >= 4 * 7, "{refused}");
+    }
+
     #[test]
     fn shares_are_no_more_than_all() {
         let probability = typed("accuracy_log_probability", Scenario::SERVER);
         assert_eq!((probability.real("100"), probability.real("0")), (Ok(1.0), Ok(0.0)));
         assert!(probability.real("500").unwrap_err().contains("from 0 to 100"));
+        assert_eq!((probability.real("1%"), probability.real("1.5")), (Ok(0.01), Ok(0.015)));
+        for unclear in ["1", "0.536"] {
+            assert!(probability.real(unclear).unwrap_err().contains(&format!("{unclear}% or ")), "{unclear}");
+        }
         let field = Typed::new(find("accuracy_log_probability", Scenario::SERVER).unwrap(), true);
         assert!(field.real("1").is_ok() && field.real("2").is_err());
     }

@@ -1,5 +1,6 @@
 //! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rng::Rng;
@@ -12,7 +13,7 @@ use crate::traffic::{Gap, Layout, PlanError, Shape};
 pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
 
 /// What a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum PhaseMode {
     /// Each loaded sample once; all answers are logged, nothing is judged.
     AccuracyOnly,

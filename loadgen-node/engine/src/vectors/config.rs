@@ -1,5 +1,6 @@
 //! Config vectors: what a config file does to default settings, as a JSON document.
 
+use schemars::JsonSchema;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -44,7 +45,7 @@ struct Input {
 }
 
 /// What one config file does, as `conf --config-vector` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigCase {
     /// The case's name in the vector.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -11,7 +12,7 @@ const FULL_MAX: usize = 600;
 const SHOWN: usize = 16;
 
 /// A list of numbers as a document has it: an array, or an object that stands for a long one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Numbers {
     /// Every number, in order.
@@ -21,7 +22,7 @@ pub enum Numbers {
 }
 
 /// A long list of numbers in short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListDigest {
     /// How many numbers the list has; more than 600.

@@ -1,5 +1,6 @@
 //! The report that given latencies come to: the document, and the vector that it is made from.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
@@ -69,7 +70,7 @@ impl InputResult {
 }
 
 /// A report, as `replay --report-vector` and `replay --timeline --json` print it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayedReport {
     /// The text of `mlperf_log_summary.txt`.

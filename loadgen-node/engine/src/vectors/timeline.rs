@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::replay::ReplayedReport;
 use crate::judge::{Summary, Verdict};
-use crate::plan::Plan;
+use crate::plan::{Effective, Plan};
 use crate::recorder::{About, StoredTimeline};
 use crate::report::Trailer;
 use crate::run::verdict_of;
@@ -30,6 +30,8 @@ pub enum RejudgeError {
 /// What a stored timeline comes to when it is judged again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rejudged {
+    /// What these settings come to.
+    pub effective: Effective,
     /// What these settings make of the run.
     pub summary: Summary,
     /// The report by these settings, as it is printed.
@@ -55,5 +57,5 @@ pub fn replay_timeline(stored: &StoredTimeline, settings: TestSettings) -> Resul
     verdict.carry(reasons.iter().cloned());
     let trailer = Trailer { warnings: *warnings, errors: *errors };
     let report = ReplayedReport::new(&plan, &summary, &verdict, sut_name, trailer);
-    Ok(Rejudged { summary, report, verdict })
+    Ok(Rejudged { effective: plan.effective().clone(), summary, report, verdict })
 }

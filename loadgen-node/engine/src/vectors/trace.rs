@@ -3,6 +3,7 @@
 //! What is issued is what a SUT gets that answers at once while virtual time stands still: time only passes while the
 //! issuer waits for a due time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
@@ -31,7 +32,7 @@ struct Input {
 }
 
 /// The traffic of a test, as `trace` prints it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficTrace {
     /// The phases, in the order in which they run.
@@ -39,7 +40,7 @@ pub struct TrafficTrace {
 }
 
 /// The traffic of one phase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseTraffic {
     /// What the phase is for: `AccuracyOnly` or `PerformanceOnly`.
@@ -68,7 +69,7 @@ pub struct PhaseTraffic {
 }
 
 /// Samples whose answers are logged, as a document has them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LoggedSamples {
     /// Every sample of the phase: the text `all`.
@@ -78,7 +79,7 @@ pub enum LoggedSamples {
 }
 
 /// The text `all`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AllSamples {
     /// Every sample of a phase.

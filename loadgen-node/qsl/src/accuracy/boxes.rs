@@ -13,7 +13,7 @@ pub struct Boxes {
 }
 
 /// An image, and the right boxes in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Image {
     pub(super) id: i64,
     height: f32,
@@ -104,6 +104,12 @@ impl Boxes {
             }
         }
         Ok(Boxes { images, categories })
+    }
+
+    /// Returns the boxes of these images alone, in this order.
+    pub(super) fn of_images(&self, indices: &[usize]) -> Boxes {
+        let images = indices.iter().filter_map(|index| self.images.get(*index)).cloned().collect();
+        Boxes { images, categories: self.categories.clone() }
     }
 
     /// Returns the number of images.

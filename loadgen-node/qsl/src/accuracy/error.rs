@@ -126,6 +126,12 @@ pub enum ScoreError {
     /// There is nothing to find.
     #[error("the annotations have no box that counts")]
     NoBoxes,
+    /// There is no model by which the sentences of a text are found.
+    #[error("{0} needs the model that finds sentences: put the folder punkt_tab of NLTK's data beside the right texts")]
+    Sentences(&'static str),
+    /// The answers are texts, and how many tokens they were is not known.
+    #[error("the SUT answers with texts: how many tokens they were is not known")]
+    NoTokens,
     /// The right texts have no words, of which a share could be wrong.
     #[error("the right texts have no words")]
     NoWords,

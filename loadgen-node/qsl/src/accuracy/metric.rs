@@ -44,6 +44,11 @@ pub enum Metric {
     /// The mean average precision of boxes by COCO's rules. An answer is seven f32 for each box: the number of the
     /// sample, top, left, bottom and right as shares of the image, score, category.
     Map,
+    /// The number of characters of all answers together, each without blanks at its ends and with its sentences on
+    /// lines of their own (`gen_len` of the official scripts). It needs the model of sentences.
+    GenLen,
+    /// The mean number of token ids of an answer. Answers are token ids of i32 or i64.
+    TokensPerSample,
 }
 
 /// The truths that a metric needs.
@@ -59,11 +64,13 @@ enum Needs {
     Text,
     Mask,
     Boxes,
+    /// None: answers are counted.
+    Nothing,
 }
 
 impl Metric {
     /// All metrics, in the order in which messages list them.
-    pub const ALL: [Metric; 13] = [
+    pub const ALL: [Metric; 15] = [
         Metric::Top1,
         Metric::Top5,
         Metric::F1,
@@ -77,6 +84,8 @@ impl Metric {
         Metric::Dice,
         Metric::Auc,
         Metric::Map,
+        Metric::GenLen,
+        Metric::TokensPerSample,
     ];
 
     /// Returns its name in results and in benchmarks' files.
@@ -95,6 +104,8 @@ impl Metric {
             Metric::Dice => "dice",
             Metric::Auc => "auc",
             Metric::Map => "map",
+            Metric::GenLen => "gen_len",
+            Metric::TokensPerSample => "tokens_per_sample",
         }
     }
 
@@ -111,31 +122,44 @@ impl Metric {
             Metric::Dice => Some("DICE"),
             Metric::Auc => Some("AUC"),
             Metric::Map => Some("mAP"),
+            Metric::GenLen => Some("GEN_LEN"),
+            Metric::TokensPerSample => Some("TOKENS_PER_SAMPLE"),
             // Sentences are found otherwise, or texts are brought into another form before.
             Metric::RougeLsum | Metric::Wer | Metric::ExactMatch | Metric::Top5 => None,
         }
     }
 
-    /// Returns its unit in results: `%`, or `1` for a number from 0 to 1.
+    /// Returns its unit in results: `%`, `1` for a number from 0 to 1, `characters` or `tokens`.
     pub fn unit(self) -> &'static str {
-        if self == Metric::Dice { "1" } else { "%" }
+        match self {
+            Metric::Dice => "1",
+            Metric::GenLen => "characters",
+            Metric::TokensPerSample => "tokens",
+            _ => "%",
+        }
     }
 
     /// Returns what stands behind a score for people: its unit, or nothing.
     pub fn behind(self) -> &'static str {
-        if self == Metric::Dice { "" } else { " %" }
+        match self {
+            Metric::Dice => "",
+            Metric::GenLen => " characters",
+            Metric::TokensPerSample => " tokens",
+            _ => " %",
+        }
     }
 
-    /// The factor from a number from 0 to 1 to its unit.
+    /// The factor from a number from 0 to 1 to its unit; 1 for what is counted.
     pub(super) fn scale(self) -> f64 {
-        if self == Metric::Dice { 1.0 } else { 100.0 }
+        if self.unit() == "%" { 100.0 } else { 1.0 }
     }
 
     /// Returns the index of the first sample without a right answer that this metric can use; none when all have one.
     pub fn first_lacking(self, truths: &Truths) -> Option<usize> {
         match truths {
             Truths::Samples(samples) | Truths::Decoded(samples, _) => {
-                samples.iter().position(|truth| !truth.as_ref().is_some_and(|truth| self.takes(truth)))
+                let lacks = |truth: &Option<Truth>| !truth.as_ref().is_some_and(|truth| self.takes(truth));
+                samples.iter().position(lacks).filter(|_| self.needs() != Needs::Nothing)
             }
             Truths::Boxes(_) => (self.needs() != Needs::Boxes).then_some(0),
             Truths::Questions(_) => (!matches!(self, Metric::F1 | Metric::ExactMatch)).then_some(0),
@@ -144,7 +168,7 @@ impl Metric {
 
     fn takes(self, truth: &Truth) -> bool {
         match (self.needs(), truth) {
-            (Needs::Class | Needs::Classes, Truth::Class(_)) => true,
+            (Needs::Nothing, _) | (Needs::Class | Needs::Classes, Truth::Class(_)) => true,
             (Needs::Classes, Truth::Classes(labels)) => !labels.is_empty(),
             (Needs::Texts, Truth::Texts(_)) | (Needs::Mask, Truth::Mask(_)) => true,
             (Needs::Text, Truth::Texts(texts)) => texts.len() == 1,
@@ -159,6 +183,7 @@ impl Metric {
             Metric::Wer => Needs::Text,
             Metric::Dice => Needs::Mask,
             Metric::Map => Needs::Boxes,
+            Metric::GenLen | Metric::TokensPerSample => Needs::Nothing,
             Metric::F1 | Metric::ExactMatch | Metric::Gsm8k => Needs::Texts,
             Metric::Rouge1 | Metric::Rouge2 | Metric::RougeL | Metric::RougeLsum => Needs::Texts,
         }
@@ -180,6 +205,7 @@ impl Metric {
             Metric::RougeLsum => rouge::rouge(Rouge::LongestByLine, text, right),
             Metric::Gsm8k => f64::from(gsm8k::is_right(text, right)),
             Metric::Top1 | Metric::Top5 | Metric::Wer | Metric::Dice | Metric::Auc | Metric::Map => return None,
+            Metric::GenLen | Metric::TokensPerSample => return None,
         })
     }
 }

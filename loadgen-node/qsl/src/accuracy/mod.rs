@@ -12,7 +12,8 @@
 //! - [`rouge`]: how many words of two texts are the same; `porter`: the stems of words;
 //! - [`gsm8k`]: the number that a text ends with;
 //! - [`wer`]: how many words of a text are wrong;
-//! - `tokenizer`: from token ids to text;
+//! - `tokenizer`: from token ids to text; `punkt`: the sentences of a text; `words`: its words;
+//! - `reader`: both together;
 //! - [`dice`]: how far segmentations overlap;
 //! - [`auc`]: how well scores tell two classes apart;
 //! - `map`: how well boxes are found; `boxes`: the boxes themselves.
@@ -35,6 +36,8 @@ mod logits;
 mod map;
 mod metric;
 mod porter;
+mod punkt;
+mod reader;
 pub mod rouge;
 mod round;
 mod rows;
@@ -46,12 +49,16 @@ mod tests;
 mod tokenizer;
 mod truth;
 pub mod wer;
+mod words;
 
 pub use boxes::Boxes;
 pub use error::ScoreError;
 pub use metric::Metric;
+pub(crate) use punkt::FILES as SENTENCE_FILES;
+pub use punkt::Sentences;
+pub use reader::Reader;
 pub use round::to_five_digits;
 pub use rows::Rows;
-pub use target::{Score, Target};
+pub use target::{Other, Score, Target};
 pub use tokenizer::Tokenizer;
 pub use truth::{Truth, Truths};

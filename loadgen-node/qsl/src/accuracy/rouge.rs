@@ -3,7 +3,7 @@
 //! for language models call (`language/*/evaluation.py`, `evaluate-accuracy.py`). All scores are F-measures.
 //!
 //! ROUGE-Lsum takes each line of a text for a sentence. The official scripts put each sentence on a line of its own
-//! first, with a trained model of NLTK (Punkt) that is not part of this program. The other scores do not depend on it.
+//! first, with a trained model of NLTK (see `punkt`). The other scores do not depend on it.
 
 use std::collections::{BTreeSet, HashMap};
 

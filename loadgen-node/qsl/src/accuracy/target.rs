@@ -11,10 +11,10 @@ use super::error::ScoreError;
 use super::logits::Layout;
 use super::map;
 use super::metric::Metric;
+use super::reader::Reader;
 use super::round;
 use super::rows::{self, Rows};
 use super::spans::{self, Span};
-use super::tokenizer::Tokenizer;
 use super::truth::{Truth, Truths};
 use super::wer::{self, WordErrors};
 use crate::encode::passages::Reading;
@@ -34,7 +34,7 @@ pub struct Target {
 }
 
 /// A score, and the number of samples behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     /// The score in the metric's unit.
     pub value: f64,
@@ -42,13 +42,47 @@ pub struct Score {
     pub samples: usize,
     /// The number of questions that they answer; none when each sample is a question of its own.
     pub questions: Option<usize>,
+    /// The scores in the other metrics that the benchmark asks for.
+    pub others: Vec<Other>,
+}
+
+/// A score in a metric that is asked for beside the first one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// The metric and its bounds.
+    pub target: Target,
+    /// The score in the metric's unit, or why there is none.
+    pub value: Result<f64, ScoreError>,
+    /// The name that the official submission checker has for this score; none: it is not computed as the official
+    /// scripts do.
+    pub official: Option<&'static str>,
+}
+
+impl Other {
+    /// Tells whether there is a score, and it is between the bounds.
+    pub fn is_reached(&self) -> bool {
+        self.value.as_ref().is_ok_and(|value| self.target.is_between(*value))
+    }
+}
+
+impl Score {
+    /// Returns the other scores that are there and not between their bounds.
+    pub fn missed(&self) -> impl Iterator<Item = (&Target, f64)> {
+        let missed = |other: &&Other| other.value.is_ok() && !other.is_reached();
+        self.others.iter().filter(missed).filter_map(|other| Some((&other.target, *other.value.as_ref().ok()?)))
+    }
 }
 
 impl Target {
-    /// Tells whether a score is between the bounds. All are rounded to five significant digits (half to even), by the
+    /// Tells whether a score is between the bounds, and the others that are there between theirs.
+    pub fn is_reached_by(&self, score: &Score) -> bool {
+        self.is_between(score.value) && score.missed().next().is_none()
+    }
+
+    /// Tells whether a number is between the bounds. All are rounded to five significant digits (half to even), by the
     /// rules.
-    pub fn is_reached_by(&self, score: Score) -> bool {
-        let value = round::to_five_digits(score.value);
+    pub fn is_between(&self, value: f64) -> bool {
+        let value = round::to_five_digits(value);
         self.at_least.is_none_or(|least| value >= round::to_five_digits(least))
             && self.at_most.is_none_or(|most| value <= round::to_five_digits(most))
     }
@@ -81,10 +115,8 @@ impl Target {
             return Err(ScoreError::Label { index, metric: self.metric.name() });
         }
         match truths {
-            Truths::Samples(truths) => Form { rows, tokenizer: None }.score(self, answers, truths),
-            Truths::Decoded(truths, tokenizer) => {
-                Form { rows, tokenizer: Some(tokenizer) }.score(self, answers, truths)
-            }
+            Truths::Samples(truths) => Form { rows, reader: &Reader::default() }.score(self, answers, truths),
+            Truths::Decoded(truths, reader) => Form { rows, reader }.score(self, answers, truths),
             Truths::Boxes(boxes) => of_boxes(answers, boxes),
             Truths::Questions(reading) => self.of_questions(answers, reading, rows),
         }
@@ -104,7 +136,7 @@ impl Target {
             let text = spans::answer(reading, question, &spans);
             self.metric.points_of_text(text, &question.answers).unwrap_or(0.0)
         });
-        Ok(Score { value: mean(self.metric, points), samples, questions: Some(questions.len()) })
+        Ok(Score { value: mean(self.metric, points), samples, questions: Some(questions.len()), others: Vec::new() })
     }
 
     /// Returns the first `most` classes that an answer names, the likeliest first.
@@ -128,8 +160,7 @@ impl Target {
 /// The form of answers to samples that each have a right answer.
 struct Form<'t> {
     rows: Option<Rows>,
-    /// Makes texts of token ids, where answers are such.
-    tokenizer: Option<&'t Tokenizer>,
+    reader: &'t Reader,
 }
 
 impl Form<'_> {
@@ -150,6 +181,10 @@ impl Form<'_> {
                     words => scale * sum(|errors| errors.errors) as f64 / words as f64,
                 }
             }
+            Metric::GenLen => of_each(answers, samples, |index, answer| self.characters(index, answer))?.iter().sum(),
+            Metric::TokensPerSample => {
+                mean(target.metric, of_each(answers, samples, |index, answer| self.tokens(index, answer))?.into_iter())
+            }
             Metric::Auc => {
                 let items = of_each(answers, samples, |index, answer| items(index, answer, truth(index)))?;
                 scale * auc::auc(items.into_iter().flatten().collect()).ok_or(ScoreError::OneClass)?
@@ -160,7 +195,7 @@ impl Form<'_> {
                 mean(target.metric, points.into_iter())
             }
         };
-        Ok(Score { value, samples, questions: None })
+        Ok(Score { value, samples, questions: None, others: Vec::new() })
     }
 
     /// Returns the points for one answer, from 0 to 1.
@@ -176,7 +211,14 @@ impl Form<'_> {
             }
             (metric, Some(Truth::Texts(texts))) if metric.compares_texts() => {
                 let text = self.text(index, answer)?;
-                metric.points_of_text(&text, texts).ok_or(ScoreError::Label { index, metric: metric.name() })
+                let points = match (&self.reader.sentences, metric) {
+                    (Some(sentences), Metric::RougeLsum) => {
+                        let right: Vec<String> = texts.iter().map(|text| sentences.lines(text)).collect();
+                        metric.points_of_text(&sentences.lines(&text), &right)
+                    }
+                    _ => metric.points_of_text(&text, texts),
+                };
+                points.ok_or(ScoreError::Label { index, metric: metric.name() })
             }
             (metric, _) => Err(ScoreError::Label { index, metric: metric.name() }),
         }
@@ -185,7 +227,7 @@ impl Form<'_> {
     /// Returns the text of an answer. Where there is a tokenizer, it is token ids of i64 unless the SUT says otherwise.
     fn text<'a>(&self, index: usize, answer: &'a [u8]) -> Result<Cow<'a, str>, ScoreError> {
         let dtype = self.rows.map_or(DType::I64, Rows::dtype);
-        match self.tokenizer {
+        match &self.reader.tokenizer {
             Some(tokenizer) if dtype != DType::U8 => {
                 let ids = rows::whole_numbers(answer, dtype);
                 let ids = ids.ok_or(ScoreError::Tokens { index, bytes: answer.len(), dtype })?;
@@ -193,6 +235,23 @@ impl Form<'_> {
             }
             _ => std::str::from_utf8(answer).map(Cow::from).map_err(|_| ScoreError::Text(index)),
         }
+    }
+
+    /// Returns the number of characters of an answer, with each sentence on a line of its own.
+    fn characters(&self, index: usize, answer: &[u8]) -> Result<f64, ScoreError> {
+        let sentences = self.reader.sentences.as_ref().ok_or(ScoreError::Sentences(Metric::GenLen.name()))?;
+        Ok(sentences.lines(&self.text(index, answer)?).chars().count() as f64)
+    }
+
+    /// Returns the number of token ids of an answer.
+    fn tokens(&self, index: usize, answer: &[u8]) -> Result<f64, ScoreError> {
+        let dtype = self.rows.map_or(DType::I64, Rows::dtype);
+        let ids = match dtype {
+            DType::U8 => return Err(ScoreError::NoTokens),
+            _ => rows::whole_numbers(answer, dtype),
+        };
+        let ids = ids.ok_or(ScoreError::Tokens { index, bytes: answer.len(), dtype })?;
+        Ok(ids.len() as f64)
     }
 
     fn word_errors(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<WordErrors, ScoreError> {
@@ -244,7 +303,7 @@ fn of_boxes<'a>(answers: impl Iterator<Item = (usize, &'a [u8])>, boxes: &Boxes)
         boxes.detections(index, answer).ok_or(ScoreError::Boxes { index, bytes: answer.len() })
     })?;
     let value = map::mean_average_precision(boxes, &found).ok_or(ScoreError::NoBoxes)?;
-    Ok(Score { value: value * Metric::Map.scale(), samples, questions: None })
+    Ok(Score { value: value * Metric::Map.scale(), samples, questions: None, others: Vec::new() })
 }
 
 /// Returns the results of `judge` on the first answer to each sample, by sample index.

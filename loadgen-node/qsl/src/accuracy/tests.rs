@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 
 fn row(values: &[f32]) -> Vec<u8> {
@@ -30,7 +32,7 @@ fn top1_by_hand() {
     let answers = [row(&[0.0, 2.0, 1.0]), row(&[3.0, 3.0, 1.0]), row(&[-1.0, -2.0, -0.5]), row(&[9.0, f32::NAN, 1.0])];
     for known in [None, Some(3)] {
         let got = score(target(Metric::Top1, known), &answers, &classes(&[1, 0, 2, 2]));
-        assert_eq!(got, Ok(Score { value: 75.0, samples: 4, questions: None }));
+        assert_eq!(got, Ok(Score { value: 75.0, samples: 4, questions: None, others: Vec::new() }));
     }
 }
 
@@ -89,7 +91,11 @@ fn what_cannot_be_scored_is_said() {
 fn five_digits_decide() {
     let target = Target { metric: Metric::Top1, at_least: Some(75.6954), at_most: None, classes: None };
     for (value, reached) in [(75.6954, true), (75.695, true), (75.6946, true), (75.6945, false), (75.694, false)] {
-        assert_eq!(target.is_reached_by(Score { value, samples: 1, questions: None }), reached, "{value}");
+        assert_eq!(
+            target.is_reached_by(&Score { value, samples: 1, questions: None, others: Vec::new() }),
+            reached,
+            "{value}"
+        );
     }
 }
 
@@ -97,7 +103,7 @@ fn five_digits_decide() {
 fn bounds_on_both_sides() {
     let within = |at_least, at_most| {
         let target = Target { metric: Metric::Wer, at_least, at_most, classes: None };
-        let reaches = |value| target.is_reached_by(Score { value, samples: 1, questions: None });
+        let reaches = |value| target.is_reached_by(&Score { value, samples: 1, questions: None, others: Vec::new() });
         ([4.0, 5.0, 5.00004, 6.0].map(reaches), target.wanted())
     };
     assert_eq!(within(None, Some(5.0)), ([true, true, true, false], "at most 5 %".to_owned()));
@@ -109,7 +115,7 @@ fn bounds_on_both_sides() {
 fn token_ids_and_words_by_hand() {
     let file = br#"{"model": {"vocab": {"one": 0, "two": 1, "three": 2}}}"#;
     let truths = ["one two", "three"].map(|text| Some(Truth::Texts(vec![text.to_owned()])));
-    let truths = Truths::Decoded(truths.to_vec(), Tokenizer::from_json(file).unwrap().into());
+    let truths = Truths::Decoded(truths.to_vec(), Arc::new(Reader::from(Tokenizer::from_json(file).unwrap())));
     let of = |metric, rows: Option<&str>, answers: [Vec<u8>; 2]| {
         let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
         target(metric, None).score(answers, &truths, rows.and_then(Rows::from_text)).map(|score| score.value)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use lon_proto::sample::DType;
 
 use super::boxes::Boxes;
+use super::reader::Reader;
 use super::rows::Rows;
-use super::tokenizer::Tokenizer;
 use crate::encode::passages::Reading;
 
 /// The right answer to one sample.
@@ -28,13 +28,16 @@ pub enum Truth {
 pub enum Truths {
     /// For each sample by its index; none where nothing is known.
     Samples(Vec<Option<Truth>>),
-    /// The same for answers that are token ids, and what makes texts of them.
-    Decoded(Vec<Option<Truth>>, Arc<Tokenizer>),
+    /// The same for answers that are token ids, or texts of sentences, and how these are read.
+    Decoded(Vec<Option<Truth>>, Arc<Reader>),
     /// The boxes in each image.
     Boxes(Arc<Boxes>),
     /// For each question, to which one or more samples belong.
     Questions(Arc<Reading>),
 }
+
+/// Why token ids cannot be compared with texts.
+const NO_TOKENIZER: &str = "the SUT answers with token ids, and there is no tokenizer.json beside the right texts";
 
 impl Truths {
     /// Checks that answers with this layout can be scored.
@@ -49,10 +52,17 @@ impl Truths {
             Truths::Questions(_) => Ok(()),
             Truths::Boxes(_) if !rows.is_floats() => Err(format!("boxes are answered by f32, not by {rows}")),
             Truths::Boxes(_) => Ok(()),
-            Truths::Decoded(..) => match rows.dtype() {
+            Truths::Decoded(_, reader) => match rows.dtype() {
+                DType::I32 | DType::I64 if reader.tokenizer.is_none() => Err(NO_TOKENIZER.to_owned()),
                 DType::U8 | DType::I32 | DType::I64 => Ok(()),
                 _ => Err(format!("texts are answered by token ids or u8, not by {rows}")),
             },
+            Truths::Samples(samples)
+                if matches!(rows.dtype(), DType::I32 | DType::I64)
+                    && samples.iter().flatten().any(|truth| matches!(truth, Truth::Texts(_))) =>
+            {
+                Err(NO_TOKENIZER.to_owned())
+            }
             Truths::Samples(samples) => {
                 let Some(classes) = rows.scored_classes() else { return Ok(()) };
                 match samples.iter().enumerate().find_map(|(index, truth)| beyond(truth.as_ref()?, index, classes)) {
@@ -63,6 +73,18 @@ impl Truths {
                     None => Ok(()),
                 }
             }
+        }
+    }
+
+    /// Returns the right answers to these samples alone, in this order. None: the dataset can only be scored as a
+    /// whole.
+    pub fn of_samples(&self, indices: &[usize]) -> Option<Truths> {
+        let some = |all: &[Option<Truth>]| indices.iter().map(|index| all.get(*index)?.clone()).collect();
+        match self {
+            Truths::Samples(all) => Some(Truths::Samples(some(all))),
+            Truths::Decoded(all, reader) => Some(Truths::Decoded(some(all), Arc::clone(reader))),
+            Truths::Boxes(boxes) => Some(Truths::Boxes(Arc::new(boxes.of_images(indices)))),
+            Truths::Questions(_) => None,
         }
     }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use lon_image::Preprocess;
-use lon_proto::sample::DType;
+use lon_proto::sample::{DType, TensorSpec};
 
 use super::kind::{DatasetKind, Form};
 use super::network::NetworkRules;
 use super::quality::Quality;
 use super::suite::{self, Membership, Suite};
-use crate::accuracy::Target;
+use crate::accuracy::{Metric, Other, Rows, Score, ScoreError, Target, Truths};
 use crate::bandwidth::Formula;
 use crate::encode::inputs::Inputs;
 
@@ -26,6 +26,8 @@ pub struct Benchmark {
     pub settings: Vec<&'static str>,
     /// How answers are scored; none: there is nothing to score, or no way to do it here.
     pub accuracy: Option<Target>,
+    /// The other metrics in which answers are scored, and their bounds.
+    pub other_accuracy: Vec<Target>,
     /// What the official rules require of the answers, in the metrics of the reference implementation.
     pub quality: Vec<Quality>,
     /// The number of samples of the official dataset.
@@ -66,9 +68,63 @@ impl Benchmark {
         self.bandwidth.as_ref().map(|formula| formula.with_dtypes(sent, answered, self.takes_texts()))
     }
 
+    /// Returns the formula of the rules, or, where its file has none, the bytes of its inputs. None when these are
+    /// free.
+    pub fn bandwidth_or_inputs(&self) -> Option<Formula> {
+        let of_inputs = || Formula::of_inputs(self.inputs.as_ref()?.specs());
+        self.bandwidth.clone().or_else(of_inputs)
+    }
+
+    /// Returns the types in which the first of its inputs may be sent, the preferred one first. Empty when its inputs
+    /// are not known.
+    pub fn sent_dtypes(&self) -> Vec<DType> {
+        let first = self.inputs.as_ref().and_then(|inputs| inputs.specs().first());
+        first.map(|input| input.dtypes().collect()).unwrap_or_default()
+    }
+
+    /// Returns the types of its inputs, each sent as `dtype` where that is taken, else as it prefers.
+    pub fn sent_as(&self, dtype: DType) -> Vec<DType> {
+        let sent = |input: &TensorSpec| input.dtypes().find(|taken| *taken == dtype).unwrap_or(input.dtype);
+        self.inputs.as_ref().map(|inputs| inputs.specs().iter().map(sent).collect()).unwrap_or_default()
+    }
+
+    /// Returns a description of synthetic samples that are like those of its dataset; none for a dataset that is part
+    /// of the program.
+    pub fn example(&self) -> Option<&'static str> {
+        match self.dataset {
+            DatasetKind::Digits => None,
+            DatasetKind::Synthetic { example } | DatasetKind::Files { example, .. } => Some(example),
+        }
+    }
+
     /// Returns what is known about its place in a suite in a round.
     pub fn membership(&self, suite: Suite, round: &str) -> Membership<'_> {
         suite::membership(&self.suites, suite, round)
+    }
+
+    /// Scores answers (sample index and bytes) in all metrics of this benchmark. `rows` is the layout of the answers,
+    /// when it is known. None: answers are not scored here.
+    ///
+    /// # Errors
+    /// There is no score in the first metric: see [`Target::score`].
+    pub fn score<'a>(
+        &self,
+        answers: impl Iterator<Item = (usize, &'a [u8])> + Clone,
+        truths: &Truths,
+        rows: Option<Rows>,
+    ) -> Option<Result<Score, ScoreError>> {
+        let target = self.accuracy?;
+        let has_sentences = matches!(truths, Truths::Decoded(_, reader) if reader.sentences.is_some());
+        let other = |target: &Target| {
+            let official = match target.metric {
+                Metric::RougeLsum => has_sentences.then_some("ROUGELSUM"),
+                metric => metric.checker_name(),
+            };
+            let value = target.score(answers.clone(), truths, rows).map(|score| score.value);
+            Other { target: *target, value, official }
+        };
+        let others = self.other_accuracy.iter().map(other).collect();
+        Some(target.score(answers, truths, rows).map(|score| Score { others, ..score }))
     }
 
     /// Tells whether it can be opened without a dataset being given.

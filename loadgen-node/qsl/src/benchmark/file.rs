@@ -131,7 +131,7 @@ struct SuiteLine {
 #[serde(deny_unknown_fields)]
 struct Accuracy {
     /// The metric: top1, top5, f1, exact_match, rouge1, rouge2, rougeL, rougeLsum, gsm8k, wer, auc or map, all in
-    /// percent, or dice, from 0 to 1.
+    /// percent, dice, from 0 to 1, gen_len, the characters of all answers, or tokens_per_sample.
     metric: String,
     /// The score that has to be reached, in the metric's unit. Either this or `at_most`, or both.
     target: Option<f64>,
@@ -140,6 +140,24 @@ struct Accuracy {
     /// How many classes the model has; labels beyond are refused before a run. For dice they include the background;
     /// 3 unless given, as in KiTS19.
     classes: Option<usize>,
+    /// The source of the target.
+    #[serde(default, rename = "source")]
+    _source: String,
+    /// Other metrics in which the same answers are scored.
+    #[serde(default)]
+    others: Vec<OtherAccuracy>,
+}
+
+/// Another metric in which the same answers are scored.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OtherAccuracy {
+    /// The metric, as in `accuracy`.
+    metric: String,
+    /// The score that has to be reached, in the metric's unit. Without this and `at_most` the score is only told.
+    target: Option<f64>,
+    /// The score that must not be exceeded, in the metric's unit.
+    at_most: Option<f64>,
     /// The source of the target.
     #[serde(default, rename = "source")]
     _source: String,
@@ -185,7 +203,8 @@ impl File {
             aliases: texts(&self.aliases),
             about: self.about.0,
             settings: texts(&self.settings),
-            accuracy: self.accuracy.as_ref().map(Accuracy::target).transpose()?,
+            accuracy: self.accuracy.as_ref().map(Accuracy::first).transpose()?,
+            other_accuracy: self.accuracy.as_ref().map(Accuracy::others).transpose()?.unwrap_or_default(),
             quality: self.quality.into_iter().map(Quality::checked).collect::<Result<_, _>>()?,
             qsl: self.dataset.qsl()?,
             file: None,
@@ -235,20 +254,38 @@ impl DatasetLine {
 }
 
 impl Accuracy {
-    fn target(&self) -> Result<Target, String> {
-        let metric = Metric::ALL.into_iter().find(|metric| metric.name() == self.metric);
-        let metric = metric.ok_or_else(|| {
-            let known = Metric::ALL.map(Metric::name).join(", ");
-            format!("'{}' is not a metric (known: {known})", self.metric)
-        })?;
-        let (at_least, at_most) = (self.target, self.at_most);
-        let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
-        match (at_least, at_most) {
+    fn first(&self) -> Result<Target, String> {
+        match (self.target, self.at_most) {
             (None, None) => Err("accuracy needs a target, at_most or both".to_owned()),
-            (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
-            _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
-            _ => Ok(Target { metric, at_least, at_most, classes: self.classes }),
+            (at_least, at_most) => target(&self.metric, at_least, at_most, self.classes),
         }
+    }
+
+    fn others(&self) -> Result<Vec<Target>, String> {
+        let mut targets = Vec::with_capacity(self.others.len());
+        for OtherAccuracy { metric, target: at_least, at_most, .. } in &self.others {
+            let other = target(metric, *at_least, *at_most, None)?;
+            let is_known = |known: &Target| known.metric == other.metric;
+            if *metric == self.metric || targets.iter().any(is_known) {
+                return Err(format!("accuracy has the metric {metric} twice"));
+            }
+            targets.push(other);
+        }
+        Ok(targets)
+    }
+}
+
+fn target(name: &str, at_least: Option<f64>, at_most: Option<f64>, classes: Option<usize>) -> Result<Target, String> {
+    let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    let metric = metric.ok_or_else(|| {
+        let known = Metric::ALL.map(Metric::name).join(", ");
+        format!("'{name}' is not a metric (known: {known})")
+    })?;
+    let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
+    match (at_least, at_most) {
+        (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
+        _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
+        _ => Ok(Target { metric, at_least, at_most, classes }),
     }
 }
 

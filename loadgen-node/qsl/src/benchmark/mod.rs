@@ -33,7 +33,7 @@ pub use catalog::BenchmarkError;
 pub use definition::{Benchmark, QslSize};
 pub use network::NetworkRules;
 pub use official::{Bound, Official, official_scores};
-pub use printed::OfficialScores;
+pub use printed::{OfficialScores, official_text};
 pub use quality::Quality;
 pub use rounds::ROUNDS;
 pub use suite::{Membership, Suite};

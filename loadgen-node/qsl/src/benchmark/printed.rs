@@ -51,9 +51,78 @@ fn number(line: &str, mark: &str) -> Option<f64> {
     rest[..end].parse().ok()
 }
 
+/// Writes scores as the official scripts do, by the checker's names for the metrics; `samples` is the number of samples
+/// behind the first. None: the script of such a metric prints more than is known here.
+pub fn official_text(scores: &[(String, f64)], samples: usize) -> Option<String> {
+    let (name, value) = scores.first()?;
+    let of = |wanted: &str| scores.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+    let text = match name.as_str() {
+        "acc" => format!("accuracy={value:.3}%, good={}, total={samples}", (value / 100.0 * samples as f64).round()),
+        "mAP" => format!("mAP={value:.3}%"),
+        "AUC" => format!("AUC={value:.3}%"),
+        "DICE" => format!("Accuracy: mean = {value:.5}"),
+        "F1" => format!("{{\"exact_match\": {:?}, \"f1\": {value:?}}}", of("exact_match")?),
+        _ => {
+            let entries: Option<Vec<String>> = scores.iter().map(|(name, value)| entry(name, *value)).collect();
+            format!("{{{}}}", entries?.join(", "))
+        }
+    };
+    Some(text + "\n")
+}
+
+/// An entry of the dictionary that the scripts of language and picture models print.
+fn entry(name: &str, value: f64) -> Option<String> {
+    let text = match name {
+        "ROUGE1" => format!("'rouge1': {:?}", four_decimals(value)),
+        "ROUGE2" => format!("'rouge2': {:?}", four_decimals(value)),
+        "ROUGEL" => format!("'rougeL': {:?}", four_decimals(value)),
+        "ROUGELSUM" => format!("'rougeLsum': {:?}", four_decimals(value)),
+        "GEN_LEN" => format!("'gen_len': {value:.0}"),
+        "TOKENS_PER_SAMPLE" => format!("'tokens_per_sample': {value:.1}"),
+        "CLIP_SCORE" | "FID_SCORE" => format!("'{name}': {value:?}"),
+        "gsm8k_accuracy" => format!("'gsm8k': {value:?}"),
+        "mbxp_accuracy" => format!("'mbxp': {value:?}"),
+        "exact_match" | "vbench_score" => format!("'{name}': {value:?}"),
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// Rounds as Python's `round(value, 4)` does.
+fn four_decimals(value: f64) -> f64 {
+    format!("{value:.4}").parse().unwrap_or(value)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::official_text;
     use crate::benchmark::official_scores;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let scores: [(&[&str], f64); 6] = [
+            (&["acc"], 75.25),
+            (&["mAP"], 37.25),
+            (&["DICE"], 0.86125),
+            (&["F1", "exact_match"], 90.875),
+            (&["ROUGE1", "ROUGE2", "ROUGEL", "ROUGELSUM", "GEN_LEN", "TOKENS_PER_SAMPLE"], 44.0),
+            (&["FID_SCORE", "CLIP_SCORE"], 23.5),
+        ];
+        for (names, value) in scores {
+            let given: Vec<(String, f64)> = names.iter().map(|name| ((*name).to_owned(), value)).collect();
+            let read = official_scores(&official_text(&given, 8).unwrap());
+            // The exact match beside F1 is none that the checker looks for.
+            for name in names.iter().filter(|name| names.len() != 2 || **name != "exact_match") {
+                assert_eq!(read.of(name), Some(value), "{name}");
+            }
+        }
+        assert_eq!(official_text(&[("F1".to_owned(), 1.0)], 8), None);
+        assert_eq!(official_text(&[("E2E_ACCURACY".to_owned(), 1.0)], 8), None);
+        let counted = official_text(&[("acc".to_owned(), 75.0)], 8).unwrap();
+        assert_eq!(counted, "accuracy=75.000%, good=6, total=8\n");
+        let tokens = [("ROUGE1".to_owned(), 44.431_24), ("TOKENS_PER_SAMPLE".to_owned(), 294.45)];
+        assert_eq!(official_text(&tokens, 8).unwrap(), "{'rouge1': 44.4312, 'tokens_per_sample': 294.4}\n");
+    }
 
     #[test]
     fn every_form_is_read() {

@@ -90,6 +90,23 @@ fn what_answers_must_be_worth_is_known_of_every_official_benchmark() {
     }
 }
 
+/// Every metric that is scored has the bounds of the official checker, of the lowest variant, in all rounds.
+#[test]
+fn scores_in_several_metrics_have_the_official_bounds() {
+    let known = Benchmark::all().iter().filter(|benchmark| !benchmark.other_accuracy.is_empty());
+    for (benchmark, round) in known.flat_map(|benchmark| ROUNDS.map(|round| (benchmark, round))) {
+        let official = benchmark.official(round);
+        let Some(official) = official.iter().find(|official| !official.checker.ends_with("99.9")) else { continue };
+        let own = benchmark.accuracy.iter().chain(&benchmark.other_accuracy);
+        let name = |target: &Target| target.metric.checker_name().unwrap_or("ROUGELSUM");
+        let has_bounds = |target: &&Target| target.at_least.or(target.at_most).is_some();
+        let own: Vec<_> =
+            own.filter(has_bounds).map(|target| (name(target), target.at_least, target.at_most)).collect();
+        let bounds = official.bounds.iter().map(|bound| (bound.metric.as_str(), bound.at_least, bound.at_most));
+        assert_eq!(own, bounds.collect::<Vec<_>>(), "{} {round}", benchmark.name);
+    }
+}
+
 #[test]
 fn synthetic_asks_for_a_dataset() {
     let error = Benchmark::find("synthetic").unwrap().open(None).unwrap_err().to_string();

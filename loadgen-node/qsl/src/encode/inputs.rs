@@ -37,6 +37,11 @@ impl Inputs {
         Inputs(vec![TensorSpec::new("input_ids", DType::I64, vec![None, None]), limit])
     }
 
+    /// Returns the inputs, in their order.
+    pub(crate) fn specs(&self) -> &[TensorSpec] {
+        &self.0
+    }
+
     /// Tells whether these tensors are a sample for the model.
     pub(crate) fn fits(&self, tensors: &[Tensor]) -> bool {
         fit(&self.0, tensors)

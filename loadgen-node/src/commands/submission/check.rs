@@ -7,7 +7,8 @@ use anyhow::{Context as _, ensure};
 use loadgen::conf::rules::{RULES, Rules};
 use loadgen::settings::named;
 
-use super::super::io::{print_json_pretty, print_text};
+use super::super::io::{print_in, print_text};
+use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::submission_check::{OfficialChecker, SubmissionCheck};
 use crate::submission::check;
@@ -42,15 +43,12 @@ impl Asked {
 }
 
 /// Looks at the tree. What is wrong makes exit code 3.
-pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, json: bool) -> Outcome {
+pub(super) fn check(asked: &Asked, made_of: Option<&Submission>, form: Format) -> Outcome {
     let Asked { tree, rules, checker } = asked;
     let found = check::check(tree, rules, made_of).or_exit(Exit::Usage)?;
     let official = checker.as_ref().map(|checker| official(checker, tree, rules.round.name)).transpose();
     let found = SubmissionCheck { official: official.or_exit(Exit::Usage)?, ..found };
-    match json {
-        true => print_json_pretty(&found)?,
-        false => print_text(&found.text())?,
-    };
+    print_in(form, &found, || print_text(&found.text()), || found.table())?;
     Ok(if found.is_good() { Exit::Ok } else { Exit::Invalid })
 }
 

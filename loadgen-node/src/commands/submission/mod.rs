@@ -22,11 +22,11 @@ use crate::submission::{template, tree};
 pub(crate) fn submission(args: &SubmissionArgs) -> Outcome {
     match &args.what {
         SubmissionCommand::Init(args) => init(args),
-        SubmissionCommand::Plan { file, json } => plan::plan(&read(file)?, *json),
+        SubmissionCommand::Plan { file, form } => plan::plan(&read(file)?, form.check()),
         SubmissionCommand::Run { file } => make::make(&read(file)?),
-        SubmissionCommand::Check { tree, rules, file, mlcommons, json } => {
+        SubmissionCommand::Check { tree, rules, file, mlcommons, form } => {
             let asked = check::Asked::new(tree, rules, mlcommons.as_deref())?;
-            check::check(&asked, file.as_deref().map(read).transpose()?.as_ref(), *json)
+            check::check(&asked, file.as_deref().map(read).transpose()?.as_ref(), form.check())
         }
         SubmissionCommand::Build { file, out } => {
             // From where the command was typed.

@@ -2,8 +2,8 @@
 
 use clap::Parser as _;
 
-use super::super::io::{print_json_pretty, print_text};
-use crate::cli::{Asked, Cli, Command};
+use super::super::io::{print_in, print_text};
+use crate::cli::{Asked, Cli, Command, Format};
 use crate::division::{Division, Findings};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::submission_plan::{BrokenRule, PlannedRun, SCHEMA, SubmissionPlan};
@@ -14,7 +14,7 @@ use crate::submission::step::Step;
 use crate::test_run::{Test, TestSpec};
 
 /// Prints the plan. A rule that is broken makes exit code 3, but in a rehearsal.
-pub(super) fn plan(submission: &Submission, json: bool) -> Outcome {
+pub(super) fn plan(submission: &Submission, form: Format) -> Outcome {
     let mut plan = SubmissionPlan {
         schema: SCHEMA,
         division: submission.division.name().to_owned(),
@@ -32,10 +32,7 @@ pub(super) fn plan(submission: &Submission, json: bool) -> Outcome {
             add_broken(&mut plan.broken_rules, &step, &test.findings());
         }
     }
-    match json {
-        true => print_json_pretty(&plan)?,
-        false => print_text(&plan.text())?,
-    };
+    print_in(form, &plan, || print_text(&plan.text()), || plan.table())?;
     Ok(if plan.broken_rules.is_empty() || plan.rehearsal { Exit::Ok } else { Exit::Invalid })
 }
 

@@ -1,12 +1,16 @@
 //! What `accuracy --json` prints: the score of a run folder. `result_summary.json` has it, too; for people it is a
-//! line.
+//! line. As a table it has a row for each metric.
 
-use lon_qsl::accuracy::{Score, to_five_digits};
+use lon_qsl::accuracy::{Other, Score, to_five_digits};
 use lon_qsl::benchmark::Target;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::other_score::{self, OtherScore};
+use crate::outputs::table::Table;
+
 /// A score and the benchmark's target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccuracyDocument {
     /// The metric's name.
     pub metric: String,
@@ -14,7 +18,7 @@ pub struct AccuracyDocument {
     pub name: String,
     /// The score, in `unit`.
     pub value: f64,
-    /// Unit of `value`, `target` and `at_most`: `%`, or `1` for a number from 0 to 1.
+    /// Unit of `value`, `target` and `at_most`: `%`, `1` for a number from 0 to 1, `characters` or `tokens`.
     pub unit: String,
     /// What must be reached. Absent where only `at_most` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,18 +26,21 @@ pub struct AccuracyDocument {
     /// What must not be exceeded. Absent where only `target` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Whether the value is between the two.
+    /// Whether the value is between the two, and the others are there and between theirs.
     pub passed: bool,
     /// Distinct samples that were scored.
     pub samples: usize,
     /// Questions that the samples are of. Absent where each sample is a question of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<usize>,
+    /// The scores in the other metrics that the benchmark asks for. Absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherScore>,
 }
 
 impl AccuracyDocument {
     /// The document of a score.
-    pub(crate) fn new(score: Score, target: Target) -> AccuracyDocument {
+    pub(crate) fn new(score: &Score, target: Target) -> AccuracyDocument {
         AccuracyDocument {
             metric: target.metric.name().to_owned(),
             name: target.metric.name().to_owned(),
@@ -41,17 +48,68 @@ impl AccuracyDocument {
             unit: target.metric.unit().to_owned(),
             target: target.at_least,
             at_most: target.at_most,
-            passed: target.is_reached_by(score),
+            passed: has_passed(score, target),
             samples: score.samples,
             questions: score.questions,
+            others: OtherScore::all(score),
         }
     }
 }
 
-/// The score for people.
-pub(crate) fn line(score: Score, target: Target) -> String {
+impl AccuracyDocument {
+    /// The scores as rows: the first metric, then the others.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["metric", "value", "unit", "at least", "at most", "passed", "samples", "why"]);
+        let samples = self.samples.to_string();
+        let (value, passed) = (to_five_digits(self.value).to_string(), yes(self.passed));
+        table.row([
+            &self.metric,
+            &value,
+            &self.unit,
+            &number(self.target),
+            &number(self.at_most),
+            passed,
+            &samples,
+            "",
+        ]);
+        self.others.iter().for_each(|other| {
+            let value = number(other.value.map(to_five_digits));
+            let (least, most, passed) = (number(other.target), number(other.at_most), yes(other.passed));
+            let why = other.why.as_deref().unwrap_or_default();
+            table.row([&other.metric, &value, &other.unit, &least, &most, passed, &samples, why]);
+        });
+        table
+    }
+
+    /// The other scores that are computed as the official scripts do, by the checker's names for them.
+    pub(crate) fn official_others(&self) -> impl Iterator<Item = (String, f64)> {
+        self.others.iter().filter_map(OtherScore::printed).map(|(name, value)| (name.to_owned(), value))
+    }
+}
+
+/// A number in a cell; empty where there is none.
+pub(super) fn number(number: Option<f64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
+}
+
+/// Whether something holds, in a cell.
+pub(super) fn yes(holds: bool) -> &'static str {
+    if holds { "yes" } else { "no" }
+}
+
+/// Whether all scores are there and between their bounds.
+pub(crate) fn has_passed(score: &Score, target: Target) -> bool {
+    target.is_reached_by(score) && score.others.iter().all(Other::is_reached)
+}
+
+/// All scores for people, a line each.
+pub(crate) fn lines(score: &Score, target: Target) -> Vec<String> {
+    std::iter::once(line(score, target)).chain(score.others.iter().map(other_score::line)).collect()
+}
+
+fn line(score: &Score, target: Target) -> String {
     let (name, unit, wanted) = (target.metric.name(), target.metric.behind(), target.wanted());
-    let verdict = if target.is_reached_by(score) { "passed" } else { "missed" };
+    let verdict = if target.is_between(score.value) { "passed" } else { "missed" };
     let (value, samples) = (to_five_digits(score.value), score.samples);
     let of = score.questions.map_or_else(String::new, |questions| format!(" of {questions} questions"));
     format!("{name} {value}{unit} on {samples} samples{of} (target {wanted}: {verdict})")

@@ -2,10 +2,15 @@
 //! a score is held against no target: the target is for all samples of the dataset.
 
 use lon_qsl::accuracy::{Metric, Score, to_five_digits};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::accuracy::number;
+use super::other_score::OtherScore;
+use crate::outputs::table::Table;
+
 /// The score of the samples that a performance run has logged. It has no verdict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccuracySubset {
     /// The metric's name.
@@ -18,18 +23,42 @@ pub struct AccuracySubset {
     pub samples: usize,
     /// Samples of the whole dataset.
     pub of_samples: usize,
+    /// The scores in the other metrics that the benchmark asks for. Absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherScore>,
 }
 
 impl AccuracySubset {
     /// The document of a score of some samples of a dataset.
-    pub(crate) fn new(score: Score, metric: Metric, of_samples: usize) -> AccuracySubset {
+    pub(crate) fn new(score: &Score, metric: Metric, of_samples: usize) -> AccuracySubset {
         let (metric, unit) = (metric.name().to_owned(), metric.unit().to_owned());
-        AccuracySubset { metric, value: score.value, unit, samples: score.samples, of_samples }
+        AccuracySubset {
+            metric,
+            value: score.value,
+            unit,
+            samples: score.samples,
+            of_samples,
+            others: OtherScore::all(score),
+        }
+    }
+
+    /// The scores as rows: the first metric, then the others.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["metric", "value", "unit", "samples", "of samples", "why"]);
+        let [samples, of_samples] = [self.samples, self.of_samples].map(|count| count.to_string());
+        let value = to_five_digits(self.value).to_string();
+        table.row([&self.metric, &value, &self.unit, &samples, &of_samples, ""]);
+        self.others.iter().for_each(|other| {
+            let value = number(other.value.map(to_five_digits));
+            let why = other.why.as_deref().unwrap_or_default();
+            table.row([&other.metric, &value, &other.unit, &samples, &of_samples, why]);
+        });
+        table
     }
 
     /// The score for people.
     pub(crate) fn line(&self) -> String {
-        let AccuracySubset { metric, value, unit, samples, of_samples } = self;
+        let AccuracySubset { metric, value, unit, samples, of_samples, .. } = self;
         let value = to_five_digits(*value);
         format!(
             "{metric} {value} {unit} on {samples} of {of_samples} samples, those that a performance run has logged: no \

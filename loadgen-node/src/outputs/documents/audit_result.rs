@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{AuditCheck, CheckOutcome, CheckRule, Findings};
+use crate::outputs::table::Table;
 
 /// Name beside the files of a submission.
 pub const FILE: &str = "audit_result.json";
@@ -15,10 +17,11 @@ const NAME: usize = 40;
 const OUTCOME: usize = 9;
 
 /// The whole file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuditResult {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// The compliance test: `TEST01`, `TEST04`, ...
     pub test: String,
@@ -83,7 +86,19 @@ impl AuditResult {
         self.checks.iter().any(|check| check.rule == CheckRule::Official)
     }
 
-    /// The table for the screen.
+    /// Every row, and the two verdicts.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["rule", "check", "outcome", "wanted", "found"]);
+        for check in &self.checks {
+            let rule = if check.rule == CheckRule::Official { "official" } else { "ours" };
+            table.row([rule, &check.name, word(check.outcome), &clean(&check.wanted), &clean(&check.found)]);
+        }
+        table.row(["official", "verdict of the official script", word(self.official), "", ""]);
+        table.row(["ours", "verdict of all rows", word(self.verdict), "", ""]);
+        table
+    }
+
+    /// The text for the screen.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{} on a run of {}\n", self.test, clean(&self.scenario));
         for (rule, title) in

@@ -1,12 +1,13 @@
 //! What the network cost: the part of `result_summary.json` that compares a run with the file of `--baseline`.
 
 use lon_shell::documents::BenchOptions;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::baseline::{Baseline, Tax};
 
 /// What the network cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineDocument {
     /// Path of the file that `--baseline` named.
     pub file: String,
@@ -26,7 +27,7 @@ pub struct BaselineDocument {
 }
 
 /// Two rates, samples/s.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatesDocument {
     /// Of as many backends as the run had nodes, without a network.
     pub baseline: f64,
@@ -35,7 +36,7 @@ pub struct RatesDocument {
 }
 
 /// Differences of latency percentiles, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AddedLatency {
     /// The 50th percentile, ns.
     pub p50: i64,

@@ -1,5 +1,6 @@
 //! What `conf --json` prints: the settings that config files and flags come to, and what a run with them would take.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::division::DivisionDocument;
 use super::in_order;
 use crate::division::{Division, Findings};
 use crate::test_run::settings::Layered;
-use loadgen::judge::early_stopping::{QueryCount, USUAL};
+use loadgen::judge::early_stopping::{QueryCount, USUAL, percent};
 use loadgen::plan::predict::Prediction;
 use loadgen::plan::{Effective, Plan, PlanError};
 use loadgen::settings::{IntegerRule, Mode, Qsl};
@@ -34,9 +35,10 @@ pub(crate) struct View {
 }
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfDocument {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// The benchmark's name.
     pub benchmark: String,
@@ -59,6 +61,7 @@ pub struct ConfDocument {
     pub samples_known: bool,
     /// Each field of the official `TestSettings` by its name, in the order of that structure.
     #[serde(with = "in_order")]
+    #[schemars(with = "std::collections::BTreeMap<String, SettingDocument>")]
     pub settings: Vec<(String, SettingDocument)>,
     /// What the settings come to in the scenario; null where they cannot be run.
     pub effective: Option<EffectiveDocument>,
@@ -74,7 +77,7 @@ pub struct ConfDocument {
 }
 
 /// One setting and where its value comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingDocument {
     /// Its value as requested: a number, a truth value or a name.
     pub value: Value,
@@ -83,7 +86,7 @@ pub struct SettingDocument {
 }
 
 /// What settings come to in their scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EffectiveDocument {
     /// Samples in each query.
     pub samples_per_query: u64,
@@ -91,7 +94,7 @@ pub struct EffectiveDocument {
     pub target_qps: f64,
     /// Latency that the judged percentile must not exceed, ns.
     pub target_latency_ns: u64,
-    /// The judged percentile, as a fraction.
+    /// The judged percentile, in percent.
     pub target_latency_percentile: f64,
     /// The run ends early when more queries than this are outstanding.
     pub max_async_queries: u64,
@@ -108,7 +111,7 @@ pub struct EffectiveDocument {
 }
 
 /// What a run would take. Every value is null where the settings cannot be run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PredictedDocument {
     /// Queries issued in all phases.
     pub queries: Option<u64>,
@@ -127,13 +130,13 @@ pub struct PredictedDocument {
 }
 
 /// How many queries a percentile needs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueryCountDocument {
-    /// The percentile, as a fraction.
+    /// The percentile, in percent.
     pub percentile: f64,
-    /// Half the width of the interval around it, as a fraction.
+    /// Half the width of the interval around it, in percent.
     pub margin: f64,
-    /// Probability with which the percentile is in the interval.
+    /// Probability with which the percentile is in the interval, in percent.
     pub confidence: f64,
     /// Queries needed for that.
     pub queries: u64,
@@ -193,7 +196,7 @@ impl From<&Effective> for EffectiveDocument {
             samples_per_query: effective.samples_per_query,
             target_qps: effective.target_qps,
             target_latency_ns: effective.target_latency_ns,
-            target_latency_percentile: effective.target_latency_percentile,
+            target_latency_percentile: percent(effective.target_latency_percentile),
             max_async_queries: effective.max_async_queries,
             target_duration_ms: effective.target_duration_ms,
             min_query_count: effective.min_query_count,
@@ -229,6 +232,7 @@ fn query_counts(view: &View) -> Vec<QueryCountDocument> {
     let document = |percentile| {
         let QueryCount { margin, confidence, queries, rounded, .. } = QueryCount::of(percentile);
         let early_stopping_minimum = early_stopping.least_queries(percentile);
+        let [percentile, margin, confidence] = [percentile, margin, confidence].map(percent);
         QueryCountDocument { percentile, margin, confidence, queries, rounded, early_stopping_minimum }
     };
     percentiles.into_iter().map(document).collect()

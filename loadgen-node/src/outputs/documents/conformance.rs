@@ -1,15 +1,19 @@
 //! What `conformance --json` prints: how a node keeps the rules of the wire contract.
 
 use qdl::conformance::{Conformance, Finding, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::outputs::table::Table;
 
 /// The version of [`ConformanceDocument`].
 const SCHEMA: u32 = 1;
 
 /// A node held against the wire contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConformanceDocument {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// The node's name; empty when it gives none.
     pub name: String,
@@ -30,7 +34,7 @@ pub struct ConformanceDocument {
 }
 
 /// One rule of the wire contract, and how the node keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleSeen {
     /// What the rule is called.
     pub id: String,
@@ -58,7 +62,14 @@ impl ConformanceDocument {
         }
     }
 
-    /// The table for the screen.
+    /// A row for each rule.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["rule", "verdict", "sentence", "seen"]);
+        self.rules.iter().for_each(|rule| table.row([&rule.id, &rule.verdict, &rule.sentence, &rule.why]));
+        table
+    }
+
+    /// The text for the screen.
     pub(crate) fn text(&self) -> String {
         let ConformanceDocument { name, address, software, transport, kept, broken, not_seen, rules, .. } = self;
         let mut text = format!("Node {name} at {address} ({software}) over {transport}, held against lon.v1:\n\n");

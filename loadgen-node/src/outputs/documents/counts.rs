@@ -3,10 +3,11 @@
 use loadgen::judge::Counts;
 use loadgen::run::RunOutcome;
 use qdl::{NodeCounts, NodeReport};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts of samples and answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CountsDocument {
     /// Samples that were issued.
     pub issued: u64,

@@ -1,11 +1,12 @@
 //! The division, and what is found of its rules: a part of `result_summary.json` and of `conf --json`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::division::{Division, Finding, Findings};
 
 /// The division whose rules were asked for, and what is found of the rules of the Network division.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Stored")]
 pub struct DivisionDocument {
     /// `network` or `open`.
@@ -16,7 +17,7 @@ pub struct DivisionDocument {
 }
 
 /// The forms that a division has in files: earlier versions wrote its name alone.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Stored {
     Name(String),
@@ -24,7 +25,7 @@ enum Stored {
 }
 
 /// One rule, and what is found of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RuleDocument {
     /// A stable word for the rule.

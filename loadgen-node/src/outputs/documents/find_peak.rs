@@ -1,13 +1,39 @@
-//! `find_peak.json`: what is needed to go on with a search for the peak.
+//! A search for the peak: what `find_peak.json` needs to go on with it, and what the result says of it.
 
 use std::io::{self, Write};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::test_run::find_peak::SEARCH_SCHEMA;
 use loadgen::plan::Plan;
-use loadgen::run::{Bracket, RunOutcome, SearchEnd, SearchRecord};
+use loadgen::run::{Bracket, FindPeakOutcome, RunOutcome, SearchEnd, SearchRecord, Trial};
 
 /// Name in the run folder.
 pub const FILE: &str = "find_peak.json";
+
+/// A search for the highest rate that meets the latency target. `find_peak.json` has what is needed to go on with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FindPeakDocument {
+    /// How the search ended.
+    pub end: SearchEnd,
+    /// The highest rate that passed and the lowest that failed.
+    pub bracket: Bracket,
+    /// Every rate that was tried, in order.
+    pub trials: Vec<Trial>,
+}
+
+impl From<&FindPeakOutcome> for FindPeakDocument {
+    fn from(search: &FindPeakOutcome) -> FindPeakDocument {
+        FindPeakDocument { end: search.end.clone(), bracket: search.bracket, trials: search.trials.clone() }
+    }
+}
+
+impl From<&SearchRecord> for FindPeakDocument {
+    fn from(search: &SearchRecord) -> FindPeakDocument {
+        FindPeakDocument { end: search.end.clone(), bracket: search.bracket, trials: search.trials.clone() }
+    }
+}
 
 /// The record of a search that has not ended.
 pub(crate) fn begun(plan: &Plan) -> SearchRecord {

@@ -1,12 +1,14 @@
 //! Latencies beside their limits: part of `result_summary.json`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::test_run::finished::Finished;
 use crate::verdict::limits::{LatencyLimit, Limited};
+use loadgen::judge::Summary;
+use loadgen::plan::Effective;
 
 /// A latency and its limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitDocument {
     /// `latency`, of samples; `ttft`, to their first token; `tpot`, per token after it.
     pub of: String,
@@ -21,11 +23,9 @@ pub struct LimitDocument {
 }
 
 impl LimitDocument {
-    /// Every latency that has a limit.
-    pub(crate) fn all(finished: &Finished) -> Vec<LimitDocument> {
-        let summary = finished.outcome.summary.iter();
-        let all = summary.flat_map(|summary| LatencyLimit::all(summary, finished.setup.plan.effective()));
-        all.map(|limit| LimitDocument::from(&limit)).collect()
+    /// Every latency of a summary that has a limit in these settings.
+    pub(crate) fn all(summary: &Summary, effective: &Effective) -> Vec<LimitDocument> {
+        LatencyLimit::all(summary, effective).iter().map(LimitDocument::from).collect()
     }
 }
 

@@ -8,13 +8,17 @@
 //! - `baseline`, `counts`, `lag`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of
 //!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
-//! - `probe`, `conf`, `conformance`, `accuracy`, `comparison`, `run_list`: what the commands of these names print with
-//!   `--json` (the last two: `compare` and `list`);
+//! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
+//!   these names print with `--json` (the last three: `compare`, `list` and `schema`); `codec_advice`: what
+//!   `run --compression auto` prints;
 //!   `accuracy_subset`: what `accuracy` prints of a performance run; `official_replay`: what `replay --official` does;
 //!   `scores`: what `accuracy --scorer` does; `audit_result`: what `audit` does, and writes;
 //!   `submission_plan`, `submission_check`: what `submission plan` and `submission check` do; `submission_step`: what
-//!   `submission run` leaves in run folders;
+//!   `submission run` leaves in run folders; `against`, `matrix`, `needs`: parts of `probe`;
+//!   `watch`: what `probe --watch` prints;
 //! - `wanted`: what belongs under the keys of a system description that are empty;
+//! - `other_score`: part of `accuracy` and `accuracy_subset`;
+//! - `schemas`: the JSON Schemas of all of them;
 //! - `parts`: what several of them have; `in_order`: objects whose keys are data.
 //!
 //! Types of other crates: [`SearchRecord`](loadgen::run::SearchRecord) (`find_peak.json`),
@@ -23,27 +27,35 @@
 
 pub mod accuracy;
 pub mod accuracy_subset;
+pub mod against;
 pub mod audit_result;
 pub mod baseline;
+pub mod codec_advice;
 pub mod comparison;
 pub mod conf;
 pub mod conformance;
 pub mod counts;
 pub mod division;
 pub mod find_peak;
+pub mod fleet;
 mod in_order;
 pub mod lag;
 pub mod limits;
 pub mod made;
+pub mod matrix;
+pub mod needs;
 pub mod network_report;
 pub mod network_summary;
 pub mod official_replay;
+pub mod other_score;
 pub mod parts;
 pub mod probe;
 pub mod qdl_result;
 pub mod result_summary;
 pub mod run_list;
 pub mod saturation;
+pub mod schema_list;
+pub mod schemas;
 pub mod scores;
 pub mod submission_check;
 pub mod submission_plan;
@@ -51,6 +63,7 @@ pub mod submission_step;
 pub mod sut_setup;
 pub mod system_desc;
 mod wanted;
+pub mod watch;
 
 use std::io::{self, Write};
 

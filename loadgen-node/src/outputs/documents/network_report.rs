@@ -5,6 +5,7 @@
 //! payload of UDP). The last two are counted at both ends.
 
 use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{
@@ -24,9 +25,10 @@ pub const FILE: &str = "network_report.json";
 const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkReport {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
     pub transport: String,
@@ -68,7 +70,7 @@ pub struct NetworkReport {
 }
 
 /// What crossed between the LoadGen node and one SUT node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeTrafficDocument {
     /// The node's name.
     pub name: String,
@@ -94,7 +96,7 @@ pub struct NodeTrafficDocument {
 }
 
 /// Bytes by layer and direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerBytes {
     /// Samples and answers themselves.
     pub tensor_bytes: ByDirection<u64>,
@@ -107,7 +109,7 @@ pub struct LayerBytes {
 }
 
 /// What each end had to send again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retransmits {
     /// By the LoadGen node; null where its system does not say.
     pub loadgen: Option<u64>,
@@ -116,14 +118,14 @@ pub struct Retransmits {
 }
 
 /// Bytes of messages that carry no answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherBytes {
     /// Heartbeats back to the LoadGen node.
     pub egress: u64,
 }
 
 /// Bytes over time: lists of equal length, one element for each step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PerSecond {
     /// End of each step, s since the first look; a second after the step before, the last one less.
     pub t_s: Vec<f64>,

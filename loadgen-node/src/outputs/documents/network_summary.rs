@@ -2,6 +2,7 @@
 
 use lon_qsl::accuracy::Rows;
 use qdl::{NodeDescription, NodeReport};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{
@@ -11,7 +12,7 @@ use crate::test_run::finished::Finished;
 use crate::test_run::score;
 
 /// The network side in short.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NetworkSummary {
     /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
@@ -35,7 +36,7 @@ pub struct NetworkSummary {
 }
 
 /// One node: what it is, and what crossed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NodeSummary {
     /// Its unique name.

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use loadgen::official::{Agreement, Comparison, Part, Quantity, TraceSeen};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::outputs::table::Table;
 
 /// The version of [`OfficialReplay`].
 const SCHEMA: u32 = 1;
@@ -14,9 +17,10 @@ const TEXT: usize = 24;
 const TOLD: usize = 80;
 
 /// An official run, judged again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OfficialReplay {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// Whether nothing differs. What is unchecked is not counted.
     pub same: bool,
@@ -66,7 +70,25 @@ impl From<Comparison> for OfficialReplay {
 }
 
 impl OfficialReplay {
-    /// The table for the screen: results one by one; of the other parts, what is not the same.
+    /// A row for each quantity.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["part", "quantity", "official", "ours", "agreement", "note"]);
+        for Quantity { part, name, official, ours, agreement, note } in &self.quantities {
+            let part = match part {
+                Part::Settings => "settings",
+                Part::Traffic => "traffic",
+                Part::Trace => "trace",
+                Part::Results => "results",
+                Part::Summary => "summary",
+            };
+            let text = |text: &Option<String>| text.as_deref().unwrap_or_default().replace(char::is_control, "?");
+            let (official, ours, note) = (text(official), text(ours), text(note));
+            table.row([part, &name.replace(char::is_control, "?"), &official, &ours, word(*agreement), &note]);
+        }
+        table
+    }
+
+    /// The text for the screen: results one by one; of the other parts, what is not the same.
     pub(crate) fn text(&self) -> String {
         let OfficialReplay { loadgen_version, scenario, mode, .. } = self;
         let [loadgen_version, scenario, mode] = [loadgen_version, scenario, mode].map(|text| cut(text, TEXT));
@@ -127,12 +149,16 @@ impl OfficialReplay {
     }
 }
 
-fn row(text: &mut String, quantity: &Quantity) {
-    let word = match quantity.agreement {
+fn word(agreement: Agreement) -> &'static str {
+    match agreement {
         Agreement::Same => "same",
         Agreement::Differs => "differs",
         Agreement::Unchecked => "unchecked",
-    };
+    }
+}
+
+fn row(text: &mut String, quantity: &Quantity) {
+    let word = word(quantity.agreement);
     let note = quantity.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
     let [official, ours] = [&quantity.official, &quantity.ours].map(|said| said.as_deref().unwrap_or("-"));
     line(text, [&quantity.name, official, ours], &format!("{word}{note}"));

@@ -1,30 +1,53 @@
 //! What `probe --json` prints: what a fabric carries. `network_report.json` has the first part, too.
 
+use std::collections::BTreeMap;
+
+use lon_net::path::Path;
+use lon_shell::documents::InterfaceDocument;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::against::AgainstDocument;
+use super::matrix::MatrixDocument;
+use super::needs::NeedsDocument;
 use super::parts::{ByDirection, Percentiles, to_thousandths};
-use crate::network::fabric::{CUT, Fabric, Goodput, NodeFabric, gbit_s};
+use crate::network::ends::End;
+use crate::network::fabric::{AtConnections, CUT, Fabric, Goodput, NodeFabric, Repeats, gbit_s};
+use crate::network::spread;
 use crate::probe::carries::Row;
 
 /// The version of [`FabricDocument`].
 const SCHEMA: u32 = 1;
 
 /// A probe: the fabric, and what it would carry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeDocument {
     /// What was found.
     #[serde(flatten)]
     pub fabric: FabricDocument,
+    /// With `--transport all`: what was found over the other transports.
+    #[serde(default)]
+    pub other_transports: Vec<FabricDocument>,
     /// What the fabric allows each benchmark, without and with codecs; empty when goodput is not known both ways.
     pub carries: Vec<CarriedDocument>,
+    /// With `--require`: what the required rates need, without a codec and with each that may be used.
+    #[serde(default)]
+    pub needs: Option<NeedsDocument>,
+    /// With `--matrix`: what SUT nodes have measured among each other, over each transport; empty without.
+    #[serde(default)]
+    pub matrix: Vec<MatrixDocument>,
+    /// With `--against`: what differs from the stored probe.
+    #[serde(default)]
+    pub against: Option<AgainstDocument>,
     /// Why the probe ended before everything was measured; null when it did not.
     pub ended_early: Option<String>,
 }
 
 /// What a probe found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FabricDocument {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// The transport that was probed.
     pub transport: String,
@@ -37,7 +60,7 @@ pub struct FabricDocument {
 }
 
 /// What a probe found of one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeFabricDocument {
     /// The node's name.
     pub name: String,
@@ -51,10 +74,71 @@ pub struct NodeFabricDocument {
     pub goodput_reason: Option<String>,
     /// Round trips of 64 bytes while both directions were full; null where there was no time for any.
     pub loaded_rtt_ns: Option<Percentiles>,
+    /// Where the mean goodput is with a confidence of 95 %, lower and upper end, Gbit/s; null without repeats.
+    #[serde(default)]
+    pub goodput_interval_gbit_s: ByWay<Option<[f64; 2]>>,
+    /// Every repeat of the goodput, Gbit/s.
+    #[serde(default)]
+    pub goodput_repeats_gbit_s: ByWay<Vec<f64>>,
+    /// Goodput over each number of connections that was tried, the fewest first.
+    #[serde(default)]
+    pub by_connections: Vec<AtConnectionsDocument>,
+    /// The fewest connections that bring what more of them bring, too. The goodput above is over so many.
+    #[serde(default)]
+    pub fills_with: Option<usize>,
+    /// The LoadGen node's end of the connections to the node.
+    #[serde(default)]
+    pub loadgen: Option<EndDocument>,
+    /// The node's end; null when it does not tell.
+    #[serde(default)]
+    pub sut: Option<EndDocument>,
+}
+
+/// One value for each way in which a fabric is filled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ByWay<T> {
+    /// Towards the SUT, with nothing coming back.
+    pub up: T,
+    /// Back from the SUT, with nothing going there.
+    pub down: T,
+    /// Both directions at once; of goodput their sum.
+    pub both: T,
+}
+
+/// Goodput over one number of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AtConnectionsDocument {
+    /// Connections to the node.
+    pub connections: usize,
+    /// Towards the SUT, Gbit/s; null when it was not measured.
+    pub up_gbit_s: Option<f64>,
+    /// Back from the SUT, Gbit/s; null when it was not measured.
+    pub down_gbit_s: Option<f64>,
+}
+
+/// What one end of the connections to a node has spent and counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EndDocument {
+    /// Processor time of the end's process for 10^9 bytes of payload, s.
+    pub cpu_s_per_gb: ByWay<Option<f64>>,
+    /// Processors that the process may use; 0 when it is not known.
+    pub cores: u32,
+    /// Segments (over QUIC: packets) that this end sent again; null when its system does not say.
+    pub retransmits: Option<u64>,
+    /// Largest packet that the way takes, bytes; null when it is not known.
+    pub mtu_bytes: Option<u32>,
+    /// Payload of one segment (over QUIC: of one datagram), bytes; null when it is not known.
+    pub segment_bytes: Option<u32>,
+    /// How the sender finds out what the way carries, such as `cubic`; null when it is not known.
+    pub congestion_control: Option<String>,
+    /// The interface that the connections leave by; null on loopback.
+    pub interface: Option<InterfaceDocument>,
+    /// Counters of the kernel and of the interface that grew meanwhile, by name: what was lost, late or refused.
+    pub counters_moved: BTreeMap<String, u64>,
 }
 
 /// Round trips of requests of one size, each answered by 8 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RttDocument {
     /// Size of the request, bytes.
     pub bytes: u64,
@@ -69,14 +153,20 @@ pub struct RttDocument {
 }
 
 /// What a probe found of all nodes at once.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TogetherDocument {
     /// Payload that came through.
     pub goodput_gbit_s: GoodputDocument,
+    /// Where its mean is with a confidence of 95 %, lower and upper end, Gbit/s; null without repeats.
+    #[serde(default)]
+    pub goodput_interval_gbit_s: ByWay<Option<[f64; 2]>>,
+    /// Every repeat of it, Gbit/s.
+    #[serde(default)]
+    pub goodput_repeats_gbit_s: ByWay<Vec<f64>>,
 }
 
 /// Payload that came through, Gbit/s; null where it was not measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GoodputDocument {
     /// Towards the SUT, with nothing coming back.
     pub up: Option<f64>,
@@ -87,10 +177,13 @@ pub struct GoodputDocument {
 }
 
 /// What the fabric allows one benchmark with one codec.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarriedDocument {
     /// The benchmark's name.
     pub benchmark: String,
+    /// The type that samples are sent as; null: as the formula of the rules counts it.
+    #[serde(default)]
+    pub dtype: Option<String>,
     /// The codec of samples; `none` without.
     pub codec: String,
     /// Bytes before the codec over bytes after it, on generated data like the benchmark's, to a thousandth.
@@ -99,13 +192,49 @@ pub struct CarriedDocument {
     pub samples_per_s: f64,
 }
 
+impl ProbeDocument {
+    /// What was found over each transport.
+    pub(crate) fn fabrics(&self) -> impl Iterator<Item = &FabricDocument> {
+        std::iter::once(&self.fabric).chain(&self.other_transports)
+    }
+}
+
+impl NodeFabricDocument {
+    /// Every repeat of the goodput, Gbit/s.
+    pub(crate) fn repeats(&self) -> ByWay<Vec<f64>> {
+        self.goodput_gbit_s.repeats(&self.goodput_repeats_gbit_s)
+    }
+}
+
+impl TogetherDocument {
+    /// Every repeat of the goodput, Gbit/s.
+    pub(crate) fn repeats(&self) -> ByWay<Vec<f64>> {
+        self.goodput_gbit_s.repeats(&self.goodput_repeats_gbit_s)
+    }
+}
+
+impl GoodputDocument {
+    /// The repeats that this is the mean of; where none were written, this is the only one.
+    fn repeats(self, written: &ByWay<Vec<f64>>) -> ByWay<Vec<f64>> {
+        let of = |written: &Vec<f64>, mean: Option<f64>| match written[..] {
+            [] => mean.into_iter().collect(),
+            _ => written.clone(),
+        };
+        ByWay { up: of(&written.up, self.up), down: of(&written.down, self.down), both: of(&written.both, self.both) }
+    }
+}
+
 impl From<&Fabric> for FabricDocument {
     fn from(fabric: &Fabric) -> FabricDocument {
         FabricDocument {
             schema: SCHEMA,
             transport: fabric.transport.to_owned(),
             nodes: fabric.nodes.iter().map(NodeFabricDocument::from).collect(),
-            together: TogetherDocument { goodput_gbit_s: fabric.together.into() },
+            together: TogetherDocument {
+                goodput_gbit_s: fabric.together.into(),
+                goodput_interval_gbit_s: intervals(&fabric.together_repeats),
+                goodput_repeats_gbit_s: repeats(&fabric.together_repeats),
+            },
             socket_bytes: fabric.socket_bytes.into(),
         }
     }
@@ -124,6 +253,48 @@ impl From<&NodeFabric> for NodeFabricDocument {
             goodput_gbit_s: node.goodput.into(),
             goodput_reason: node.goodput.is_cut.then(|| CUT.to_owned()),
             loaded_rtt_ns: node.loaded.map(|at| Percentiles { p50: at.p50_ns, p90: at.p90_ns, p99: at.p99_ns }),
+            goodput_interval_gbit_s: intervals(&node.repeats),
+            goodput_repeats_gbit_s: repeats(&node.repeats),
+            by_connections: node.by_connections.iter().map(AtConnectionsDocument::from).collect(),
+            fills_with: node.fills_with,
+            loadgen: node.loadgen.as_ref().map(EndDocument::from),
+            sut: node.sut.as_ref().map(EndDocument::from),
+        }
+    }
+}
+
+fn repeats(of: &Repeats) -> ByWay<Vec<f64>> {
+    let [up, down, both] = [&of.up, &of.down, &of.both].map(|values| values.iter().copied().map(gbit_s).collect());
+    ByWay { up, down, both }
+}
+
+fn intervals(of: &Repeats) -> ByWay<Option<[f64; 2]>> {
+    let [up, down, both] = [&of.up, &of.down, &of.both].map(|values| spread::interval(values).map(|it| it.map(gbit_s)));
+    ByWay { up, down, both }
+}
+
+impl From<&AtConnections> for AtConnectionsDocument {
+    fn from(tried: &AtConnections) -> AtConnectionsDocument {
+        let [up_gbit_s, down_gbit_s] = [tried.up, tried.down].map(|bits_per_s| bits_per_s.map(gbit_s));
+        AtConnectionsDocument { connections: tried.connections, up_gbit_s, down_gbit_s }
+    }
+}
+
+impl From<&End> for EndDocument {
+    fn from(end: &End) -> EndDocument {
+        let [up, down, both] = [end.cpu_s_per_gb.up, end.cpu_s_per_gb.down, end.cpu_s_per_gb.both]
+            .map(|seconds| seconds.map(to_thousandths));
+        let known = |bytes: fn(&Path) -> u32| end.path.as_ref().map(bytes).filter(|bytes| *bytes > 0);
+        let control = end.path.as_ref().map(|path| path.congestion_control.clone());
+        EndDocument {
+            cpu_s_per_gb: ByWay { up, down, both },
+            cores: end.cores,
+            retransmits: end.retransmits,
+            mtu_bytes: known(|path| path.mtu_bytes),
+            segment_bytes: known(|path| path.segment_bytes),
+            congestion_control: control.filter(|name| !name.is_empty()),
+            interface: end.interface.as_ref().map(InterfaceDocument::from),
+            counters_moved: end.troubles.iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
     }
 }
@@ -139,6 +310,7 @@ impl From<&Row> for CarriedDocument {
     fn from(row: &Row) -> CarriedDocument {
         CarriedDocument {
             benchmark: row.benchmark.to_owned(),
+            dtype: row.dtype.map(|dtype| dtype.to_string()),
             codec: row.codec.to_string(),
             ratio: to_thousandths(row.ratio),
             samples_per_s: row.samples_per_s,
@@ -147,12 +319,31 @@ impl From<&Row> for CarriedDocument {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::super::reads_back;
     use super::*;
+    use crate::network::ends;
     use crate::network::fabric::{Percentiles as FabricPercentiles, Rtt};
     use crate::network::traffic::Bytes;
+    use crate::probe::carries::table;
+    use crate::probe::carries::tests::selection;
     use serde_json::{Value, json};
+
+    /// A probe of nodes with these names, of which nothing was measured.
+    pub(crate) fn probe(names: &[&str]) -> ProbeDocument {
+        let node =
+            |name: &&str| NodeFabric { name: (*name).to_owned(), address: "a:1".to_owned(), ..NodeFabric::default() };
+        let nodes = names.iter().map(node).collect();
+        ProbeDocument {
+            fabric: FabricDocument::from(&Fabric { transport: "tcp", nodes, ..Fabric::default() }),
+            other_transports: Vec::new(),
+            carries: Vec::new(),
+            needs: None,
+            matrix: Vec::new(),
+            against: None,
+            ended_early: None,
+        }
+    }
 
     fn fabric() -> Fabric {
         let node = NodeFabric { name: "N1".to_owned(), address: "a:1".to_owned(), ..NodeFabric::default() };
@@ -176,11 +367,25 @@ mod tests {
         fabric.nodes[0].rtt.push(Rtt { bytes: 64, trips: 9, percentiles });
         fabric.nodes[0].loaded = Some(percentiles);
         fabric.together = Goodput { up: Some(94_123_456.7), down: Some(0.0), both: None, is_cut: false };
+        fabric.together_repeats.up = vec![1e9, 1e9];
         fabric.socket_bytes = Bytes { ingress: 1, egress: 2 };
-        let carries = crate::probe::carries::table(Some(1e9), Some(1e9), "v6.1");
+        let one = AtConnections { connections: 1, up: Some(1e9), down: None };
+        fabric.nodes[0].by_connections.push(one);
+        fabric.nodes[0].loadgen = Some(End {
+            cpu_s_per_gb: ends::ByWay { up: Some(0.1234), ..ends::ByWay::default() },
+            retransmits: Some(7),
+            path: Some(Path { segment_bytes: 1448, mtu_bytes: 1500, congestion_control: "cubic".to_owned() }),
+            cores: 2,
+            ..End::default()
+        });
+        let carries = table(Some(1e9), Some(1e9), &selection("v6.1"));
         let document = ProbeDocument {
             fabric: FabricDocument::from(&fabric),
+            other_transports: Vec::new(),
             carries: carries[..1].iter().map(CarriedDocument::from).collect(),
+            needs: None,
+            matrix: Vec::new(),
+            against: None,
             ended_early: Some("lost".to_owned()),
         };
         let json = reads_back(&document);
@@ -197,12 +402,36 @@ mod tests {
                     "goodput_gbit_s": { "up": null, "down": null, "both": null },
                     "goodput_reason": null,
                     "loaded_rtt_ns": { "p50": 1, "p90": 2, "p99": 3 },
+                    "goodput_interval_gbit_s": { "up": null, "down": null, "both": null },
+                    "goodput_repeats_gbit_s": { "up": [], "down": [], "both": [] },
+                    "by_connections": [{ "connections": 1, "up_gbit_s": 1.0, "down_gbit_s": null }],
+                    "fills_with": null,
+                    "loadgen": {
+                        "cpu_s_per_gb": { "up": 0.123, "down": null, "both": null },
+                        "cores": 2,
+                        "retransmits": 7,
+                        "mtu_bytes": 1500,
+                        "segment_bytes": 1448,
+                        "congestion_control": "cubic",
+                        "interface": null,
+                        "counters_moved": {},
+                    },
+                    "sut": null,
                 }],
-                "together": { "goodput_gbit_s": { "up": 0.0941235, "down": 0.0, "both": null } },
+                "together": {
+                    "goodput_gbit_s": { "up": 0.0941235, "down": 0.0, "both": null },
+                    "goodput_interval_gbit_s": { "up": [1.0, 1.0], "down": null, "both": null },
+                    "goodput_repeats_gbit_s": { "up": [1.0, 1.0], "down": [], "both": [] },
+                },
                 "socket_bytes": { "ingress": 1, "egress": 2 },
+                "other_transports": [],
                 "carries": [{
-                    "benchmark": first.benchmark, "codec": "none", "ratio": 1.0, "samples_per_s": first.samples_per_s,
+                    "benchmark": first.benchmark, "dtype": null, "codec": "none", "ratio": 1.0,
+                    "samples_per_s": first.samples_per_s,
                 }],
+                "needs": null,
+                "matrix": [],
+                "against": null,
                 "ended_early": "lost",
             })
             .to_string()

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
 use super::made::MadeDocument;
 use super::network_summary::NetworkSummary;
-use super::result_summary::FileDocument;
+use super::result_summary::{FileDocument, ResultSummary};
 use super::sut_setup::SutNode;
 use crate::outputs::folder::Written;
 use crate::test_run::finished::Finished;
@@ -21,9 +22,10 @@ pub const FILE: &str = "qdl_result.json";
 const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QdlResult {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// Whether the logs of the engine that led the run can be used.
     pub state: QdlState,
@@ -64,7 +66,7 @@ pub struct QdlResult {
 }
 
 /// Whether the logs of the engine that led the run can be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QdlState {
     /// Every sample that was issued was answered once, by nodes that stayed, and both ends have counted the same.
@@ -99,6 +101,33 @@ impl From<&Finished> for QdlResult {
             sut: nodes.described.iter().map(SutNode::from).collect(),
             network: NetworkSummary::from(finished),
             files: BTreeMap::new(),
+        }
+    }
+}
+
+/// What it shares with the result of a run of our own. There is no verdict, and nothing that is measured by the engine.
+impl From<QdlResult> for ResultSummary {
+    fn from(led: QdlResult) -> ResultSummary {
+        ResultSummary {
+            schema: led.schema,
+            unofficial: led.unofficial,
+            loadgen_version: led.qdl_version,
+            division: led.division,
+            marks: led.marks,
+            rules: led.rules,
+            benchmark: led.benchmark,
+            dataset: led.dataset,
+            dataset_sums_sha256: led.dataset_sums_sha256,
+            preprocess: led.preprocess,
+            scenario: led.scenario,
+            sut_name: led.sut_name,
+            counts: led.counts,
+            reasons: led.reasons,
+            made: led.made,
+            sut: led.sut,
+            files: led.files,
+            network: led.network,
+            ..ResultSummary::default()
         }
     }
 }

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use lon_shell::documents::HostDocument;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::accuracy::AccuracyDocument;
 use super::baseline::BaselineDocument;
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
+use super::find_peak::FindPeakDocument;
 use super::lag::{LagCourseDocument, LagDocument};
 use super::limits::LimitDocument;
 use super::made::MadeDocument;
@@ -28,7 +30,7 @@ use crate::world::stall::Stall;
 use loadgen::conf::rules::Rules;
 use loadgen::judge::{Summary, Verdict};
 use loadgen::recorder::StoredTimeline;
-use loadgen::run::{Bracket, End, FindPeakOutcome, SearchEnd, Trial};
+use loadgen::run::{End, SearchRecord};
 use loadgen::settings::{IntegerRule, Profile, TestSettings};
 use loadgen::vectors::Rejudged;
 
@@ -39,10 +41,11 @@ pub const FILE: &str = "result_summary.json";
 const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultSummary {
     /// Version of this form: 1.
     #[serde(default)]
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// The verdict: the official rules, every sample answered once, and this program's own rules.
     #[serde(default)]
@@ -146,7 +149,7 @@ pub struct ResultSummary {
 }
 
 /// A file of the run folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDocument {
     /// Its length, bytes.
     pub bytes: u64,
@@ -155,7 +158,7 @@ pub struct FileDocument {
 }
 
 /// A verdict on a run, as it stands in the files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Validity {
     /// There is no reason against the result.
@@ -166,7 +169,7 @@ pub enum Validity {
 }
 
 /// The number that counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum MetricDocument {
     /// Of an accuracy run: its score.
@@ -176,7 +179,7 @@ pub enum MetricDocument {
 }
 
 /// The metric of a performance run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PerformanceMetric {
     /// Its key in the official detail log.
     pub name: String,
@@ -186,19 +189,8 @@ pub struct PerformanceMetric {
     pub unit: String,
 }
 
-/// A search for the highest rate that meets the latency target. `find_peak.json` has what is needed to go on with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FindPeakDocument {
-    /// How the search ended.
-    pub end: SearchEnd,
-    /// The highest rate that passed and the lowest that failed.
-    pub bracket: Bracket,
-    /// Every rate that was tried, in order.
-    pub trials: Vec<Trial>,
-}
-
 /// A stretch in which one end of the run stood still.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StallDocument {
     /// `loadgen`, or the name of the SUT node; of a node it can have been the way to it, too.
     pub end: String,
@@ -209,7 +201,7 @@ pub struct StallDocument {
 }
 
 /// What token runs measure besides latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokensDocument {
     /// Time to first token; null where none was measured.
     #[serde(deserialize_with = "there_or_null")]
@@ -233,7 +225,7 @@ impl From<&Finished> for ResultSummary {
         let Finished { setup, outcome, nodes, judgement, .. } = finished;
         let verdict = &outcome.verdict;
         let accuracy = accuracy(finished);
-        let summary = outcome.summary.as_ref();
+        let (summary, plan) = (outcome.summary.as_ref(), setup.plan.effective());
         ResultSummary {
             result: Validity::of(verdict.is_valid()),
             official_result: verdict.official().map(Validity::of),
@@ -247,7 +239,7 @@ impl From<&Finished> for ResultSummary {
             accuracy,
             accuracy_note: finished.not_scored(),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
-            latency_limits: LimitDocument::all(finished),
+            latency_limits: summary.map_or(Vec::new(), |summary| LimitDocument::all(summary, plan)),
             hints: finished.hints(),
             schedule_lag_ns: LagDocument::from(outcome.lag()),
             schedule_lag_course: LagCourseDocument::from(outcome.lag_course()),
@@ -317,6 +309,7 @@ impl ResultSummary {
             dataset_sums_sha256: self.dataset_sums_sha256.clone(),
             round: self.rules.clone(),
             score: self.accuracy.as_ref().map(|accuracy| accuracy.value),
+            other_scores: self.accuracy.iter().flat_map(AccuracyDocument::official_others).collect(),
             official: None,
             log_sha256: self.files.get("mlperf_log_accuracy.json").map(|file| file.sha256.clone()),
             samples: self.accuracy.as_ref().map_or(self.counts.completed, |accuracy| accuracy.samples as u64),
@@ -335,11 +328,13 @@ impl ResultSummary {
         self.interrupted && self.files.is_empty()
     }
 
-    /// What is known of a run that was killed: `judged` from the records of its samples, if there were any.
+    /// What is known of a run that was killed: `judged` from the records of its samples, if there were any, and
+    /// `search` if it was a search for the peak of which a trial had ended.
     pub(crate) fn recovered(
         self,
         stored: Option<&StoredTimeline>,
         judged: Option<&Rejudged>,
+        search: Option<&SearchRecord>,
         why: &str,
     ) -> ResultSummary {
         let verdict = judged.map(|judged| &judged.verdict);
@@ -350,7 +345,9 @@ impl ResultSummary {
             reasons: reasons.unwrap_or_else(|| vec![why.to_owned()]),
             sut_name: stored.map_or(String::new(), |stored| stored.about.sut_name.clone()),
             metric: summary.map(MetricDocument::of),
+            find_peak: search.map(FindPeakDocument::from),
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
+            latency_limits: judged.map_or(Vec::new(), |judged| LimitDocument::all(&judged.summary, &judged.effective)),
             counts: stored.map_or(self.counts, |stored| CountsDocument::of(&stored.timeline.counts)),
             tokens: summary.and_then(TokensDocument::of),
             ..self
@@ -391,7 +388,7 @@ fn metric(finished: &Finished, accuracy: Option<&AccuracyDocument>) -> Option<Me
 /// The score, where there is one.
 fn accuracy(finished: &Finished) -> Option<AccuracyDocument> {
     let score = finished.judgement.score.as_ref()?.as_ref().ok()?;
-    Some(AccuracyDocument::new(*score, finished.setup.benchmark.accuracy?))
+    Some(AccuracyDocument::new(score, finished.setup.benchmark.accuracy?))
 }
 
 impl MetricDocument {
@@ -408,12 +405,6 @@ impl MetricDocument {
 impl Validity {
     pub(crate) fn of(valid: bool) -> Validity {
         if valid { Validity::Valid } else { Validity::Invalid }
-    }
-}
-
-impl From<&FindPeakOutcome> for FindPeakDocument {
-    fn from(search: &FindPeakOutcome) -> FindPeakDocument {
-        FindPeakDocument { end: search.end.clone(), bracket: search.bracket, trials: search.trials.clone() }
     }
 }
 

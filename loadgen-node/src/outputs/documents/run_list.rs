@@ -1,5 +1,6 @@
 //! What `list --json` prints: the runs below a folder.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::result_summary::{MetricDocument, ResultSummary, Validity};
@@ -8,9 +9,10 @@ use super::result_summary::{MetricDocument, ResultSummary, Validity};
 const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunList {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// The runs that were asked for, the oldest first.
     pub runs: Vec<ListedRun>,
@@ -19,7 +21,7 @@ pub struct RunList {
 }
 
 /// One run in short.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedRun {
     /// Its run folder.
     pub folder: String,

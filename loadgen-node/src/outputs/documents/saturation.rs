@@ -1,5 +1,6 @@
 //! How near to its limits the LoadGen node was: a part of `result_summary.json`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::to_thousandths;
@@ -7,7 +8,7 @@ use crate::verdict::saturation::Saturation;
 use loadgen::run::RunOutcome;
 
 /// How near to its limits the LoadGen node was while it measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SaturationDocument {
     /// Samples under way.
     pub in_flight: InFlightDocument,
@@ -24,7 +25,7 @@ pub struct SaturationDocument {
 }
 
 /// Samples under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InFlightDocument {
     /// Most at any moment.
     pub max: u64,

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use lon_qsl::accuracy::to_five_digits;
 use lon_qsl::benchmark::Bound;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::accuracy::{number, yes};
+use crate::outputs::table::Table;
+
 /// The scores of an accuracy log by a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScoresDocument {
     /// The command, as it was given.
     pub scorer: String,
@@ -23,7 +27,7 @@ pub struct ScoresDocument {
 }
 
 /// One score and its bounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScoreDocument {
     /// The metric's name, as the command gave it.
     pub metric: String,
@@ -59,6 +63,18 @@ impl ScoresDocument {
         let is_kept = missing.is_empty() && scores.iter().all(|score| score.passed != Some(false));
         let passed = (!bounds.is_empty()).then_some(is_kept);
         ScoresDocument { scorer: scorer.to_owned(), round: round.to_owned(), scores, missing, passed }
+    }
+
+    /// The scores as rows. A metric with bounds of which no score was given has a row without a value.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["metric", "value", "at least", "at most", "passed"]);
+        self.scores.iter().for_each(|score| {
+            let value = to_five_digits(score.value).to_string();
+            let (least, most) = (number(score.at_least), number(score.at_most));
+            table.row([&score.metric, &value, &least, &most, score.passed.map_or("", yes)]);
+        });
+        self.missing.iter().for_each(|metric| table.row([metric, "", "", "", "no"]));
+        table
     }
 
     /// The scores for people, one on each line.
@@ -105,6 +121,9 @@ mod tests {
         let lines = "FID_SCORE 23.5 (target 23.01085758 to 23.95007626: passed)\nother 7 (no target)\n\
                      CLIP_SCORE: no score was given";
         assert_eq!(part.text(), lines);
+        let rows = "metric,value,at least,at most,passed\nFID_SCORE,23.5,23.01085758,23.95007626,yes\nother,7,,,\n\
+                    CLIP_SCORE,,,,no\n";
+        assert_eq!(part.table().csv(), rows);
         assert_eq!(reads_back(&part)["scores"][1]["metric"], "other");
     }
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::outputs::table::Table;
 
 /// The version of [`SubmissionCheck`].
 pub(crate) const SCHEMA: u32 = 1;
@@ -10,10 +13,11 @@ pub(crate) const SCHEMA: u32 = 1;
 pub(crate) const UNOFFICIAL: &str = "this check is not the official submission checker, which is the judge";
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmissionCheck {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// Says that this is not the official checker.
     pub unofficial: String,
@@ -34,7 +38,7 @@ pub struct SubmissionCheck {
 }
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TreeFinding {
     /// The file or folder, from the top of the tree.
@@ -44,7 +48,7 @@ pub struct TreeFinding {
 }
 
 /// What the official checker says of the same tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfficialChecker {
     /// Whether it ends with "submission looks OK".
@@ -59,6 +63,19 @@ impl SubmissionCheck {
     /// Whether nothing is wrong, by either checker.
     pub(crate) fn is_good(&self) -> bool {
         self.findings.is_empty() && self.official.as_ref().is_none_or(|official| official.accepted)
+    }
+
+    /// A row for each thing that is wrong, that could not be looked at, or that the official checker says.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["checker", "finding", "path", "what"]);
+        for TreeFinding { path, what } in &self.findings {
+            table.row(["this", "wrong", &clean(path), &clean(what)]);
+        }
+        self.unchecked.iter().for_each(|what| table.row(["this", "unchecked", "", &clean(what)]));
+        let Some(official) = &self.official else { return table };
+        let finding = if official.accepted { "accepted" } else { "not accepted" };
+        official.said.iter().for_each(|line| table.row(["official", finding, "", &clean(line)]));
+        table
     }
 
     /// The text for the screen.

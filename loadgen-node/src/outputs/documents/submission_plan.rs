@@ -2,15 +2,19 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::outputs::table::Table;
 
 /// The version of [`SubmissionPlan`].
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionPlan {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// `network` or `open`.
     pub division: String,
@@ -25,7 +29,7 @@ pub struct SubmissionPlan {
 }
 
 /// One run of a submission.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedRun {
     /// Benchmark, scenario and what the run is for, with blanks between: `resnet50 Server performance`.
     pub name: String,
@@ -42,7 +46,7 @@ pub struct PlannedRun {
 }
 
 /// A rule that is broken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BrokenRule {
     /// The first run that breaks it.
     pub run: String,
@@ -55,6 +59,19 @@ pub struct BrokenRule {
 }
 
 impl SubmissionPlan {
+    /// A row for each run, then one for each rule that is broken.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["run", "state", "seconds", "why", "folder"]);
+        for run in &self.runs {
+            let (state, seconds) = (if run.done { "done" } else { "to do" }, format!("{:.1}", run.duration_s));
+            table.row([&run.name, state, &seconds, run.why.as_deref().unwrap_or_default(), &run.folder]);
+        }
+        for BrokenRule { run, id, section, why } in &self.broken_rules {
+            table.row([run, "rule broken", "", &format!("{id} (rules v5, {section}): {why}"), ""]);
+        }
+        table
+    }
+
     /// The plan for people.
     pub(crate) fn text(&self) -> String {
         let rehearsal = if self.rehearsal { ", a rehearsal: not to be submitted" } else { "" };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name in the run folder.
@@ -12,9 +13,10 @@ pub const FILE: &str = "submission_step.json";
 pub(crate) const SCHEMA: u32 = 1;
 
 /// What a run of a submission was made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepRecord {
     /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
     /// What the run is for: `accuracy`, `performance`, or the name of a compliance test.
     pub kind: String,

@@ -12,13 +12,21 @@ use plotters::prelude::*;
 /// Pixels of a chart.
 pub(super) const SIZE: (u32, u32) = (720, 320);
 /// Room for the marks of the axes.
-const BELOW: u32 = 38;
-const BESIDE: u32 = 70;
+const BELOW: u32 = 46;
+const BESIDE: u32 = 88;
 const RIGHT: u32 = 28;
+/// How far from a place that is alone its values are shown, pixels.
+const ALONE: i32 = 200;
+/// Size of the texts in a chart, in the unit of `plotters`, which makes 0.8 pixels of it.
+const TEXT: u32 = 16;
 /// A span of decades in which round numbers of a log scale are too few.
 const NARROW: f64 = 0.6;
 /// Most marks of an axis.
 const TICKS: f64 = 8.0;
+/// A curve of at most so many values has a dot on each. Else a value without neighbours could not be seen.
+const DOTTED: usize = 40;
+/// Radius of a dot, pixels.
+const DOT: i32 = 4;
 /// Colours that people with any kind of sight can tell apart (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; 5] = [
     RGBColor(0, 114, 178),
@@ -108,7 +116,7 @@ impl Chart {
         let drawn = self.draw(&mut svg);
         html! {
             section id=(self.id) {
-                h3 { (self.title) }
+                h2 { (self.title) }
                 p { (self.about) }
                 @match &drawn {
                     Ok(zones) => figure role="img" tabindex="0" aria-label=(format!("{}. {}", self.title, self.about)) {
@@ -152,7 +160,7 @@ impl Chart {
         html! {
             details {
                 summary { "Values" }
-                div class="scroll" tabindex="0" { table {
+                div class="scroll" role="region" tabindex="0" aria-label=(format!("{}: values", self.title)) { table {
                     thead { tr { th { (self.x.title) } @for curve in &self.curves { th { (curve.name) } } } }
                     tbody { @for (at, place) in self.places.iter().enumerate() {
                         tr {
@@ -174,6 +182,9 @@ impl Chart {
         let (low, high) = self.span().ok_or("there is no value")?;
         let (first, last) = self.places.first().zip(self.places.last()).ok_or("there is no value")?;
         let (first, last) = (self.x.scaled(*first), self.x.scaled(*last));
+        // A place alone stands in the middle.
+        let beside = if last > first { 0.0 } else { 1.0 };
+        let (left, right) = (first - beside, last + beside);
         let root: Area<'_> = SVGBackend::with_string(svg, SIZE).into_drawing_area();
         let places: Vec<f64> = match self.marks.is_empty() {
             true => self.x.ticks(first, last),
@@ -184,27 +195,30 @@ impl Chart {
             .margin_right(RIGHT)
             .x_label_area_size(BELOW)
             .y_label_area_size(BESIDE)
-            .build_cartesian_2d(
-                Scale::new(first, last.max(first + 1e-9), places),
-                Scale::new(low, high, self.y.ticks(low, high)),
-            )?;
+            .build_cartesian_2d(Scale::new(left, right, places), Scale::new(low, high, self.y.ticks(low, high)))?;
         chart
             .configure_mesh()
             .disable_x_mesh()
             .x_labels(40)
             .y_labels(40)
             .x_desc(self.x.title)
+            .label_style(("sans-serif", TEXT))
+            .axis_desc_style(("sans-serif", TEXT))
             .x_label_formatter(&|scaled| self.place_text(*scaled))
             .y_label_formatter(&|scaled| (self.y.text)(self.y.unscaled(*scaled)))
             .draw()?;
         for (curve, colour) in self.curves.iter().zip(COLOURS) {
             let points = self.places.iter().zip(&curve.values);
             let points = points.filter_map(|(x, y)| Some((self.x.scaled(*x), self.y.scaled((*y)?))));
+            let points: Vec<(f64, f64)> = points.collect();
+            if points.len() <= DOTTED {
+                chart.draw_series(points.iter().map(|point| Circle::new(*point, DOT, colour.filled())))?;
+            }
             chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
         }
         for ((_, value), colour) in self.limits.iter().zip(LIMITS) {
             let y = self.y.scaled(*value);
-            chart.draw_series(LineSeries::new([(first, y), (last.max(first + 1e-9), y)], colour.stroke_width(2)))?;
+            chart.draw_series(LineSeries::new([(left, y), (right, y)], colour.stroke_width(2)))?;
         }
         let at = |place: &f64| chart.backend_coord(&(self.x.scaled(*place), low)).0;
         let pixels: Vec<i32> = self.places.iter().map(at).collect();
@@ -218,8 +232,9 @@ impl Chart {
     fn zones(&self, pixels: &[i32]) -> String {
         let mut zones = String::new();
         for (at, pixel) in pixels.iter().enumerate() {
-            let before = at.checked_sub(1).map_or(*pixel - 4, |before| (pixels[before] + pixel) / 2);
-            let after = pixels.get(at + 1).map_or(*pixel + 4, |after| (after + pixel) / 2);
+            let beside = if pixels.len() == 1 { ALONE } else { 4 };
+            let before = at.checked_sub(1).map_or(*pixel - beside, |before| (pixels[before] + pixel) / 2);
+            let after = pixels.get(at + 1).map_or(*pixel + beside, |after| (after + pixel) / 2);
             let values: Vec<String> =
                 self.curves.iter().map(|curve| format!("{}: {}", curve.name, self.value(curve, at))).collect();
             let text = html! { ((self.x.text)(self.places[at])) "\n" (values.join("\n")) }.into_string();
@@ -245,8 +260,14 @@ impl Chart {
         let all = || values.clone().copied().chain(self.limits.iter().map(|(_, value)| *value));
         let scaled = || all().map(|value| self.y.scaled(value)).filter(|value| value.is_finite());
         let (low, high) = (scaled().reduce(f64::min)?, scaled().reduce(f64::max)?);
-        let room = ((high - low) * 0.05).max(if self.y.is_log { 0.1 } else { 1e-9 });
-        Some((if self.y.is_log { low - room } else { 0.0f64.min(low) }, high + room))
+        if self.y.is_log {
+            let room = ((high - low) * 0.05).max(0.1);
+            return Some((low - room, high + room));
+        }
+        let low = low.min(0.0);
+        // Where everything is 0 there is no scale: any will do.
+        let room = if high > low { (high - low) * 0.05 } else { 1.0 };
+        Some((low, high + room))
     }
 }
 
@@ -260,7 +281,8 @@ fn rgb(colour: RGBColor) -> String {
 
 impl Axis {
     fn scaled(&self, value: f64) -> f64 {
-        if self.is_log { value.max(f64::MIN_POSITIVE).log10() } else { value }
+        // Nothing is below 1 on such a scale: it would have hundreds of decades for a 0.
+        if self.is_log { value.max(1.0).log10() } else { value }
     }
 
     fn unscaled(&self, scaled: f64) -> f64 {
@@ -330,6 +352,7 @@ mod tests {
         assert_eq!(axis(true).ticks(0.0, 4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!(axis(true).ticks(0.0, 0.75).len(), 3);
         assert_eq!(axis(true).ticks(0.0, 0.3).len(), 5);
+        assert_eq!(axis(true).scaled(0.0), 0.0);
         assert_eq!(axis(false).ticks(1e9, 1e9), [1e9]);
         assert_eq!(axis(false).ticks(0.0, f64::INFINITY), [0.0]);
     }

@@ -19,12 +19,14 @@ const BYTE_STEPS: usize = 300;
 /// Every chart that the run has something for.
 pub(super) fn all(source: &Source) -> Vec<Chart> {
     let mut charts = Vec::new();
-    if let Some(series) = source.series.as_ref().filter(|series| !series.latencies.is_empty()) {
-        charts.push(distribution(series, source));
+    if let Some(series) = &source.series {
+        let is_answered = !series.latencies.is_empty();
+        charts.extend(is_answered.then(|| distribution(series, source)));
         // In Offline all latencies begin at once.
         let has_course = series.steps.iter().filter(|step| !step.latencies.is_empty()).count() > 1;
         charts.extend(has_course.then(|| latency_over_time(series, source)));
-        charts.extend([rate_over_time(series), outstanding(series)]);
+        charts.extend(is_answered.then(|| rate_over_time(series)));
+        charts.extend(series.has_begun().then(|| outstanding(series)));
         charts.extend(series.tokens.as_ref().map(|times| tokens(times, source)));
     }
     charts.extend(lag(source));
@@ -32,8 +34,27 @@ pub(super) fn all(source: &Source) -> Vec<Chart> {
     charts
 }
 
-pub(crate) fn seconds(title: &'static str) -> Axis {
-    Axis { title, is_log: false, is_whole: false, text: |value| format!("{value:.1} s") }
+/// Of time, with as many digits as places have that are this far from each other, s.
+pub(crate) fn seconds(title: &'static str, step_s: f64) -> Axis {
+    let text: fn(f64) -> String = match step_s {
+        step_s if step_s >= 0.1 => |value| format!("{value:.1} s"),
+        step_s if step_s >= 0.01 => |value| format!("{value:.2} s"),
+        step_s if step_s >= 1e-3 => |value| format!("{value:.3} s"),
+        step_s if step_s >= 1e-4 => |value| format!("{:.1} ms", value * 1e3),
+        step_s if step_s >= 1e-5 => |value| format!("{:.2} ms", value * 1e3),
+        _ => |value| format!("{:.2} µs", value * 1e6),
+    };
+    Axis { title, is_log: false, is_whole: false, text }
+}
+
+/// Of answers per second.
+pub(crate) fn rate() -> Axis {
+    let text = |rate: f64| match rate {
+        rate if rate == 0.0 || rate >= 100.0 => format!("{rate:.0}/s"),
+        rate if rate >= 10.0 => format!("{rate:.1}/s"),
+        _ => format!("{rate:.3}/s"),
+    };
+    Axis { title: "samples per second", is_log: false, is_whole: false, text }
 }
 
 pub(crate) fn latency() -> Axis {
@@ -131,7 +152,7 @@ fn latency_over_time(series: &Series, source: &Source) -> Chart {
         id: "latency",
         title: "Latency over time",
         about: "Of the samples that began in each step of time.".to_owned(),
-        x: seconds("time since the first sample"),
+        x: seconds("time since the first sample", series.step_s),
         y: latency(),
         places: ends(series),
         curves: vec![
@@ -150,8 +171,8 @@ fn rate_over_time(series: &Series) -> Chart {
         id: "rate",
         title: "Answers per second over time",
         about: "How many samples were answered in each step of time.".to_owned(),
-        x: seconds("time since the first sample"),
-        y: Axis { title: "samples per second", is_log: false, is_whole: false, text: |rate| format!("{rate:.0}/s") },
+        x: seconds("time since the first sample", series.step_s),
+        y: rate(),
         places: ends(series),
         curves: vec![Curve {
             name: "answered".to_owned(),
@@ -167,7 +188,7 @@ fn outstanding(series: &Series) -> Chart {
         id: "outstanding",
         title: "Samples without an answer over time",
         about: "How many samples had begun and were not answered at the end of each step of time.".to_owned(),
-        x: seconds("time since the first sample"),
+        x: seconds("time since the first sample", series.step_s),
         y: Axis { title: "samples", is_log: false, is_whole: true, text: |count| format!("{count:.0}") },
         places: ends(series),
         curves: vec![Curve {
@@ -193,7 +214,7 @@ fn lag(source: &Source) -> Option<Chart> {
         about: "The largest time between when a sample was due and when it was sent, in each step of time. The p99 of \
                 all is held to the line."
             .to_owned(),
-        x: seconds("time since the first sample"),
+        x: seconds("time since the first sample", step_s),
         y: Axis { title: "lag", ..latency() },
         places: (1..=course.largest_ns.len()).map(|step| step as f64 * step_s).collect(),
         curves: vec![Curve {
@@ -222,6 +243,8 @@ fn bytes(source: &Source) -> Option<Chart> {
         Curve { name: "to the SUT".to_owned(), values: rates(&steps.socket_ingress) },
         Curve { name: "back".to_owned(), values: rates(&steps.socket_egress) },
     ];
+    let lengths_s = parts.iter().map(|(_, length_s)| *length_s).filter(|length_s| *length_s > 0.0);
+    let shortest_s = lengths_s.fold(f64::INFINITY, f64::min);
     let most = curves.iter().flat_map(|curve| curve.values.iter().flatten()).copied().reduce(f64::max)?;
     let of = &network.bandwidth_gbit_s;
     let lines = [
@@ -239,7 +262,7 @@ fn bytes(source: &Source) -> Option<Chart> {
         about: "Bits per second on the sockets of all nodes, headers of this program's messages included. Lines that \
                 are far from it are not drawn; the table of the network has them."
             .to_owned(),
-        x: seconds("time since the first look"),
+        x: seconds("time since the first look", shortest_s),
         y: Axis { title: "bits per second", is_log: false, is_whole: false, text: bits_text },
         places: ends,
         curves,
@@ -301,6 +324,18 @@ mod tests {
             parts(&long).len() <= BYTE_STEPS
                 && parts(&long).iter().map(|(_, length_s)| length_s).sum::<f64>() == 1000.0
         );
+    }
+
+    #[test]
+    fn marks_of_an_axis_differ_however_short_the_run_was() {
+        for length_s in [3e-5, 4e-4, 3e-3, 0.05, 0.7, 12.0, 600.0] {
+            let axis = seconds("time", length_s / 120.0);
+            let texts: std::collections::BTreeSet<String> =
+                (1..=120).map(|step| (axis.text)(f64::from(step) * length_s / 120.0)).collect();
+            assert_eq!(texts.len(), 120, "{length_s} s");
+        }
+        let texts = [0.0, 0.25, 12.34, 4321.6].map(rate().text);
+        assert_eq!(texts, ["0/s", "0.250/s", "12.3/s", "4322/s"]);
     }
 
     #[test]

@@ -12,6 +12,9 @@
 //! | `page` | the whole page |
 //! | `picture` | the first screen as one SVG |
 
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 mod chart;
 mod charts;
 mod page;
@@ -22,7 +25,7 @@ mod tables;
 
 pub(crate) use chart::{Axis, Chart, Curve};
 pub(crate) use charts::seconds as seconds_axis;
-pub(crate) use charts::{bits_text, latency as latency_axis, of_percentiles};
+pub(crate) use charts::{bits_text, latency as latency_axis, of_percentiles, rate as rate_axis};
 pub(crate) use page::{framed, page};
 pub(crate) use picture::picture;
 #[cfg(test)]
@@ -32,3 +35,12 @@ pub(crate) use source::Source;
 
 /// Name in the run folder.
 pub(crate) const FILE: &str = "report.html";
+
+/// The page of a run.
+///
+/// # Errors
+/// Making it panicked. That is a bug, which costs the page, and not what was measured.
+pub(crate) fn caught(source: impl FnOnce() -> Source) -> io::Result<String> {
+    let made = catch_unwind(AssertUnwindSafe(|| page(&source())));
+    made.map_err(|_| io::Error::other("making the page panicked: this is a bug"))
+}

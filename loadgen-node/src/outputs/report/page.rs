@@ -6,7 +6,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::source::Source;
 use super::{charts, tables};
 use crate::outputs::documents::parts::ByDirection;
+use crate::outputs::documents::qdl_result::QdlState;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
+
+/// Reasons that are shown; of many nodes each may have its own.
+const REASONS: usize = 16;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -15,10 +19,11 @@ pub(crate) fn page(source: &Source) -> String {
     let result = &source.result;
     let charts = charts::all(source);
     let main = html! {
-        @for why in &source.missing { p class="bad" { "Not shown: " (why) } }
-        @if source.series.is_none() && source.missing.is_empty() {
-            p { "There are no latencies: nothing was measured." }
+        @if !source.never_written.is_empty() {
+            p { "The run has not come to write: " (source.never_written.join(", ")) "." }
         }
+        @for why in &source.missing { p class="bad" { "Not shown: " (why) } }
+        @if let Some(why) = without_curves(source) { p { (why) } }
         div class="charts" { @for chart in &charts { (chart.markup()) } }
         (tables::latencies(source))
         (tables::split(source))
@@ -27,8 +32,8 @@ pub(crate) fn page(source: &Source) -> String {
         (tables::network(source))
         @if let Some(svg) = &source.diagram {
             section id="system" {
-                h3 { "System" }
-                div class="scroll paper" tabindex="0" { (PreEscaped(svg)) }
+                h2 { "System" }
+                div class="scroll paper" role="region" tabindex="0" aria-label="System" { (PreEscaped(svg)) }
             }
         }
         (tables::rules(source))
@@ -63,7 +68,31 @@ pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &s
 /// What was run, and its verdict.
 pub(super) fn title(source: &Source) -> String {
     let result = &source.result;
-    format!("{} {}: {}", result.benchmark, result.scenario, word(result.result))
+    format!("{} {}: {}", result.benchmark, result.scenario, verdict(source))
+}
+
+/// Why there are no curves of latencies. None: there are some, or it is said elsewhere.
+fn without_curves(source: &Source) -> Option<&'static str> {
+    match (&source.series, source.by_another) {
+        (Some(series), _) if !series.latencies.is_empty() => None,
+        (Some(_), _) => Some("No sample was answered: there are no curves of latencies."),
+        (None, _) if !source.missing.is_empty() => None,
+        (None, Some(_)) => Some("The latencies are in the logs of the engine that led the run."),
+        (None, None) => Some("There are no latencies: nothing was measured."),
+    }
+}
+
+/// The word for the run. Where another engine led it, it is about that engine's logs, which have the verdict.
+fn verdict(source: &Source) -> &'static str {
+    match source.by_another {
+        Some(QdlState::Usable) => "logs usable",
+        Some(QdlState::Unusable) => "logs UNUSABLE",
+        None => word(source.result.result),
+    }
+}
+
+fn is_good(source: &Source) -> bool {
+    source.by_another.map_or(source.result.result == Validity::Valid, |state| state == QdlState::Usable)
 }
 
 fn word(validity: Validity) -> &'static str {
@@ -76,16 +105,25 @@ fn word(validity: Validity) -> &'static str {
 /// Is it valid, how fast, why not faster, what did the network carry.
 fn answer(source: &Source) -> Markup {
     let result = &source.result;
-    let verdict = word(result.result);
-    let class = if result.result == Validity::Valid { "good" } else { "bad" };
+    let class = if is_good(source) { "good" } else { "bad" };
     let official = result.official_result.map(word);
     html! {
-        h1 { (result.benchmark) " " (result.scenario) ": " span class=(class) { (verdict) } }
+        h1 { (result.benchmark) " " (result.scenario) ": " span class=(class) { (verdict(source)) } }
         p class="about" {
-            (result.made.started_utc) ", " (result.mode) " by the rules of round " (result.rules)
+            (result.made.started_utc) ", "
+            @if source.by_another.is_some() { "led by another engine, whose logs have the verdict," }
+            @else { (result.mode) }
+            " by the rules of round " (result.rules)
             @if let Some(official) = official { "; the official rules alone say " (official) }
         }
-        @if !result.reasons.is_empty() { ul class="reasons" { @for reason in &result.reasons { li { (reason) } } } }
+        @if !result.reasons.is_empty() {
+            ul class="reasons" {
+                @for reason in result.reasons.iter().take(REASONS) { li { (reason) } }
+                @if let Some(more) = result.reasons.len().checked_sub(REASONS).filter(|more| *more > 0) {
+                    li { "And " (more) " more: result_summary.json has them." }
+                }
+            }
+        }
         @for hint in &result.hints { p { "Try " code { (hint) } } }
         dl class="answers" {
             @for (question, answer) in answers(source) { div { dt { (question) } dd { (answer) } } }
@@ -145,7 +183,10 @@ fn carried(source: &Source) -> Option<String> {
         ByDirection { ingress: None, egress: None } => "what is required is not known for this benchmark".to_owned(),
         required => format!("required {} and {}", rate(required.ingress), rate(required.egress)),
     };
-    Some(format!("{} to the SUT, {} back; {required}", rate(of.carried.ingress), rate(of.carried.egress)))
+    Some(match of.carried {
+        ByDirection { ingress: None, egress: None } => format!("how much is not known; {required}"),
+        carried => format!("{} to the SUT, {} back; {required}", rate(carried.ingress), rate(carried.egress)),
+    })
 }
 
 fn samples(result: &ResultSummary) -> Option<String> {

@@ -3,7 +3,8 @@
 use hdrhistogram::Histogram;
 use loadgen::recorder::{SampleEnd, Timeline};
 
-/// Steps of time in which a run is shown.
+/// Most steps of time in which a run is shown. One with fewer samples has a step for each: the rate of a step in which
+/// one sample was answered says nothing of the run.
 const STEPS: usize = 120;
 /// Digits of latencies that are right.
 const DIGITS: u8 = 3;
@@ -54,20 +55,22 @@ impl Series {
             SampleEnd::Done { latency_ns } => Some(latency_ns),
             _ => None,
         });
-        let series = Series::made(timeline.end_ns.max(1), starts_ns.zip(latencies_ns))?;
+        let steps = usize::try_from(timeline.counts.issued).unwrap_or(STEPS).clamp(1, STEPS);
+        let series = Series::made(timeline.end_ns.max(1), steps, starts_ns.zip(latencies_ns))?;
         Ok(Series { tokens: TokenTimes::of(timeline)?, ..series })
     }
 
-    /// Of samples that took this long, each with when it started and its latency, ns; none: it has no answer.
-    fn made(length_ns: u64, samples: impl Iterator<Item = (u64, Option<u64>)>) -> anyhow::Result<Series> {
+    /// Of samples that took this long, in so many steps; each sample with when it started and its latency, ns; none: it
+    /// has no answer.
+    fn made(length_ns: u64, steps: usize, samples: impl Iterator<Item = (u64, Option<u64>)>) -> anyhow::Result<Series> {
         let step = Step { latencies: Histogram::new(DIGITS)?, answered: 0, started: 0, outstanding: 0 };
         let mut series = Series {
             latencies: Histogram::new(DIGITS)?,
-            step_s: length_ns as f64 / 1e9 / STEPS as f64,
-            steps: vec![step; STEPS],
+            step_s: length_ns as f64 / 1e9 / steps as f64,
+            steps: vec![step; steps],
             tokens: None,
         };
-        let step_of = |ns: u64| ((ns as f64 / length_ns as f64 * STEPS as f64) as usize).min(STEPS - 1);
+        let step_of = |ns: u64| ((ns as f64 / length_ns as f64 * steps as f64) as usize).min(steps - 1);
         for (start_ns, latency_ns) in samples {
             let began = step_of(start_ns);
             series.steps[began].started += 1;
@@ -84,6 +87,11 @@ impl Series {
             step.outstanding = started.saturating_sub(answered);
         }
         Ok(series)
+    }
+
+    /// Whether a sample began.
+    pub(super) fn has_begun(&self) -> bool {
+        self.steps.iter().any(|step| step.started > 0)
     }
 
     /// How long it all took, s.
@@ -127,5 +135,6 @@ pub(super) fn is_known(share: f64, values: u64) -> bool {
 #[cfg(test)]
 pub(crate) fn series_of(samples: &[(u64, u64)]) -> Series {
     let end_ns = samples.iter().map(|(start_ns, latency_ns)| start_ns + latency_ns).max().unwrap_or_default();
-    Series::made(end_ns.max(1), samples.iter().map(|(start_ns, latency_ns)| (*start_ns, Some(*latency_ns)))).unwrap()
+    Series::made(end_ns.max(1), STEPS, samples.iter().map(|(start_ns, latency_ns)| (*start_ns, Some(*latency_ns))))
+        .unwrap()
 }

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use loadgen::plan::Plan;
-use loadgen::recorder::Timeline;
+use loadgen::recorder::{StoredTimeline, Timeline};
 use serde::de::DeserializeOwned;
 
 use super::series::Series;
 use crate::outputs::documents::network_report::{self, NetworkReport};
+use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
 use crate::outputs::{diagram, logs, stored_timeline};
@@ -18,6 +19,8 @@ use crate::test_run::Finished;
 /// What is known of a run.
 pub(crate) struct Source {
     pub(crate) result: ResultSummary,
+    /// Of a run that another engine led: whether its logs can be used. The result has no verdict and no latencies then.
+    pub(crate) by_another: Option<QdlState>,
     pub(crate) network: Option<NetworkReport>,
     pub(crate) system: Option<SystemDesc>,
     /// The picture of the system, as SVG.
@@ -26,6 +29,8 @@ pub(crate) struct Source {
     pub(crate) series: Option<Series>,
     /// What is not shown, and why.
     pub(crate) missing: Vec<String>,
+    /// Documents that the run did not come to write.
+    pub(crate) never_written: Vec<&'static str>,
 }
 
 impl Source {
@@ -38,12 +43,27 @@ impl Source {
         let series = shown(curves, &mut missing);
         Source {
             result: ResultSummary::from(finished),
+            by_another: None,
             network: Some(NetworkReport::from(finished)),
             diagram: Some(diagram::svg(&system)),
             system: Some(system),
             series,
             missing,
+            never_written: Vec::new(),
         }
+    }
+
+    /// Of a run that another engine led. What it measured stands in its own logs.
+    pub(crate) fn of_another(finished: &Finished) -> Source {
+        let led = QdlResult::from(finished);
+        let (state, result) = (led.state, ResultSummary::from(led));
+        Source { result, by_another: Some(state), series: None, missing: Vec::new(), ..Source::of(finished) }
+    }
+
+    /// Of a run whose program was killed: what its folder has, with this result and these samples.
+    pub(crate) fn recovered(folder: &Path, result: ResultSummary, stored: Option<&StoredTimeline>) -> Source {
+        let curves = stored.map(|stored| curves(&stored_timeline::plan(&stored.about, &result)?, &stored.timeline));
+        Source::with(folder, result, None, curves.transpose())
     }
 
     /// Reads a run folder. What is not there, or not as the run wrote it, is left out, and the page says so.
@@ -52,13 +72,36 @@ impl Source {
     /// The folder has no result that can be read.
     pub(crate) fn read(folder: &Path) -> Result<Source> {
         let told = || format!("{} is not a run folder", folder.display());
-        let result: ResultSummary = document(&folder.join(result_summary::FILE)).with_context(told)?;
+        let (own, by_another) = (folder.join(result_summary::FILE), folder.join(qdl_result::FILE));
+        if !own.exists() && by_another.exists() {
+            let led: QdlResult = document(&by_another).with_context(told)?;
+            let state = led.state;
+            return Ok(Source::with(folder, ResultSummary::from(led), Some(state), Ok(None)));
+        }
+        let result: ResultSummary = document(&own).with_context(told)?;
+        let curves = stored_curves(folder, &result);
+        Ok(Source::with(folder, result, None, curves))
+    }
+
+    /// This result and these curves, with what the folder has of the network and the system.
+    fn with(
+        folder: &Path,
+        result: ResultSummary,
+        by_another: Option<QdlState>,
+        curves: Result<Option<Series>>,
+    ) -> Source {
         let mut missing = Vec::new();
-        let network = optional(folder, network_report::FILE, &mut missing);
-        let system: Option<SystemDesc> = optional(folder, system_desc::FILE, &mut missing);
+        // A run that was killed has written some documents only.
+        let is_written = |name: &&'static str| folder.join(name).exists() || result.files.contains_key(*name);
+        let written = |name: &'static str| Some(name).filter(is_written);
+        let network = written(network_report::FILE).and_then(|name| optional(folder, name, &mut missing));
+        let system: Option<SystemDesc> =
+            written(system_desc::FILE).and_then(|name| optional(folder, name, &mut missing));
+        let never_written = [network_report::FILE, system_desc::FILE].into_iter().filter(|name| !is_written(name));
+        let never_written = never_written.collect();
         let diagram = system.as_ref().map(diagram::svg);
-        let series = shown(stored_curves(folder, &result), &mut missing);
-        Ok(Source { result, network, system, diagram, series, missing })
+        let series = shown(curves, &mut missing);
+        Source { result, by_another, network, system, diagram, series, missing, never_written }
     }
 }
 
@@ -87,7 +130,7 @@ fn stored_curves(folder: &Path, result: &ResultSummary) -> Result<Option<Series>
         return Ok(None);
     }
     let stored = stored_timeline::read(&path)?;
-    curves(&stored_timeline::plan(&stored, result)?, &stored.timeline).map(Some)
+    curves(&stored_timeline::plan(&stored.about, result)?, &stored.timeline).map(Some)
 }
 
 /// The curves of what was measured by a plan.

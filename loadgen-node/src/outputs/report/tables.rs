@@ -1,5 +1,8 @@
 //! What of a run stands in tables: where the time went, the nodes, the network, the rules, settings and systems.
 
+use std::collections::BTreeSet;
+
+use lon_proto::node_name::short_sut_name;
 use lon_shell::documents::HostDocument;
 use lon_shell::figures::{bytes, duration_ns};
 use maud::{Markup, html};
@@ -10,15 +13,21 @@ use crate::outputs::documents::network_report::{NetworkReport, NodeTrafficDocume
 use crate::outputs::documents::parts::{ByDirection, LatencySplit, LatencySpread, Percentiles};
 use crate::outputs::documents::result_summary::TokensDocument;
 
-/// Nodes that are shown; the documents have all.
-const NODES: usize = 128;
+/// Nodes that are shown one by one; the documents have all.
+const NODES: usize = 16;
+
+/// Of more nodes, as many of the slowest.
+const SLOWEST: usize = 8;
+
+/// The columns of the table of latencies.
+const LATENCIES: [&str; 10] = ["what", "min", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "max"];
 
 /// A table with a heading in each row.
 fn table(id: &str, title: &str, head: &[&str], rows: &[(String, Vec<Markup>)]) -> Markup {
     html! {
         section id=(id) {
-            h3 { (title) }
-            div class="scroll" tabindex="0" { table {
+            h2 { (title) }
+            div class="scroll" role="region" tabindex="0" aria-label=(title) { table {
                 thead { tr { @for name in head { th { (name) } } } }
                 tbody { @for (name, cells) in rows { tr { th { (name) } @for cell in cells { td { (cell) } } } } }
             } }
@@ -75,6 +84,20 @@ pub(super) fn split(source: &Source) -> Markup {
     table("split", "Where the time went", &["stage", "p50", "p90", "p99", "p50 as a bar"], &rows.collect::<Vec<_>>())
 }
 
+/// All nodes; of many the first, the slowest, and the one with the fewest samples, in the order of the run.
+fn shown(nodes: &[NodeTrafficDocument]) -> Vec<&NodeTrafficDocument> {
+    if nodes.len() <= NODES {
+        return nodes.iter().collect();
+    }
+    // One that has answered nothing is slower than all others.
+    let p99 = |node: &NodeTrafficDocument| node.round_trip_ns.map_or(u64::MAX, |trip| trip.p99);
+    let mut by_p99: Vec<usize> = (0..nodes.len()).collect();
+    by_p99.sort_by_key(|&at| std::cmp::Reverse(p99(&nodes[at])));
+    let fewest = (0..nodes.len()).min_by_key(|&at| nodes[at].samples);
+    let all = by_p99.into_iter().take(SLOWEST).chain([0]).chain(fewest);
+    all.collect::<BTreeSet<usize>>().into_iter().map(|at| &nodes[at]).collect()
+}
+
 /// Where the time went at each node, at the median.
 pub(super) fn split_by_node(source: &Source) -> Markup {
     let Some(network) = source.network.as_ref().filter(|network| network.nodes.len() > 1) else { return html! {} };
@@ -86,7 +109,7 @@ pub(super) fn split_by_node(source: &Source) -> Markup {
         let cell = |stage: &usize| html! { (ns(own[*stage].1.p50)) ", p99 " (ns(own[*stage].1.p99)) };
         Some((node.name.clone(), used.iter().map(cell).collect()))
     };
-    let rows: Vec<(String, Vec<Markup>)> = network.nodes.iter().filter_map(row).take(NODES).collect();
+    let rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().filter_map(row).collect();
     html! {
         details {
             summary { "Where the time went, node by node" }
@@ -120,11 +143,37 @@ pub(super) fn nodes(source: &Source) -> Markup {
     };
     let head =
         ["node", "address", "samples", "round trip p50", "p99", "inference p50", "sent", "received", "sent again"];
-    let more = network.nodes.len().saturating_sub(NODES);
-    html! {
-        (table("nodes", "SUT nodes", &head, &network.nodes.iter().take(NODES).map(row).collect::<Vec<_>>()))
-        @if more > 0 { p { "And " (more) " more: network_report.json has them." } }
+    let count = network.nodes.len();
+    let mut rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().map(row).collect();
+    if count > NODES {
+        rows.push(all_nodes(network, sum));
     }
+    html! {
+        (table("nodes", "SUT nodes", &head, &rows))
+        @if count > NODES {
+            p {
+                "Of " (count) " nodes the first, the " (SLOWEST) " slowest by the p99 of their round trips and the one "
+                "with the fewest samples. network_report.json has all."
+            }
+        }
+    }
+}
+
+/// The row of all nodes together.
+fn all_nodes(network: &NetworkReport, samples: u64) -> (String, Vec<Markup>) {
+    let sockets = network.total.socket_bytes;
+    let again: Option<u64> = network.nodes.iter().map(|node| node.retransmits.loadgen).sum();
+    let cells = vec![
+        text(""),
+        text(samples),
+        text(""),
+        text(""),
+        text(""),
+        text(bytes(sockets.ingress.loadgen)),
+        text(bytes(sockets.egress.loadgen)),
+        text(again.map_or_else(|| "not known".to_owned(), |count| count.to_string())),
+    ];
+    (format!("all {}", network.nodes.len()), cells)
 }
 
 /// What the rules require of the network, and what it gives.
@@ -151,13 +200,16 @@ pub(super) fn network(source: &Source) -> Markup {
         size("on the sockets", ours),
     ];
     html! {
-        (table("network", "Network", &["", "to the SUT", "back"], &rows))
+        (table("network", "Network", &["what", "to the SUT", "back"], &rows))
         p {
             (network.transport) @if network.tls { " with TLS" } ", samples " (network.codec) ", answers "
-            (network.response_codec) ". " (of.verdict)
+            (network.response_codec) "; " (of.verdict)
         }
         p { (ends(network)) }
-        @for difference in &network.differences { p class="bad" { (difference) } }
+        @for difference in network.differences.iter().take(NODES) { p class="bad" { (difference) } }
+        @if let Some(more) = network.differences.len().checked_sub(NODES).filter(|more| *more > 0) {
+            p class="bad" { "And " (more) " more: network_report.json has them." }
+        }
     }
 }
 
@@ -176,8 +228,11 @@ fn ends(network: &NetworkReport) -> String {
 
 /// Latencies of the result, which are the official numbers.
 pub(super) fn latencies(source: &Source) -> Markup {
+    if source.by_another.is_some() {
+        return html! {};
+    }
     let row = |name: &str, of: LatencySpread| {
-        let values = [of.min, of.mean, of.p50, of.p90, of.p99, of.p99_9, of.max];
+        let values = [of.min, of.mean, of.p50, of.p90, of.p95, of.p97, of.p99, of.p99_9, of.max];
         (name.to_owned(), values.map(|value| text(duration_ns(value))).to_vec())
     };
     let mut rows: Vec<(String, Vec<Markup>)> = source.result.latency_ns.iter().map(|of| row("latency", *of)).collect();
@@ -188,10 +243,18 @@ pub(super) fn latencies(source: &Source) -> Markup {
     let lag = source.result.schedule_lag_ns;
     html! {
         @if !rows.is_empty() {
-            (table("latencies", "Latencies", &["", "min", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows))
+            (table("latencies", "Latencies", &LATENCIES, &rows))
+            @if source.result.counts.completed < source.result.counts.issued {
+                p {
+                    "Samples without an answer are among them, as the slowest ones: the official rules want it so."
+                }
+            }
         }
         p {
-            "Samples were sent late by " (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
+            // Of a run that was killed it is not known.
+            @if lag.max > 0 {
+                "Samples were sent late by " (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
+            }
             @for stall in &source.result.stalls {
                 " " (stall.end) " stood still for " (ns(stall.duration_ns)) ", " (ns(stall.start_ns))
                 " after the start."
@@ -238,16 +301,20 @@ pub(super) fn made(source: &Source) -> Markup {
         row("dataset", &result.dataset),
         row("scenario and mode", &format!("{} {}", result.scenario, result.mode)),
         row("round", &result.rules),
-        row("SUT", &result.sut_name),
+        row("SUT", &short_sut_name(&result.sut_name)),
         row("program", &result.loadgen_version),
         row("revision", made.revision.as_deref().unwrap_or("not known")),
         row("command", &command),
-        row("largest lag allowed", &format!("{} ({})", duration_ns(made.max_lag_ns as i64), made.max_lag_origin)),
     ];
+    let is_own = source.by_another.is_none();
+    let lag = || format!("{} ({})", duration_ns(made.max_lag_ns as i64), made.max_lag_origin);
+    rows.extend(is_own.then(|| row("largest lag allowed", &lag())));
     rows.extend(made.note.as_deref().map(|note| row("note", note)));
     html! {
-        (table("made", "How it was made", &["", ""], &rows))
-        details { summary { "Settings" } (table("settings", "Settings", &["key", "value"], &settings)) }
+        (table("made", "How it was made", &["what", "value"], &rows))
+        @if is_own {
+            details { summary { "Settings" } (table("settings", "Settings", &["key", "value"], &settings)) }
+        }
     }
 }
 
@@ -262,7 +329,13 @@ pub(super) fn systems(source: &Source) -> Markup {
         (name.to_owned(), cells)
     };
     let mut rows = vec![row("LoadGen node", &system.loadgen.host, &system.loadgen.software)];
-    let nodes = system.sut.iter().take(NODES);
+    let count = system.sut.len();
+    let nodes = system.sut.iter().take(if count > NODES { SLOWEST } else { NODES });
     rows.extend(nodes.map(|node| row(&node.name, &node.host, &format!("{}, {}", node.software, node.engine))));
-    table("systems", "Systems", &["", "host", "processor", "cores", "memory", "system", "kernel", "software"], &rows)
+    let head = ["name", "host", "processor", "cores", "memory", "system", "kernel", "software"];
+    let more = count + 1 - rows.len();
+    html! {
+        (table("systems", "Systems", &head, &rows))
+        @if more > 0 { p { "And " (more) " more: system_desc.json has them." } }
+    }
 }

@@ -24,15 +24,22 @@ const ONE_QUERY: &str = "Offline";
 const NO_RESULT: &str = "not a Network result";
 
 /// Reads the detail log and the summary of a folder. None: one is missing or no log, and that is noted.
-pub(super) fn read(tree: &mut Tree, folder: &Path) -> Option<AuditedRun> {
+fn read(tree: &mut Tree, folder: &Path) -> Option<AuditedRun> {
     let path = folder.join(DETAIL_FILE);
     let (detail, summary) = (tree.text(&path), tree.text(&folder.join(SUMMARY_FILE)));
     let detail = Detail::read(&detail?).map_err(|why| tree.found(&path, format!("is no detail log: {why}"))).ok()?;
     Some(AuditedRun { detail, summary: summary?, answers: None, own: None })
 }
 
+/// Reads the logs of a run of a place and looks at them. None: one is missing or no log.
+pub(super) fn run(tree: &mut Tree, place: &Place, kind: Kind) -> Option<AuditedRun> {
+    let run = read(tree, &place.logs(kind))?;
+    check(tree, place, kind, &run);
+    Some(run)
+}
+
 /// Looks at the logs of a run.
-pub(super) fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
+fn check(tree: &mut Tree, place: &Place, kind: Kind, run: &AuditedRun) {
     let path = place.logs(kind).join(DETAIL_FILE);
     let mut faults = said(place, kind, &run.detail);
     faults.extend(counts(place, kind, &run.detail));

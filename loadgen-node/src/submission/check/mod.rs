@@ -9,6 +9,7 @@
 //! | `logs` | the logs of one run |
 //! | `settings` | what a run asked for, against what the round prescribes |
 //! | `result` | performance run, accuracy run and compliance tests of a place |
+//! | `compliance` | the compliance tests: what their scripts have written follows from the logs |
 //! | `answers` | accuracy logs without their middle |
 //! | `texts` | `accuracy.txt`, measurements, `user.conf` |
 //! | `system` | the description of a system |
@@ -16,6 +17,7 @@
 
 mod again;
 mod answers;
+mod compliance;
 mod logs;
 mod place;
 mod result;

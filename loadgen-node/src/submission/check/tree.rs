@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::super::layout::REHEARSAL;
+use crate::audit::{AuditCheck, CheckOutcome};
 use crate::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
@@ -104,6 +105,17 @@ impl Tree {
     /// Notes what could not be looked at.
     pub(super) fn unchecked(&mut self, what: impl Into<String>) {
         self.unchecked.insert(what.into());
+    }
+
+    /// Notes the rows of an audit of a file that did not pass.
+    pub(super) fn rows(&mut self, path: &Path, of: &str, rows: Vec<AuditCheck>) {
+        for AuditCheck { name, outcome, wanted, found, .. } in rows {
+            match outcome {
+                CheckOutcome::Passed => {}
+                CheckOutcome::Failed => self.found(path, format!("{of}, {name}: {found} (wanted: {wanted})")),
+                CheckOutcome::Unchecked => self.unchecked(format!("{name}: {found}")),
+            }
+        }
     }
 
     /// The text of a file that must be there and have one. None: it has not, and that is noted.

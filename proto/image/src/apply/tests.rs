@@ -53,6 +53,24 @@ fn the_shorter_side_gets_the_size() {
 }
 
 #[test]
+fn a_letterbox_keeps_the_ratio_between_grey_bars() {
+    for (width, height, inner) in
+        [(500, 375, (640, 480)), (375, 500, (480, 640)), (640, 640, (640, 640)), (3, 1000, (2, 640))]
+    {
+        assert_eq!(Resize::Letterbox { height: 640, width: 640 }.of(width, height), inner, "{width}x{height}");
+    }
+    let white = pixels(4, 1, |_, _| [255; 3]);
+    let tensor = applied("letterbox=4,dtype=u8,filter=opencv-linear", &white);
+    let row = |grey: bool| [if grey { 114 } else { 255 }; 4];
+    // Three rows are left for bars: one above, two below.
+    assert_eq!(tensor.data()[..16], [row(true), row(false), row(true), row(true)].concat());
+    let smaller = applied("letterbox=2x4,dtype=u8,filter=opencv-linear", &pixels(8, 4, |_, _| [9; 3]));
+    assert_eq!(smaller.data()[..], [9; 24]);
+    let unit = applied("letterbox=1,std=255", &white);
+    assert_eq!(floats(&unit), [1.0; 3]);
+}
+
+#[test]
 fn filters_weigh_as_they_say() {
     // One white column of four: 0, 0, 255, 0.
     let image = pixels(4, 4, |x, _| [if x == 2 { 255 } else { 0 }; 3]);

@@ -2,10 +2,13 @@
 //! with which it is written and read.
 //!
 //! - `bench`: what a backend does without a network;
+//! - `describe`: a SUT node that does not serve, as it describes itself;
 //! - `host`: a machine and its network interfaces.
 
 mod bench;
+mod describe;
 mod host;
 
 pub use bench::{BENCH_SCHEMA, BenchBackend, BenchLatency, BenchOptions, BenchReport, BenchSamples, BenchThroughput};
+pub use describe::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument};
 pub use host::{HostDocument, InterfaceDocument};

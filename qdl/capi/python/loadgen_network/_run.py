@@ -290,8 +290,9 @@ class Run:
             loadgen.DestroyQDL(sut)
 
     def close(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """Ends the run, lets the nodes go, and writes network_report.json, system_desc.json and qdl_result.json into
-        `folder`, else into the folder "out" of the options, if there is one. Later calls do nothing.
+        """Ends the run, lets the nodes go, and writes network_report.json, system_desc.json, report.html and
+        qdl_result.json into `folder`, else into the folder "out" of the options, if there is one. Later calls do
+        nothing.
 
         Returns when every sample that was issued was answered once. Whether the result is valid is for LoadGen to say.
         Fails with LonError: code 3 when the run cannot be used, 4 when a node or a sample was lost, 2 when one of the

@@ -111,9 +111,9 @@ impl FirstToken {
 }
 
 impl Inlet {
-    /// An empty inlet with room for a burst.
-    pub(super) fn new(now: Instant) -> Inlet {
-        Inlet { samples: warm::queue(|| Queued::filler(now)), dead: false }
+    /// An empty inlet with room for `room` samples.
+    pub(super) fn new(now: Instant, room: usize) -> Inlet {
+        Inlet { samples: warm::queue(room, || Queued::filler(now)), dead: false }
     }
 }
 
@@ -125,14 +125,14 @@ impl Queued {
 }
 
 impl State {
-    /// An empty state with room for a burst.
-    pub(super) fn new(now: Instant) -> State {
+    /// An empty state with room for `room` samples.
+    pub(super) fn new(now: Instant, room: usize) -> State {
         let mut slots = Slots::new();
-        slots.warm(warm::SAMPLES, || InFlight::new(SampleId(0), 0, now));
+        slots.warm(room, || InFlight::new(SampleId(0), 0, now));
         State {
-            unsent: warm::queue(|| Queued::filler(now)),
+            unsent: warm::queue(room, || Queued::filler(now)),
             sending: None,
-            leaving: warm::queue(|| Leaving { wire_id: 0, end: 0 }),
+            leaving: warm::queue(room, || Leaving { wire_id: 0, end: 0 }),
             slots,
             oldest: None,
             stalls: 0,

@@ -17,7 +17,7 @@ fn lane() -> Lane {
 }
 
 fn expecting(rule: AnswerRule, share_bytes: u64) -> Lane {
-    Lane::new(NodeIndex(0), Expected::new(&std::sync::Arc::new(rule), false, share_bytes))
+    Lane::new(NodeIndex(0), Expected::new(&std::sync::Arc::new(rule), false, share_bytes), 1)
 }
 
 fn sample(id: u64, payload: Bytes) -> Sample {

@@ -15,7 +15,8 @@ use lon_proto::limits::SECRET_BYTES;
 use lon_proto::v1::sut_node_server::{SutNode, SutNodeServer};
 use lon_proto::v1::{
     DescribeRequest, DescribeResponse, DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest,
-    FlushResponse, GetNameRequest, GetNameResponse, ProbeRequest, StartRunRequest, StartRunResponse,
+    FlushResponse, GetNameRequest, GetNameResponse, GetProbeCountersRequest, ProbeCounters, ProbePeerRequest,
+    ProbePeerResponse, ProbeRequest, StartRunRequest, StartRunResponse,
 };
 use prost::Message as _;
 use tokio::sync::mpsc;
@@ -116,6 +117,14 @@ impl SutNode for Node {
         }
         self.heard.lock().unwrap().probes += 1;
         Ok(claimed())
+    }
+
+    async fn get_probe_counters(&self, _: Request<GetProbeCountersRequest>) -> Result<Response<ProbeCounters>, Status> {
+        Err(Status::unimplemented("no such call"))
+    }
+
+    async fn probe_peer(&self, _: Request<ProbePeerRequest>) -> Result<Response<ProbePeerResponse>, Status> {
+        Err(Status::unimplemented("no such call"))
     }
 
     type DispatchStream = BoxStream<'static, Result<DispatchResponse, Status>>;

@@ -80,7 +80,7 @@ impl OnnxWorker {
 
     /// Whether these bytes are no answer. An answer of rows above a threshold may have no row.
     fn is_nothing(&self, answer: &Bytes) -> bool {
-        answer.is_empty() && !matches!(self.postprocess, Postprocess::Threshold(_))
+        answer.is_empty() && !self.postprocess.may_be_empty()
     }
 
     fn nothing(&self) -> String {

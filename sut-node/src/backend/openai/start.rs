@@ -94,7 +94,9 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
             if !call.has_head() {
                 return Err(failed(Failure::Late(limit)));
             }
-            tracing::warn!(server = shared.server.authority, ?prompt, ?limit, "the answer takes longer than the limit");
+            let limit_ms = limit.as_millis() as u64;
+            let (server, prompt) = (&shared.server.authority, prompt.text);
+            tracing::warn!(server, prompt, limit_ms, "the answer takes longer than the limit");
             return Ok(WarmUp { server: call.server().to_owned(), chunks_counted: false });
         }
     };
@@ -108,7 +110,7 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
         }
         // A model may have nothing to say to this one.
         Err(Failure::Empty) => {
-            tracing::warn!(server = shared.server.authority, ?prompt, "the answer has no text");
+            tracing::warn!(server = shared.server.authority, prompt = prompt.text, "the answer has no text");
             Ok(WarmUp { server, chunks_counted: false })
         }
         Err(Failure::Status { status: status @ (401 | 403), message }) => {

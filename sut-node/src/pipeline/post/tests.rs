@@ -26,13 +26,59 @@ fn answers(text: &str, outputs: Vec<Output>, batch: usize) -> Vec<Bytes> {
 
 #[test]
 fn the_text_is_read_and_written_back_and_nothing_else_is_understood() {
-    for text in ["none", "argmax", "top-k=5", "softmax", "threshold=0.5", "threshold=-3"] {
+    for text in
+        ["none", "argmax", "top-k=5", "softmax", "threshold=0.5", "threshold=-3", "retinanet=800", "retinanet=64x128"]
+    {
         assert_eq!(text.parse::<Postprocess>().unwrap().to_string(), text);
     }
-    for text in ["", "top-k", "top-k=0", "top-k=x", "argmax=1", "threshold", "threshold=NaN", "threshold=inf", "nms"] {
+    for text in [
+        "",
+        "top-k",
+        "top-k=0",
+        "top-k=x",
+        "argmax=1",
+        "threshold",
+        "threshold=NaN",
+        "threshold=inf",
+        "nms",
+        "retinanet=0",
+    ] {
         let error = text.parse::<Postprocess>().unwrap_err().to_string();
         assert!(error.contains(&format!("'{text}'")) && error.contains("top-k=NUMBER"), "{error}");
     }
+}
+
+#[test]
+fn heads_become_boxes_of_each_sample() {
+    let size = ImageSize { height: 32, width: 64 };
+    let anchors = size.anchors();
+    let names = [("reg", 4), ("cls", 2)].map(|(name, last)| spec(name, DType::F32, &[-1, anchors as i64, last]));
+    let what: Postprocess = "retinanet=32x64".parse().unwrap();
+    assert_eq!(what.outputs(&signature(&names)).unwrap().to_string(), "detections? f32[N,?,7]");
+    let mut logits = vec![-20.0; 2 * 2 * anchors];
+    // Of the second sample alone: the second place of the first row, of two pixels more than 8.
+    logits[2 * anchors + 2 * (9 + 3) + 1] = 0.0;
+    let outputs = vec![f32s(&[2, anchors, 4], &vec![0.0; 2 * 4 * anchors]), f32s(&[2, anchors, 2], &logits)];
+    let answers = what.answers(outputs, &signature(&names), 2).unwrap();
+    let seven: Vec<u8> = [0.0, 0.0, 0.0, 0.5, 24.0 / 64.0, 0.5, 1.0f32].iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert_eq!((answers[0].len(), &answers[1][..]), (0, &seven[..]));
+    let odd = "retinanet=800".parse::<Postprocess>().unwrap().outputs(&signature(&names)).unwrap_err().to_string();
+    assert!(odd.contains("120087 anchors of 800x800"), "{odd}");
+    let none = what.outputs(&signature(&names[..1])).unwrap_err().to_string();
+    assert!(none.contains("[N,A,4] of the heads are needed"), "{none}");
+}
+
+#[test]
+fn boxes_that_the_model_has_found_get_the_form() {
+    let names =
+        [spec("boxes", DType::F32, &[-1, 4]), spec("labels", DType::I64, &[-1]), spec("scores", DType::F32, &[-1])];
+    let what: Postprocess = "retinanet=10".parse().unwrap();
+    let labels = output(DType::I64, &[2], [5i64, 6].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+    let outputs = vec![f32s(&[2, 4], &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 1.0, 1.0]), labels, f32s(&[2], &[0.5, 0.01])];
+    let answers = what.answers(outputs.clone(), &signature(&names), 1).unwrap();
+    let seven: Vec<u8> = [0.0, 0.2, 0.1, 0.4, 0.3, 0.5, 5.0f32].iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert_eq!(answers, [Bytes::from(seven)]);
+    assert!(what.answers(outputs, &signature(&names), 2).unwrap_err().contains("--max-batch 1"));
 }
 
 #[test]

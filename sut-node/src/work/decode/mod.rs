@@ -17,12 +17,13 @@ use lon_proto::stages::duration_ns;
 
 use self::pool::{DecodePool, Place, Turn};
 use super::coder::Coder;
-use super::infer::{infer, panicked, unreadable};
+use super::infer::infer;
 use super::job::Job;
 use super::lane::Answer;
 use super::queue::JobQueue;
 use crate::backend::{Input, Sample, Worker};
 use crate::pipeline::{Preprocessing, images};
+use crate::run::failure::{Failure, FailureKind};
 use crate::run::state::Run;
 use crate::tensor::Signature;
 use crate::{memory, tensor};
@@ -105,6 +106,10 @@ pub(crate) fn start(
     nexts.into_iter().enumerate().map(spawn).collect()
 }
 
+fn not_decoded(reason: String) -> Failure {
+    Failure::new(FailureKind::Decode, reason)
+}
+
 /// What one decode thread has.
 struct Decoder {
     pool: Arc<DecodePool<Job>>,
@@ -152,7 +157,7 @@ impl Decoder {
         let unwrapped = catch_unwind(AssertUnwindSafe(unwrap));
         let unwrapped = unwrapped.unwrap_or_else(|panic| {
             self.coder = Coder::default();
-            Err(panicked("decoding", panic.as_ref()))
+            Err(Failure::panicked("decoding", panic.as_ref()))
         });
         let decoded_at = clock::now();
         job.ticket.stages.decode_ns = duration_ns((decoded_at - started).saturating_sub(preprocess));
@@ -166,8 +171,8 @@ impl Decoder {
                 job.place.iter_mut().for_each(|place| place.shrink(left));
                 Some(job)
             }
-            Err(reason) => {
-                job.fail(reason);
+            Err(failure) => {
+                job.fail(failure);
                 None
             }
         }
@@ -175,36 +180,36 @@ impl Decoder {
 
     /// The sample that was wrapped in `bytes`. Takes `may_take` bytes of memory at most. `preprocess` becomes the part
     /// of the time that pre-processing took.
-    fn unwrap(&mut self, run: &Run, bytes: Bytes, may_take: u64, preprocess: &mut Duration) -> Result<Sample, String> {
+    fn unwrap(&mut self, run: &Run, bytes: Bytes, may_take: u64, preprocess: &mut Duration) -> Result<Sample, Failure> {
         let (codec, form) = (run.codecs.samples, Decoding::form(run, &bytes));
         let inflating = codec.inflating_bytes(&bytes);
         let max_raw_bytes = self.decoding.max_raw_bytes(run);
         if inflating > may_take && codec.declared_bytes(&bytes) <= max_raw_bytes {
             let codec = codec.name();
-            return Err(format!(
+            return Err(not_decoded(format!(
                 "the sample cannot be inflated: {codec}: that takes {inflating} bytes, {may_take} are set aside \
                  (sut-node --memory)"
-            ));
+            )));
         }
         let bytes = self.coder.inflate(codec, max_raw_bytes, bytes)?;
         run.counters.raw_bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         if let Some(preprocessing) = &self.decoding.preprocess {
-            let tensors = tensor::decode(bytes).map_err(|error| unreadable(&error))?;
+            let tensors = tensor::decode(bytes).map_err(|error| Failure::unreadable(&error))?;
             let mut decoded_at = clock::now();
             let tensors = match preprocessing {
                 Preprocessing::Images(spec) => {
-                    let pixels = images::pixels(&tensors, form, may_take)?;
+                    let pixels = images::pixels(&tensors, form, may_take).map_err(not_decoded)?;
                     decoded_at = clock::now();
                     images::tensor(spec, &pixels, may_take.saturating_sub(inflating)).map(|tensor| vec![tensor])
                 }
                 Preprocessing::TokenIds(spec) => spec.tensors(&self.decoding.inputs, &tensors),
             };
             *preprocess = clock::now().saturating_duration_since(decoded_at);
-            return Ok(Sample { bytes: Bytes::new(), tensors: tensors? });
+            return Ok(Sample { bytes: Bytes::new(), tensors: tensors.map_err(not_decoded)? });
         }
         let tensors = match self.decoding.input {
             Input::Opaque => Vec::new(),
-            Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| unreadable(&error))?,
+            Input::Tensors => tensor::decode(bytes.clone()).map_err(|error| Failure::unreadable(&error))?,
         };
         Ok(Sample { bytes, tensors })
     }

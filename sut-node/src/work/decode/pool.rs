@@ -175,6 +175,11 @@ impl<T> DecodePool<T> {
 }
 
 impl<T: Decodable> DecodePool<T> {
+    /// How many samples wait for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
     /// Takes out the samples of runs that are over. Some time later threads are told to [`Turn::Rest`].
     pub(crate) fn discard_ended(&self) -> Vec<T> {
         let mut state = self.lock();

@@ -155,13 +155,13 @@ fn a_score_is_the_mean_over_questions_however_many_windows_they_have() {
     assert_eq!(score(Metric::ExactMatch, &answers, &reading, None).unwrap().value, 50.0);
     // As pairs the same says the same, if it is said to be pairs.
     let pairs: Vec<Vec<u8>> = answers.iter().map(|answer| interleaved(answer)).collect();
-    assert_eq!(score(Metric::F1, &pairs, &reading, Some("logits f32[N,10,2]")), Ok(f1));
+    assert_eq!(score(Metric::F1, &pairs, &reading, Some("logits f32[N,10,2]")), Ok(f1.clone()));
     let two = Some("start_logits f32[N,10], end_logits f32[N,10]");
-    assert_eq!(score(Metric::F1, &answers, &reading, two), Ok(f1));
+    assert_eq!(score(Metric::F1, &answers, &reading, two), Ok(f1.clone()));
     // The last window has five places before its padding: what is missing is likely nowhere. Fewer are no answer to it.
     let cut = |bytes: usize| [&answers[2][..bytes], &answers[2][40..40 + bytes]].concat();
     let with = |last: Vec<u8>| score(Metric::F1, &[answers[0].clone(), answers[1].clone(), last], &reading, None);
-    assert_eq!(with(cut(20)), Ok(f1));
+    assert_eq!(with(cut(20)), Ok(f1.clone()));
     assert!(matches!(with(cut(16)), Err(ScoreError::Logits { index: 2, least: 5, places: 10, .. })));
 }
 

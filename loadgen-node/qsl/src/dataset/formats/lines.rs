@@ -70,7 +70,7 @@ pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, Datas
     let inputs = inputs.map_err(|reason| content(path, reason))?;
     let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs };
     let truths = lines.check().map_err(|reason| content(path, reason))?;
-    let truths = truths.map(|truths| truths::with_tokenizer(&folder, truths)).transpose()?;
+    let truths = truths.map(|truths| truths::with_reader(&folder, truths)).transpose()?;
     Ok(Opened { compared_with, ..Opened::at(path, lines, truths) })
 }
 

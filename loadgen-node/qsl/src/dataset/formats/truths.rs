@@ -5,6 +5,7 @@
 //! | `labels.npy`, `labels.txt` | the right class of each sample, or of each of its items (see `labels`) |
 //! | `answers.jsonl` | a line `{"answers": ["..."]}` for each sample: the right texts |
 //! | `tokenizer.json` | what makes texts of answers that are token ids; beside texts only |
+//! | `punkt_tab` | NLTK's folder of this name, whose `english` finds the sentences of texts; beside texts only |
 //! | `annotations.json` | the boxes in images, in the form of COCO; the image of sample i is the i-th of the file |
 //! | `masks` | a folder of files `*.bin`, by name in the order of samples: the class of each voxel, a byte each |
 //!
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::labels;
-use crate::accuracy::{Boxes, Tokenizer, Truth, Truths};
+use crate::accuracy::{Boxes, Reader, SENTENCE_FILES, Sentences, Tokenizer, Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::files::disk;
 use crate::files::sums::Sums;
@@ -25,6 +26,8 @@ use crate::files::sums::Sums;
 const ANSWERS: &str = "answers.jsonl";
 /// The name of the tokenizer, as Hugging Face has it.
 const TOKENIZER: &str = "tokenizer.json";
+/// The folder with the model of sentences, as NLTK's data have it.
+const SENTENCES: &str = "punkt_tab/english";
 /// The name of the file of boxes.
 const ANNOTATIONS: &str = "annotations.json";
 /// The name of the folder of segmentations.
@@ -63,17 +66,41 @@ pub(super) fn boxes(folder: &Path, count: usize) -> Result<Option<Truths>, Datas
     Ok(Some(Truths::Boxes(Arc::new(boxes))))
 }
 
-/// Joins right texts with the tokenizer beside them, when there is one. Other right answers stay as they are.
-pub(super) fn with_tokenizer(folder: &Path, truths: Truths) -> Result<Truths, DatasetError> {
-    let file = folder.join(TOKENIZER);
+/// Joins right texts with the tokenizer and the model of sentences beside them, when they are there. Other right
+/// answers stay as they are.
+pub(super) fn with_reader(folder: &Path, truths: Truths) -> Result<Truths, DatasetError> {
     match truths {
-        Truths::Samples(truths) if file.exists() && truths.iter().flatten().all(is_text) => {
-            let text = verified(folder, TOKENIZER)?;
-            let tokenizer = Tokenizer::from_json(&text).map_err(|reason| content(&file, reason))?;
-            Ok(Truths::Decoded(truths, Arc::new(tokenizer)))
+        Truths::Samples(truths) if truths.iter().flatten().all(is_text) => {
+            match (tokenizer(folder)?, sentences(folder)?) {
+                (None, None) => Ok(Truths::Samples(truths)),
+                (tokenizer, sentences) => Ok(Truths::Decoded(truths, Arc::new(Reader { tokenizer, sentences }))),
+            }
         }
         truths => Ok(truths),
     }
+}
+
+fn tokenizer(folder: &Path) -> Result<Option<Tokenizer>, DatasetError> {
+    let file = folder.join(TOKENIZER);
+    if !file.exists() {
+        return Ok(None);
+    }
+    Tokenizer::from_json(&verified(folder, TOKENIZER)?).map(Some).map_err(|reason| content(&file, reason))
+}
+
+fn sentences(folder: &Path) -> Result<Option<Sentences>, DatasetError> {
+    let model = folder.join(SENTENCES);
+    if !model.exists() {
+        return Ok(None);
+    }
+    let read = |name: &str| {
+        let bytes = verified(folder, &format!("{SENTENCES}/{name}"))?;
+        String::from_utf8(bytes).map_err(|_| content(&model.join(name), "not UTF-8"))
+    };
+    let [one, two, three, four] = SENTENCE_FILES;
+    let texts = [read(one)?, read(two)?, read(three)?, read(four)?];
+    let model_of = Sentences::of_files(texts.each_ref().map(String::as_str));
+    model_of.map(Some).map_err(|reason| content(&model, reason))
 }
 
 fn is_text(truth: &Truth) -> bool {
@@ -91,7 +118,7 @@ fn texts(folder: &Path, count: usize) -> Result<Truths, DatasetError> {
     };
     let truths: Vec<Option<Truth>> = text.trim_end().lines().enumerate().map(line).collect::<Result<_, _>>()?;
     counted(&file, truths.len(), count)?;
-    with_tokenizer(folder, Truths::Samples(truths))
+    with_reader(folder, Truths::Samples(truths))
 }
 
 fn masks(folder: &Path, count: usize) -> Result<Truths, DatasetError> {

@@ -1,0 +1,191 @@
+//! Each quantity of two probes, side by side.
+
+use std::collections::HashMap;
+
+use super::likely::{Suffers, likely};
+use super::pair::{Compared, Judged, Pair, WAYS};
+use crate::network::fabric::rate;
+use crate::network::spread;
+use crate::outputs::documents::against::{AgainstDocument, ChangeDocument, ChangeKind};
+use crate::outputs::documents::probe::{ByWay, EndDocument, FabricDocument, NodeFabricDocument, ProbeDocument};
+
+/// Holds a probe against one that was stored in `file`. `tolerance`: the share by which goodput may be lower.
+///
+/// # Errors
+/// The two cannot be compared: other nodes, other transports, or the stored one ended early.
+pub(crate) fn compare(
+    before: &ProbeDocument,
+    now: &ProbeDocument,
+    tolerance: f64,
+    file: &str,
+) -> Result<AgainstDocument, String> {
+    if let Some(why) = &before.ended_early {
+        return Err(format!("the probe in {file} ended early ({why}): save one that was measured to the end"));
+    }
+    let mut changes = Vec::new();
+    let of = |probe: &ProbeDocument| probe.fabrics().map(|fabric| fabric.transport.clone()).collect::<Vec<_>>();
+    if of(before) != of(now) {
+        let [before, now] = [of(before), of(now)].map(|transports| transports.join(", "));
+        return Err(format!("{file} has transport {before}, this probe {now}: probe with the same --transport"));
+    }
+    for (before, now) in before.fabrics().zip(now.fabrics()) {
+        let found = Compared::of(before, now, tolerance, file)?;
+        changes.extend(found.changes());
+    }
+    changes.extend(matrices(before, now, tolerance, file)?);
+    let is_bad = |change: &ChangeDocument| matches!(change.kind, ChangeKind::Worse | ChangeKind::Configuration);
+    let passed = !changes.iter().any(is_bad);
+    Ok(AgainstDocument { file: file.to_owned(), tolerance_percent: tolerance * 100.0, passed, changes })
+}
+
+/// The ways between nodes, where both probes have them.
+fn matrices(
+    before: &ProbeDocument,
+    now: &ProbeDocument,
+    tolerance: f64,
+    file: &str,
+) -> Result<Vec<ChangeDocument>, String> {
+    let mut changes = Vec::new();
+    match (before.matrix.is_empty(), now.matrix.is_empty()) {
+        (false, true) => return Err(format!("{file} has what nodes measure among each other: probe with --matrix")),
+        (true, false) => return Err(format!("{file} was saved without --matrix: save one with it, or leave it out")),
+        _ => {}
+    }
+    for (before, now) in before.matrix.iter().zip(&now.matrix) {
+        // A search for each way would be one among 16,256 of them with 128 nodes.
+        let before: HashMap<_, _> = before.ways.iter().map(|way| ((&way.from, &way.to), way)).collect();
+        for is in &now.ways {
+            let was = before.get(&(&is.from, &is.to));
+            let was =
+                was.ok_or_else(|| format!("{file} has no way from {} to {}: probe the same nodes", is.from, is.to))?;
+            let judged = one(&was.goodput_repeats_gbit_s, &is.goodput_repeats_gbit_s, tolerance);
+            let Some((judged, kind)) = judged.and_then(|judged| Some((judged, judged.kind?))) else { continue };
+            let quantity = format!("goodput to {}", is.to);
+            changes.push(change(&now.transport, Some(&is.from), quantity, &judged, kind));
+        }
+    }
+    Ok(changes)
+}
+
+/// A goodput that is not what it was, without an explanation.
+fn change(transport: &str, node: Option<&str>, quantity: String, judged: &Judged, kind: ChangeKind) -> ChangeDocument {
+    let percent = |share: f64| (share * 1000.0).round() / 10.0;
+    ChangeDocument {
+        transport: transport.to_owned(),
+        node: node.map(str::to_owned),
+        quantity,
+        before: rate(Some(judged.before_gbit_s * 1e9)),
+        now: rate(Some(judged.now_gbit_s * 1e9)),
+        change_percent: Some(percent(judged.change)),
+        interval_percent: judged.interval.map(|interval| interval.map(percent)),
+        kind,
+        likely: None,
+    }
+}
+
+impl<'a> Compared<'a> {
+    fn of(
+        before: &'a FabricDocument,
+        now: &'a FabricDocument,
+        tolerance: f64,
+        file: &str,
+    ) -> Result<Compared<'a>, String> {
+        let mut nodes = Vec::new();
+        let names = |fabric: &FabricDocument| fabric.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+        for was in &before.nodes {
+            let is =
+                now.nodes.iter().find(|node| node.name == was.name).filter(|_| names(before).len() == names(now).len());
+            let Some(is) = is else {
+                let [before, now] = [names(before), names(now)].map(|names| names.join(", "));
+                return Err(format!("{file} has the nodes {before}, this probe {now}: probe the same nodes"));
+            };
+            let judged = judge(&was.repeats(), &is.repeats(), tolerance);
+            nodes.push(Pair { node: Some(&was.name), judged, ends: Some((was, is)) });
+        }
+        let together = (nodes.len() > 1).then(|| {
+            let judged = judge(&before.together.repeats(), &now.together.repeats(), tolerance);
+            Pair { node: None, judged, ends: None }
+        });
+        Ok(Compared { transport: &now.transport, nodes, together })
+    }
+
+    fn changes(&self) -> Vec<ChangeDocument> {
+        let mut changes = Vec::new();
+        for pair in self.nodes.iter().chain(&self.together) {
+            for (judged, way) in pair.judged.iter().zip(WAYS) {
+                let Some((judged, kind)) = judged.as_ref().and_then(|judged| Some((judged, judged.kind?))) else {
+                    continue;
+                };
+                let suffers = Suffers { way, pair, among: self };
+                let found = change(self.transport, pair.node, format!("goodput {way}"), judged, kind);
+                let likely = (kind == ChangeKind::Worse).then(|| likely(&suffers));
+                changes.push(ChangeDocument { likely, ..found });
+            }
+            if let Some((before, now)) = pair.ends {
+                changes.extend(self.configuration(before, now));
+            }
+        }
+        changes
+    }
+
+    /// What both ends of the connections to a node are configured to, where it is not what it was.
+    fn configuration(&self, before: &NodeFabricDocument, now: &NodeFabricDocument) -> Vec<ChangeDocument> {
+        let mut changes = Vec::new();
+        for (end, was, is) in
+            [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)]
+        {
+            let (Some(was), Some(is)) = (was, is) else { continue };
+            for ((what, was), (_, is)) in configured(was).into_iter().zip(configured(is)) {
+                // What one of the two does not know is no difference.
+                let (Some(was), Some(is)) = (was, is) else { continue };
+                if was != is {
+                    changes.push(ChangeDocument {
+                        transport: self.transport.to_owned(),
+                        node: Some(now.name.clone()),
+                        quantity: format!("{what} at {end}"),
+                        before: was,
+                        now: is,
+                        change_percent: None,
+                        interval_percent: None,
+                        kind: ChangeKind::Configuration,
+                        likely: None,
+                    });
+                }
+            }
+        }
+        changes
+    }
+}
+
+/// What an end is configured to, in words.
+fn configured(end: &EndDocument) -> [(&'static str, Option<String>); 4] {
+    let interface = end.interface.as_ref();
+    [
+        ("MTU", interface.map(|interface| interface.mtu_bytes.to_string())),
+        ("interface speed", interface.and_then(|it| it.speed_mbit_s).map(|speed| format!("{speed} Mbit/s"))),
+        ("MTU of the way", end.mtu_bytes.map(|bytes| bytes.to_string())),
+        ("congestion control", end.congestion_control.clone()),
+    ]
+}
+
+fn judge(before: &ByWay<Vec<f64>>, now: &ByWay<Vec<f64>>, tolerance: f64) -> [Option<Judged>; 3] {
+    [(&before.up, &now.up), (&before.down, &now.down), (&before.both, &now.both)]
+        .map(|(before, now)| one(before, now, tolerance))
+}
+
+fn one(before: &[f64], now: &[f64], tolerance: f64) -> Option<Judged> {
+    let (before_gbit_s, now_gbit_s) = (spread::mean(before)?, spread::mean(now)?);
+    let (change, interval) = (now_gbit_s / before_gbit_s - 1.0, spread::ratio_interval(before, now));
+    let may_be_chance = interval.is_some_and(|[low, high]| low <= 0.0 && high >= 0.0);
+    // A narrower link is narrower each time. What only some repeats suffer from may be other programs on the hosts.
+    let best = |repeats: &[f64]| repeats.iter().copied().fold(0.0, f64::max);
+    let comes_and_goes = best(now) >= best(before) * (1.0 - tolerance);
+    let kind = if change < -tolerance && (may_be_chance || comes_and_goes) {
+        Some(ChangeKind::Uncertain)
+    } else if change < -tolerance {
+        Some(ChangeKind::Worse)
+    } else {
+        (change > tolerance && !may_be_chance).then_some(ChangeKind::Better)
+    };
+    change.is_finite().then_some(Judged { before_gbit_s, now_gbit_s, change, interval, kind })
+}

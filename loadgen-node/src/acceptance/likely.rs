@@ -1,0 +1,116 @@
+//! Where the cause of a lower goodput most likely is.
+//!
+//! First by place: what all nodes suffer from is at what they share, what one suffers from is its own. Then by what
+//! both ends counted: a processor that is full, and costs that have risen, speak for a host; what was lost, or two ends
+//! with time to spare, for a link.
+
+use super::pair::{Compared, Judged, Pair, WAYS};
+use crate::outputs::documents::against::{ChangeKind, LikelyDocument, Place};
+use crate::outputs::documents::probe::{ByWay, EndDocument};
+
+/// A host that uses this share of one processor is busy with the network: what moves samples is mostly one thread.
+const BUSY: f64 = 0.9;
+
+/// Costs that have risen by this share have risen.
+const DEARER: f64 = 0.3;
+
+/// One direction that is worse, and all else that was compared.
+pub(super) struct Suffers<'a> {
+    pub(super) way: &'static str,
+    pub(super) pair: &'a Pair<'a>,
+    pub(super) among: &'a Compared<'a>,
+}
+
+/// Where the cause most likely is.
+pub(super) fn likely(suffers: &Suffers<'_>) -> LikelyDocument {
+    let direction = direction(suffers.pair);
+    let found = |place, name: Option<&str>, why: String| LikelyDocument {
+        place,
+        name: name.map(str::to_owned),
+        direction: direction.to_owned(),
+        why,
+    };
+    let nodes = &suffers.among.nodes;
+    let at = WAYS.iter().position(|way| *way == suffers.way).unwrap_or(0);
+    let worse = nodes.iter().filter(|node| is_worse(node.judged[at].as_ref())).count();
+    // Where costs tell, they tell more than places.
+    if let Some((host, why)) = suffers.pair.ends.and_then(|_| busy_host(suffers.pair, at)) {
+        return found(Place::Host, Some(&host), why);
+    }
+    match suffers.pair.node {
+        None if worse == 0 => {
+            let why = "each node alone is as it was: what they share became narrower".to_owned();
+            found(Place::SharedLink, None, why)
+        }
+        _ if worse == nodes.len() && worse > 1 => {
+            let why = format!("all {worse} nodes are worse: the LoadGen node's own link, or one between switches");
+            found(Place::SharedLink, Some("the LoadGen node"), why)
+        }
+        None => found(Place::Unknown, None, "it follows from the nodes that are worse alone".to_owned()),
+        Some(name) => {
+            let others = if nodes.len() > worse { "; other nodes are as they were" } else { "" };
+            let why = link_evidence(suffers.pair).unwrap_or_else(|| "neither end was busy".to_owned());
+            found(Place::Link, Some(name), format!("{why}{others}"))
+        }
+    }
+}
+
+fn is_worse(judged: Option<&Judged>) -> bool {
+    judged.is_some_and(|judged| judged.kind == Some(ChangeKind::Worse))
+}
+
+/// The direction that suffers: of both ways at once one is enough to be lower.
+fn direction(pair: &Pair<'_>) -> &'static str {
+    match [0, 1].map(|at| is_worse(pair.judged[at].as_ref())) {
+        [true, false] => "up",
+        [false, true] => "down",
+        _ => "both",
+    }
+}
+
+fn of_way(by_way: &ByWay<Option<f64>>, at: usize) -> Option<f64> {
+    [by_way.up, by_way.down, by_way.both][at]
+}
+
+/// The end whose processor is full, or which pays much more than it did for what it carries.
+fn busy_host(pair: &Pair<'_>, at: usize) -> Option<(String, String)> {
+    let ((before, now), judged) = (pair.ends?, pair.judged[at].as_ref()?);
+    let ends = [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)];
+    let busy = ends.into_iter().filter_map(|(name, before, now)| {
+        let (before, now) = (before.as_ref()?, now.as_ref()?);
+        let (was, is) = (of_way(&before.cpu_s_per_gb, at)?, of_way(&now.cpu_s_per_gb, at)?);
+        // Seconds of processor time in a second.
+        let used = is * judged.now_gbit_s / 8.0;
+        (used >= BUSY && is > was * (1.0 + DEARER)).then(|| {
+            let why = format!("it uses {used:.1} processors, {is:.2} s for a gigabyte; it was {was:.2} s");
+            (used, name.to_owned(), why)
+        })
+    });
+    let dearest = busy.max_by(|a, b| a.0.total_cmp(&b.0));
+    dearest.map(|(_, name, why)| (name, why))
+}
+
+/// What both ends counted that speaks for a link.
+fn link_evidence(pair: &Pair<'_>) -> Option<String> {
+    let (before, now) = pair.ends?;
+    let mut told = Vec::new();
+    for (name, was, is) in
+        [("the LoadGen node", &before.loadgen, &now.loadgen), (now.name.as_str(), &before.sut, &now.sut)]
+    {
+        let Some(is) = is else { continue };
+        let was_again = was.as_ref().and_then(|end| end.retransmits).unwrap_or(0);
+        if let Some(again) = is.retransmits.filter(|again| *again > 2 * was_again.max(1)) {
+            told.push(format!("{name} sent {again} segments again, {was_again} before"));
+        }
+        told.extend(moved(name, was.as_ref(), is));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// Counters of the interface that stood still before.
+fn moved(name: &str, was: Option<&EndDocument>, is: &EndDocument) -> Option<String> {
+    let is_new = |counter: &String| !was.is_some_and(|end| end.counters_moved.contains_key(counter));
+    let new = is.counters_moved.iter().filter(|(counter, _)| counter.starts_with("nic.") && is_new(counter));
+    let new: Vec<String> = new.map(|(counter, count)| format!("{counter} {count}")).collect();
+    (!new.is_empty()).then(|| format!("at {name} {}", new.join(", ")))
+}

@@ -1,0 +1,35 @@
+//! What two probes have in common: each node of both, side by side.
+
+use crate::outputs::documents::against::ChangeKind;
+use crate::outputs::documents::probe::NodeFabricDocument;
+
+/// The ways in which a fabric is filled, as they are called.
+pub(super) const WAYS: [&str; 3] = ["up", "down", "both"];
+
+/// What happened to one goodput.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Judged {
+    pub(super) before_gbit_s: f64,
+    pub(super) now_gbit_s: f64,
+    pub(super) change: f64,
+    pub(super) interval: Option<[f64; 2]>,
+    pub(super) kind: Option<ChangeKind>,
+}
+
+/// One node, or all nodes at once, of both probes.
+pub(super) struct Pair<'a> {
+    /// None: all nodes at once.
+    pub(super) node: Option<&'a str>,
+    /// Up, down and both; none where one of the two was not measured.
+    pub(super) judged: [Option<Judged>; 3],
+    /// Both ends before and now; none for all nodes at once.
+    pub(super) ends: Option<(&'a NodeFabricDocument, &'a NodeFabricDocument)>,
+}
+
+/// One transport of both probes.
+pub(super) struct Compared<'a> {
+    pub(super) transport: &'a str,
+    pub(super) nodes: Vec<Pair<'a>>,
+    /// None with one node, of which it is all known.
+    pub(super) together: Option<Pair<'a>>,
+}

@@ -1,0 +1,183 @@
+//! Made-up probes, held against each other.
+
+use std::collections::BTreeMap;
+
+use super::compare::compare;
+use super::text::text;
+use crate::outputs::documents::against::{AgainstDocument, ChangeKind, LikelyDocument, Place};
+use crate::outputs::documents::matrix::tests::{judged, matrix};
+use crate::outputs::documents::probe::tests::probe;
+use crate::outputs::documents::probe::{ByWay, EndDocument, ProbeDocument};
+
+/// A probe of nodes with this goodput up and down in Gbit/s, five repeats of each that differ by a per mille.
+fn measured(nodes: &[(&str, f64, f64)], together: (f64, f64)) -> ProbeDocument {
+    let repeats = |mean: f64| [-1.0, -0.5, 0.0, 0.5, 1.0].map(|off| mean * (1.0 + off / 1000.0)).to_vec();
+    let ways = |up: f64, down: f64| ByWay { up: repeats(up), down: repeats(down), both: repeats(up.min(down)) };
+    let mut document = probe(&nodes.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
+    for (node, (_, up, down)) in document.fabric.nodes.iter_mut().zip(nodes) {
+        node.goodput_repeats_gbit_s = ways(*up, *down);
+    }
+    document.fabric.together.goodput_repeats_gbit_s = ways(together.0, together.1);
+    document
+}
+
+fn against(before: &ProbeDocument, now: &ProbeDocument) -> AgainstDocument {
+    compare(before, now, 0.05, "base.json").unwrap()
+}
+
+#[test]
+fn what_is_as_it_was_passes() {
+    let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
+    let found = against(&before, &measured(&[("N1", 9.6, 10.2), ("N2", 10.0, 9.9)], (9.7, 10.0)));
+    assert!(found.passed && found.changes.is_empty(), "{found:?}");
+}
+
+#[test]
+fn one_direction_of_one_node_is_found() {
+    let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
+    let found = against(&before, &measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 8.0)], (10.0, 10.0)));
+    assert!(!found.passed);
+    let worse: Vec<(&str, &str)> =
+        found.changes.iter().map(|it| (it.node.as_deref().unwrap(), it.quantity.as_str())).collect();
+    assert_eq!(worse, [("N2", "goodput down"), ("N2", "goodput both")]);
+    let likely = found.changes[0].likely.clone().unwrap();
+    assert_eq!((likely.name.as_deref(), likely.direction.as_str()), (Some("N2"), "down"), "{likely:?}");
+    assert_eq!(found.changes[0].change_percent, Some(-20.0));
+}
+
+#[test]
+fn what_all_nodes_share_is_told_from_what_one_has() {
+    let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
+    let all = against(&before, &measured(&[("N1", 8.0, 10.0), ("N2", 8.0, 10.0)], (8.0, 10.0)));
+    assert!(all.changes.iter().all(|it| it.likely.as_ref().unwrap().place == Place::SharedLink), "{all:?}");
+    let only_together = against(&before, &measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (8.0, 10.0)));
+    assert_eq!(only_together.changes[0].node, None);
+    assert_eq!(only_together.changes[0].likely.as_ref().unwrap().place, Place::SharedLink);
+}
+
+#[test]
+fn what_may_be_chance_is_said_and_passes() {
+    let before = measured(&[("N1", 10.0, 10.0)], (10.0, 10.0));
+    let mut now = before.clone();
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![10.0, 3.0, 10.1, 10.0, 9.9];
+    let found = against(&before, &now);
+    assert!(found.passed && found.changes[0].kind == ChangeKind::Uncertain, "{found:?}");
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![9.0, 8.0, 9.9, 9.1, 8.4, 8.0];
+    assert_eq!(against(&before, &now).changes[0].kind, ChangeKind::Uncertain, "its best is as it was");
+    now.fabric.nodes[0].goodput_repeats_gbit_s.up = vec![11.0, 11.1, 11.0];
+    assert_eq!(against(&before, &now).changes[0].kind, ChangeKind::Better);
+}
+
+#[test]
+fn other_nodes_and_transports_cannot_be_compared() {
+    let before = measured(&[("N1", 1.0, 1.0)], (1.0, 1.0));
+    let error = compare(&before, &measured(&[("N2", 1.0, 1.0)], (1.0, 1.0)), 0.05, "f").unwrap_err();
+    assert!(error.contains("N1") && error.contains("N2"), "{error}");
+    let more = measured(&[("N1", 1.0, 1.0), ("N2", 1.0, 1.0)], (1.0, 1.0));
+    assert!(compare(&before, &more, 0.05, "f").is_err());
+    let mut other = before.clone();
+    other.fabric.transport = "quic".to_owned();
+    assert!(compare(&before, &other, 0.05, "f").unwrap_err().contains("--transport"));
+    let early = ProbeDocument { ended_early: Some("lost".to_owned()), ..before.clone() };
+    assert!(compare(&early, &before, 0.05, "f").unwrap_err().contains("ended early"));
+}
+
+#[test]
+fn an_end_that_is_configured_in_another_way_differs() {
+    let mut before = measured(&[("N1", 1.0, 1.0)], (1.0, 1.0));
+    let end = |mtu_bytes| EndDocument { mtu_bytes: Some(mtu_bytes), ..end(0.1) };
+    before.fabric.nodes[0].sut = Some(end(9000));
+    let mut now = before.clone();
+    now.fabric.nodes[0].sut = Some(end(1500));
+    let found = against(&before, &now);
+    assert!(!found.passed);
+    assert_eq!((found.changes[0].before.as_str(), found.changes[0].now.as_str()), ("9000", "1500"));
+    assert_eq!(found.changes[0].quantity, "MTU of the way at N1");
+}
+
+/// An end that spends so many seconds for a gigabyte.
+fn end(cpu_s_per_gb: f64) -> EndDocument {
+    let cost = Some(cpu_s_per_gb);
+    EndDocument {
+        cpu_s_per_gb: ByWay { up: cost, down: cost, both: cost },
+        cores: 4,
+        retransmits: Some(0),
+        mtu_bytes: None,
+        segment_bytes: None,
+        congestion_control: None,
+        interface: None,
+        counters_moved: BTreeMap::new(),
+    }
+}
+
+/// What is likely of one node whose goodput up fell from 10 to 8, with these ends of it.
+fn one_node(before: [EndDocument; 2], now: [EndDocument; 2]) -> LikelyDocument {
+    let with = |up, [loadgen, sut]: [EndDocument; 2]| {
+        let mut probe = measured(&[("N1", up, 10.0)], (up, 10.0));
+        (probe.fabric.nodes[0].loadgen, probe.fabric.nodes[0].sut) = (Some(loadgen), Some(sut));
+        probe
+    };
+    let found = compare(&with(10.0, before), &with(8.0, now), 0.05, "f").unwrap();
+    found.changes[0].likely.clone().unwrap()
+}
+
+#[test]
+fn a_full_processor_speaks_for_its_host() {
+    let found = one_node([end(0.1), end(0.1)], [end(0.1), end(1.0)]);
+    assert_eq!((found.place, found.name.as_deref(), found.direction.as_str()), (Place::Host, Some("N1"), "up"));
+    let found = one_node([end(0.1), end(0.1)], [end(1.0), end(0.1)]);
+    assert_eq!((found.place, found.name.as_deref()), (Place::Host, Some("the LoadGen node")));
+}
+
+#[test]
+fn loss_speaks_for_the_link() {
+    let lossy = EndDocument { retransmits: Some(500), ..end(0.1) };
+    let found = one_node([end(0.1), end(0.1)], [lossy, end(0.1)]);
+    assert!(found.place == Place::Link && found.why.contains("500 segments"), "{found:?}");
+    let dropping = EndDocument { counters_moved: [("nic.rx_dropped".to_owned(), 7)].into_iter().collect(), ..end(0.1) };
+    let found = one_node([end(0.1), end(0.1)], [end(0.1), dropping]);
+    assert!(found.place == Place::Link && found.why.contains("nic.rx_dropped 7"), "{found:?}");
+}
+
+#[test]
+fn two_ends_with_time_to_spare_speak_for_the_link_too() {
+    let found = one_node([end(0.1), end(0.1)], [end(0.1), end(0.1)]);
+    assert!(found.place == Place::Link && found.why.contains("neither end"), "{found:?}");
+}
+
+#[test]
+fn the_verdict_says_what_how_much_and_where() {
+    let before = measured(&[("N1", 10.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
+    let now = measured(&[("N1", 8.0, 10.0), ("N2", 10.0, 10.0)], (10.0, 10.0));
+    let text = text(&compare(&before, &now, 0.05, "base.json").unwrap());
+    for part in [
+        "base.json",
+        "worse",
+        "N1: goodput up",
+        "10.00 Gbit/s",
+        "8.00 Gbit/s",
+        "-20.0 %",
+        "the link of N1",
+        "direction up",
+        "FAILED",
+    ] {
+        assert!(text.contains(part), "no '{part}' in {text}");
+    }
+}
+
+#[test]
+fn a_way_between_nodes_that_became_slow_is_found() {
+    let mut before = measured(&[("n1", 10.0, 10.0), ("n2", 10.0, 10.0)], (10.0, 10.0));
+    let mut now = before.clone();
+    let rates = |back: f64| judged(&matrix(&[vec![0.0, 10.0], vec![back, 0.0]]));
+    now.matrix = vec![rates(8.0)];
+    let missing = compare(&before, &now, 0.05, "base.json").unwrap_err();
+    assert!(missing.contains("without --matrix"), "{missing}");
+    before.matrix = vec![rates(10.0)];
+    let found = against(&before, &now);
+    let [change] = &found.changes[..] else { panic!("{found:?}") };
+    assert_eq!((change.node.as_deref(), change.quantity.as_str()), (Some("n2"), "goodput to n1"));
+    assert_eq!((change.kind, change.change_percent, found.passed), (ChangeKind::Worse, Some(-20.0), false));
+    now.matrix.clear();
+    assert!(compare(&before, &now, 0.05, "base.json").unwrap_err().contains("--matrix"));
+}

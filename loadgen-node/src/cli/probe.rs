@@ -1,0 +1,318 @@
+//! The flags of `probe`, and the checked value that they become.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use lon_proto::limits::{MAX_PEER_PROBE_BYTES, MAX_PEER_PROBE_TIME};
+use lon_proto::sample::DType;
+use lon_qsl::Codec;
+use lon_qsl::benchmark::{Benchmark, Suite};
+
+use super::format::FormatArgs;
+use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
+use super::nodes::{DialArgs, KserveArgs, SecurityArgs, TransportArg, WayArgs};
+use super::parse::{duration, few, percent, request_bytes, rules, some_duration, watch_interval};
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::probe::carries::{Selection, USUAL_CODECS};
+use crate::probe::needs::Rate;
+use crate::probe::plan::{ProbePlan, USUAL_SIZES};
+use crate::world::target::Target;
+use loadgen::conf::rules::Rules;
+
+/// Repeats where a probe is stored, or held against a stored one.
+const REPEATS_TO_COMPARE: NonZeroUsize = NonZeroUsize::new(5).unwrap();
+
+#[derive(Args, Debug)]
+pub(crate) struct ProbeArgs {
+    /// host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
+    #[arg(long, alias = "sut-server", env = "LON_SUT", help_heading = NODES)]
+    pub(crate) sut: String,
+    /// How the probe travels; all: over grpc, tcp and quic, one after the other.
+    #[arg(long, value_enum, default_value_t = ProbeTransportArg::Grpc, env = "LON_TRANSPORT", help_heading = NETWORK)]
+    pub(crate) transport: ProbeTransportArg,
+    #[command(flatten)]
+    pub(crate) security: SecurityArgs,
+    /// How long to wait for nodes that are not there yet, or are busy.
+    #[arg(long, value_parser = duration, default_value = "0s", env = "LON_WAIT_READY", help_heading = NODES)]
+    pub(crate) wait_ready: Duration,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) accept: AcceptArgs,
+    #[command(flatten)]
+    pub(crate) carries: CarriesArgs,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub(crate) form: FormatArgs,
+}
+
+/// What is measured.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    /// How long goodput is measured in each direction; a number alone is seconds.
+    ///
+    /// Each size of round trips gets a quarter of it.
+    #[arg(long, visible_alias = "seconds", value_parser = some_duration, default_value = "2s",
+          env = "LON_PROBE_DURATION", help_heading = WHAT)]
+    pub(crate) duration: Duration,
+    /// Bytes of payload after which a measurement ends, whatever its duration.
+    #[arg(long, value_name = "BYTES", default_value = "8000000000", env = "LON_PROBE_MAX_BYTES",
+          value_parser = clap::value_parser!(u64).range(1_000_000..), help_heading = WHAT,
+          hide_short_help = true)]
+    pub(crate) max_bytes: u64,
+    /// Connections to each node; of several numbers (1,2,4,8) it is said which fills the link.
+    ///
+    /// Goodput is measured over them. Over QUIC each has four streams.
+    #[arg(long, value_name = "COUNT,...", default_value = "1", value_parser = few, value_delimiter = ',',
+          env = "LON_CONNECTIONS", help_heading = WHAT)]
+    pub(crate) connections: Vec<NonZeroUsize>,
+    /// Sizes of the requests whose round trips are measured; unless given 64,4KiB,64KiB,1MiB.
+    #[arg(long, value_name = "SIZE,SIZE...", value_parser = request_bytes, value_delimiter = ',',
+          env = "LON_PROBE_SIZES", help_heading = WHAT,
+          hide_short_help = true)]
+    pub(crate) sizes: Vec<usize>,
+    /// How often each goodput is measured. Of two or more the mean is shown, with the interval in which it is with a
+    /// confidence of 95 %, and up to three times as many are made until that is narrow. 1 unless given, 5 with --save
+    /// or --against.
+    #[arg(long, value_name = "COUNT", value_parser = few, env = "LON_PROBE_REPEATS", help_heading = WHAT,
+          hide_short_help = true)]
+    pub(crate) repeats: Option<NonZeroUsize>,
+    /// Measure without end, up and down in turns, and print a line for each interval (500ms at least). Ctrl-C prints
+    /// the sum.
+    #[arg(long, value_name = "INTERVAL", value_parser = watch_interval, env = "LON_PROBE_WATCH", help_heading = WHAT,
+          hide_short_help = true,
+          conflicts_with_all = ["save", "against", "repeats", "sizes", "duration"])]
+    pub(crate) watch: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
+}
+
+/// What SUT nodes measure among each other.
+#[derive(Args, Debug)]
+pub(crate) struct MatrixArgs {
+    /// SUT nodes measure each other, too, and a bad host is told from a bad link.
+    ///
+    /// Each pair is measured both ways by one of its nodes, for the same duration and over the most --connections. They
+    /// need a list of each other (sut-node serve --probe-peers), with the addresses of this --sut. What is slower than
+    /// usual by more than --tolerance, also when it is measured once more, is named: exit code 3.
+    #[arg(long, env = "LON_PROBE_MATRIX", help_heading = WHAT, hide_short_help = true, conflicts_with = "watch")]
+    pub(crate) matrix: bool,
+    /// With --matrix: pairs that are measured at the same time at most; 64 unless given. No host is in two of them.
+    #[arg(long = "matrix-at-once", value_name = "COUNT", value_parser = few, env = "LON_PROBE_MATRIX_AT_ONCE",
+          help_heading = WHAT, hide_short_help = true, requires = "matrix")]
+    pub(crate) at_once: Option<NonZeroUsize>,
+}
+
+impl MatrixArgs {
+    /// Whether these nodes can measure each other as the plan wants it.
+    fn check(&self, targets: &[Target], plan: &ProbePlan) -> anyhow::Result<()> {
+        if !self.matrix {
+            return Ok(());
+        }
+        if targets.iter().any(|target| target.peers.addresses().len() < 2) {
+            bail!("--matrix is for two nodes or more: name them in --sut");
+        }
+        let ways = u32::try_from(2 * plan.repeats().0).unwrap_or(u32::MAX);
+        if plan.duration.saturating_mul(ways) > MAX_PEER_PROBE_TIME {
+            let repeats = plan.repeats().0;
+            bail!(
+                "--matrix: nodes measure each other for {MAX_PEER_PROBE_TIME:?} at most; --duration {:?}, both ways, \
+                 {repeats} times is more",
+                plan.duration
+            );
+        }
+        if plan.max_bytes > MAX_PEER_PROBE_BYTES {
+            bail!(
+                "--matrix: --max-bytes {} is more than {MAX_PEER_PROBE_BYTES}, the most that nodes take",
+                plan.max_bytes
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A baseline, and what is held against it.
+#[derive(Args, Debug)]
+pub(crate) struct AcceptArgs {
+    /// Write what was measured to this new file, as JSON.
+    #[arg(long, value_name = "FILE", env = "LON_PROBE_SAVE", help_heading = OUTPUT)]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare with this file of an earlier --save: exit code 3 when it has become worse.
+    ///
+    /// Worse is a goodput that is lower than the tolerance allows, and an end that is configured in another way. It is
+    /// said where the cause likely is.
+    #[arg(long, value_name = "FILE", env = "LON_PROBE_AGAINST", help_heading = OUTPUT)]
+    pub(crate) against: Option<PathBuf>,
+    /// What goodput may be lower by than it was; with --matrix, than is usual between the nodes.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent, env = "LON_PROBE_TOLERANCE",
+          help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) tolerance: f64,
+}
+
+/// For which samples it is said what the fabric carries.
+#[derive(Args, Debug)]
+pub(crate) struct CarriesArgs {
+    /// Round whose suite and codecs are shown: v5.0, v5.1, v6.0 or v6.1. Unless given, v6.1.
+    #[arg(long, value_name = "ROUND", value_parser = rules, env = "LON_RULES", help_heading = SAMPLES,
+          hide_short_help = true)]
+    pub(crate) rules: Option<&'static Rules>,
+    /// Suite whose benchmarks are shown.
+    #[arg(long, value_enum, default_value_t = SuiteArg::Datacenter, env = "LON_PROBE_SUITE", help_heading = SAMPLES,
+          hide_short_help = true)]
+    pub(crate) suite: SuiteArg,
+    /// Also these benchmarks: files of your own (mine.toml), or names.
+    #[arg(long, value_name = "FILE,FILE...", value_parser = benchmark, value_delimiter = ',',
+          env = "LON_PROBE_BENCHMARK", help_heading = SAMPLES, hide_short_help = true)]
+    pub(crate) benchmark: Vec<&'static Benchmark>,
+    /// Codecs that are shown, where the rules allow them; unless given lz4,zstd:1,shuffle-zstd:1,delta-zstd:1.
+    #[arg(long, value_name = "CODEC,CODEC...", value_delimiter = ',', env = "LON_PROBE_CODECS", help_heading = SAMPLES,
+          hide_short_help = true)]
+    pub(crate) codecs: Vec<Codec>,
+    /// Types of elements that are shown beside those of the rules' formulas (u8,f16,f32), where the models take them.
+    #[arg(long, value_name = "TYPE,TYPE...", value_delimiter = ',', env = "LON_PROBE_DTYPES", help_heading = SAMPLES,
+          hide_short_help = true)]
+    pub(crate) dtypes: Vec<DType>,
+    /// Say what these rates in samples/s need, all at once.
+    ///
+    /// That is how fast a link, how many of them, how many connections, and what would be the first limit.
+    #[arg(long, value_name = "NAME=RATE,...", value_parser = required_rate, value_delimiter = ',',
+          env = "LON_PROBE_REQUIRE", help_heading = SAMPLES)]
+    pub(crate) require: Vec<Rate>,
+}
+
+/// A suite of MLPerf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SuiteArg {
+    Datacenter,
+    Edge,
+}
+
+fn benchmark(text: &str) -> Result<&'static Benchmark, String> {
+    Benchmark::named(text).map_err(|error| error.to_string())
+}
+
+/// A benchmark and its samples per second.
+fn required_rate(text: &str) -> Result<Rate, String> {
+    let wrong = || "write a benchmark and its samples/s, for example resnet50=20000 or mine.toml=500".to_owned();
+    let (name, rate) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let samples_per_s = rate.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0).ok_or_else(wrong)?;
+    Ok(Rate { benchmark: benchmark(name)?, samples_per_s })
+}
+
+/// How a probe travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProbeTransportArg {
+    Grpc,
+    Quic,
+    Tcp,
+    /// Servers of this protocol cannot be probed.
+    #[value(hide = true)]
+    Kserve,
+    All,
+}
+
+/// What `probe` is asked for, checked.
+pub(crate) struct ProbeAsked {
+    /// The nodes, once for each transport; at least one.
+    pub(crate) targets: Vec<Target>,
+    pub(crate) plan: ProbePlan,
+    /// For which samples it is said what the fabric carries.
+    pub(crate) selection: Selection,
+}
+
+impl ProbeArgs {
+    /// The nodes over each transport, and what is measured. Files and names in `--sut` are read and resolved here.
+    pub(crate) fn check(&self) -> Outcome<ProbeAsked> {
+        let target = |transport| self.dial(transport).target(&KserveArgs::default());
+        let targets = self.transport.each().into_iter().map(target).collect::<Outcome<Vec<_>>>()?;
+        let plan = self.plan();
+        self.plan.matrix.check(&targets, &plan).or_exit(Exit::Usage)?;
+        Ok(ProbeAsked { targets, plan, selection: self.carries.check() })
+    }
+
+    /// The nodes over one transport.
+    pub(crate) fn dial(&self, transport: TransportArg) -> DialArgs {
+        let (security, wait_ready) = (self.security.clone(), self.wait_ready);
+        DialArgs { sut: self.sut.clone(), way: WayArgs { transport, security, wait_ready } }
+    }
+
+    fn plan(&self) -> ProbePlan {
+        let PlanArgs { duration, max_bytes, connections, sizes, repeats, .. } = &self.plan;
+        let sizes = if sizes.is_empty() { USUAL_SIZES.to_vec() } else { sizes.clone() };
+        let compares = self.accept.save.is_some() || self.accept.against.is_some();
+        let repeats = repeats.unwrap_or(if compares { REPEATS_TO_COMPARE } else { NonZeroUsize::MIN });
+        let mut plan = ProbePlan::new(*duration, *max_bytes, connections.clone(), sizes, repeats);
+        // Well below what is to be told apart.
+        plan.known_to = self.accept.tolerance / 2.0;
+        plan
+    }
+}
+
+impl CarriesArgs {
+    fn check(&self) -> Selection {
+        let usual = || USUAL_CODECS.iter().filter_map(|codec| codec.parse().ok()).collect();
+        Selection {
+            round: self.rules.unwrap_or_else(Rules::newest).round.name,
+            suite: match self.suite {
+                SuiteArg::Datacenter => Suite::Datacenter,
+                SuiteArg::Edge => Suite::Edge,
+            },
+            more: self.benchmark.clone(),
+            codecs: if self.codecs.is_empty() { usual() } else { self.codecs.clone() },
+            dtypes: self.dtypes.clone(),
+        }
+    }
+}
+
+impl ProbeTransportArg {
+    /// The transports that it stands for.
+    pub(crate) fn each(self) -> Vec<TransportArg> {
+        match self {
+            ProbeTransportArg::Grpc => vec![TransportArg::Grpc],
+            ProbeTransportArg::Quic => vec![TransportArg::Quic],
+            ProbeTransportArg::Tcp => vec![TransportArg::Tcp],
+            ProbeTransportArg::Kserve => vec![TransportArg::Kserve],
+            ProbeTransportArg::All => vec![TransportArg::Grpc, TransportArg::Tcp, TransportArg::Quic],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn asked(more: &[&str]) -> ProbeAsked {
+        let typed = ["loadgen-node", "probe", "--sut", "127.0.0.1:1"];
+        match Cli::parse_from(typed.iter().chain(more)).command {
+            Command::Probe(args) => args.check().ok().unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_become_a_plan_for_each_transport() {
+        let plain = asked(&[]);
+        assert_eq!((plain.targets.len(), plain.plan), (1, ProbePlan::usual(NonZeroUsize::MIN)));
+        let swept = asked(&["--connections", "8,1", "--transport", "all", "--sizes", "64,1MiB", "--seconds", "3"]);
+        let names: Vec<&str> = swept.targets.iter().map(|target| target.peers.transport().name()).collect();
+        assert_eq!(names, ["grpc", "tcp", "quic"]);
+        assert_eq!(
+            (swept.plan.connections().collect::<Vec<_>>(), swept.plan.sizes()),
+            (vec![1, 8], &[64, 1 << 20][..])
+        );
+        assert_eq!(swept.plan.duration, Duration::from_secs(3));
+    }
+
+    #[test]
+    fn what_is_compared_is_repeated() {
+        let saved = asked(&["--save", "a.json", "--tolerance", "10%"]);
+        assert_eq!((saved.plan.repeats(), saved.plan.known_to), ((5, 15), 0.05));
+        assert_eq!(asked(&["--against", "a.json", "--repeats", "3"]).plan.repeats(), (3, 9));
+        assert_eq!(asked(&[]).plan.repeats(), (1, 1));
+    }
+}

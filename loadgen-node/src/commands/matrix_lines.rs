@@ -1,0 +1,155 @@
+//! The tables and the judgement of `probe --matrix`, for people.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::network::fabric::rate;
+use crate::outputs::documents::matrix::{MatrixDocument, WayDocument};
+
+/// Most nodes whose ways are shown as a table; of more only the slowest ways are.
+const MOST_IN_A_TABLE: usize = 16;
+
+/// How many of the slowest ways are shown instead of a table.
+const SLOWEST: usize = 10;
+
+/// Most failures that are shown.
+const MOST_FAILURES: usize = 5;
+
+/// Most characters of a node's name.
+const NAME_CHARS: usize = 16;
+
+/// What was measured, and what is said about it.
+pub(super) fn text(matrix: &MatrixDocument) -> String {
+    let mut text = format!("\nBetween SUT nodes over {}\n", matrix.transport);
+    if matrix.nodes.len() <= MOST_IN_A_TABLE {
+        let goodput = |way: &WayDocument| way.goodput_gbit_s.map_or("-".to_owned(), number);
+        table(&mut text, matrix, "Goodput in Gbit/s, from the node of a row to that of a column", goodput);
+        let trip = |way: &WayDocument| way.rtt_ns.map_or("-".to_owned(), |ns| number(ns as f64 / 1e3));
+        table(&mut text, matrix, "Round trip in \u{b5}s", trip);
+    } else {
+        slowest(&mut text, matrix);
+    }
+    failures(&mut text, matrix);
+    judgement(&mut text, matrix);
+    text
+}
+
+/// A row for each node that sends, a column for each that receives.
+fn table(text: &mut String, matrix: &MatrixDocument, head: &str, cell: impl Fn(&WayDocument) -> String) {
+    let _ = writeln!(text, "  {head}");
+    let numbers: String = (1..=matrix.nodes.len()).map(|number| format!("{:>6}", format!("#{number}"))).collect();
+    let _ = writeln!(text, "  {:<21}{numbers}", "");
+    for (number, from) in matrix.nodes.iter().enumerate() {
+        let name: String = from.chars().take(NAME_CHARS).collect();
+        let cells: String = matrix
+            .nodes
+            .iter()
+            .map(|to| format!("{:>6}", matrix.way(from, to).map(&cell).unwrap_or_default()))
+            .collect();
+        let line = format!("  {:<4} {name:<16}{cells}", format!("#{}", number + 1));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+/// Of many nodes the slowest ways, and the longest round trips.
+fn slowest(text: &mut String, matrix: &MatrixDocument) {
+    let _ = writeln!(text, "  {} nodes; the {SLOWEST} slowest of {} ways:", matrix.nodes.len(), matrix.ways.len());
+    let mut ways: Vec<(&WayDocument, f64)> =
+        matrix.ways.iter().filter_map(|way| Some((way, way.goodput_gbit_s?))).collect();
+    ways.sort_by(|a, b| a.1.total_cmp(&b.1));
+    for (way, gbit_s) in ways.iter().take(SLOWEST) {
+        let _ = writeln!(text, "    {:>14}  {} -> {}", rate(Some(gbit_s * 1e9)), way.from, way.to);
+    }
+    let mut trips: Vec<u64> = matrix.ways.iter().filter_map(|way| way.rtt_ns).collect();
+    trips.sort_unstable();
+    if let (Some(middle), Some(longest)) = (trips.get(trips.len() / 2), trips.last()) {
+        let [middle, longest] = [*middle, *longest].map(Duration::from_nanos);
+        let _ = writeln!(text, "  Round trips: median {middle:.1?}, longest {longest:.1?}");
+    }
+}
+
+fn failures(text: &mut String, matrix: &MatrixDocument) {
+    let failed: Vec<(&WayDocument, &String)> =
+        matrix.ways.iter().filter_map(|way| Some((way, way.error.as_ref()?))).collect();
+    // Both directions of a pair fail together.
+    let told = failed.iter().filter(|(way, _)| way.measured_by == way.from);
+    for (way, why) in told.take(MOST_FAILURES) {
+        let _ = writeln!(text, "  NOT measured, {} <-> {}: {why}", way.from, way.to);
+    }
+    if failed.len() > 2 * MOST_FAILURES {
+        let _ = writeln!(text, "  and {} pairs more", failed.len() / 2 - MOST_FAILURES);
+    }
+}
+
+fn judgement(text: &mut String, matrix: &MatrixDocument) {
+    let judged = &matrix.judgement;
+    let (Some(usual), Some(least)) = (judged.usual_gbit_s, judged.least_gbit_s) else {
+        text.push_str("  Not judged: no way between two addresses was measured\n");
+        return;
+    };
+    let [usual, least] = [usual, least].map(|gbit_s| rate(Some(gbit_s * 1e9)));
+    let _ = writeln!(text, "  Usual is {usual}; less than {least} is slow (--tolerance, or what ways scatter)");
+    if !judged.tells_hosts_from_links {
+        text.push_str(
+            "  A bad host is not told from a bad link: that takes four nodes with all of their ways measured\n",
+        );
+    }
+    for suspect in &judged.suspects {
+        let (what, cause) = suspect.why.split_once(": ").unwrap_or((&suspect.why, ""));
+        let _ = writeln!(text, "  SLOW: {what}\n        {cause}");
+    }
+    if judged.suspects.is_empty() {
+        text.push_str("  Nothing is slow\n");
+    }
+}
+
+/// Three digits at least, five characters at most where that can be.
+fn number(value: f64) -> String {
+    let digits = match value {
+        value if value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        value if value >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outputs::documents::matrix::tests::{judged, matrix};
+
+    #[test]
+    fn up_to_sixteen_nodes_are_a_table_of_120_columns() {
+        let mut rates = vec![vec![94.123; 16]; 16];
+        rates[2][5] = 0.1234;
+        let text = text(&judged(&matrix(&rates)));
+        assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+        let row = text.lines().find(|line| line.contains("#3   n3")).unwrap();
+        assert!(row.contains(" 0.123") && row.contains(" 94.1"), "{row}");
+        assert!(text.contains("SLOW: the link n3 -> n6 carries 123 Mbit/s instead of 94.1 Gbit/s"), "{text}");
+        assert!(text.contains("  90.0"), "round trips: {text}");
+    }
+
+    #[test]
+    fn of_more_nodes_the_slowest_ways_are_shown() {
+        let mut rates = vec![vec![10.0; 20]; 20];
+        rates[3] = vec![1.0; 20];
+        let text = text(&judged(&matrix(&rates)));
+        assert!(text.lines().count() < 20 && text.contains("1.00 Gbit/s  n4 -> n1"), "{text}");
+        assert!(text.contains("SLOW: host n4 sends") && text.contains("median 90.0\u{b5}s"), "{text}");
+    }
+
+    #[test]
+    fn too_few_nodes_and_failures_are_said() {
+        let mut two = matrix(&[vec![0.0, 1.0], vec![1.0, 0.0]]);
+        let even = text(&judged(&two));
+        assert!(even.contains("takes four nodes") && even.contains("Nothing is slow"), "{even}");
+        for way in two.ways.values_mut() {
+            way.repeats_bits_per_s.clear();
+            way.error = Some("no route".to_owned());
+        }
+        let failed = text(&judged(&two));
+        assert!(failed.contains("NOT measured, n1 <-> n2: no route") && failed.contains("Not judged"), "{failed}");
+    }
+}

@@ -1,0 +1,121 @@
+//! What keys do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What is shown of a run, as keys have set it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Controls {
+    /// Which of [`SPANS_S`] the charts show.
+    span: usize,
+    /// The first node that is listed.
+    pub(super) first_node: usize,
+    /// The keys are explained.
+    pub(super) has_help: bool,
+    /// It is asked whether the run is to stop.
+    pub(super) asks: bool,
+}
+
+/// What a key asks for beside a change of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Nothing,
+    /// The run is to stop.
+    Stop,
+    /// The progress line is to be shown instead.
+    Leave,
+}
+
+/// What charts show, in seconds; the last one is the whole run.
+const SPANS_S: [usize; 4] = [60, 300, 1_800, usize::MAX];
+
+/// Nodes that a page has.
+const PAGE: usize = 10;
+
+/// The keys, each with what it does.
+pub(super) const HELP: [(&str, &str); 7] = [
+    ("q", "stop the run, after a question; what was measured is written"),
+    ("Ctrl-C", "stop the run at once, as SIGINT does"),
+    ("+ -", "charts of a shorter or a longer time"),
+    ("up, down", "the next nodes; also j and k, page up and page down"),
+    ("home", "the first node"),
+    ("l", "leave the dashboard: the progress line is shown"),
+    ("h ?", "show or hide this"),
+];
+
+impl Controls {
+    /// How many seconds the charts show; `usize::MAX`: all.
+    pub(super) fn span_s(&self) -> usize {
+        SPANS_S.get(self.span).copied().unwrap_or(usize::MAX)
+    }
+
+    /// The same in words.
+    pub(super) fn span_words(&self) -> String {
+        match self.span_s() {
+            usize::MAX => "whole run".to_owned(),
+            seconds if seconds < 120 => format!("last {seconds} s"),
+            seconds => format!("last {} min", seconds / 60),
+        }
+    }
+
+    /// Takes a key.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Asked {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let asked = std::mem::take(&mut self.asks);
+        match key.code {
+            KeyCode::Char('c') if is_control => return Asked::Stop,
+            KeyCode::Char('y' | 'Y') if asked => return Asked::Stop,
+            // Any other key says no.
+            _ if asked => {}
+            KeyCode::Char('q') => self.asks = true,
+            KeyCode::Char('l') => return Asked::Leave,
+            KeyCode::Char('h' | '?') => self.has_help = !self.has_help,
+            KeyCode::Esc => self.has_help = false,
+            KeyCode::Char('+' | '=') => self.span = self.span.saturating_sub(1),
+            KeyCode::Char('-' | '_') => self.span = (self.span + 1).min(SPANS_S.len() - 1),
+            KeyCode::Down | KeyCode::Char('j') => self.first_node += 1,
+            KeyCode::Up | KeyCode::Char('k') => self.first_node = self.first_node.saturating_sub(1),
+            KeyCode::PageDown => self.first_node += PAGE,
+            KeyCode::PageUp => self.first_node = self.first_node.saturating_sub(PAGE),
+            KeyCode::Home => self.first_node = 0,
+            _ => {}
+        }
+        Asked::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(controls: &mut Controls, code: KeyCode) -> Asked {
+        controls.press(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn a_run_is_not_stopped_by_one_key_alone() {
+        let mut controls = Controls::default();
+        assert_eq!((press(&mut controls, KeyCode::Char('y')), controls.asks), (Asked::Nothing, false));
+        assert_eq!((press(&mut controls, KeyCode::Char('q')), controls.asks), (Asked::Nothing, true));
+        assert_eq!((press(&mut controls, KeyCode::Char('n')), controls.asks), (Asked::Nothing, false));
+        press(&mut controls, KeyCode::Char('q'));
+        assert_eq!(press(&mut controls, KeyCode::Char('y')), Asked::Stop);
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(controls.press(interrupt), Asked::Stop);
+        assert_eq!(press(&mut controls, KeyCode::Char('l')), Asked::Leave);
+    }
+
+    #[test]
+    fn zoom_and_nodes_stay_within_bounds() {
+        let mut controls = Controls::default();
+        press(&mut controls, KeyCode::Char('+'));
+        assert_eq!((controls.span_s(), controls.span_words().as_str()), (60, "last 60 s"));
+        (0..9).for_each(|_| _ = press(&mut controls, KeyCode::Char('-')));
+        assert_eq!((controls.span_s(), controls.span_words().as_str()), (usize::MAX, "whole run"));
+        press(&mut controls, KeyCode::Char('+'));
+        assert_eq!(controls.span_words(), "last 30 min");
+        press(&mut controls, KeyCode::Up);
+        press(&mut controls, KeyCode::PageDown);
+        press(&mut controls, KeyCode::Char('k'));
+        assert_eq!(controls.first_node, 9);
+    }
+}

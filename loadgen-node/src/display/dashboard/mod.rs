@@ -1,0 +1,74 @@
+//! The terminal as a whole shows a run: rates, latencies, what is judged so far, nodes, the end of the log.
+//!
+//! It goes away at the first request to stop, whether that is a key or a signal: while a run drains, a second signal
+//! ends the program at once, and must find the terminal as it was before.
+//!
+//! - here: the loop of looks, keys and drawing;
+//! - `screen`: the terminal, taken and given back; `size`: how large it must be; `keys`: what keys do;
+//! - `picture`: what is drawn; `history`: what was seen before;
+//! - `draw`: which part stands where; the parts are `numbers`, `charts` and `nodes`, in the colours of `paint`.
+
+mod charts;
+mod draw;
+mod history;
+mod keys;
+mod nodes;
+mod numbers;
+mod paint;
+mod picture;
+mod screen;
+mod size;
+
+use std::time::{Duration, Instant};
+
+use self::history::History;
+use self::keys::{Asked, Controls};
+use self::picture::Picture;
+use self::screen::Screen;
+use super::viewer::Viewer;
+
+pub(super) use self::screen::obstacle;
+
+/// How often the picture is drawn.
+const REDRAW: Duration = Duration::from_millis(400);
+
+/// Shows the run until it is over, somebody asks to stop, or the dashboard is left.
+pub(super) fn show(viewer: &mut Viewer) {
+    let mut screen = match Screen::enter() {
+        Ok(screen) => screen,
+        Err(error) => return tracing::warn!(%error, "no dashboard: the terminal does not allow it"),
+    };
+    let (about, paint) = (viewer.about(), paint::Paint::wanted());
+    let (mut controls, mut history) = (Controls::default(), History::default());
+    while !viewer.is_over() && !viewer.is_stopping() && screen.is_up() {
+        let snapshot = viewer.look();
+        let next = Instant::now() + REDRAW;
+        history.see(&snapshot);
+        loop {
+            let log = screen.log();
+            let picture = Picture {
+                about: &about,
+                snapshot: &snapshot,
+                history: &history,
+                controls: &controls,
+                log: &log,
+                paint,
+            };
+            let asked = screen.draw(&picture).and_then(|()| screen.key(next));
+            match asked.map(|key| key.map(|key| controls.press(key))) {
+                Ok(Some(Asked::Nothing)) => {}
+                Ok(Some(Asked::Stop)) => stop(),
+                Ok(Some(Asked::Leave)) | Err(_) => return,
+                Ok(None) => break,
+            }
+        }
+    }
+}
+
+/// Asks to stop, as SIGINT does.
+fn stop() {
+    let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! The progress line on standard error: elapsed, rate, what is judged so far, outstanding, estimated end. Where it is
+//! no terminal, a line of the log now and then.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
+
+use super::units::time;
+use super::viewer::Viewer;
+use crate::live::phase::Phase;
+use crate::live::snapshot::Snapshot;
+use crate::live::standing::State;
+use crate::world::counts::resident_bytes;
+use loadgen::judge::early_stopping::percent;
+
+const REDRAW: Duration = Duration::from_millis(200);
+/// How often the counts are read where there is no line to draw.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often the progress goes to the log where there is no line to draw.
+const TELL: Duration = Duration::from_secs(10);
+
+/// Draws the line until the run is over.
+pub(super) fn draw(viewer: &mut Viewer) {
+    let bar = ProgressBar::new(0);
+    let template = "{prefix} [{elapsed_precise}] {wide_bar} {msg}";
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_prefix(viewer.about().title());
+    let percentile = viewer.about().terms.target_percentile;
+    while !viewer.is_over() {
+        let snapshot = viewer.look();
+        let (position, length) = extent(snapshot.phase.as_ref());
+        bar.set_length(length);
+        bar.set_position(position);
+        bar.set_message(text(&snapshot, percentile));
+        std::thread::park_timeout(REDRAW);
+    }
+    bar.finish_and_clear();
+}
+
+/// Writes the progress to the log from time to time.
+pub(super) fn tell(viewer: &mut Viewer) {
+    let title = viewer.about().title();
+    let mut next = Instant::now() + TELL;
+    while !viewer.is_over() {
+        std::thread::park_timeout(LOOK);
+        // Read more often than written: other displays want what is read, too.
+        let snapshot = viewer.look();
+        if Instant::now() >= next && !viewer.is_over() {
+            log(&snapshot, &title);
+            next += TELL;
+        }
+    }
+}
+
+/// Looks on, and shows nothing here.
+pub(super) fn watch(viewer: &mut Viewer) {
+    while !viewer.is_over() {
+        std::thread::park_timeout(LOOK);
+        viewer.look();
+    }
+}
+
+/// How far the bar is, and how long.
+fn extent(phase: Option<&Phase>) -> (u64, u64) {
+    const LENGTH: f64 = 1e6;
+    let share = phase.and_then(Phase::share_done);
+    share.map_or((0, 0), |share| ((share * LENGTH) as u64, LENGTH as u64))
+}
+
+/// As fields of a log line; what is not known is left out.
+fn log(snapshot: &Snapshot, run: &str) {
+    if let Some((loaded, of_samples)) = snapshot.loading {
+        let ram_bytes = resident_bytes();
+        return tracing::info!(run, loaded, of_samples, ram_bytes, "loading samples");
+    }
+    let phase = snapshot.phase.as_ref();
+    let rounded = |value: f64| (value * 10.0).round() / 10.0;
+    tracing::info!(
+        run,
+        samples = snapshot.ended,
+        rate_per_s = phase.map(|phase| rounded(phase.rate_per_s())),
+        p99_ns = snapshot.latency.so_far.map(|found| found.p99_ns),
+        lag_p99_ns = (snapshot.lag.count > 0).then_some(snapshot.lag.p99_ns),
+        max_lag_ns = (snapshot.lag.max_ns > 0).then_some(snapshot.lag.max_ns),
+        outstanding = snapshot.outstanding(),
+        left_s = phase.map(|phase| phase.left().as_secs()),
+        judged = phase.map(|_| snapshot.standing.words()),
+        "under way"
+    );
+}
+
+/// As a line beside the progress bar. `percentile`: the one that is judged, as a fraction.
+fn text(snapshot: &Snapshot, percentile: f64) -> String {
+    if let Some((loaded, loading)) = snapshot.loading {
+        let ram = DecimalBytes(resident_bytes());
+        return format!("loading {loaded} of {loading} samples, {ram} of RAM");
+    }
+    let Some(phase) = &snapshot.phase else { return String::new() };
+    let rate = phase.rate_per_s();
+    let digits = if rate < 10.0 { 1 } else { 0 };
+    let mut parts = vec![format!("{} samples, {rate:.digits$}/s", snapshot.ended)];
+    let timed: Vec<String> = snapshot.standing.timed().map(|check| check.words()).collect();
+    // Where there is no limit, the percentile that the result will have.
+    let judged = snapshot.latency.so_far.filter(|_| timed.is_empty());
+    parts.extend(judged.map(|found| format!("p{} {}", percent(percentile), time(found.judged_ns))));
+    parts.extend(timed);
+    parts.push(format!("{} outstanding, about {:.0} s left", snapshot.outstanding(), phase.left().as_secs_f64()));
+    // Last, where a narrow terminal cuts it off last: it is what decides.
+    let against = snapshot.standing.against().filter(|check| !check.is_timed || check.state == State::Broken);
+    let text = parts.join(", ");
+    match against {
+        Some(_) => format!("{}; {text}", snapshot.standing.words()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::live::latencies::{Percentiles, Spread};
+    use crate::live::standing::{Check, Standing};
+
+    use super::*;
+
+    fn check(name: &str, found: &str, wanted: &str, state: State, is_timed: bool) -> Check {
+        let text = |text: &str| text.to_owned();
+        Check { name: text(name), found: text(found), wanted: text(wanted), state, is_timed }
+    }
+
+    fn snapshot(checks: Vec<Check>) -> Snapshot {
+        let so_far = Some(Percentiles { count: 500, judged_ns: 2_000_000, ..Percentiles::default() });
+        let phase = Phase {
+            number: 1,
+            is_accuracy: false,
+            trial: None,
+            elapsed: Duration::from_secs(2),
+            planned: Some(Duration::from_secs(10)),
+            planned_samples: Some(2_500),
+            ended: 500,
+            is_over: false,
+        };
+        Snapshot {
+            phase: Some(phase),
+            issued: 503,
+            ended: 500,
+            latency: Spread { recent: None, so_far },
+            standing: Standing { checks },
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn the_line_says_what_is_judged_so_far() {
+        let timed = [("p99 latency", "2.0ms", "100.0ms at most"), ("p99 lag", "20.0µs", "1.0ms at most")];
+        let checks: Vec<Check> =
+            timed.iter().map(|(name, found, wanted)| check(name, found, wanted, State::Holds, true)).collect();
+        let told = "500 samples, 250/s, p99 latency 2.0ms (100.0ms at most), p99 lag 20.0µs (1.0ms at most), \
+                    3 outstanding, about 8 s left";
+        assert_eq!(text(&snapshot(checks.clone()), 0.99), told);
+        let lost = check("answers", "3 failed: timeout", "one for each sample", State::Broken, false);
+        let told = format!("INVALID: answers 3 failed: timeout (one for each sample); {told}");
+        assert_eq!(text(&snapshot([checks, vec![lost]].concat()), 0.99), told);
+    }
+
+    #[test]
+    fn where_there_is_no_limit_the_line_has_the_percentile_of_the_result() {
+        let told = "500 samples, 250/s, p90 2.0ms, 3 outstanding, about 8 s left";
+        assert_eq!(text(&snapshot(Vec::new()), 0.9), told);
+        assert_eq!(
+            text(&Snapshot { loading: Some((3, 7)), ..Snapshot::default() }, 0.9)[..22],
+            *"loading 3 of 7 samples"
+        );
+        assert_eq!(text(&Snapshot::default(), 0.9), "");
+    }
+
+    #[test]
+    fn the_bar_is_as_far_as_the_phase() {
+        assert_eq!(extent(snapshot(Vec::new()).phase.as_ref()), (200_000, 1_000_000));
+        assert_eq!(extent(None), (0, 0));
+    }
+}

@@ -1,0 +1,16 @@
+//! A run as it is shown while it goes on. Everything is made of [`crate::live`]'s snapshots.
+//!
+//! - `ui`: which display is wanted, and which one the terminal can have; `show`: the thread that shows it; `viewer`:
+//!   what it looks at;
+//! - `line`: the progress line, or lines of the log; `steps`: how many of how many are done;
+//! - `dashboard`: the terminal as a whole; `metrics`: for programs that ask;
+//! - `units`: numbers as both have them.
+
+mod dashboard;
+mod line;
+pub(crate) mod metrics;
+pub(crate) mod show;
+pub(crate) mod steps;
+pub(crate) mod ui;
+mod units;
+mod viewer;

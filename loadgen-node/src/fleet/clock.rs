@@ -1,0 +1,101 @@
+//! The offset of a host's clock: a line goes there and its time comes back, a few times over one connection. The host
+//! has read its clock between the two moments here; half of what is between them is the doubt.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::shell::{Shell, Started};
+use super::{answers, script};
+use crate::outputs::documents::fleet::FleetClock;
+
+/// Round trips. The first one has the making of the connection in it.
+const ROUND_TRIPS: usize = 5;
+/// How long a command may take to end when it is told nothing more.
+const END: Duration = Duration::from_millis(500);
+/// The most that is read.
+const MAX_BYTES: u64 = 4 << 10;
+
+/// The offset by the round trip with the least doubt; None when the host did not answer with a time.
+pub(super) fn offset(shell: Shell<'_>, timeout: Duration) -> Option<FleetClock> {
+    let words = shell.words(&script::clock()).ok()?;
+    let mut started = Started::new(&words, Stdio::piped(), Stdio::piped(), Stdio::null()).ok()?;
+    let (mut input, output) = (started.child.stdin.take()?, started.child.stdout.take()?);
+    let (tell, told) = mpsc::channel();
+    // Ends when the command has ended, at the latest.
+    std::thread::Builder::new()
+        .name("clock".to_owned())
+        .spawn(move || {
+            for line in BufReader::new(output.take(MAX_BYTES)).lines().map_while(Result::ok) {
+                if tell.send((SystemTime::now(), line)).is_err() {
+                    return;
+                }
+            }
+        })
+        .ok()?;
+    let deadline = Instant::now() + timeout;
+    let mut best: Option<FleetClock> = None;
+    for _ in 0..ROUND_TRIPS {
+        let asked = SystemTime::now();
+        let is_sent = input.write_all(b"\n").and_then(|()| input.flush()).is_ok();
+        // A login shell may greet: what is no time answers nothing.
+        let answer = || {
+            let left = || deadline.saturating_duration_since(Instant::now());
+            let lines = std::iter::from_fn(|| told.recv_timeout(left()).ok());
+            { lines }.find(|(_, line)| answers::time(line).is_some())
+        };
+        let Some((answered, line)) = is_sent.then(answer).flatten() else { break };
+        if let Some(found) = between(ns(asked), &line, ns(answered))
+            && best.as_ref().is_none_or(|best| found.uncertainty_ns < best.uncertainty_ns)
+        {
+            best = Some(found);
+        }
+    }
+    drop(input);
+    let _ = started.wait(Instant::now() + END, shell.stop);
+    best
+}
+
+/// The offset of a clock that said `text` between two moments here, in ns since 1970.
+fn between(asked: i128, text: &str, answered: i128) -> Option<FleetClock> {
+    let (there, doubt) = answers::time(text)?;
+    let offset = i64::try_from(there - (asked + answered) / 2).ok()?;
+    let uncertainty = u64::try_from((answered - asked) / 2 + doubt).ok()?;
+    Some(FleetClock { offset_ns: offset, uncertainty_ns: uncertainty })
+}
+
+fn ns(time: SystemTime) -> i128 {
+    let since = time.duration_since(UNIX_EPOCH).map(|since| since.as_nanos()).unwrap_or_default();
+    i128::try_from(since).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_round_trip_is_compared() {
+        let at = 1_764_000_000_000_000_000;
+        let found = between(at, "1764000000005000000", at + 4_000_000).unwrap();
+        assert_eq!((found.offset_ns, found.uncertainty_ns), (3_000_000, 2_000_000));
+        let whole = between(at, "1764000000", at).unwrap();
+        assert_eq!((whole.offset_ns, whole.uncertainty_ns), (500_000_000, 500_000_000));
+        assert_eq!(between(at, "no clock", at), None);
+    }
+
+    #[test]
+    fn this_machine_agrees_with_itself_and_a_mute_one_has_no_clock() {
+        let stop = AtomicBool::new(false);
+        let ssh = ["sh", "-c"].map(str::to_owned);
+        let here = offset(Shell { ssh: &ssh, host: "h", stop: &stop }, Duration::from_secs(60)).unwrap();
+        assert!(here.offset_ns.unsigned_abs() <= here.uncertainty_ns, "{here:?}");
+        let greeting = ["sh", "-c", "echo Welcome; exec sh -c \"$1\"", "h"].map(str::to_owned);
+        let greeted = offset(Shell { ssh: &greeting, host: "h", stop: &stop }, Duration::from_secs(60)).unwrap();
+        assert!(greeted.offset_ns.unsigned_abs() <= greeted.uncertainty_ns, "{greeted:?}");
+        let mute = ["sh", "-c", "exit 1"].map(str::to_owned);
+        assert_eq!(offset(Shell { ssh: &mute, host: "h", stop: &stop }, Duration::from_secs(60)), None);
+    }
+}

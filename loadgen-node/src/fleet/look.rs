@@ -1,0 +1,161 @@
+//! Looks at a node: whether its host can be reached, what is there, and what answers.
+
+use std::time::Duration;
+
+use super::answers::{self, Facts};
+use super::at::At;
+use super::shell::ShellError;
+use super::{clock, script};
+use crate::outputs::documents::fleet::{FleetAnswer, FleetNode, FleetProgram};
+
+/// How long an answer may take from a port where nobody should listen.
+const FREE_PORT: Duration = Duration::from_secs(2);
+
+/// The system that the programs are made for, and whose `/proc` is read, as `uname -s` names it.
+const NEEDED_SYSTEM: &str = "Linux";
+
+/// The build of this program, which nodes are held against.
+pub(super) struct Ours {
+    pub(super) version: &'static str,
+    pub(super) revision: Option<&'static str>,
+}
+
+/// This very program.
+pub(super) const OURS: Ours = Ours { version: env!("CARGO_PKG_VERSION"), revision: lon_shell::version::REVISION };
+
+/// Whether everything is there that a node needs, and whether nothing is in its way.
+pub(super) fn check(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
+    let program = at.node.program.as_deref();
+    let facts = facts(at, program, found)?;
+    if let Some(why) = other_system(&at.node.host, facts.system.as_deref()) {
+        // What else would be found there follows from this alone.
+        found.faults.push(why);
+        return Ok(());
+    }
+    if let (Some(path), Some(said)) = (program, &facts.version) {
+        match said {
+            None => found.faults.push(format!(
+                "there is no program {path} on the host: copy it there, or give its path as program = \"...\""
+            )),
+            Some(said) => match answers::version(said) {
+                None => found.faults.push(format!("{path} is no sut-node: --version prints '{said}'")),
+                Some((version, revision)) => {
+                    found.faults.extend(other_build(path, &version, revision.as_deref(), &OURS));
+                    found.program = Some(FleetProgram { version, revision });
+                }
+            },
+        }
+    }
+    found.clock = clock::offset(at.shell(), at.fleet.timeout);
+    let is_taken = facts.is_taken == Some(true);
+    let answer =
+        at.dial.ask(&at.node.address, if is_taken { at.fleet.timeout } else { at.fleet.timeout.min(FREE_PORT) });
+    let address = &at.node.address;
+    match answer {
+        Ok(answer) => {
+            judge(at, &answer, found);
+            found.answer = Some(answer);
+        }
+        Err(error) if is_taken => found.faults.push(format!(
+            "somebody listens on {}, and {address} is not answered as by a SUT node: {error:#}",
+            at.node.listen
+        )),
+        Err(_) => {}
+    }
+    Ok(())
+}
+
+/// Whether the node runs and answers.
+pub(super) fn status(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
+    let facts = facts(at, None, found)?;
+    if facts.pid.is_none() && facts.is_taken == Some(false) {
+        found.faults.push("does not run".to_owned());
+        return Ok(());
+    }
+    match at.dial.ask(&at.node.address, at.fleet.timeout) {
+        Ok(answer) => {
+            judge(at, &answer, found);
+            found.answer = Some(answer);
+        }
+        Err(error) => found.faults.push(match facts.pid {
+            Some(_) => format!("runs, but does not answer: {error:#}"),
+            None => format!("does not run, and somebody else has its port: {error:#}"),
+        }),
+    }
+    Ok(())
+}
+
+/// What the host says of the node.
+pub(super) fn facts(at: At<'_>, program: Option<&str>, found: &mut FleetNode) -> Result<Facts, ShellError> {
+    let facts = Facts::of(&at.shell().run(&script::facts(at.node, program)?, at.fleet.timeout)?);
+    if facts.is_taken.is_none() {
+        found
+            .faults
+            .push("the host ran the line and did not answer: does the command of ssh start a shell?".to_owned());
+    }
+    (found.pid, found.port_taken) = (facts.pid, facts.is_taken);
+    Ok(facts)
+}
+
+/// What is wrong with who answers at a node's address.
+pub(super) fn judge(at: At<'_>, answer: &FleetAnswer, found: &mut FleetNode) {
+    let (node, address) = (at.node, &at.node.address);
+    if answer.name != node.name.as_ref() {
+        let where_ = match found.port_taken {
+            Some(false) => format!("; nobody listens on {} of host {}: is it another host?", node.listen, node.host),
+            _ => String::new(),
+        };
+        found.faults.push(format!("{address} is answered by node '{}'{where_}", answer.name));
+    }
+    if let Some(version) = &answer.version {
+        found.faults.extend(other_build("the node", version, answer.revision.as_deref(), &OURS));
+    }
+}
+
+/// Why a host of this system cannot have a node; None where it can, or has not answered.
+fn other_system(host: &str, system: Option<&str>) -> Option<String> {
+    let runs = match system? {
+        NEEDED_SYSTEM => return None,
+        "" => "does not say what system it runs (uname -s)".to_owned(),
+        other => format!("runs {other} (uname -s)"),
+    };
+    Some(format!("host {host} {runs}: sut-node and `fleet` need {NEEDED_SYSTEM}"))
+}
+
+/// What differs between a build and ours; None where nothing is known to.
+fn other_build(what: &str, version: &str, revision: Option<&str>, ours: &Ours) -> Option<String> {
+    let is_same =
+        version == ours.version && (revision == ours.revision || revision.is_none() || ours.revision.is_none());
+    let shown = |version: &str, revision: Option<&str>| match revision {
+        Some(revision) => format!("{version}, revision {revision}"),
+        None => version.to_owned(),
+    };
+    (!is_same).then(|| {
+        let (there, here) = (shown(version, revision), shown(ours.version, ours.revision));
+        format!("{what} is {there}, and this program {here}: use one build at all ends")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_another_system_are_named_with_it() {
+        assert_eq!([other_system("h", Some("Linux")), other_system("h", None)], [None, None]);
+        let told = other_system("me@h", Some("Darwin")).unwrap();
+        assert_eq!(told, "host me@h runs Darwin (uname -s): sut-node and `fleet` need Linux");
+        assert!(other_system("h", Some("")).unwrap().contains("host h does not say"));
+    }
+
+    #[test]
+    fn builds_differ_by_version_or_by_revisions_that_are_known() {
+        let ours = Ours { version: "1.2.0", revision: Some("abc") };
+        let differs = |version, revision| other_build("sut-node", version, revision, &ours);
+        assert_eq!([differs("1.2.0", Some("abc")), differs("1.2.0", None)], [None, None]);
+        let told = differs("1.2.0", Some("abd")).unwrap();
+        assert!(told.contains("sut-node is 1.2.0, revision abd, and this program 1.2.0, revision abc"), "{told}");
+        assert!(differs("1.1.0", None).unwrap().contains("1.1.0"));
+        assert_eq!(other_build("x", "1.2.0", Some("y"), &Ours { version: "1.2.0", revision: None }), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! The SUT nodes of several hosts: one file names them, and each action goes over the user's own ssh.
+//!
+//! What is said on a host is one line for a POSIX shell, made by `script` of words that are quoted; nothing of ours has
+//! to be there but `sut-node`. What comes back are lines of a word and a value, read by `answers`.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `file`, `secrets` | the file as it is written; what must not stand in it |
+//! | `checked` | the same with every value checked, and defaults filled in |
+//! | `words` | the checks of single values |
+//! | `script` | the lines for the shells of the hosts |
+//! | `answers` | what they answer |
+//! | `shell` | one line at one host: how it is started, its end, its time limit |
+//! | `clock` | the offset of a host's clock |
+//! | `dial` | what the node itself answers at its address |
+//! | `at` | a node with what is needed to act on it |
+//! | `look`, `start` | checks and status of a node; its start |
+//! | `plan` | what an action does at one node, and what would be pasted instead |
+//! | `all` | all nodes at the same time, within a bound |
+
+mod all;
+mod answers;
+mod at;
+pub(crate) mod checked;
+mod clock;
+mod dial;
+mod file;
+mod look;
+pub(crate) mod plan;
+mod script;
+mod secrets;
+mod shell;
+mod start;
+mod words;
+
+pub(crate) use self::plan::Action;
+
+/// The file that `fleet init` writes.
+pub(crate) const TEMPLATE: &str = include_str!("template.toml");

@@ -1,0 +1,125 @@
+//! Starts a node and waits until it answers; its end; its log.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use super::answers::{self, Facts, Started, Stopped};
+use super::at::At;
+use super::shell::ShellError;
+use super::{look, script};
+use crate::outputs::documents::fleet::FleetNode;
+
+/// How long an answer is waited for before the host is asked whether the node still runs; it doubles each time.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
+/// Between two attempts to dial.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Starts the node, unless it runs already, and waits until it answers.
+pub(super) fn start(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
+    let said = at.shell().run(&script::start(at.node)?, at.fleet.timeout)?;
+    let from = match answers::started(&said) {
+        Some(Started::New { pid, from }) => {
+            (found.done, found.pid) = (Some("started".to_owned()), Some(pid));
+            from
+        }
+        Some(Started::Running { pid }) => {
+            (found.done, found.pid) = (Some("ran already".to_owned()), Some(pid));
+            // What it said when it started is not known: the end of all that it said.
+            0
+        }
+        Some(Started::Taken) => {
+            found.port_taken = Some(true);
+            let told = match at.dial.ask(&at.node.address, at.fleet.timeout) {
+                Ok(answer) => format!("node '{}', which was not started from here", answer.name),
+                Err(error) => format!("somebody else ({error:#})"),
+            };
+            found.faults.push(format!("not started: {} is taken by {told}", at.node.listen));
+            return Ok(());
+        }
+        None => {
+            found.faults.push("the host did not say whether it has started the node".to_owned());
+            return Ok(());
+        }
+    };
+    await_answer(at, from, found)
+}
+
+/// Waits until the node answers, or has ended.
+fn await_answer(at: At<'_>, from: u64, found: &mut FleetNode) -> Result<(), ShellError> {
+    let deadline = Instant::now() + at.fleet.ready_timeout;
+    let mut wait = FIRST_WAIT;
+    loop {
+        let answer = dial_for(at, wait.min(deadline.saturating_duration_since(Instant::now())));
+        // Whoever answers may be another: this one has to be alive, too.
+        let facts = Facts::of(&at.shell().run(&script::started(at.node, from)?, at.fleet.timeout)?);
+        match (facts.pid, answer) {
+            (None, _) => {
+                found.faults.push("ended soon after its start; see its log".to_owned());
+                (found.done, found.pid, found.log) = (None, None, facts.log);
+                return Ok(());
+            }
+            (Some(_), Ok(answer)) => {
+                look::judge(at, &answer, found);
+                found.answer = Some(answer);
+                return Ok(());
+            }
+            (Some(_), Err(error)) if Instant::now() >= deadline => {
+                let waited = at.fleet.ready_timeout;
+                found.faults.push(format!("runs, but has not answered after {waited:?}: {error:#}"));
+                found.log = facts.log;
+                return Ok(());
+            }
+            (Some(_), Err(_)) if at.stop.load(Relaxed) => return Err(ShellError::Interrupted),
+            (Some(_), Err(_)) => wait = (wait * 2).min(LONGEST_WAIT),
+        }
+    }
+}
+
+/// Dials until somebody answers, for about so long.
+fn dial_for(at: At<'_>, wait: Duration) -> anyhow::Result<crate::outputs::documents::fleet::FleetAnswer> {
+    let until = Instant::now() + wait;
+    loop {
+        // A node that loads its model takes connections and says nothing.
+        let answer = at.dial.ask(&at.node.address, wait.max(FIRST_WAIT));
+        if answer.is_ok() || Instant::now() >= until || at.stop.load(Relaxed) {
+            return answer;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Asks the node to end, and waits for that.
+pub(super) fn stop(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError> {
+    let wait = at.fleet.stop_timeout;
+    let said = at.shell().run(&script::stop(at.node, wait)?, wait + at.fleet.timeout)?;
+    match answers::stopped(&said) {
+        Some(Stopped::Ended { pid }) => found.done = Some(format!("ended (process {pid})")),
+        Some(Stopped::NotRunning) => found.done = Some("nothing to end".to_owned()),
+        Some(Stopped::Still { pid }) => {
+            found.pid = Some(pid);
+            found.faults.push(format!(
+                "process {pid} has not ended {wait:?} after SIGTERM: it may have samples to answer; else kill -KILL \
+                 {pid} on {}",
+                at.node.host
+            ));
+        }
+        None => found.faults.push("the host did not say whether the node has ended".to_owned()),
+    }
+    Ok(())
+}
+
+/// Copies the node's log into a folder here.
+pub(super) fn log(at: At<'_>, folder: &Path, found: &mut FleetNode) -> Result<(), ShellError> {
+    // Complete, or not there.
+    let part = tempfile::NamedTempFile::new_in(folder)?;
+    let into: File = part.as_file().try_clone()?;
+    at.shell().run_into(&script::log(at.node)?, at.fleet.ready_timeout, into)?;
+    let file = folder.join(format!("{}.log", at.node.stem));
+    part.persist(&file).map_err(|error| error.error)?;
+    found.done = Some("copied".to_owned());
+    found.log_file = Some(file.display().to_string());
+    Ok(())
+}

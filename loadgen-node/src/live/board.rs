@@ -1,0 +1,38 @@
+//! The newest snapshot of a run, where others than its reader look at it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::about::About;
+use super::snapshot::Snapshot;
+
+/// What is known of a run and when it was found. A clone is the same board.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board(Arc<Mutex<Option<Newest>>>);
+
+/// A run, and what the newest look at it found.
+#[derive(Clone, Debug)]
+pub(crate) struct Newest {
+    pub(crate) about: Arc<About>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// Whether the result is VALID; none until that is known.
+    pub(crate) is_valid: Option<bool>,
+}
+
+impl Board {
+    /// From now on this is the newest.
+    pub(crate) fn put(&self, about: Arc<About>, snapshot: Arc<Snapshot>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Newest { about, snapshot, is_valid: None });
+    }
+
+    /// The run is over, and its result is VALID or not.
+    pub(crate) fn judged(&self, is_valid: bool) {
+        if let Some(newest) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            newest.is_valid = Some(is_valid);
+        }
+    }
+
+    /// The newest; none before the first.
+    pub(crate) fn newest(&self) -> Option<Newest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

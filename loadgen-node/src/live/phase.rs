@@ -1,0 +1,61 @@
+//! The phase that goes on, and how far it is.
+
+use std::time::Duration;
+
+use loadgen::run::TrialStart;
+
+/// The phase that goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Phase {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// All its answers are logged, and it is not judged.
+    pub(crate) is_accuracy: bool,
+    /// The trial of a search for the peak that it is.
+    pub(crate) trial: Option<TrialStart>,
+    /// How long it goes on.
+    pub(crate) elapsed: Duration,
+    /// How long it will take at least, where that is known.
+    pub(crate) planned: Option<Duration>,
+    /// Samples that it will have; none where time decides.
+    pub(crate) planned_samples: Option<u64>,
+    /// Samples of it that have ended.
+    pub(crate) ended: u64,
+    /// It is over.
+    pub(crate) is_over: bool,
+}
+
+impl Phase {
+    /// Samples that ended, a second, from the start of the phase.
+    pub(crate) fn rate_per_s(&self) -> f64 {
+        self.ended as f64 / self.elapsed.as_secs_f64().max(1e-3)
+    }
+
+    /// How far it is, as a fraction; none where that is not known.
+    pub(crate) fn share_done(&self) -> Option<f64> {
+        let by_time = self.planned.map(|planned| self.elapsed.as_secs_f64() / planned.as_secs_f64().max(1e-9));
+        let by_samples = self.planned_samples.map(|planned| self.ended as f64 / planned.max(1) as f64);
+        by_samples.or(by_time).map(|share| share.clamp(0.0, 1.0))
+    }
+
+    /// How long it will go on, as far as can be told.
+    pub(crate) fn left(&self) -> Duration {
+        if self.is_over {
+            return Duration::ZERO;
+        }
+        if let Some(planned) = self.planned {
+            return planned.saturating_sub(self.elapsed);
+        }
+        let left = self.planned_samples.unwrap_or(0).saturating_sub(self.ended);
+        Duration::from_secs_f64((left as f64 / self.rate_per_s().max(1e-3)).min(1e7))
+    }
+
+    /// What it is, in words.
+    pub(crate) fn name(&self) -> String {
+        match (self.trial, self.is_accuracy) {
+            (Some(trial), _) => format!("trial {} at {:.1}/s", trial.number, trial.qps),
+            (None, true) => "accuracy".to_owned(),
+            (None, false) => "performance".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the ways between the nodes carry, each way from a node to another one.
+//!
+//! - `judge`: which of them are slow, and whether that is a host's or a link's doing.
+
+pub(crate) mod judge;
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::judge::{Judgement, Rates};
+
+/// What nodes have measured among each other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Matrix {
+    pub(crate) transport: &'static str,
+    /// Of the nodes, in their order.
+    pub(crate) names: Vec<String>,
+    /// Those that were tried, by the numbers of their two nodes: from, to. With 128 nodes there are 16,256 of them.
+    pub(crate) ways: BTreeMap<(usize, usize), Way>,
+}
+
+/// The way from one node to another one, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Way {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// The receiver measured, by asking for answers; else the sender did.
+    pub(crate) is_back: bool,
+    /// Payload in bit/s, of each repeat that says something.
+    pub(crate) repeats_bits_per_s: Vec<f64>,
+    /// The median of the round trips of 64 bytes between the two.
+    pub(crate) rtt_ns: Option<u64>,
+    /// Both nodes have one address: there is no link between them, and it is not judged.
+    pub(crate) is_local: bool,
+    /// Why it was not measured, or not to the end.
+    pub(crate) error: Option<String>,
+}
+
+impl Way {
+    /// Payload in bit/s, the best of the repeats: a bad link is bad each time, and what slows only some repeats may be
+    /// other programs on the hosts.
+    pub(crate) fn bits_per_s(&self) -> Option<f64> {
+        self.repeats_bits_per_s.iter().copied().reduce(f64::max)
+    }
+}
+
+impl Matrix {
+    /// Which ways are slow, and whose doing that is; `tolerance` is the share by which a way may be slower than usual.
+    pub(crate) fn judge(&self, tolerance: f64) -> Judgement {
+        let count = self.names.len();
+        let mut rates = Rates(vec![vec![None; count]; count]);
+        for way in self.ways.values().filter(|way| !way.is_local) {
+            rates.0[way.from][way.to] = way.bits_per_s();
+        }
+        judge::judge(&rates, tolerance)
+    }
+
+    /// The pairs of which a direction is slow, the earlier node first.
+    pub(crate) fn slow_pairs(&self, tolerance: f64) -> BTreeSet<(usize, usize)> {
+        let Some(least) = self.judge(tolerance).least_bits_per_s else { return BTreeSet::new() };
+        let is_slow = |way: &&Way| !way.is_local && way.bits_per_s().is_some_and(|rate| rate < least);
+        self.ways.values().filter(is_slow).map(|way| (way.from.min(way.to), way.from.max(way.to))).collect()
+    }
+
+    /// Adds what was measured of a way, which may have been measured before.
+    pub(crate) fn add(&mut self, way: Way) {
+        match self.ways.entry((way.from, way.to)) {
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                known.repeats_bits_per_s.extend(way.repeats_bits_per_s);
+                known.rtt_ns = known.rtt_ns.into_iter().chain(way.rtt_ns).min();
+                known.error = known.error.take().or(way.error);
+            }
+            Entry::Vacant(place) => {
+                place.insert(way);
+            }
+        }
+    }
+
+    /// What could not be measured, in words; none when all of it was.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let failed: Vec<&Way> = self.ways.values().filter(|way| way.error.is_some()).collect();
+        let first = failed.first()?;
+        let [from, to] = [first.from, first.to].map(|node| self.names.get(node).map_or("?", String::as_str));
+        let why = first.error.as_deref().unwrap_or_default();
+        let (count, all) = (failed.len(), self.ways.len());
+        Some(format!("{count} of {all} ways between nodes were not measured; the first, {from} -> {to}: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn what_was_slow_once_is_as_good_as_its_best() {
+        let way =
+            |from: usize, to: usize, rate: f64| Way { from, to, repeats_bits_per_s: vec![rate], ..Way::default() };
+        let mut matrix = Matrix { names: vec![String::new(); 3], ..Matrix::default() };
+        for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+            matrix.add(way(from, to, if (from, to) == (2, 1) { 3e8 } else { 1e9 }));
+        }
+        assert_eq!(matrix.slow_pairs(0.05), BTreeSet::from([(1, 2)]));
+        matrix.add(way(2, 1, 9.9e8));
+        assert_eq!((matrix.slow_pairs(0.05), matrix.ways.len()), (BTreeSet::new(), 6));
+        assert_eq!(matrix.ways[&(2, 1)].repeats_bits_per_s, [3e8, 9.9e8]);
+    }
+
+    /// A search among all ways for each of them would take minutes here, and does for none of the steps: a third
+    /// of the ways is slow, so that there are many to look for.
+    #[test]
+    fn many_nodes_take_no_time() {
+        const NODES: usize = 512;
+        let began = Instant::now();
+        let mut matrix = Matrix { names: vec![String::new(); NODES], ..Matrix::default() };
+        let pairs = (0..NODES).flat_map(|from| (0..NODES).map(move |to| (from, to))).filter(|(from, to)| from != to);
+        for (from, to) in pairs {
+            let rate = if (from + to) % 3 == 0 { 1e8 } else { 1e9 };
+            matrix.add(Way { from, to, repeats_bits_per_s: vec![rate], ..Way::default() });
+        }
+        let slow = matrix.slow_pairs(0.05);
+        assert_eq!(matrix.judge(0.05).suspects.len(), slow.len());
+        for (from, to) in slow {
+            matrix.add(Way { from, to, repeats_bits_per_s: vec![1e9], ..Way::default() });
+        }
+        assert_eq!(matrix.ways.len(), NODES * (NODES - 1));
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+}

@@ -1,0 +1,95 @@
+//! The part of `probe --json` that says what differs from a stored probe.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What differs from a stored probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgainstDocument {
+    /// The file with the stored probe.
+    pub file: String,
+    /// What goodput may be lower by, percent.
+    pub tolerance_percent: f64,
+    /// Whether nothing is worse than the tolerance allows, and the ends are configured as they were.
+    pub passed: bool,
+    /// What differs; what is as it was is not listed.
+    pub changes: Vec<ChangeDocument>,
+}
+
+/// One difference from the stored probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeDocument {
+    /// The transport that was probed.
+    pub transport: String,
+    /// The node's name; null for all nodes at once.
+    pub node: Option<String>,
+    /// The quantity, in words.
+    pub quantity: String,
+    /// What it was, in words.
+    pub before: String,
+    /// What it is, in words.
+    pub now: String,
+    /// The difference of the means, percent; null for what is no number.
+    pub change_percent: Option<f64>,
+    /// Where the difference is with a confidence of 95 %, lower and upper end, percent; null with fewer than three
+    /// repeats on one of the sides.
+    pub interval_percent: Option<[f64; 2]>,
+    /// What the difference is worth.
+    pub kind: ChangeKind,
+    /// Where its cause most likely is; null where there is nothing to explain.
+    pub likely: Option<LikelyDocument>,
+}
+
+/// What a difference is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It is lower than the tolerance allows.
+    Worse,
+    /// It is higher by more than the tolerance.
+    Better,
+    /// Its mean is lower than the tolerance allows, but the repeats scatter so much that this may be chance, or the
+    /// best of them is as it was.
+    Uncertain,
+    /// An end is configured in another way.
+    Configuration,
+}
+
+impl ChangeKind {
+    /// As tables and the screen have it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            ChangeKind::Worse => "worse",
+            ChangeKind::Better => "better",
+            ChangeKind::Uncertain => "uncertain",
+            ChangeKind::Configuration => "differs",
+        }
+    }
+}
+
+/// Where the cause of a difference most likely is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LikelyDocument {
+    /// The kind of place.
+    pub place: Place,
+    /// The host or the node whose link it is; null where it cannot be told.
+    pub name: Option<String>,
+    /// The direction that suffers: up, down or both.
+    pub direction: String,
+    /// What speaks for it, in words.
+    pub why: String,
+}
+
+/// The kind of place where a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// A host: its processors, kernel or programs.
+    Host,
+    /// A link: cable, port, or what limits the rate there.
+    Link,
+    /// What all nodes share: the LoadGen node's own link, or a link between switches.
+    SharedLink,
+    /// It cannot be told.
+    Unknown,
+}

@@ -1,0 +1,73 @@
+//! What `run --compression auto` prints with `--json`: what each codec would gain on a dataset.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outputs::table::Table;
+
+/// The version of [`CodecAdvice`].
+const SCHEMA: u32 = 1;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodecAdvice {
+    /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: u32,
+    /// The dataset whose samples were encoded.
+    pub dataset: String,
+    /// How many of its samples were encoded, spread evenly over it.
+    pub samples: usize,
+    /// The round whose rules say which codecs are allowed.
+    pub round: String,
+    /// The codecs that were tried.
+    pub codecs: Vec<AdvisedCodec>,
+}
+
+/// The figures of one codec, on one thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AdvisedCodec {
+    /// The codec, as `--compression` takes it.
+    pub codec: String,
+    /// Bytes of the samples divided by their encoded bytes.
+    pub ratio: f64,
+    /// Bytes of samples that are encoded in a second, before any clock starts.
+    pub encode_bytes_per_s: f64,
+    /// Bytes of samples that a SUT node inflates in a second.
+    pub inflate_bytes_per_s: f64,
+    /// With less bandwidth than this between the hosts, Gbit/s, an encoded sample arrives and is inflated sooner than
+    /// it would arrive as it is. Null: it never does.
+    pub wins_below_gbit_s: Option<f64>,
+    /// What the rules of the Network division say of the codec: allowed, refused, or that the benchmark is not in it.
+    pub network_division: String,
+}
+
+impl CodecAdvice {
+    /// What was found of these codecs.
+    pub(crate) fn new(dataset: &str, samples: usize, round: &str, codecs: Vec<AdvisedCodec>) -> CodecAdvice {
+        CodecAdvice { schema: SCHEMA, dataset: dataset.to_owned(), samples, round: round.to_owned(), codecs }
+    }
+
+    /// A row for each codec, with the keys of the document as heads.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new([
+            "codec",
+            "ratio",
+            "encode_bytes_per_s",
+            "inflate_bytes_per_s",
+            "wins_below_gbit_s",
+            "network_division",
+        ]);
+        for codec in &self.codecs {
+            table.row([
+                &codec.codec,
+                &format!("{:.4}", codec.ratio),
+                &format!("{:.0}", codec.encode_bytes_per_s),
+                &format!("{:.0}", codec.inflate_bytes_per_s),
+                &codec.wins_below_gbit_s.map_or_else(String::new, |gbit_s| gbit_s.to_string()),
+                &codec.network_division,
+            ]);
+        }
+        table
+    }
+}

@@ -1,0 +1,134 @@
+//! What `fleet` prints with `--json`: what was found at each node, or done to it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`FleetReport`].
+const SCHEMA: u32 = 1;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetReport {
+    /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: u32,
+    /// What was asked for: check, start, stop, status, logs or nodes.
+    pub action: String,
+    /// The flags with which `loadgen-node run` reaches the nodes.
+    pub run_flags: Vec<String>,
+    /// How many nodes are as they should be.
+    pub ok: usize,
+    /// How many are not.
+    pub failed: usize,
+    /// The nodes, in the order of the file.
+    pub nodes: Vec<FleetNode>,
+}
+
+/// What is known of one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetNode {
+    /// Its name in the file.
+    pub name: String,
+    /// Its host in the file.
+    pub host: String,
+    /// Where it is dialled.
+    pub address: String,
+    /// What is not as it should be; empty where all is.
+    pub faults: Vec<String>,
+    /// What an action has changed: started, ran already, ended, nothing to end (none runs that
+    /// fleet has started), copied; null: nothing.
+    pub done: Option<String>,
+    /// Its process on its host; null: none runs that fleet has started, or it was not asked.
+    pub pid: Option<u32>,
+    /// Whether somebody listens on its port; null: it was not asked.
+    pub port_taken: Option<bool>,
+    /// The program on its host; null: there is none, or it was not asked.
+    pub program: Option<FleetProgram>,
+    /// The clock of its host; null: it was not asked, or did not say.
+    pub clock: Option<FleetClock>,
+    /// What answers at its address; null: nobody does, or it was not asked.
+    pub answer: Option<FleetAnswer>,
+    /// The last lines of its log, where it did not start.
+    pub log: Vec<String>,
+    /// Where its log was copied to; null: it was not.
+    pub log_file: Option<String>,
+    /// With --dry-run: the commands, to be pasted into a shell.
+    pub commands: Vec<String>,
+}
+
+/// The program on a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetProgram {
+    /// The version of it.
+    pub version: String,
+    /// The git revision that it was built from; null where it is not known.
+    pub revision: Option<String>,
+}
+
+/// The clock of a host, held against the one here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetClock {
+    /// How far it is ahead, in ns.
+    pub offset_ns: i64,
+    /// How wrong that may be either way, in ns: half a round trip, and what its `date` leaves out.
+    pub uncertainty_ns: u64,
+}
+
+/// What a node says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetAnswer {
+    /// The name that it gives itself.
+    pub name: String,
+    /// What runs the model.
+    pub engine: String,
+    /// The name of the model; null where there is none.
+    pub model: Option<String>,
+    /// The version of its program; null where it does not say.
+    pub version: Option<String>,
+    /// The revision of its program; null where it does not say.
+    pub revision: Option<String>,
+}
+
+impl FleetReport {
+    /// Of these nodes.
+    pub(crate) fn new(action: &str, run_flags: Vec<String>, nodes: Vec<FleetNode>) -> FleetReport {
+        let failed = nodes.iter().filter(|node| !node.faults.is_empty()).count();
+        FleetReport { schema: SCHEMA, action: action.to_owned(), run_flags, ok: nodes.len() - failed, failed, nodes }
+    }
+}
+
+impl FleetNode {
+    /// Of which nothing is known yet.
+    pub(crate) fn new(name: &str, host: &str, address: &str) -> FleetNode {
+        FleetNode {
+            name: name.to_owned(),
+            host: host.to_owned(),
+            address: address.to_owned(),
+            faults: Vec::new(),
+            done: None,
+            pid: None,
+            port_taken: None,
+            program: None,
+            clock: None,
+            answer: None,
+            log: Vec::new(),
+            log_file: None,
+            commands: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reads_back;
+    use super::*;
+
+    #[test]
+    fn nodes_with_faults_have_failed() {
+        let mut bad = FleetNode::new("N2", "h2", "h2:8000");
+        bad.faults.push("hangs".to_owned());
+        let report = FleetReport::new("check", vec!["--sut".to_owned()], vec![FleetNode::new("N1", "h", "h:1"), bad]);
+        assert_eq!((report.ok, report.failed), (1, 1));
+        assert_eq!(reads_back(&report)["nodes"][1]["faults"][0], "hangs");
+    }
+}

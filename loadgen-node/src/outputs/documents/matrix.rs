@@ -1,0 +1,222 @@
+//! The part of `probe --json` that has the ways between the nodes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::against::Place;
+use crate::network::fabric::{gbit_s, rate};
+use crate::network::matrix::judge::{Judgement, Suspect, Suspected};
+use crate::network::matrix::{Matrix, Way};
+
+/// What SUT nodes have measured among each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MatrixDocument {
+    /// The transport that was probed.
+    pub transport: String,
+    /// The names of the nodes, in their order.
+    pub nodes: Vec<String>,
+    /// Each way from a node to another one.
+    pub ways: Vec<WayDocument>,
+    /// Which of them are slow, and where that likely is.
+    pub judgement: MatrixJudgement,
+}
+
+/// The way from one node to another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WayDocument {
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// Payload that came through, Gbit/s, the best of the repeats, since a bad link is bad each time, and what slows
+    /// only some of them may be other programs; null when it was not measured.
+    pub goodput_gbit_s: Option<f64>,
+    /// Every repeat of it, Gbit/s; a way that was slow has been measured once more.
+    pub goodput_repeats_gbit_s: Vec<f64>,
+    /// The median of the round trips of 64 bytes between the two, ns; null when there was none.
+    pub rtt_ns: Option<u64>,
+    /// The node that has measured it.
+    pub measured_by: String,
+    /// Both nodes have one address: there is no link between them, and the way is not judged.
+    pub same_address: bool,
+    /// Why it was not measured, or not to the end; null when it was.
+    pub error: Option<String>,
+}
+
+/// Which ways are slow, and where that likely is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MatrixJudgement {
+    /// What a way may be slower by than usual, percent; more where ways scatter more.
+    pub tolerance_percent: f64,
+    /// What a way usually carries, Gbit/s: the median of what each node typically sends and receives. Null when
+    /// nothing was measured.
+    pub usual_gbit_s: Option<f64>,
+    /// What is less than this is slow, Gbit/s.
+    pub least_gbit_s: Option<f64>,
+    /// There were enough nodes to tell a bad host from a bad link: four of them, with links between all.
+    pub tells_hosts_from_links: bool,
+    /// What is slow; empty when nothing is.
+    pub suspects: Vec<SuspectDocument>,
+}
+
+/// Something that is slow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuspectDocument {
+    /// The kind of place: `host`, `link`, or `unknown` where there are too few nodes to say.
+    pub place: Place,
+    /// The node of a bad host; the two nodes of a link, the one that sends first.
+    pub nodes: Vec<String>,
+    /// Of a host `sends`, `receives` or `both`; of a link `one`, which is from the first node to the second, or `both`.
+    pub direction: String,
+    /// What it carries, Gbit/s: of a host the median, of a link the slower direction.
+    pub gbit_s: f64,
+    /// All of it, in words.
+    pub why: String,
+}
+
+impl MatrixDocument {
+    /// What was measured, and how it was judged with this tolerance.
+    pub(crate) fn new(matrix: &Matrix, judgement: &Judgement, tolerance: f64) -> MatrixDocument {
+        let judgement = MatrixJudgement::new(judgement, &matrix.names, tolerance);
+        MatrixDocument {
+            transport: matrix.transport.to_owned(),
+            nodes: matrix.names.clone(),
+            ways: matrix.ways.values().map(|way| WayDocument::new(way, &matrix.names)).collect(),
+            judgement,
+        }
+    }
+
+    /// The way from one node to another one, by their names.
+    pub(crate) fn way(&self, from: &str, to: &str) -> Option<&WayDocument> {
+        self.ways.iter().find(|way| way.from == from && way.to == to)
+    }
+}
+
+impl WayDocument {
+    fn new(way: &Way, names: &[String]) -> WayDocument {
+        let name = |node: usize| names.get(node).cloned().unwrap_or_default();
+        WayDocument {
+            from: name(way.from),
+            to: name(way.to),
+            goodput_gbit_s: way.bits_per_s().map(gbit_s),
+            goodput_repeats_gbit_s: way.repeats_bits_per_s.iter().copied().map(gbit_s).collect(),
+            rtt_ns: way.rtt_ns,
+            measured_by: name(if way.is_back { way.to } else { way.from }),
+            same_address: way.is_local,
+            error: way.error.clone(),
+        }
+    }
+}
+
+impl MatrixJudgement {
+    fn new(judgement: &Judgement, names: &[String], tolerance: f64) -> MatrixJudgement {
+        let usual = rate(judgement.usual_bits_per_s);
+        MatrixJudgement {
+            tolerance_percent: tolerance * 100.0,
+            usual_gbit_s: judgement.usual_bits_per_s.map(gbit_s),
+            least_gbit_s: judgement.least_bits_per_s.map(gbit_s),
+            tells_hosts_from_links: judgement.tells_hosts,
+            suspects: judgement.suspects.iter().map(|suspect| SuspectDocument::new(suspect, names, &usual)).collect(),
+        }
+    }
+}
+
+impl SuspectDocument {
+    fn new(suspect: &Suspect, names: &[String], usual: &str) -> SuspectDocument {
+        let name = |node: usize| names.get(node).cloned().unwrap_or_default();
+        let slow = rate(Some(suspect.bits_per_s));
+        let (place, nodes, direction, why) = match suspect.place {
+            Suspected::Host { node, sends, receives } => {
+                let (direction, does) = match (sends, receives) {
+                    (true, true) => ("both", "sends to and receives from nearly all others"),
+                    (true, false) => ("sends", "sends to nearly all others, and receives as usual,"),
+                    _ => ("receives", "receives from nearly all others, and sends as usual,"),
+                };
+                let name = name(node);
+                let why = format!(
+                    "host {name} {does} at {slow} instead of {usual}: its processors, network card, or own cable and \
+                     port"
+                );
+                (Place::Host, vec![name], direction, why)
+            }
+            Suspected::Link { from, to, both } => {
+                let (nodes, direction, way) = Self::link(name(from), name(to), both);
+                let why = format!(
+                    "the link {way} carries {slow} instead of {usual}, and both hosts are as usual towards others: a \
+                     cable, port or route between these two"
+                );
+                (Place::Link, nodes, direction, why)
+            }
+            Suspected::Unclear { from, to, both } => {
+                let (nodes, direction, way) = Self::link(name(from), name(to), both);
+                let why = format!(
+                    "{way} carries {slow} instead of {usual}: the link or one of the hosts; with four measured \
+                     nodes it could be told which"
+                );
+                (Place::Unknown, nodes, direction, why)
+            }
+        };
+        SuspectDocument { place, nodes, direction: direction.to_owned(), gbit_s: gbit_s(suspect.bits_per_s), why }
+    }
+
+    fn link(from: String, to: String, both: bool) -> (Vec<String>, &'static str, String) {
+        let (direction, arrow) = if both { ("both", "<->") } else { ("one", "->") };
+        let way = format!("{from} {arrow} {to}");
+        (vec![from, to], direction, way)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::reads_back;
+    use super::*;
+
+    /// Nodes n1, n2 and so on, with these rates in Gbit/s from the node of a row to that of a column.
+    pub(crate) fn matrix(rates_gbit_s: &[Vec<f64>]) -> Matrix {
+        let nodes = rates_gbit_s.len();
+        let way = |from: usize, to: usize| Way {
+            from,
+            to,
+            is_back: from > to,
+            repeats_bits_per_s: vec![rates_gbit_s[from][to] * 1e9],
+            rtt_ns: Some(90_000),
+            ..Way::default()
+        };
+        let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))).filter(|(from, to)| from != to);
+        Matrix {
+            transport: "tcp",
+            names: (1..=nodes).map(|number| format!("n{number}")).collect(),
+            ways: pairs.map(|(from, to)| ((from, to), way(from, to))).collect(),
+        }
+    }
+
+    /// The document of what was measured, judged with a tolerance of 5 %.
+    pub(crate) fn judged(matrix: &Matrix) -> MatrixDocument {
+        MatrixDocument::new(matrix, &matrix.judge(0.05), 0.05)
+    }
+
+    #[test]
+    fn a_bad_host_and_a_bad_link_are_told_in_words() {
+        let mut rates = vec![vec![1.0; 5]; 5];
+        rates[1] = vec![0.2; 5];
+        (rates[2][4], rates[4][2]) = (0.3, 0.4);
+        let document = judged(&matrix(&rates));
+        reads_back(&document);
+        let [host, link] = &document.judgement.suspects[..] else { panic!("{document:?}") };
+        assert_eq!((host.place, host.nodes.join(","), host.direction.as_str()), (Place::Host, "n2".into(), "sends"));
+        assert_eq!((link.place, link.nodes.join(","), link.direction.as_str()), (Place::Link, "n3,n5".into(), "both"));
+        assert_eq!((host.gbit_s, link.gbit_s, document.judgement.usual_gbit_s), (0.2, 0.3, Some(1.0)));
+        assert!(host.why.contains("host n2 sends") && host.why.contains("200 Mbit/s"), "{host:?}");
+        assert!(link.why.contains("n3 <-> n5"), "{link:?}");
+        assert_eq!(document.way("n5", "n3").map(|way| way.measured_by.as_str()), Some("n3"));
+    }
+
+    #[test]
+    fn nodes_of_one_address_are_measured_and_not_judged() {
+        let mut local = matrix(&[vec![0.0, 9.0], vec![1.0, 0.0]]);
+        local.ways.values_mut().for_each(|way| way.is_local = true);
+        let document = judged(&local);
+        assert_eq!(document.judgement.usual_gbit_s, None);
+        assert!(document.judgement.suspects.is_empty() && document.ways[0].goodput_gbit_s == Some(9.0));
+    }
+}

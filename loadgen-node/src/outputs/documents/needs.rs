@@ -1,0 +1,108 @@
+//! The part of `probe --json` that says what required rates of samples need of a fabric.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::parts::ByDirection;
+use crate::network::fabric::gbit_s;
+use crate::probe::needs::{Limit, LimitKind, Need, Rate};
+
+/// What required rates of samples need, all of them at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NeedsDocument {
+    /// What is required.
+    pub rates: Vec<RateDocument>,
+    /// What that needs without a codec, and with each codec that one of the benchmarks may use.
+    pub by_codec: Vec<NeedDocument>,
+}
+
+/// A rate that is required.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateDocument {
+    /// The benchmark's name.
+    pub benchmark: String,
+    /// Samples per second.
+    pub samples_per_s: f64,
+}
+
+/// What the rates need with one codec.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NeedDocument {
+    /// The codec, where a benchmark may use it; `none` without.
+    pub codec: String,
+    /// Goodput that it takes, Gbit/s.
+    pub goodput_gbit_s: ByDirection<f64>,
+    /// What links have to carry for it, heads of packets among it, Gbit/s.
+    pub link_rate_gbit_s: ByDirection<f64>,
+    /// Number of links like the probed one; null when its goodput is not known both ways.
+    pub links: Option<u64>,
+    /// Number of connections to each node of each link; null when it is not known.
+    pub connections: Option<u64>,
+    /// Whether the probed fabric carries the rates.
+    pub is_carried: bool,
+    /// What there is of everything that is needed, the scarcest first: the first one is the first limit.
+    pub limits: Vec<NeedLimit>,
+}
+
+/// Something that is there to some amount.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NeedLimit {
+    /// The kind of thing.
+    pub kind: NeedLimitKind,
+    /// What it is, and how much of it there is, in words.
+    pub what: String,
+    /// What is there, over what is needed; below 1 it is too little.
+    pub share: f64,
+}
+
+/// A kind of limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NeedLimitKind {
+    /// A link, or something on the way that limits its rate.
+    Wire,
+    /// Buffers and queues of the operating systems.
+    Kernel,
+    /// Processors that move bytes.
+    Cpu,
+    /// Processors that inflate samples.
+    Codec,
+}
+
+impl NeedsDocument {
+    pub(crate) fn new(rates: &[Rate], needs: &[Need]) -> NeedsDocument {
+        let rate =
+            |rate: &Rate| RateDocument { benchmark: rate.benchmark.name.to_owned(), samples_per_s: rate.samples_per_s };
+        NeedsDocument {
+            rates: rates.iter().map(rate).collect(),
+            by_codec: needs.iter().map(NeedDocument::from).collect(),
+        }
+    }
+}
+
+impl From<&Need> for NeedDocument {
+    fn from(need: &Need) -> NeedDocument {
+        let both = |ingress, egress| ByDirection { ingress: gbit_s(ingress), egress: gbit_s(egress) };
+        NeedDocument {
+            codec: need.demand.codec.to_string(),
+            goodput_gbit_s: both(need.demand.up_bits_per_s, need.demand.down_bits_per_s),
+            link_rate_gbit_s: both(need.line_up_bits_per_s, need.line_down_bits_per_s),
+            links: need.links,
+            connections: need.connections,
+            is_carried: need.limits.first().is_some_and(|scarcest| scarcest.share >= 1.0),
+            limits: need.limits.iter().map(NeedLimit::from).collect(),
+        }
+    }
+}
+
+impl From<&Limit> for NeedLimit {
+    fn from(limit: &Limit) -> NeedLimit {
+        let kind = match limit.kind {
+            LimitKind::Wire => NeedLimitKind::Wire,
+            LimitKind::Kernel => NeedLimitKind::Kernel,
+            LimitKind::Cpu => NeedLimitKind::Cpu,
+            LimitKind::Codec => NeedLimitKind::Codec,
+        };
+        NeedLimit { kind, what: limit.what.clone(), share: gbit_s(limit.share * 1e9) }
+    }
+}

@@ -1,0 +1,44 @@
+//! What `schema --json` prints: the kinds of documents that there are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outputs::table::Table;
+
+/// The version of [`SchemaList`].
+const SCHEMA: u32 = 1;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SchemaList {
+    /// Version of this form: 1.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: u32,
+    /// The kinds: files of the run folder first, then what commands print.
+    pub documents: Vec<ListedSchema>,
+}
+
+/// A kind of document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedSchema {
+    /// Its name, which `schema NAME` takes.
+    pub name: String,
+    /// Which file it is, or which command prints it.
+    pub document: String,
+}
+
+impl SchemaList {
+    /// Of these kinds, each with its name and what it is.
+    pub(crate) fn new<'a>(kinds: impl IntoIterator<Item = (&'a str, &'a str)>) -> SchemaList {
+        let listed =
+            |(name, document): (&str, &str)| ListedSchema { name: name.to_owned(), document: document.to_owned() };
+        SchemaList { schema: SCHEMA, documents: kinds.into_iter().map(listed).collect() }
+    }
+
+    /// A row for each kind.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["name", "document"]);
+        self.documents.iter().for_each(|kind| table.row([&kind.name, &kind.document]));
+        table
+    }
+}

@@ -1,0 +1,131 @@
+//! The samples of a run folder, read one by one: timeline, traffic, and node and stages where they were recorded.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use loadgen::plan::{PhasePlan, Plan};
+use loadgen::recorder::{CheckedTimeline, SampleEnd, Starts};
+
+use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
+use crate::outputs::stages::stored::{self, SampleStages, StoredStages};
+use crate::outputs::{logs, stages, stored_timeline};
+
+/// What is recorded of the samples of a run.
+pub(crate) struct Recording {
+    path: PathBuf,
+    plan: Plan,
+    timeline: CheckedTimeline,
+    stages: Option<StoredStages>,
+}
+
+/// What is recorded of one sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    /// Its number, from 0, in the order in which samples were issued.
+    pub(crate) sample: u64,
+    /// The number of its query, from 0.
+    pub(crate) query: u64,
+    /// When its latency started, ns from the start of the phase.
+    pub(crate) start_ns: u64,
+    /// Its latency, ns; none where it was not answered.
+    pub(crate) latency_ns: Option<u64>,
+    /// How it ended.
+    pub(crate) end: &'static str,
+    /// Latency of its first token, ns; none where none came, and without token latencies.
+    pub(crate) first_token_ns: Option<u64>,
+    /// Tokens of its answer; 0 where they are not known.
+    pub(crate) tokens: u32,
+    /// The place of its node in the list; none where it is not known.
+    pub(crate) node: Option<usize>,
+    /// How long each stage took, ns; none where it is not known.
+    pub(crate) stages_ns: Option<[u64; STAGES.len()]>,
+}
+
+pub(crate) use crate::world::tally::STAGES;
+
+impl Recording {
+    /// Opens the files of a run folder, and checks that they are what the run wrote.
+    ///
+    /// # Errors
+    /// There is no timeline, a file cannot be read, or is not what the run wrote.
+    pub(crate) fn open(folder: &Path) -> Result<Recording> {
+        let path = folder.join(RESULT);
+        let shown = || path.display().to_string();
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown()))?;
+        let result: ResultSummary = serde_json::from_str(&text).with_context(shown)?;
+        let path = folder.join(logs::TIMELINE);
+        let timeline = stored_timeline::check(&path)?;
+        let plan = stored_timeline::plan(timeline.about(), &result)?;
+        let stages = recorded_stages(folder, &result, timeline.samples())?;
+        Ok(Recording { path, plan, timeline, stages })
+    }
+
+    /// Whether samples have tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.timeline.has_tokens()
+    }
+
+    /// The names of the nodes, where it is known which one had which sample.
+    pub(crate) fn nodes(&self) -> Option<&[String]> {
+        self.stages.as_ref().map(|stages| stages.header.nodes.as_slice())
+    }
+
+    /// Hands out every sample, in the order in which they were issued.
+    ///
+    /// # Errors
+    /// A file cannot be read, or `take` fails.
+    pub(crate) fn each(&mut self, mut take: impl FnMut(&Sample) -> io::Result<()>) -> io::Result<()> {
+        let Recording { path, plan, timeline, stages } = self;
+        let mut starts = starts(plan, timeline)?;
+        let rows = timeline.rows(|| File::open(&path).map(|file| BufReader::with_capacity(1 << 20, file)))?;
+        for (sample, row) in (0u64..).zip(rows) {
+            let row = row?;
+            let (latency_ns, end) = match row.end {
+                SampleEnd::Done { latency_ns } => (Some(latency_ns), "answered"),
+                SampleEnd::Failed { .. } => (None, "failed"),
+                SampleEnd::Pending { .. } | SampleEnd::Unissued => (None, "lost"),
+            };
+            let of_node = stages.as_mut().map_or(Ok(SampleStages::default()), StoredStages::next)?;
+            let is_known = latency_ns.is_some() && of_node.node.is_some();
+            take(&Sample {
+                sample,
+                query: sample / timeline.samples_per_query().max(1),
+                start_ns: starts.next(row.end),
+                latency_ns,
+                end,
+                first_token_ns: row.first_token_ns,
+                tokens: row.tokens,
+                node: of_node.node,
+                stages_ns: is_known.then_some(of_node.durations_ns),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn starts<'a>(plan: &'a Plan, timeline: &CheckedTimeline) -> io::Result<Starts<'a>> {
+    let phase: Option<&PhasePlan> = plan.phases().iter().find(|phase| !phase.is_accuracy());
+    let phase = phase.ok_or_else(|| io::Error::other("the plan measures nothing"))?;
+    let pacing = timeline.about().settings.scenario.pacing();
+    Ok(Starts::new(phase, pacing, timeline.queries(), timeline.samples_per_query()))
+}
+
+/// Node and stages of the samples, where the run has recorded them.
+fn recorded_stages(folder: &Path, result: &ResultSummary, samples: u64) -> Result<Option<StoredStages>> {
+    let path = folder.join(stages::FILE);
+    if !path.exists() {
+        if result.files.contains_key(stages::FILE) {
+            tracing::warn!(file = %path.display(), "a file is gone: node and stages of the samples are left out");
+        }
+        return Ok(None);
+    }
+    let shown = || path.display().to_string();
+    stored_timeline::check_sum(&path, &stored::sum(&path).with_context(shown)?)?;
+    let stages = StoredStages::open(&path).with_context(shown)?;
+    if stages.header.samples != samples {
+        bail!("{} is of {} samples, the timeline of {samples}", shown(), stages.header.samples);
+    }
+    Ok(Some(stages))
+}

@@ -1,0 +1,158 @@
+//! What the ways between the nodes carry, measured by the nodes themselves: `probe --matrix`.
+//!
+//! For each pair of nodes the one that is earlier in the list is claimed, and asked to probe the other over connections
+//! of its own, in both directions. Pairs that share no host are measured at the same time.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use qdl::{Driver, NodeDescription, NodeIndex, PeerFound, PeerOrder, Peers, Policy, Qdl, RunConfig};
+
+use super::ProbeError;
+use super::plan::ProbePlan;
+use super::rounds::rounds;
+use super::steps::Steps;
+use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::network::matrix::{Matrix, Way};
+use crate::world::inbox::Inbox;
+use crate::world::signals::StopRequests;
+use crate::world::target::Target;
+
+/// Pairs at the same time, unless it is said how many: each takes some threads and connections here.
+const MOST_AT_ONCE: usize = 64;
+
+/// How long a node is waited for that is still busy with what came before. All have answered by then.
+const BUSY_WAIT: Duration = Duration::from_secs(2);
+
+/// Measures every pair of nodes, `at_once` of them at the same time at most; then once more those that are slower than
+/// usual by more than `tolerance`, since other programs may have been in the way. What was measured comes back also
+/// when some of it failed, or when it ends early.
+///
+/// # Errors
+/// A node cannot be reached; nothing was measured.
+pub(crate) fn measure(
+    target: &Target,
+    plan: &ProbePlan,
+    at_once: Option<NonZeroUsize>,
+    tolerance: f64,
+    stop: &dyn StopRequests,
+) -> Outcome<(Matrix, Result<(), ProbeError>)> {
+    let stop = stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?;
+    let nodes = target.connect()?.nodes().to_vec();
+    let all = rounds(&hosts(&nodes), at_once.map_or(MOST_AT_ONCE, NonZeroUsize::get));
+    let names = nodes.iter().map(|node| node.name.clone()).collect();
+    let mut matrix = Matrix { transport: target.peers.transport().name(), names, ways: BTreeMap::new() };
+    let asking = Asking { target, plan, nodes: &nodes, stop: &stop };
+    let outcome = asking.play("among each other", &all, &mut matrix).and_then(|()| {
+        let slow = matrix.slow_pairs(tolerance);
+        let again = |round: &Vec<Pair>| round.iter().copied().filter(|pair| slow.contains(pair)).collect();
+        let again: Vec<Vec<Pair>> = all.iter().map(again).filter(|round: &Vec<Pair>| !round.is_empty()).collect();
+        asking.play("slow ones once more", &again, &mut matrix)
+    });
+    let outcome = outcome.and_then(|()| matrix.failure().map_or(Ok(()), |why| Err(ProbeError::Node(why))));
+    Ok((matrix, outcome))
+}
+
+/// Two nodes by their numbers, of which the first measures.
+type Pair = (usize, usize);
+
+/// Who is asked, and for what.
+struct Asking<'a> {
+    target: &'a Target,
+    plan: &'a ProbePlan,
+    nodes: &'a [NodeDescription],
+    stop: &'a Arc<AtomicBool>,
+}
+
+impl Asking<'_> {
+    /// Measures round after round, until the user wants to stop. `what` is shown.
+    fn play(&self, what: &str, rounds: &[Vec<Pair>], matrix: &mut Matrix) -> Result<(), ProbeError> {
+        if rounds.is_empty() {
+            return Ok(());
+        }
+        let each = self.plan.trips_time() + self.plan.duration.mul_f64(2.0 * self.plan.repeats().0 as f64);
+        let mut steps = Steps::new(rounds.len(), each * u32::try_from(rounds.len()).unwrap_or(u32::MAX));
+        for (number, round) in rounds.iter().enumerate() {
+            steps.next(&format!("nodes {what}: round {} of {}", number + 1, rounds.len()));
+            for (pair, found) in self.one_round(round) {
+                ways(pair, found, self.nodes).into_iter().for_each(|way| matrix.add(way));
+            }
+            if self.stop.load(SeqCst) {
+                return Err(ProbeError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// All pairs of one round at the same time, each on a thread that waits for it.
+    fn one_round(&self, round: &[Pair]) -> Vec<(Pair, PeerFound)> {
+        let failed = |why: String| PeerFound { error: Some(why), ..PeerFound::default() };
+        let gone = |_| failed("the thread that waited for it is gone".to_owned());
+        std::thread::scope(|threads| {
+            let ask = |pair: &Pair| {
+                let pair = *pair;
+                let body = move || self.ask(pair).unwrap_or_else(failed);
+                (pair, std::thread::Builder::new().spawn_scoped(threads, body))
+            };
+            let waiting: Vec<_> = round.iter().map(ask).collect();
+            let none = |error: io::Error| failed(format!("no thread to wait for it: {error}"));
+            let found = |thread: io::Result<ScopedJoinHandle<'_, PeerFound>>| {
+                thread.map_or_else(none, |thread| thread.join().unwrap_or_else(gone))
+            };
+            waiting.into_iter().map(|(pair, thread)| (pair, found(thread))).collect()
+        })
+    }
+
+    /// Claims a node, has it measure another one, and lets it go.
+    fn ask(&self, (from, to): Pair) -> Result<PeerFound, String> {
+        let (transport, plan) = (self.target.peers.transport(), self.plan);
+        let order = PeerOrder {
+            address: self.nodes[to].address.clone(),
+            transport,
+            connections: plan.most_connections(),
+            time: plan.duration,
+            max_bytes: plan.max_bytes,
+            repeats: NonZeroUsize::new(plan.repeats().0).unwrap_or(NonZeroUsize::MIN),
+        };
+        let peers = Peers::sut_nodes(vec![self.nodes[from].address.clone()], transport);
+        let target = Target { peers, wait_ready: BUSY_WAIT, ..self.target.clone() };
+        let config = target.config().map_err(|failure| failure.one_line())?;
+        let qdl = Qdl::connect(config).map_err(|error| error.to_string())?;
+        // Nobody pumps while the node is waited for.
+        let config = RunConfig::new(Policy::LeastOutstanding, Driver::Threads(NonZeroUsize::MIN));
+        let run = qdl.probe(&config, Arc::new(Inbox::new())).map_err(|error| error.to_string())?;
+        let found = run.probe_peer(NodeIndex(0), &order, self.stop);
+        run.end();
+        found
+    }
+}
+
+/// The host of each node, as a number: the same where the system is the same, or the address.
+fn hosts(nodes: &[NodeDescription]) -> Vec<usize> {
+    let is_same = |a: &NodeDescription, b: &NodeDescription| {
+        let same_system = !a.host.boot_id.is_empty() && a.host.boot_id == b.host.boot_id;
+        same_system || a.address.host() == b.address.host()
+    };
+    nodes.iter().map(|node| nodes.iter().position(|first| is_same(first, node)).unwrap_or(0)).collect()
+}
+
+/// Both directions of a pair, from what the first of the two has found.
+fn ways((from, to): Pair, found: PeerFound, nodes: &[NodeDescription]) -> [Way; 2] {
+    let other = &nodes[to];
+    let is_local = nodes[from].address.host() == other.address.host();
+    let PeerFound { name, rtt, sent_bits_per_s, received_bits_per_s, mut error } = found;
+    if error.is_none() && name != other.name {
+        error = Some(format!("at {} it meets node {name}, not {}", other.address, other.name));
+    }
+    let way = |from: usize, to: usize, repeats_bits_per_s: Vec<f64>| {
+        let rtt_ns = rtt.map(|rtt| rtt.as_nanos() as u64);
+        Way { from, to, is_back: from > to, repeats_bits_per_s, rtt_ns, is_local, error: error.clone() }
+    };
+    [way(from, to, sent_bits_per_s), way(to, from, received_bits_per_s)]
+}

@@ -1,0 +1,50 @@
+//! What `sut-node describe` prints: a node that does not serve, and its backend.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::host::HostDocument;
+
+/// The version of [`DescribeDocument`].
+pub const DESCRIBE_SCHEMA: u32 = 1;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DescribeDocument {
+    /// Version of this form: 1.
+    #[schemars(extend("const" = DESCRIBE_SCHEMA))]
+    pub schema: u32,
+    /// The name of the node.
+    pub name: String,
+    /// The program and its version.
+    pub software: String,
+    /// The version of the wire contract.
+    pub wire_version: u32,
+    /// What answers the samples.
+    pub backend: BackendDocument,
+    /// The codecs that the node knows, by name.
+    pub codecs: Vec<String>,
+    /// The machine that it runs on.
+    pub host: HostDocument,
+}
+
+/// What answers the samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackendDocument {
+    /// What runs the model, with its version.
+    pub engine: String,
+    /// The model's file name; empty when there is none.
+    pub model: String,
+    /// SHA-256 of the model file, hexadecimal; null when there is none.
+    pub model_sha256: Option<String>,
+    /// Bytes of the model file; null when there is none.
+    pub model_bytes: Option<u64>,
+    /// The backend's options by name.
+    pub settings: BTreeMap<String, String>,
+    /// What a sample must have, one tensor each.
+    pub inputs: Vec<String>,
+    /// What an answer has, one tensor each.
+    pub outputs: Vec<String>,
+}

@@ -1,0 +1,218 @@
+//! What all runs of the node have added up to, for those who ask for metrics.
+//!
+//! Runs count for themselves, as they do for `EndRun`. The ledger keeps each run until nobody else does, and then its
+//! sums: no sample costs more because there is a ledger.
+
+use std::ops::AddAssign;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lon_proto::v1::EndRunResponse;
+
+use super::durations::DurationShares;
+use super::failure::FailureCounts;
+use super::report;
+use super::state::Run;
+
+/// The sums over all runs, and apart from them over all probes.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    books: Mutex<Books>,
+    /// How long the samples of runs took.
+    pub(crate) durations: DurationShares,
+}
+
+#[derive(Default)]
+struct Books {
+    /// Of runs that are over, and of which nothing can come any more.
+    settled: Sums,
+    open: Vec<Arc<Run>>,
+    refused: u64,
+}
+
+/// What the node has done until now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) runs: Sum,
+    pub(crate) probes: Sum,
+}
+
+/// What a run has done, or many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) begun: u64,
+    /// Those that their clients have ended.
+    pub(crate) ended: u64,
+    /// Those that the node has ended, since their clients were gone.
+    pub(crate) lapsed: u64,
+    pub(crate) received: u64,
+    pub(crate) answered: u64,
+    pub(crate) failed: FailureCounts,
+    pub(crate) nan: u64,
+    /// Bytes of tensors, towards the SUT and back.
+    pub(crate) tensor_bytes: [u64; 2],
+    /// Bytes of samples and answers as they are encoded.
+    pub(crate) encoded_bytes: [u64; 2],
+    /// Bytes of messages around them.
+    pub(crate) message_bytes: [u64; 2],
+    /// Bytes that crossed the sockets of the connections.
+    pub(crate) socket_bytes: [u64; 2],
+    pub(crate) heartbeats: [u64; 2],
+    /// Segments or packets that were sent again, where the system says it.
+    pub(crate) retransmits: u64,
+}
+
+impl Ledger {
+    /// Enters a run that has just begun.
+    pub(crate) fn begun(&self, run: &Arc<Run>) {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        books.settle();
+        books.open.push(Arc::clone(run));
+    }
+
+    /// Enters a claim that was refused because another run has the node.
+    pub(crate) fn refused(&self) {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner).refused += 1;
+    }
+
+    /// What there was until now, and how many claims were refused.
+    pub(crate) fn sums(&self) -> (Sums, u64) {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        books.settle();
+        let mut sums = books.settled;
+        books.open.iter().for_each(|run| sums.add(run));
+        (sums, books.refused)
+    }
+}
+
+impl Books {
+    /// Sums up the runs that nobody else has any more.
+    fn settle(&mut self) {
+        let Books { settled, open, .. } = self;
+        open.retain_mut(|run| {
+            let is_over = Arc::get_mut(run).is_some();
+            if is_over {
+                settled.add(run);
+            }
+            !is_over
+        });
+    }
+}
+
+impl Sums {
+    fn add(&mut self, run: &Run) {
+        let sum = if run.is_probe { &mut self.probes } else { &mut self.runs };
+        *sum += Sum::of(run);
+    }
+}
+
+impl Sum {
+    /// What this run has done until now: what `EndRun` says of it.
+    fn of(run: &Run) -> Sum {
+        let told: EndRunResponse = report::counted(run);
+        let (is_over, by_client) = (run.has_ended(), run.how_ended().is_ok());
+        Sum {
+            begun: 1,
+            ended: u64::from(is_over && by_client),
+            lapsed: u64::from(is_over && !by_client),
+            received: told.samples_received,
+            answered: told.samples_answered,
+            failed: run.counters.failed_by_kind(),
+            nan: told.samples_nan,
+            tensor_bytes: [told.tensor_bytes_in, told.tensor_bytes_out],
+            encoded_bytes: [told.payload_bytes_in, told.payload_bytes_out],
+            message_bytes: [told.message_bytes_in, told.message_bytes_out],
+            socket_bytes: [told.socket_bytes_in.unwrap_or(0), told.socket_bytes_out.unwrap_or(0)],
+            heartbeats: [told.client_heartbeats, told.heartbeats],
+            retransmits: told.retransmits.unwrap_or(0),
+        }
+    }
+}
+
+impl AddAssign for Sum {
+    fn add_assign(&mut self, more: Sum) {
+        let Sum { begun, ended, lapsed, received, answered, failed, nan, .. } = more;
+        let Sum { tensor_bytes, encoded_bytes, message_bytes, socket_bytes, heartbeats, retransmits, .. } = more;
+        self.begun += begun;
+        self.ended += ended;
+        self.lapsed += lapsed;
+        self.received += received;
+        self.answered += answered;
+        self.nan += nan;
+        self.retransmits += retransmits;
+        add_each(&mut self.failed, failed);
+        add_each(&mut self.tensor_bytes, tensor_bytes);
+        add_each(&mut self.encoded_bytes, encoded_bytes);
+        add_each(&mut self.message_bytes, message_bytes);
+        add_each(&mut self.socket_bytes, socket_bytes);
+        add_each(&mut self.heartbeats, heartbeats);
+    }
+}
+
+fn add_each<const N: usize>(sums: &mut [u64; N], more: [u64; N]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use lon_proto::run_pass::RunPass;
+    use tonic::Status;
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::run::codecs::Codecs;
+    use crate::run::state::Purpose;
+
+    fn run(purpose: Purpose) -> Arc<Run> {
+        let pass = RunPass::new(Bytes::from_static(&[1; 16]), Bytes::from_static(&[2; 32]));
+        Arc::new(Run::new(pass, "a test".to_owned(), Limits::default(), purpose, None))
+    }
+
+    #[test]
+    fn runs_add_up_while_they_last_and_when_they_are_gone() {
+        let ledger = Ledger::default();
+        let (first, second) = (run(Purpose::Run(Codecs::NONE)), run(Purpose::Run(Codecs::NONE)));
+        ledger.begun(&first);
+        first.count_received(5);
+        first.counters.add_message_in(120, 100);
+        assert_eq!(
+            ledger.sums().0.runs,
+            Sum {
+                begun: 1,
+                received: 5,
+                tensor_bytes: [100, 0],
+                encoded_bytes: [100, 0],
+                message_bytes: [120, 0],
+                ..Sum::default()
+            }
+        );
+        first.end();
+        ledger.begun(&second);
+        second.count_received(2);
+        second.count_answers(2, &[1, 0, 0, 0, 0, 0]);
+        second.take_back(Status::aborted("gone"));
+        second.end();
+        // What comes late is counted, too.
+        first.count_answers(5, &[0, 0, 0, 0, 0, 3]);
+        drop((first, second));
+        for _ in 0..2 {
+            let (sums, refused) = ledger.sums();
+            let Sum { begun, ended, lapsed, received, answered, failed, .. } = sums.runs;
+            assert_eq!((begun, ended, lapsed, received, answered, refused), (2, 1, 1, 7, 7, 0));
+            assert_eq!(failed, [1, 0, 0, 0, 0, 3]);
+            assert_eq!(sums.probes, Sum::default());
+        }
+        assert!(ledger.books.lock().unwrap().open.is_empty(), "they are not kept");
+    }
+
+    #[test]
+    fn probes_and_refusals_are_counted_apart() {
+        let ledger = Ledger::default();
+        let probe = run(Purpose::Probe);
+        ledger.begun(&probe);
+        probe.count_received(9);
+        ledger.refused();
+        let (sums, refused) = ledger.sums();
+        assert_eq!((sums.runs, sums.probes.received, sums.probes.begun, refused), (Sum::default(), 9, 1, 1));
+    }
+}

@@ -1,0 +1,337 @@
+//! SUT nodes of several hosts, by one file. The hosts are this machine: the command that reaches them is a shell.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use loadgen_node::documents::fleet::{FleetNode, FleetReport};
+use lon_tests::fabric::{Fabric, FabricSpec, Host};
+use lon_tests::metrics::free_address;
+use lon_tests::process::{Finished, LoadGen, SutNode, binary, repository};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+/// Hosts by their names: `slow` says nothing, `gone` is not there, `mac` says that it is no Linux, all others are this
+/// machine.
+const HOSTS: &str = "ssh = '''sh -c 'case $0 in slow) echo $$ >begun; exec sleep 600;; \
+                     gone) echo no route to host gone >&2; exit 255;; \
+                     mac) exec sh -c \"uname() { echo Darwin; }; $1\";; esac; exec sh -c \"$1\"' {host}'''\n";
+
+/// A fleet in a folder of its own, from which all commands are typed. Its nodes are ended when it is dropped.
+struct Lab {
+    folder: TempDir,
+}
+
+impl Lab {
+    /// `head` stands before the nodes.
+    fn new(head: &str, nodes: &[String]) -> Lab {
+        let folder = tempfile::tempdir().unwrap();
+        let program = binary("sut-node");
+        let usual = format!("program = \"{}\"\nfolder = \"its logs\"\n", program.display());
+        fs::write(folder.path().join("fleet.toml"), format!("{usual}{head}\n{}", nodes.concat())).unwrap();
+        Lab { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Types `loadgen-node fleet ACTION fleet.toml MORE` in the folder.
+    fn begin(&self, action: &str, more: &[&str]) -> LoadGen {
+        let there = format!("cd {}; exec \"$0\" \"$@\"", self.folder.path().display());
+        LoadGen::start_under(&["sh", "-c", &there], &[&["fleet", action, "fleet.toml"], more].concat())
+    }
+
+    fn does(&self, action: &str, more: &[&str]) -> Finished {
+        self.begin(action, more).finish()
+    }
+
+    /// The same as a document, and the exit code.
+    fn document(&self, action: &str) -> (FleetReport, Option<i32>) {
+        let done = self.does(action, &["--json"]);
+        (serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {done:?}")), done.code)
+    }
+
+    /// Types a line into a shell in the folder.
+    fn paste(&self, line: &str) -> Finished {
+        let programs = binary("loadgen-node");
+        let path = format!("{}:{}", programs.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        let done = shell.args(["-c", line]).current_dir(self.folder.path()).env("PATH", path).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Finished { code: done.status.code(), stdout: text(&done.stdout), stderr: text(&done.stderr) }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // Without it none was started, and hosts that never answer need not be waited for.
+        if self.path("its logs").exists() {
+            let _ = self.begin("stop", &[]).finish();
+        }
+    }
+}
+
+fn node(name: &str, address: &str, more: &str) -> String {
+    on("here", name, address, more)
+}
+
+fn on(host: &str, name: &str, address: &str, more: &str) -> String {
+    format!("[[node]]\nname = '''{name}'''\nhost = \"{host}\"\naddress = \"{address}\"\n{more}\n")
+}
+
+#[track_caller]
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no '{part}' in: {text}");
+    }
+}
+
+fn faults(node: &FleetNode) -> String {
+    node.faults.join("; ")
+}
+
+fn is_there(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// The whole way, with a name that would do harm if a shell read it.
+#[test]
+fn three_nodes_are_checked_started_run_watched_and_ended() {
+    let digits = repository("loadgen-node/qsl/digits/digits.onnx");
+    let head = format!("serve = [\"--backend\", \"onnx:{}\"]\n{HOSTS}", digits.display());
+    let evil = "N 2; touch harm; $(touch harm) `touch harm` \" ' \\";
+    let names = ["N1", evil, "N3"];
+    let lab = Lab::new(&head, &names.map(|name| node(name, &free_address(), "")));
+
+    let (checked, code) = lab.document("check");
+    assert_eq!((code, checked.ok, checked.failed), (Some(0), 3, 0), "{checked:?}");
+    for node in &checked.nodes {
+        let program = node.program.as_ref().unwrap();
+        assert_eq!((program.version.as_str(), node.port_taken), (env!("CARGO_PKG_VERSION"), Some(false)));
+        let clock = node.clock.as_ref().unwrap();
+        assert!(clock.offset_ns.unsigned_abs() <= clock.uncertainty_ns, "the same clock: {clock:?}");
+    }
+    assert_eq!(checked.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), names, "in the file's order");
+
+    let started = lab.does("start", &[]);
+    assert_eq!(started.code, Some(0), "{started:?}");
+    assert_says(&started.stdout, &["  ok  N1 ", "  started; process ", "answers as N3", "3 of 3 nodes ok"]);
+    let (again, code) = lab.document("start");
+    let (status, _) = lab.document("status");
+    assert_eq!(code, Some(0), "{again:?}");
+    for (again, now) in again.nodes.iter().zip(&status.nodes) {
+        assert_eq!((again.done.as_deref(), again.pid), (Some("ran already"), now.pid), "{again:?}");
+        assert_eq!(now.answer.as_ref().unwrap().name, now.name);
+    }
+    let (checked, code) = lab.document("check");
+    assert!(code == Some(0) && checked.nodes.iter().all(|node| node.port_taken == Some(true)), "{checked:?}");
+
+    let run = "loadgen-node run $(loadgen-node fleet nodes fleet.toml) --benchmark digits --scenario Offline \
+               --mode AccuracyOnly --out run";
+    let ran = lab.paste(run);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_says(&ran.stdout, &["Result    VALID", evil, "N3"]);
+
+    let copied = lab.does("logs", &["--out", "here"]);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    let logs: Vec<PathBuf> = fs::read_dir(lab.path("here")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(logs.len(), 3, "{logs:?}");
+    logs.iter().for_each(|log| assert_says(&fs::read_to_string(log).unwrap(), &[" serving "]));
+
+    let one = lab.does("stop", &["--only", "N1"]);
+    assert!(one.code == Some(0) && one.stdout.contains("1 of 1 nodes ok"), "{one:?}");
+    let (status, code) = lab.document("status");
+    assert_eq!((code, status.ok, faults(&status.nodes[0])), (Some(4), 2, "does not run".to_owned()), "{status:?}");
+    let pids: Vec<u32> = status.nodes.iter().filter_map(|node| node.pid).collect();
+    let stopped = lab.does("stop", &[]);
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert_says(&stopped.stdout, &["nothing to end", "ended (process "]);
+    assert!(pids.len() == 2 && !pids.into_iter().any(is_there), "{stopped:?}");
+    assert!(!lab.path("harm").exists(), "a name was read as a command");
+}
+
+#[test]
+fn what_is_missing_or_in_the_way_is_said_of_each_host() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = SutNode::start("other", "null", &[]);
+    let nodes = [
+        on("slow", "hangs", &free_address(), ""),
+        node("fine", &free_address(), ""),
+        on("gone", "away", &free_address(), ""),
+        node("bare", &free_address(), "program = \"/no/such/sut-node\""),
+        node("busy", &taken.local_addr().unwrap().to_string(), ""),
+        node("wrong", &other.address, ""),
+        node("stranger", &free_address(), "program = \"/bin/echo\""),
+        on("mac", "apple", &free_address(), "program = \"/no/such/sut-node\""),
+    ];
+    let lab = Lab::new(&format!("timeout = \"5s\"\n{HOSTS}"), &nodes);
+    let checked = lab.does("check", &[]);
+    assert_eq!(checked.code, Some(4), "{checked:?}");
+    let expected: [(&str, &[&str]); 8] = [
+        ("hangs", &["FAILED", "has not ended after 5s", "does the host answer?"]),
+        ("fine", &["ok", "port free"]),
+        ("away", &["FAILED", "exit code 255", "no route to host gone"]),
+        ("bare", &["FAILED", "no program /no/such/sut-node", "copy it there"]),
+        ("busy", &["FAILED", "somebody listens", "SUT node"]),
+        ("wrong", &["FAILED", "is answered by node 'other'"]),
+        ("stranger", &["FAILED", "/bin/echo is no sut-node", "--version"]),
+        ("apple", &["FAILED", "host mac runs Darwin (uname -s): sut-node and `fleet` need Linux"]),
+    ];
+    for ((name, parts), line) in expected.iter().zip(checked.stdout.lines()) {
+        assert_says(line, &[&[*name], *parts].concat());
+    }
+    assert!(!checked.stdout.lines().nth(7).unwrap().contains("no program"), "the system alone: {checked:?}");
+    assert_says(
+        &checked.stderr,
+        &["fleet check: 7 of 8 nodes failed: hangs, away, bare, busy, wrong, stranger, apple"],
+    );
+    let started = lab.does("start", &["--only", "busy,wrong"]);
+    assert_says(&started.stdout, &["taken by node 'other', which was not started from here", "0 of 2 nodes ok"]);
+}
+
+#[test]
+fn a_start_that_fails_shows_what_the_node_said() {
+    let head = format!("serve = [\"--backend\", \"null\"]\n{HOSTS}");
+    let bad = "serve = [\"--no-such-flag\"]";
+    let lab = Lab::new(&head, &[node("good", &free_address(), ""), node("bad", &free_address(), bad)]);
+    let started = lab.does("start", &[]);
+    assert_eq!(started.code, Some(4), "{started:?}");
+    let told = [
+        "  ok      good",
+        "  FAILED  bad",
+        "ended soon after its start",
+        "log of bad:",
+        "--no-such-flag",
+        "1 of 2 nodes ok",
+    ];
+    assert_says(&started.stdout, &told);
+    assert_says(&started.stderr, &["1 of 2 nodes failed: bad"]);
+    let (status, _) = lab.document("status");
+    assert_eq!((status.ok, faults(&status.nodes[1])), (1, "does not run".to_owned()), "{status:?}");
+}
+
+#[test]
+fn a_node_that_neither_answers_nor_ends_is_said_and_left() {
+    let deaf = "command = [\"sh\", \"-c\", \"trap : TERM; echo deaf; while :; do sleep 1; done\"]";
+    let head = format!("ready-timeout = \"1s\"\nstop-timeout = \"1s\"\n{HOSTS}");
+    let lab = Lab::new(&head, &[node("deaf", &free_address(), deaf)]);
+    let (started, code) = lab.document("start");
+    assert_eq!(code, Some(4), "{started:?}");
+    assert_says(&faults(&started.nodes[0]), &["runs, but has not answered after 1s"]);
+    assert_eq!(started.nodes[0].log, ["deaf"]);
+    let (stopped, code) = lab.document("stop");
+    assert_eq!(code, Some(4), "{stopped:?}");
+    let pid = started.nodes[0].pid.unwrap();
+    assert_says(&faults(&stopped.nodes[0]), &[&format!("process {pid} has not ended 1s after SIGTERM"), "kill -KILL"]);
+    assert!(is_there(pid));
+    kill(Pid::from_raw(pid as i32), Signal::SIGKILL).unwrap();
+}
+
+#[test]
+fn a_process_that_got_the_id_of_a_node_is_left_alone() {
+    let lab = Lab::new(HOSTS, &[node("N1", &free_address(), "")]);
+    let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    fs::create_dir(lab.path("its logs")).unwrap();
+    fs::write(lab.path("its logs/N1.pid"), format!("{} 1 {boot}", stranger.id())).unwrap();
+    let stopped = lab.does("stop", &[]);
+    assert!(stopped.code == Some(0) && stopped.stdout.contains("nothing to end"), "{stopped:?}");
+    assert_eq!(stranger.try_wait().unwrap(), None);
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn what_a_dry_run_prints_does_the_same_when_it_is_pasted() {
+    let head = format!("serve = [\"--backend\", \"null\"]\n{HOSTS}");
+    let lab = Lab::new(&head, &[node("N 1", &free_address(), ""), node("N2", &free_address(), "")]);
+    let printed = lab.does("start", &["--dry-run"]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(!lab.path("its logs").exists(), "nothing was done");
+    assert_says(&printed.stdout, &["# N 1 on here\nsh -c ", "# N2 on here\n"]);
+    let pasted = lab.paste(&printed.stdout);
+    assert_eq!(pasted.stdout.matches("started ").count(), 2, "{pasted:?}");
+    let (started, code) = lab.document("start");
+    assert!(code == Some(0) && started.nodes.iter().all(|it| it.done.as_deref() == Some("ran already")), "{started:?}");
+    let pasted = lab.paste(&lab.does("stop", &["--dry-run"]).stdout);
+    assert_eq!(pasted.stdout.matches("ended ").count(), 2, "{pasted:?}");
+}
+
+#[test]
+fn an_interrupt_ends_what_was_under_way() {
+    let lab = Lab::new(&format!("timeout = \"10m\"\n{HOSTS}"), &[on("slow", "N1", "127.0.0.1:8000", "")]);
+    let checking = lab.begin("check", &[]);
+    let begun = lab.path("begun");
+    let read = |path: &Path| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let pid = loop {
+        match read(&begun) {
+            Some(pid) => break pid,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    checking.signal(Signal::SIGTERM);
+    let ended = checking.finish();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert_says(&ended.stderr, &["interrupted", "N1"]);
+    assert!(!is_there(pid), "the command that hung is left");
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_with_the_fix() {
+    let at = node("N1", "127.0.0.1:8000", "");
+    for (head, parts) in [
+        ("token = \"S3CRET\"", &["token", "--token-file", "fleet.toml"][..]),
+        ("serve = [\"--api-key=S3CRET\"]", &["api-key", "--api-key-file"]),
+        ("colour = \"S3CRET\"", &["colour", "unknown field"]),
+        ("ssh = \"ssh 'S3CRET\"", &["ssh", "quote"]),
+        ("timeout = \"soon\"", &["timeout", "for example 10s"]),
+        ("[reach]\ntoken-file = \"missing\"", &["[reach]", "missing"]),
+    ] {
+        let lab = Lab::new(head, std::slice::from_ref(&at));
+        let refused = lab.does("status", &[]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert_says(&refused.stderr, parts);
+        assert!(
+            head.starts_with("colour") || head.starts_with("ssh") || !refused.stderr.contains("S3CRET"),
+            "{refused:?}"
+        );
+    }
+    let lab = Lab::new("", &[at]);
+    let unknown = lab.does("status", &["--only", "N2"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("there are N1"), "{unknown:?}");
+    let twice = lab.does("init", &[]);
+    assert!(twice.code == Some(2) && twice.stderr.contains("never overwritten"), "{twice:?}");
+    fs::remove_file(lab.path("fleet.toml")).unwrap();
+    let missing = lab.does("status", &[]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("fleet init"), "{missing:?}");
+    assert_eq!(lab.does("init", &[]).code, Some(0));
+    let nodes = lab.does("nodes", &[]);
+    assert_eq!((nodes.code, nodes.stdout.as_str()), (Some(0), "--sut 10.0.0.2:8000,10.0.0.3:8000 --insecure\n"));
+}
+
+/// Every node on the usual port, with an address and a name of a host that only `ip netns exec` knows.
+#[test]
+#[ignore = "needs root and network namespaces"]
+fn hosts_that_are_network_namespaces_are_reached_by_ip() {
+    let fabric = Fabric::new(FabricSpec { hosts: 3, rate_mbit_s: None });
+    let (near, far) = (fabric.host(0), [fabric.host(1), fabric.host(2)]);
+    let head = "ssh = \"ip netns exec {host} sh -c\"\nserve = [\"--backend\", \"null\", \"--insecure\"]\n\
+                reach.insecure = true\n";
+    let node =
+        |(at, host): (usize, &Host)| on(&host.namespace(), &format!("N{at}"), &format!("{}:8000", host.address()), "");
+    let lab = Lab::new(head, &far.into_iter().enumerate().map(node).collect::<Vec<_>>());
+    let file = lab.path("fleet.toml");
+    let folder = format!("folder = \"{}\"", lab.path("its logs").display());
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("folder = \"its logs\"", &folder)).unwrap();
+    let does = |action: &str| LoadGen::start_in(near, &[], &["fleet", action, file.to_str().unwrap()]).finish();
+    for (action, processes) in [("check", 0), ("start", 1), ("check", 1), ("status", 1), ("stop", 0)] {
+        let done = does(action);
+        assert!(done.code == Some(0) && done.stdout.contains("2 of 2 nodes ok"), "{action}: {done:?}");
+        assert_eq!(far.map(|host| host.processes().len()), [processes; 2], "after {action}");
+    }
+}
