@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, models, stream, text, usage};
@@ -143,7 +144,9 @@ impl Scene {
             let lines = text.split_inclusive('\n').filter(|line| !line.starts_with("Mark"));
             fs::write(at("OFFICIAL").join(file), lines.collect::<String>()).unwrap();
         }
-        let (killed, left) = TestRun::digits("Offline").on(&plain[0].address).set("min_duration=60s").begin();
+        // On a node of its own, which may wait for it for a while.
+        let alone = SutNode::start("N0", &digits, &[]);
+        let (killed, left) = TestRun::digits("Offline").on(&alone.address).set("min_duration=60s").begin();
         let begun = Instant::now();
         while !left.path.join("result_summary.json").exists() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
@@ -151,6 +154,7 @@ impl Scene {
         killed.signal(Signal::SIGKILL);
         assert_eq!(killed.finish().code, None);
         fs::rename(&left.path, at("left")).unwrap();
+        drop(alone);
         let inputs = vec![kserve::tensor("x", "UINT8", &[-1, 1, 8, 8])];
         let manners = Manners { model: "digits".to_owned(), inputs, ..Manners::good() };
         let servers = [kserve::Server::start(manners.clone()), kserve::Server::start(manners)];
@@ -183,9 +187,10 @@ impl Scene {
 
     /// Runs a command as a shell does; those that serve or watch are told to end once they do.
     fn paste(&self, command: &str) {
-        // Such a folder can be recovered once.
-        let fresh = "rm -rf KILLED && cp -r left KILLED";
-        assert!(Command::new("sh").args(["-c", fresh]).current_dir(self.folder.path()).status().unwrap().success());
+        // Such a folder can be recovered once, and a demo writes into none that is there.
+        let demo = if command.starts_with("loadgen-node demo") { "true" } else { "cp -r RUN demo" };
+        let fresh = format!("rm -rf KILLED demo && cp -r left KILLED && {demo}");
+        assert!(Command::new("sh").args(["-c", &fresh]).current_dir(self.folder.path()).status().unwrap().success());
         let mut line = command.to_owned();
         for (said, used) in &self.stand_ins {
             line = line.replace(said, used);
@@ -201,6 +206,10 @@ impl Scene {
         let said = fs::File::create(&out).unwrap();
         let mut shell = Command::new("bash");
         shell.args(["-c", &line]).current_dir(self.folder.path()).env("PATH", path).stdin(Stdio::null());
+        if !watches {
+            // A tenth of what a probe takes unless told. A watch has no duration.
+            shell.env("LON_PROBE_DURATION", "200ms");
+        }
         let mut child = shell.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
         let read = || fs::read_to_string(&out).unwrap_or_default();
         let begun = Instant::now();
@@ -231,21 +240,31 @@ fn write(folder: &Path, files: &[(String, String)]) {
     files.iter().for_each(|(name, content)| fs::write(folder.join(name), content).unwrap());
 }
 
-/// Pastes all examples of a program that are wanted, each once; how many there were.
-fn paste_all(program: &str, wanted: impl Fn(&str) -> bool) -> usize {
-    let (scene, mut pasted) = (Scene::new(), BTreeSet::new());
-    for command in commands(program) {
-        // The short help may have others.
-        let [short, long] = ["-h", "--help"].map(|flag| Examples::of(&help(program, &[&command, flag])));
-        assert!(!long.commands.is_empty(), "{program} {command} --help has no example");
-        write(scene.folder.path(), &long.files);
-        for example in [short.commands, long.commands].concat().into_iter().filter(|example| wanted(example)) {
-            if pasted.insert(example.clone()) {
-                scene.paste(&example);
+/// Commands whose examples are pasted at one time: most of them wait for a run to end.
+const AT_ONCE: usize = 2;
+
+/// Pastes all examples of a program that are wanted, each once; how many there were. Those of one command follow each
+/// other in one scene, as one may read what another has written.
+fn paste_all(program: &str, wanted: impl Fn(&str) -> bool + Sync) -> usize {
+    let left = Mutex::new(commands(program));
+    let pasted = Mutex::new(BTreeSet::new());
+    let paste_some = || {
+        let scene = Scene::new();
+        while let Some(command) = { left.lock().unwrap().pop() } {
+            // The short help may have others.
+            let [short, long] = ["-h", "--help"].map(|flag| Examples::of(&help(program, &[&command, flag])));
+            assert!(!long.commands.is_empty(), "{program} {command} --help has no example");
+            write(scene.folder.path(), &long.files);
+            for example in [short.commands, long.commands].concat().into_iter().filter(|example| wanted(example)) {
+                let is_new = pasted.lock().unwrap().insert(example.clone());
+                if is_new {
+                    scene.paste(&example);
+                }
             }
         }
-    }
-    pasted.len()
+    };
+    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(paste_some))));
+    pasted.into_inner().unwrap().len()
 }
 
 #[test]
