@@ -21,19 +21,21 @@ built=target/fuzz/$host/release
 targets=("$@")
 if [ $# = 0 ]; then mapfile -t targets < <(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' tests/fuzz/Cargo.toml); fi
 mkdir -p target/fuzz/artifacts target/fuzz/logs
-failed=0
-for target in "${targets[@]}"; do
-  corpus=target/fuzz/corpus/$target
+# One target, from its seeds; what it says is a line, and the end of its log where it fails.
+fuzz() {
+  local target=$1 corpus=target/fuzz/corpus/$1 log=target/fuzz/logs/$1.log status=0
   mkdir -p "$corpus"
-  log=target/fuzz/logs/$target.log
-  if ! "$built/$target" "$corpus" "tests/fuzz/seeds/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
+  "$built/$target" "$corpus" "tests/fuzz/seeds/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
     -rss_limit_mb=1024 -malloc_limit_mb=512 -print_final_stats=1 -artifact_prefix="target/fuzz/artifacts/$target-" \
-    ${FUZZ_ARGS:-} >"$log" 2>&1; then
-    echo "$target FAILED:"
-    tail -n 40 "$log"
-    failed=1
-  fi
+    ${FUZZ_ARGS:-} >"$log" 2>&1 || status=1
   printf '%-10s %s runs\n' "$target" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
-done
+  if [ $status != 0 ]; then printf '%s FAILED:\n%s\n' "$target" "$(tail -n 40 "$log")"; fi
+  return $status
+}
+# One for each processor at a time.
+export -f fuzz
+export built seconds
+failed=0
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I TARGET bash -c 'fuzz TARGET' || failed=1
 rm -rf /dev/shm/lon-fuzz-* "${TMPDIR:-/tmp}"/lon-fuzz-*
 exit $failed

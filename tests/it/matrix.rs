@@ -22,7 +22,7 @@ use self::scene::{Outcome, Scene};
 use self::table::{FAULTS, Files};
 
 /// Cells at a time: most of a cell's time is waiting.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 14;
 
 /// What a cell came to.
 struct Line {

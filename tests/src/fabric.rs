@@ -1,13 +1,12 @@
 //! Hosts behind links of a known rate, for tests: a lab of `deploy/lab.sh`, which says how it is built.
 //!
-//! It takes root, iproute2 and iperf3. Fabrics of one process exist one at a time, so that what is measured on one is
-//! not disturbed by another. The process owns its labs: when it is killed, they go, too.
+//! It takes root, iproute2 and iperf3. Several can stand at a time: links of some hundred Mbit/s leave most of a
+//! machine's time to others. The process owns its labs: when it is killed, they go, too.
 
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Most hosts of one fabric: certificates of tests are for that many.
 pub const MAX_HOSTS: usize = 6;
@@ -29,8 +28,6 @@ pub struct FabricSpec {
 pub struct Fabric {
     name: String,
     hosts: Vec<Host>,
-    // The next fabric may begin when all of this one is gone.
-    _alone: MutexGuard<'static, ()>,
 }
 
 /// A host: a namespace with one interface.
@@ -65,23 +62,21 @@ impl Counters {
     }
 }
 
-static ALONE: Mutex<()> = Mutex::new(());
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 impl Fabric {
-    /// Builds it, once no other fabric of this process is left.
+    /// Builds it.
     ///
     /// # Panics
     /// `lab.sh` complains: it is not run by root, or a tool is missing. Or `spec` makes no sense.
     pub fn new(spec: FabricSpec) -> Fabric {
         assert!((2..=MAX_HOSTS).contains(&spec.hosts), "2 to {MAX_HOSTS} hosts, not {}", spec.hosts);
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = std::process::id().to_string();
         let name = format!("test-{owner}-{}", NUMBER.fetch_add(1, Relaxed));
         let (nodes, rate) = ((spec.hosts - 1).to_string(), rate(spec.rate_mbit_s));
         lab(&["up", &name, "--nodes", &nodes, "--rate", &rate, "--loadgen-rate", &rate, "--owner", &owner]);
         let hosts = (0..spec.hosts).map(|number| Host { lab: name.clone(), number }).collect();
-        Fabric { name, hosts, _alone: alone }
+        Fabric { name, hosts }
     }
 
     /// Its lab's name.

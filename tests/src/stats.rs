@@ -19,10 +19,10 @@ pub fn median(values: &[f64]) -> f64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// Returns when the machine is mostly idle: what is measured beside a build says nothing. One that never is is waited
-/// for three minutes in all, whatever is measured.
+/// Returns when the machine has time to spare: what is measured beside a build says nothing. One that never has is
+/// waited for three minutes in all, whatever is measured.
 pub fn wait_until_quiet() {
-    const BUSY: f64 = 0.3;
+    const BUSY: f64 = 0.6;
     static PATIENCE: Mutex<Duration> = Mutex::new(Duration::from_secs(180));
     let mut patience = PATIENCE.lock().unwrap_or_else(PoisonError::into_inner);
     let start = Instant::now();
