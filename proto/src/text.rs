@@ -3,6 +3,11 @@
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
+/// The text with [hidden](is_hidden) characters replaced by U+FFFD, of any length: on one line of a file or screen.
+pub fn on_one_line(text: &str) -> String {
+    text.replace(is_hidden, "\u{fffd}")
+}
+
 /// The most characters that [`printable`] keeps of a text.
 pub const MAX_PRINTABLE_CHARS: usize = 500;
 

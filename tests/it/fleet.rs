@@ -216,6 +216,15 @@ fn a_start_that_fails_shows_what_the_node_said() {
 }
 
 #[test]
+fn no_node_is_started_on_a_host_of_another_system() {
+    let lab = Lab::new(HOSTS, &[on("mac", "apple", &free_address(), "")]);
+    let (started, code) = lab.document("start");
+    assert_eq!(code, Some(4), "{started:?}");
+    assert_eq!(faults(&started.nodes[0]), "host mac runs Darwin (uname -s): sut-node and `fleet` need Linux");
+    assert!(!lab.path("its logs").exists(), "nothing was left there");
+}
+
+#[test]
 fn a_node_that_neither_answers_nor_ends_is_said_and_left() {
     let deaf = "command = [\"sh\", \"-c\", \"trap : TERM; echo deaf; while :; do sleep 1; done\"]";
     let head = format!("ready-timeout = \"1s\"\nstop-timeout = \"1s\"\n{HOSTS}");

@@ -118,6 +118,7 @@ impl Scene {
         let plain = ["N1", "N2"].map(|name| SutNode::start(name, &digits, &[]));
         let secure = SutNode::start("N3", &digits, &certificates.shown());
         let any = SutNode::start("N4", "null", &certificates.shown());
+        fs::create_dir(at("results")).unwrap();
         fs::write(at("token"), "a-token-of-these-nodes").unwrap();
         fs::set_permissions(at("token"), fs::Permissions::from_mode(0o600)).unwrap();
         let token = ["--token-file", at("token").to_str().unwrap()].map(str::to_owned);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use lon_proto::text::is_hidden;
 use lon_shell::duration::parse_duration;
 
 use loadgen::conf::rules::{RULES, Rules};
@@ -61,8 +62,20 @@ pub(super) fn some_duration(text: &str) -> Result<Duration, String> {
 
 /// An interval in which both directions can be measured.
 pub(super) fn watch_interval(text: &str) -> Result<Duration, String> {
-    let interval = some_duration(text)?;
+    let interval = duration(text)?;
     if interval >= Duration::from_millis(500) { Ok(interval) } else { Err("shorter than 500ms".to_owned()) }
+}
+
+/// Most characters of a note.
+const MAX_NOTE_CHARS: usize = 1000;
+
+/// A note: one line, since tables and logs show it.
+pub(super) fn note(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        _ if text.contains(is_hidden) => Err("a note is one line, without control characters".to_owned()),
+        more if more > MAX_NOTE_CHARS => Err(format!("a note has {MAX_NOTE_CHARS} characters at most, not {more}")),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// The size of a request: bytes, with a unit or without, from 8 bytes to 16 MiB.
@@ -72,10 +85,17 @@ pub(super) fn request_bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "write bytes, or a number and a unit: 64, 4KiB, 1MiB; from 8 bytes to 16MiB".to_owned())
 }
 
-/// A share as percent, above 0 and below 100: `5%` or `5`.
+/// A share as percent, above 0 and below 100: `5%` or `5`. Below 1 with its sign alone, since `0.05` may be meant as a
+/// fraction.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse().ok();
-    let percent = number.filter(|percent: &f64| *percent > 0.0 && *percent < 100.0);
+    let (number, has_sign) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (text, false),
+    };
+    let percent = number.trim().parse().ok().filter(|percent: &f64| *percent > 0.0 && *percent < 100.0);
+    if let Some(percent) = percent.filter(|percent| !has_sign && *percent < 1.0) {
+        return Err(format!("a percentage: write {percent}%, or {}% if a fraction is meant", percent * 100.0));
+    }
     percent
         .map(|percent| percent / 100.0)
         .ok_or_else(|| "write a percentage above 0 and below 100, such as 5%".to_owned())

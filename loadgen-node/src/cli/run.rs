@@ -10,7 +10,7 @@ use super::format::Format;
 use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
 use super::metrics::MetricsArgs;
 use super::nodes::{DialArgs, KserveArgs};
-use super::parse::{answer_bytes, duration, few, scenario};
+use super::parse::{answer_bytes, duration, few, note, scenario};
 use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
 use crate::display::ui::Ui;
 use crate::division::Division;
@@ -97,7 +97,7 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "LON_MIXED_NODES", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) mixed_nodes: bool,
     /// A text that is kept with the result: what was special about this run.
-    #[arg(long, value_name = "TEXT", env = "LON_NOTE", help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", value_parser = note, env = "LON_NOTE", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) note: Option<String>,
     /// What you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. Goes into
     /// system_desc.json, which says itself what of the network is still to be stated.

@@ -18,6 +18,7 @@ use crate::outputs::documents::accuracy::{self, AccuracyDocument};
 use crate::outputs::documents::accuracy_subset::AccuracySubset;
 use crate::outputs::documents::qdl_result::{self, QdlResult};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
+use crate::outputs::stored_timeline;
 use loadgen::official::DETAIL_FILE;
 use loadgen::settings::Mode;
 
@@ -70,6 +71,10 @@ impl Answered {
 pub(crate) fn accuracy(args: &AccuracyArgs) -> Outcome {
     let made = Answered::read(&args.folder)?;
     let Log { path, entries } = accuracy_log::read(&args.folder, args.backup.as_deref()).or_exit(Exit::Usage)?;
+    if path.parent() == Some(args.folder.as_path()) {
+        // A log that was edited since is no log of the run.
+        stored_timeline::check_sum(&path, &accuracy_log::sum(&path).or_exit(Exit::Usage)?).or_exit(Exit::Usage)?;
+    }
     let has_accuracy = Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy);
     if entries.is_empty() && !has_accuracy {
         let mode = &made.mode;

@@ -13,8 +13,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     let sides = Side::all(&args.sides).or_exit(Exit::Usage)?;
     let made = comparison::compared(&sides, &args.fail_if).map_err(|why| anyhow!(why)).or_exit(Exit::Usage)?;
     if let Some(path) = &args.html {
-        folder::write_file(path, |out| out.write_all(comparison::page(&made, &sides).as_bytes()))
-            .or_exit(Exit::Usage)?;
+        folder::write_page(path, &comparison::page(&made, &sides)).or_exit(Exit::Usage)?;
     }
     match args.form.check() {
         Format::Text => print_text(&comparison::text(&made))?,

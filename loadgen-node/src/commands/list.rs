@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, anyhow};
+use lon_proto::text::on_one_line;
 use lon_shell::figures::duration_ns;
 
 use super::io::{print_in, print_text, shown};
-use crate::cli::ListArgs;
+use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, ResultSummary, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
@@ -24,10 +25,18 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
         return open(&found.runs);
     }
     let text = || match found.runs.is_empty() && found.unreadable.is_empty() {
-        true => print_text(&format!("no such run below {}\n", shown(&args.folder))),
+        true => print_text(&format!(
+            "no such run in {}: its own folders are looked at, not those in them\n",
+            shown(&args.folder)
+        )),
         false => print_text(&(table(&found.runs).aligned() + &unreadable(&found.unreadable))),
     };
-    print_in(args.form.check(), &found, text, || table(&found.runs))
+    let form = args.form.check();
+    if matches!(form, Format::Csv | Format::Md) {
+        // The rows have no place for them.
+        found.unreadable.iter().for_each(|why| tracing::warn!(why, "a run cannot be read"));
+    }
+    print_in(form, &found, text, || table(&found.runs))
 }
 
 /// The runs that are asked for, by the time at which they began.
@@ -58,7 +67,8 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
 }
 
 fn result(folder: &Path) -> anyhow::Result<ResultSummary> {
-    Ok(serde_json::from_str(&fs::read_to_string(folder.join(RESULT))?)?)
+    let result: ResultSummary = serde_json::from_str(&fs::read_to_string(folder.join(RESULT))?)?;
+    result.consistent()
 }
 
 fn table(runs: &[ListedRun]) -> Table {
@@ -100,7 +110,7 @@ fn table(runs: &[ListedRun]) -> Table {
 }
 
 fn unreadable(folders: &[String]) -> String {
-    folders.iter().map(|folder| format!("  cannot be read: {folder}\n")).collect()
+    folders.iter().map(|folder| format!("  cannot be read: {}\n", on_one_line(folder))).collect()
 }
 
 /// Opens the page of the last run, with the user's browser.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::outputs::documents::comparison::{ComparedRun, SideDocument};
+use crate::outputs::logs::TIMELINE;
 use crate::outputs::report::{Series, Source};
 
 /// Most sides of a comparison. More curves over each other cannot be told apart.
@@ -52,8 +53,24 @@ impl Side {
 fn runs(typed: &str) -> Result<Vec<(PathBuf, Source)>> {
     let read = |path: PathBuf| Source::read(&path).map(|source| (path, source));
     // A folder may have a comma in its name.
-    match PathBuf::from(typed) {
-        whole if whole.exists() => Ok(vec![read(whole)?]),
-        _ => typed.split(',').map(|one| read(PathBuf::from(one))).collect(),
+    let runs: Vec<(PathBuf, Source)> = match PathBuf::from(typed) {
+        whole if whole.exists() => vec![read(whole)?],
+        _ => typed.split(',').map(|one| read(PathBuf::from(one))).collect::<Result<_>>()?,
+    };
+    // A run that counts twice would look like a repeat, and noise like a difference.
+    for (at, (path, source)) in runs.iter().enumerate() {
+        if let Some((other, _)) = runs[..at].iter().find(|(_, other)| is_same_run(source, other)) {
+            bail!("{} and {} are the same run: repeats are runs of their own", other.display(), path.display());
+        }
+    }
+    Ok(runs)
+}
+
+/// Whether both have measured the same samples, or where that is not known, are the same result.
+fn is_same_run(one: &Source, other: &Source) -> bool {
+    let timeline = |source: &Source| source.result.files.get(TIMELINE).map(|file| file.sha256.clone());
+    match (timeline(one), timeline(other)) {
+        (None, None) => one.result == other.result,
+        (one, other) => one == other,
     }
 }

@@ -54,6 +54,8 @@ pub(super) enum Started {
     Running { pid: u32 },
     /// Another process listens on its port.
     Taken,
+    /// The host has another system, of this name; empty where it does not say.
+    OtherSystem(String),
 }
 
 /// What happened at a stop.
@@ -73,6 +75,7 @@ pub(super) fn started(text: &str) -> Option<Started> {
         ["started", pid, from] => Some(Started::New { pid: pid.parse().ok()?, from: from.parse().ok()? }),
         ["running", pid] => Some(Started::Running { pid: pid.parse().ok()? }),
         ["taken"] => Some(Started::Taken),
+        ["system", name @ ..] => Some(Started::OtherSystem(name.join(" "))),
         _ => None,
     })
 }
@@ -143,6 +146,8 @@ mod tests {
         assert_eq!(started("hello\nstarted 7 120\n"), Some(Started::New { pid: 7, from: 120 }));
         assert_eq!([started("running 7"), started("taken")], [Some(Started::Running { pid: 7 }), Some(Started::Taken)]);
         assert_eq!([started(""), started("started x 1"), started("started 7")], [None, None, None]);
+        assert_eq!(started("hello\nsystem Darwin"), Some(Started::OtherSystem("Darwin".to_owned())));
+        assert_eq!(started("system"), Some(Started::OtherSystem(String::new())));
         assert_eq!([stopped("ended 7"), stopped("none")], [Some(Stopped::Ended { pid: 7 }), Some(Stopped::NotRunning)]);
         assert_eq!([stopped("still 7"), stopped("?")], [Some(Stopped::Still { pid: 7 }), None]);
     }

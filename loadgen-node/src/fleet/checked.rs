@@ -73,7 +73,7 @@ impl Fleet {
     pub(crate) fn read(path: &Path) -> Result<Fleet> {
         let shown = || path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| {
-            format!("cannot read {}: `loadgen-node fleet init FILE` writes one to fill in", path.display())
+            format!("cannot read {} (`loadgen-node fleet init FILE` writes one to fill in)", path.display())
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let folder = std::path::absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });

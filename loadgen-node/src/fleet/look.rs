@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use super::answers::{self, Facts};
 use super::at::At;
+use super::clock;
+use super::script::{self, NEEDED_SYSTEM};
 use super::shell::ShellError;
-use super::{clock, script};
 use crate::outputs::documents::fleet::{FleetAnswer, FleetNode, FleetProgram};
 
 /// How long an answer may take from a port where nobody should listen.
 const FREE_PORT: Duration = Duration::from_secs(2);
-
-/// The system that the programs are made for, and whose `/proc` is read, as `uname -s` names it.
-const NEEDED_SYSTEM: &str = "Linux";
 
 /// The build of this program, which nodes are held against.
 pub(super) struct Ours {
@@ -113,7 +111,7 @@ pub(super) fn judge(at: At<'_>, answer: &FleetAnswer, found: &mut FleetNode) {
 }
 
 /// Why a host of this system cannot have a node; None where it can, or has not answered.
-fn other_system(host: &str, system: Option<&str>) -> Option<String> {
+pub(super) fn other_system(host: &str, system: Option<&str>) -> Option<String> {
     let runs = match system? {
         NEEDED_SYSTEM => return None,
         "" => "does not say what system it runs (uname -s)".to_owned(),

@@ -16,6 +16,8 @@ use super::checked::Node;
 /// Prints when a process started, in ticks since the boot; nothing where there is none, or it has ended.
 const BORN: &str = "born() { sed \"s/.*) //\" \"/proc/$1/stat\" 2>/dev/null | cut -d \" \" -f 1,20 | \
                     grep -v \"[ZX] \" | cut -d \" \" -f 2; }; ";
+/// The system that the programs are made for, and whose `/proc` is read, as `uname -s` names it.
+pub(super) const NEEDED_SYSTEM: &str = "Linux";
 /// The file that names the boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Lines of a log that are shown where a node does not start.
@@ -45,7 +47,11 @@ pub(super) fn clock() -> String {
     "while read -r x; do date +%s%N; done".to_owned()
 }
 
-/// Starts the node, unless it runs or its port is taken. Its process has a session of its own where there is `setsid`.
+/// Starts the node, unless it runs or its port is taken, or the system is not the one that is needed. Its process has a
+/// session of its own where there is `setsid`.
+///
+/// Of two starts at once the second waits for the first where there is `flock`: the log is locked until the first line
+/// ends. The node does not inherit the lock.
 ///
 /// The process writes its own pid file and becomes the program after that: wherever the connection breaks, no program
 /// runs that is not in the file. It tells its id through a pipe, which closes when it becomes the program. So the line
@@ -59,10 +65,13 @@ pub(super) fn start(node: &Node) -> Result<String, QuoteError> {
         "read -r p k </proc/self/stat && b=$(born \"$p\") && k=$(cat {BOOT}) && echo \"$p $b $k\" >{pid} && ours"
     );
     Ok(format!(
-        "{ours}if ours; then echo \"running $p\"; exit 0; fi; if {taken}; then echo taken; exit 0; fi; \
-         mkdir -p {folder} && : >>{log} || exit 1; at=$(wc -c <{log}); set -- {command}; \
+        "s=$(uname -s 2>/dev/null); [ \"$s\" = {NEEDED_SYSTEM} ] || {{ echo \"system $s\"; exit 0; }}; \
+         mkdir -p {folder} && : >>{log} || exit 1; exec 9>>{log}; \
+         if command -v flock >/dev/null 2>&1; then flock 9 || exit 1; fi; \
+         {ours}if ours; then echo \"running $p\"; exit 0; fi; if {taken}; then echo taken; exit 0; fi; \
+         at=$(wc -c <{log}); set -- {command}; \
          if command -v setsid >/dev/null 2>&1; then set -- setsid \"$@\"; fi; \
-         p=$( {{ {itself} && echo \"$p\" && exec nohup \"$@\" >>{log} 2>&1; }} </dev/null & ); \
+         p=$( {{ {itself} && echo \"$p\" && exec nohup \"$@\" >>{log} 2>&1 9>&-; }} </dev/null & ); \
          [ -n \"$p\" ] || exit 1; echo \"started $p $((at + 0))\""
     ))
 }
@@ -223,6 +232,22 @@ mod tests {
         }
         let (seen, ended) = (said(&log(&node).unwrap()), said(&stop(&node, Duration::from_secs(60)).unwrap()));
         assert_eq!((seen, ended), (format!("file of {pid} or {pid}"), format!("ended {pid}")));
+    }
+
+    /// The second comes while the first waits for the name of the boot.
+    #[test]
+    fn of_two_starts_at_once_one_starts_the_node() {
+        let (folder, node) = slow_host();
+        let line = slow_start(&folder, &node);
+        let mut answers = std::thread::scope(|scope| {
+            let starts = [(); 2].map(|()| scope.spawn(|| said(&line)));
+            starts.map(|start| start.join().unwrap())
+        });
+        let ended = said(&stop(&node, Duration::from_secs(60)).unwrap());
+        answers.sort();
+        let pid = ended.strip_prefix("ended ").unwrap();
+        assert_eq!(answers, [format!("running {pid}"), format!("started {pid} 0")]);
+        assert_eq!(with_words(&node.folder), Vec::<String>::new());
     }
 
     /// The shell of the start is killed while the host names its boot, as by a connection that breaks.

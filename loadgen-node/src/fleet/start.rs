@@ -39,6 +39,10 @@ pub(super) fn start(at: At<'_>, found: &mut FleetNode) -> Result<(), ShellError>
             found.faults.push(format!("not started: {} is taken by {told}", at.node.listen));
             return Ok(());
         }
+        Some(Started::OtherSystem(name)) => {
+            found.faults.extend(look::other_system(&at.node.host, Some(&name)));
+            return Ok(());
+        }
         None => {
             found.faults.push("the host did not say whether it has started the node".to_owned());
             return Ok(());

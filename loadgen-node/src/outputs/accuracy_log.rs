@@ -94,7 +94,11 @@ fn hash(path: &Path) -> Result<Option<String>, ReadError> {
     Ok(text.lines().find_map(|line| line.trim().strip_prefix("hash=").map(str::to_ascii_lowercase)))
 }
 
-fn sum(path: &Path) -> Result<String, ReadError> {
+/// The SHA-256 of a log, hexadecimal.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn sum(path: &Path) -> Result<String, ReadError> {
     let sum = File::open(path).and_then(sums::of);
     sum.map(|(sum, _)| sum).map_err(|source| ReadError::Read(path.to_owned(), source))
 }

@@ -17,6 +17,9 @@ pub enum FolderError {
     /// There is something at the path already, other than an empty folder.
     #[error("{0} exists already and is not empty: results are never overwritten; give another --out, or move it away")]
     Exists(PathBuf),
+    /// A page would replace something else.
+    #[error("{0} exists already and is no page of this program: it is not overwritten; give another path")]
+    Other(PathBuf),
     /// The folder cannot be made.
     #[error("cannot make the run folder {path}: {source}")]
     Create {
@@ -65,6 +68,34 @@ pub(crate) fn write_file(
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = RunFolder::of_earlier_run(above);
     folder.keep(folder.stage(name, content)?).map(drop)
+}
+
+/// How a page that this program wrote begins, or a picture: what a page may be written over.
+const OWN_PAGES: [&str; 2] = [PAGE_HEAD, PICTURE_HEAD];
+
+/// The first words of every page.
+pub(crate) const PAGE_HEAD: &str =
+    "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"loadgen-node\">";
+/// The first words of every picture.
+pub(crate) const PICTURE_HEAD: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"loadgen-node\"";
+
+/// Writes a page or a picture. One that is there already is replaced, any other file is not.
+///
+/// # Errors
+/// There is another file, or it cannot be written.
+pub(crate) fn write_page(path: &Path, text: &str) -> Result<(), FolderError> {
+    let mut head = Vec::new();
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => {
+            let read = opened.and_then(|file| file.take(PAGE_HEAD.len() as u64).read_to_end(&mut head));
+            read.map_err(|source| FolderError::Write { path: path.to_owned(), source })?;
+            if !OWN_PAGES.iter().any(|page| head.starts_with(page.as_bytes())) {
+                return Err(FolderError::Other(path.to_owned()));
+            }
+        }
+    }
+    write_file(path, |out| out.write_all(text.as_bytes()))
 }
 
 /// Folders above which what a run folder does not take may find room.

@@ -12,6 +12,7 @@ use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::AccuracyEntry;
 use loadgen::world::TimeNs;
+use lon_proto::text::on_one_line;
 
 /// Stands in the summary before each mark of this program.
 pub(crate) const MARK: &str = "Mark: ";
@@ -165,7 +166,7 @@ impl<'a> Logs<'a> {
         };
         let marks = self.finished.judgement.marks();
         // Behind everything that the official file has, and in no form that its readers look for.
-        text + &marks.iter().map(|mark| format!("{MARK}{mark}\n")).collect::<String>()
+        text + &marks.iter().map(|mark| format!("{MARK}{}\n", on_one_line(mark))).collect::<String>()
     }
 
     fn detail(&self) -> String {

@@ -1,6 +1,7 @@
 //! What a person sees at the end of a run, on standard output, and in the run folder as `result.txt`.
 
 use lon_proto::node_name::short_sut_name;
+use lon_proto::text::on_one_line;
 use lon_shell::figures::duration_ns as human;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -45,7 +46,7 @@ pub(crate) fn show(finished: &Finished, folder: &Path, written: &Result<(), NotW
 pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     let ResultSummary { benchmark, scenario, mode, dataset, counts, .. } = result;
     let mut text = "Result    INVALID\n".to_owned();
-    let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
+    let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {}\n", on_one_line(&value)));
     result.reasons.iter().for_each(|reason| line("", format!("- {reason}")));
     line("Test", format!("{scenario} {mode} of {benchmark} on {dataset}"));
     if let Some(MetricDocument::Performance(metric)) = &result.metric
@@ -160,7 +161,7 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     lines.push(("", "Unverified: not an official MLPerf result.".to_owned()));
     let mut text = String::new();
     for (name, line) in lines {
-        let _ = writeln!(text, "{name:<10}{line}");
+        let _ = writeln!(text, "{name:<10}{}", on_one_line(&line));
     }
     text
 }

@@ -1,6 +1,10 @@
 //! Tables that commands print: aligned for people, CSV for other programs, Markdown for pages of text.
+//!
+//! Cells may come from files of others: what is not seen, or would move a terminal's cursor, stands as U+FFFD.
 
 use std::fmt::Write as _;
+
+use lon_proto::text::on_one_line;
 
 /// A table of texts. Rows are as long as the heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,13 +27,19 @@ impl Table {
     /// Each column as wide as its widest cell. Heads that are all empty are left out.
     pub(crate) fn aligned(&self) -> String {
         let has_heads = self.heads.iter().any(|head| !head.is_empty());
-        let rows = || self.rows.iter().chain(has_heads.then_some(&self.heads));
-        let width = |at: usize| rows().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+        let shown = |row: &Vec<String>| row.iter().map(|cell| on_one_line(cell)).collect::<Vec<String>>();
+        let rows: Vec<Vec<String>> =
+            has_heads.then_some(&self.heads).into_iter().chain(&self.rows).map(shown).collect();
+        let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..self.heads.len()).map(|at| width(at).unwrap_or_default()).collect();
         let mut text = String::new();
-        for row in has_heads.then_some(&self.heads).into_iter().chain(&self.rows) {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            let line = cells.collect::<Vec<_>>().join("  ");
+        for row in rows {
+            // A format has no width beyond 65,535.
+            let padded = |(cell, width): (&String, &usize)| {
+                let blanks = width.saturating_sub(cell.chars().count());
+                format!("{cell}{}", " ".repeat(blanks))
+            };
+            let line = row.iter().zip(&widths).map(padded).collect::<Vec<_>>().join("  ");
             // Writing to a String cannot fail.
             let _ = writeln!(text, "  {}", line.trim_end());
         }
@@ -52,17 +62,18 @@ impl Table {
     }
 }
 
-/// A cell of CSV: in quotes where it has to be.
+/// A cell of CSV: in quotes where it has to be. Lines in it stay lines.
 pub(crate) fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) {
+    let cell = cell.split('\n').map(on_one_line).collect::<Vec<_>>().join("\n");
+    match cell.contains([',', '"', '\n']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
+        false => cell,
     }
 }
 
 /// A text that is no markup in a cell of a table.
 pub(crate) fn in_markdown(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+    on_one_line(&text.replace(['\n', '\r'], " ")).replace('|', "\\|").replace('<', "&lt;")
 }
 
 #[cfg(test)]
@@ -76,6 +87,12 @@ mod tests {
         assert_eq!(table.csv(), "name,\na|b,\"say \"\"x\"\", y\"\nµ,\"2\n3\"\n");
         assert_eq!(table.markdown(), "| name |  |\n|---|---|\n| a\\|b | say \"x\", y |\n| µ | 2 3 |\n");
         assert!(table.aligned().starts_with("  name\n  a|b   say"), "{}", table.aligned());
+        let harm = Table { heads: row(["x", "y"]), rows: vec![row(["\u{1b}[2J\nVALID", "<b>"])] };
+        assert_eq!(harm.aligned(), "  x           y\n  \u{fffd}[2J\u{fffd}VALID  <b>\n");
+        assert_eq!(harm.csv(), "x,y\n\"\u{fffd}[2J\nVALID\",<b>\n");
+        assert!(harm.markdown().ends_with("| \u{fffd}[2J VALID | &lt;b> |\n"), "{}", harm.markdown());
+        let long = Table { heads: row(["", ""]), rows: vec![row(["a", &"b".repeat(100_000)]), row(["c", ""])] };
+        assert_eq!(long.aligned().len(), 2 + 1 + 2 + 100_000 + 1 + 4);
         assert_eq!(Table { heads: row(["", ""]), rows: vec![row(["a", "b"])] }.aligned(), "  a  b\n");
     }
 }

@@ -334,7 +334,13 @@ impl Load {
         let payload = |number: usize| {
             let mut payload = BytesMut::with_capacity(bytes);
             payload.put_u64_le(answer_bytes as u64);
-            payload.put_slice(&self.noise[number * 64..number * 64 + bytes.max(8) - 8]);
+            // Of a large request the noise is repeated: each time from another place, as payloads are.
+            let mut from = number * 64;
+            while payload.len() < bytes {
+                let part = &self.noise[from % (DISTINCT * 64)..];
+                payload.put_slice(&part[..part.len().min(bytes - payload.len())]);
+                from += 64;
+            }
             payload.freeze()
         };
         (0..DISTINCT).map(payload).collect()

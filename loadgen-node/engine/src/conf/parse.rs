@@ -67,6 +67,11 @@ impl Table {
     /// Reads a file. Check [`Table::faults`]: with any, the official reader applies nothing of it.
     pub fn parse(text: &str) -> Table {
         let mut table = Table::default();
+        if text.starts_with('\u{feff}') {
+            // It is a part of the first word then, which no key begins with.
+            let told = "the file begins with a byte order mark (BOM), so this line is never read: save it without";
+            table.remark(1, told.to_owned());
+        }
         for (number, line) in (1..).zip(text.split('\n')) {
             table.read_line(number, line);
         }
@@ -184,6 +189,7 @@ mod tests {
             ("a.b.c =", vec![], false, REMARK),
             ("a.b.c = 5 6", set("a.b.c", "6"), false, REMARK),
             ("a.b.c = 5 six 7", vec![], FAULT, false),
+            ("\u{feff}a.b.c = 5", set("\u{feff}a.b.c", "5"), false, REMARK),
             ("a.b.c = = 5", vec![], FAULT, false),
             ("a.b.c = 5\na.b.c = 6", set("a.b.c", "6"), false, REMARK),
             ("a.b.c\u{a0}= 5", vec![], FAULT, false),

@@ -1,6 +1,7 @@
 //! The contents of a benchmark's TOML file. An unknown key or word is an error.
 
 use lon_image::{Preprocess, SpecError};
+use lon_proto::text::is_hidden;
 use serde::{Deserialize, Deserializer};
 
 use super::definition::{Benchmark, QslSize};
@@ -183,6 +184,11 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Benchmark>, String> {
     let mut file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.name.0 != name {
         return Err(format!("name = '{}' in it and the file's own name have to be the same", file.name.0));
+    }
+    let variants = file.variants.iter();
+    let mut names = variants.flat_map(|variant| std::iter::once(&variant.name).chain(&variant.aliases));
+    if name.contains(is_hidden) || names.any(|name| name.0.contains(is_hidden)) {
+        return Err("a name in it has a control character, or another that is not seen".to_owned());
     }
     let variants = std::mem::take(&mut file.variants);
     let plain = file.benchmark()?;

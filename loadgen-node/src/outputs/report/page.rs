@@ -50,6 +50,7 @@ pub(crate) fn framed(title: &str, header: &Markup, main: &Markup, unofficial: &s
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta name="generator" content="loadgen-node";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
                 title { (title) }

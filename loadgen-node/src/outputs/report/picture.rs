@@ -32,8 +32,8 @@ pub(crate) fn picture(source: &Source) -> String {
     };
     let title = page::title(source);
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox=(view) width=(width) height=(height) font-family="sans-serif"
-            role="img" aria-label=(title) {
+        svg xmlns="http://www.w3.org/2000/svg" class="loadgen-node" viewBox=(view) width=(width) height=(height)
+            font-family="sans-serif" role="img" aria-label=(title) {
             rect width=(width) height=(height) fill="#fff" {}
             text x=(MARGIN) y=(MARGIN + 24) font-size="26" font-weight="bold" { (title) }
             @for (number, (question, answer)) in (0u32..).zip(&answers) { (line(number, question, answer)) }

@@ -78,7 +78,7 @@ impl Source {
             let state = led.state;
             return Ok(Source::with(folder, ResultSummary::from(led), Some(state), Ok(None)));
         }
-        let result: ResultSummary = document(&own).with_context(told)?;
+        let result = document::<ResultSummary>(&own).and_then(ResultSummary::consistent).with_context(told)?;
         let curves = stored_curves(folder, &result);
         Ok(Source::with(folder, result, None, curves))
     }

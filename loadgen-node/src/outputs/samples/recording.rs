@@ -56,6 +56,13 @@ impl Recording {
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown()))?;
         let result: ResultSummary = serde_json::from_str(&text).with_context(shown)?;
         let path = folder.join(logs::TIMELINE);
+        if !path.exists() && !result.files.contains_key(logs::TIMELINE) {
+            let why = match result.interrupted {
+                true => "the run was broken off: `loadgen-node recover` makes one of what was measured",
+                false => "accuracy runs have none",
+            };
+            bail!("{} has no {}: {why}", folder.display(), logs::TIMELINE);
+        }
         let timeline = stored_timeline::check(&path)?;
         let plan = stored_timeline::plan(timeline.about(), &result)?;
         let stages = recorded_stages(folder, &result, timeline.samples())?;
