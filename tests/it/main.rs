@@ -19,6 +19,7 @@
 //! - `fault_points`: calls of the operating system that fail, one after the other (needs strace and root: see there)
 //! - `help`: every example in `--help`, pasted
 //! - `input`: flags, settings, files and models that do not fit
+//! - `forged`: what others wrote into names, notes and run folders
 //! - `full_pass`: the Network division between two machines, with every rule kept (needs root and LON_TEST_IMAGENET)
 //! - `many_nodes`: very many nodes, and how little is said of them
 //! - `matrix`: every fault in every scenario, mode and transport, from one table
@@ -69,6 +70,7 @@ mod fabric;
 mod fault_points;
 mod first_hour;
 mod fleet;
+mod forged;
 mod full_pass;
 mod help;
 mod input;

@@ -54,6 +54,16 @@ fn a_probe_says_what_both_ends_spent_and_what_rates_need() {
     assert_eq!(f32s, 1, "{said}");
 }
 
+/// Up to the largest that is taken, over every transport.
+#[test]
+fn requests_of_many_parts_are_measured() {
+    let node = SutNode::start("a", "null", &[]);
+    let flags = ["probe", "--sut", &node.address, "--json", "--duration", "200ms", "--sizes", "1049592,16MiB"];
+    let finished = LoadGen::run(&[&flags[..], &["--transport", "all"]].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(json(&finished).at("/nodes/0").items("/rtt_ns").len(), 2, "{finished:?}");
+}
+
 /// The three transports of SUT nodes, each with its own numbers.
 #[test]
 fn all_transports_are_probed_one_after_the_other() {

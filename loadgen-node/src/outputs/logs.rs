@@ -7,15 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::outputs::folder::{self, FolderError, RunFolder, Spool};
 use crate::outputs::keep::Begun;
 use crate::test_run::finished::{Finished, Setup};
+use loadgen::official::MARK;
 use loadgen::recorder::About;
 use loadgen::report::detail::DetailContext;
 use loadgen::report::{self, Trailer, accuracy, detail, trace_log};
 use loadgen::run::AccuracyEntry;
 use loadgen::world::TimeNs;
 use lon_proto::text::on_one_line;
-
-/// Stands in the summary before each mark of this program.
-pub(crate) const MARK: &str = "Mark: ";
 
 /// Bytes of text that are gathered before they are written to the file.
 const GATHER_BYTES: usize = 256 << 10;

@@ -43,5 +43,6 @@ pub use error::LogError;
 pub use quantity::{Agreement, Comparison, Part, Quantity, TraceSeen};
 pub use requested::{Requested, requested};
 pub use stated::MAX_LIBRARY;
+pub use table::MARK;
 pub use token_counts::{ACCURACY_FILE, TokenCounts};
 pub use trace_log::{TRACE_FILE, TraceLog};

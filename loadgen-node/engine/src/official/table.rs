@@ -7,6 +7,9 @@ use super::quantity::{Agreement, Part, Quantity};
 /// Names and texts, in the order of a log. No name is there twice.
 pub(super) type Lines = Vec<(String, String)>;
 
+/// Stands in a summary before each line that this program adds: marks of a run of its own.
+pub const MARK: &str = "Mark: ";
+
 /// Why a quantity that a filling decides is unchecked.
 const UNKNOWN: &str = "the logs do not have what it follows from";
 /// Why a quantity that other ones were worked out from is unchecked.
@@ -131,10 +134,12 @@ fn shown(ours: &[Option<String>]) -> Option<String> {
 }
 
 /// The lines of a text as names and values; what stands before `: ` is the name. A name that comes again has a number.
+///
+/// Lines that this program adds to a summary of its own runs are left out: no LoadGen has them.
 pub(super) fn lines_of(text: &str) -> Lines {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     text.lines()
-        .filter(|line| !line.is_empty())
+        .filter(|line| !line.is_empty() && !line.starts_with(MARK))
         .map(|line| {
             let (name, value) = line.split_once(": ").unwrap_or((line, ""));
             let name = name.trim().to_owned();

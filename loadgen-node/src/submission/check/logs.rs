@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use loadgen::official::{self, Agreement, DETAIL_FILE, Logs, SUMMARY_FILE};
+use loadgen::official::{self, Agreement, DETAIL_FILE, Logs, MARK, SUMMARY_FILE};
 use serde_json::Value;
 
 use super::super::kind::Kind;
@@ -12,7 +12,6 @@ use super::settings;
 use super::tree::Tree;
 use crate::audit::{AuditedRun, Detail};
 use crate::division::Division;
-use crate::outputs::logs::MARK;
 
 /// How many contradictions of a pair of logs are named.
 const SHOWN: usize = 3;
