@@ -193,11 +193,14 @@ fn benchmark(text: &str) -> Result<&'static Benchmark, String> {
     Benchmark::named(text).map_err(|error| error.to_string())
 }
 
-/// A benchmark and its samples per second.
+/// The highest rate that can be required, samples/s: what it needs can still be counted.
+const MAX_RATE: f64 = 1e12;
+
+/// A benchmark and its samples per second, 10^12 at most.
 fn required_rate(text: &str) -> Result<Rate, String> {
     let wrong = || "write a benchmark and its samples/s, for example resnet50=20000 or mine.toml=500".to_owned();
     let (name, rate) = text.rsplit_once('=').ok_or_else(wrong)?;
-    let samples_per_s = rate.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0).ok_or_else(wrong)?;
+    let samples_per_s = rate.parse().ok().filter(|rate: &f64| *rate > 0.0 && *rate <= MAX_RATE).ok_or_else(wrong)?;
     Ok(Rate { benchmark: benchmark(name)?, samples_per_s })
 }
 

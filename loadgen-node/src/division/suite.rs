@@ -1,5 +1,6 @@
 //! Scenario and benchmark: what the division consists of in a round.
 
+use lon_proto::text::few;
 use lon_qsl::benchmark::{Benchmark, Membership, Suite};
 
 use super::facts::Facts;
@@ -24,7 +25,7 @@ pub(super) fn benchmark(facts: &Facts<'_>) -> Verdict {
     if planned.benchmark.network().is_none() {
         let known = Benchmark::all().iter().filter(|benchmark| benchmark.network().is_some());
         let known: Vec<&str> = known.map(|benchmark| benchmark.name).collect();
-        let known = known.join(", ");
+        let known = few(&known, ", ");
         return Verdict::broken(format!("the Network division has no rules for benchmark {name} (it knows {known})"));
     }
     match planned.benchmark.membership(Suite::Datacenter, round) {

@@ -32,6 +32,9 @@ const MARKS: usize = 3;
 /// How many reasons of one kind are shown; `result_summary.json` has all.
 const REASONS: usize = 5;
 
+/// What stands behind latencies where samples have no answer.
+const SLOWEST: &str = " (failed samples count as slower than all others)";
+
 /// How many stalls are shown; `result_summary.json` has all.
 const STALLS: usize = 5;
 
@@ -48,7 +51,8 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     let mut text = "Result    INVALID\n".to_owned();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {}\n", on_one_line(&value)));
     result.reasons.iter().for_each(|reason| line("", format!("- {reason}")));
-    line("Test", format!("{scenario} {mode} of {benchmark} on {dataset}"));
+    let of = if benchmark == dataset { String::new() } else { format!(" of {benchmark}") };
+    line("Test", format!("{scenario} {mode}{of} on {dataset}"));
     if let Some(MetricDocument::Performance(metric)) = &result.metric
         && let Some(value) = metric.value
     {
@@ -56,7 +60,8 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     }
     if let Some(LatencySpread { p50, p90, p99, p99_9, max, .. }) = result.latency_ns {
         let [p50, p90, p99, p99_9, max] = [p50, p90, p99, p99_9, max].map(human);
-        line("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}"));
+        let note = if counts.completed < counts.issued { SLOWEST } else { "" };
+        line("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}"));
     }
     for limit in &result.latency_limits {
         let LimitDocument { of, percentile, value_ns, limit_ns, kept } = limit;
@@ -106,7 +111,7 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         let [p50, p90, _, _, p99, p99_9] = latency.percentiles_ns.map(human);
         let max = human(latency.max_ns);
         let unanswered = outcome.counts().failed + outcome.counts().lost;
-        let note = if unanswered > 0 { " (failed samples count as slower than all others)" } else { "" };
+        let note = if unanswered > 0 { SLOWEST } else { "" };
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
         lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {

@@ -288,6 +288,10 @@ fn target(name: &str, at_least: Option<f64>, at_most: Option<f64>, classes: Opti
         format!("'{name}' is not a metric (known: {known})")
     })?;
     let are_finite = [at_least, at_most].into_iter().flatten().all(f64::is_finite);
+    // Any model would reach a fraction.
+    if let Some(least) = at_least.filter(|least| metric.unit() == "%" && *least > 0.0 && *least < 1.0) {
+        return Err(format!("the target of {name} is in percent: {}, not {least}", least * 100.0));
+    }
     match (at_least, at_most) {
         (Some(least), Some(most)) if least > most => Err(format!("no score is from {least} to {most}")),
         _ if !are_finite => Err("target and at_most are numbers that end".to_owned()),
@@ -344,6 +348,7 @@ mod tests {
         for (rest, part) in [
             ("colour = 1", "colour"),
             ("[accuracy]\nmetric = \"top7\"\ntarget = 1.0", "top7"),
+            ("[accuracy]\nmetric = \"top1\"\ntarget = 0.5", "in percent: 50, not 0.5"),
             ("[accuracy]\nmetric = \"top1\"\ntarget = 1.0\nmore = 1", "more"),
             ("[accuracy]\nmetric = \"wer\"", "at_most"),
             ("[accuracy]\nmetric = \"wer\"\ntarget = 2\nat_most = 1.5", "from 2 to 1.5"),
