@@ -26,7 +26,7 @@ const COLUMNS: [&str; 9] = [
     "finding",
 ];
 /// The heads of the table of quantities, behind the one for each side.
-const HEADS: [&str; 3] = ["difference", "95 % interval", ""];
+const HEADS: [&str; 3] = ["difference", "95 % interval", "finding"];
 
 /// What people see on the screen.
 pub(crate) fn text(made: &Comparison) -> String {
@@ -131,7 +131,7 @@ pub(super) fn facts(made: &Comparison) -> Table {
     };
     let names = made.sides.iter().map(|side| side.name.clone());
     Table {
-        heads: std::iter::once(String::new()).chain(names).collect(),
+        heads: std::iter::once("what".to_owned()).chain(names).collect(),
         rows: made.different.iter().map(row).collect(),
     }
 }
@@ -146,7 +146,7 @@ fn short(text: &str) -> String {
 /// The quantities of the first side and another one.
 pub(super) fn table(made: &Comparison, other: usize) -> Table {
     let names = [0, other].map(|at| made.sides[at].name.clone());
-    let heads = std::iter::once(String::new()).chain(names).chain(HEADS.map(str::to_owned)).collect();
+    let heads = std::iter::once("quantity".to_owned()).chain(names).chain(HEADS.map(str::to_owned)).collect();
     let rows = made.metrics.iter().map(|metric| {
         let unit = Unit::named(&metric.unit);
         let value = |at: usize| metric.values[at].map_or_else(|| "none".to_owned(), |value| unit.text(value));
@@ -234,11 +234,11 @@ A  x|y: VALID, b Server, 2026-11-24T12:00:00Z
 B  z: VALID, b Server, 2026-11-24T12:00:00Z
 
 Not the same
-         A     B
+  what   A     B
   codec  none  none
 
 From A to B
-                      A      B      difference  95 % interval
+  quantity            A      B      difference  95 % interval    finding
   latency, p99 (p99)  2.0ms  1.8ms  -10.0 %     -12.2 .. -8.0 %  better
 
 Note: a note
