@@ -73,8 +73,8 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
 #[test]
 fn repeats_are_held_against_repeats() {
     let node = SutNode::start("n1", "null", &[]);
-    let folder = run(&node, &[]);
-    let thrice = [folder.arg(); 3].join(",");
+    let folders = [(); 3].map(|()| run(&node, &[]));
+    let thrice = folders.each_ref().map(RunFolder::arg).join(",");
     let made = document(&[&thrice, &thrice]);
     assert!(made.different.is_empty() && made.sides[1].runs.len() == 3, "{made:?}");
     let mean = metric(&made, "outside_p50").differences[0].unwrap();

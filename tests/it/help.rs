@@ -26,7 +26,10 @@ const COLUMNS: usize = 80;
 const PATIENCE: Duration = Duration::from_secs(150);
 
 /// What a test has instead, by what the examples say.
-const STAND_INS: [(&str, &str); 6] = [
+const STAND_INS: [(&str, &str); 9] = [
+    ("/tmp/compare.html", "compare.html"),
+    ("/tmp/report.html", "report.html"),
+    ("/tmp/report.svg", "report.svg"),
     ("/tmp/demo", "demo"),
     ("/tmp/audit", "audited"),
     ("/etc/bash_completion.d/", ""),

@@ -238,7 +238,7 @@ Exit code 2 when the folder has no result, or the page cannot be written.";
 
 pub(crate) const LIST: &str = "Examples:
   loadgen-node list
-  loadgen-node list results --scenario Server --result valid --last 5 --format md
+  loadgen-node list --scenario Server --result valid --last 5 --format md
 
 Exit code 2 when the folder cannot be read. Whether a run is VALID stands in its row.";
 

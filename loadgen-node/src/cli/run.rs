@@ -97,7 +97,8 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "LON_MIXED_NODES", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) mixed_nodes: bool,
     /// A text that is kept with the result: what was special about this run.
-    #[arg(long, value_name = "TEXT", value_parser = note, env = "LON_NOTE", help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", value_parser = note, env = "LON_NOTE", help_heading = OUTPUT,
+          hide_short_help = true)]
     pub(crate) note: Option<String>,
     /// What you state of the system, as JSON: keys of MLPerf's system descriptions, texts as values. Goes into
     /// system_desc.json, which says itself what of the network is still to be stated.

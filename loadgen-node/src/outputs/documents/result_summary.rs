@@ -270,14 +270,11 @@ impl ResultSummary {
                 self.schema
             );
         }
-        let against =
-            if self.interrupted { Some("the run was broken off") } else { self.reasons.first().map(|why| &**why) };
-        match against {
-            Some(why) if self.result == Validity::Valid => {
-                bail!("{FILE} contradicts itself, so no run has written it like this: VALID, but {}", on_one_line(why))
-            }
-            _ => Ok(self),
+        let against = self.interrupted.then_some("the run was broken off").or(self.reasons.first().map(|why| &**why));
+        if let (Validity::Valid, Some(why)) = (self.result, against) {
+            bail!("{FILE} contradicts itself, so no run has written it like this: VALID, but {}", on_one_line(why));
         }
+        Ok(self)
     }
 
     /// The rules by which traffic was drawn; none when the round is not known.
