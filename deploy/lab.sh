@@ -119,7 +119,8 @@ need_netem() {
 # Removes a lab, whatever there is of it; the rest of the machine is left alone.
 remove() {
   local one pids
-  for one in $(ip netns list | awk -v begin="$prefix-$1-" 'index($1, begin) == 1 && substr($1, length(begin) + 1) ~ /^(h[0-9]+|sw)$/ { print $1 }'); do
+  for one in $(ip netns list | awk -v begin="$prefix-$1-" \
+    'index($1, begin) == 1 && substr($1, length(begin) + 1) ~ /^(h[0-9]+|sw)$/ { print $1 }'); do
     pids=$(ip netns pids "$one" 2>/dev/null || true)
     # shellcheck disable=SC2086  # several numbers
     [ -z "$pids" ] || kill -KILL $pids 2>/dev/null || true

@@ -110,8 +110,8 @@ class Links(unittest.TestCase):
         self.carried("links", 300, LON_RATE="100mbit", LON_SET="target_qps=250,min_duration=5000")
 
     def test_single_nodes_have_rates_of_their_own(self):
-        """Answers are as large as samples, so a node takes what the slower of its two directions lets it: the second one
-        is slow from the node, the third one towards it."""
+        """Answers are as large as samples, so a node takes what the slower of its two directions lets it: the second
+        one is slow from the node, the third one towards it."""
         wanted = {"sut-1": 100, "sut-2": 20, "sut-3": 30}
         folder = self.carried(
             "rates",

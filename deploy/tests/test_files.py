@@ -84,7 +84,8 @@ class Files(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which(COMPOSE[0]), f"{COMPOSE[0]} is not installed")
     def test_compose_reads_it(self):
-        for profile in [[], ["--profile", "mixed"], ["--profile", "metrics"], ["--profile", "gpu", "--profile", "mixed"]]:
+        both = ["--profile", "gpu", "--profile", "mixed"]
+        for profile in [[], ["--profile", "mixed"], ["--profile", "metrics"], both]:
             command = [*COMPOSE, "-f", DEPLOY / "compose.yaml", *profile, "config"]
             read = yaml.safe_load(run(*command, env=environment(LON_TLS="on", LON_NOTE="x")).stdout)["services"]
             variables = read["loadgen"]["environment"]

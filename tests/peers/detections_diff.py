@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares what a SUT node makes of RetinaNet's heads with the steps of MLPerf's reference implementation, and the mAP of
-both.
+"""Compares what a SUT node makes of RetinaNet's heads with the steps of MLPerf's reference implementation, and the mAP
+of both.
 
     detections_diff.py --bin FOLDER [--images N] [--seed N]
 
-FOLDER has loadgen-node and sut-node. A model whose outputs are what it is sent stands for the network: so each sample is
-the random output of both heads. `sut-node --postprocess retinanet=SIZE` makes boxes of them, `accuracy` scores them. The
-same is done in numpy, with NonMaxSuppression of the package onnx and COCOeval of pycocotools. The mAP must be equal to
-1e-9, and every box to 1e-4.
+FOLDER has loadgen-node and sut-node. A model whose outputs are what it is sent stands for the network: so each sample
+is the random output of both heads. `sut-node --postprocess retinanet=SIZE` makes boxes of them, `accuracy` scores them.
+The same is done in numpy, with NonMaxSuppression of the package onnx and COCOeval of pycocotools. The mAP must be equal
+to 1e-9, and every box to 1e-4.
 """
 
 import argparse

@@ -138,7 +138,8 @@ def tokens(count=40):
         yield Case("rougeL", f"{kind} tokens", answers, expected, rights, files, outputs)
 
 
-MARKS = [". ", ".\n", "? ", "!", "...", " . . . ", "\"", " (", ") ", "'", ", ", "; ", " -- ", "\n\n", "  ", ".)", ".\" ", "\x1c", ".a"]
+MARKS = [". ", ".\n", "? ", "!", "...", " . . . ", "\"", " (", ") ", "'", ", ", "; ", " -- ", "\n\n", "  ", ".)", ".\" ",
+         "\x1c", ".a"]
 SHORT = "Dr. Dr Mr. e.g. E.g. U.S. J. K. s. 3. 1,000. -4 No. i.e. vs.".split()
 
 

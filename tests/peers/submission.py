@@ -426,8 +426,8 @@ class Trial:
         done = subprocess.run([self.program, "audit", "TEST01", "--reference", runs / "performance", "--accuracy-run",
                                runs / "accuracy", "--test", "near", "--nondeterministic", "--json", "--out", "chance"],
                               cwd=self.place, capture_output=True, text=True, check=False, timeout=300)
-        # It sees that the log is not the one that the run wrote, where our engine led the run and kept its hash. What the
-        # rules of the script say is another thing.
+        # It sees that the log is not the one that the run wrote, where our engine led the run and kept its hash. What
+        # the rules of the script say is another thing.
         if done.returncode != (0 if self.world.official else 3) or json.loads(done.stdout)["official"] != "passed":
             raise Wrong(f"`audit` ended with {done.returncode}: {(done.stdout + done.stderr)[-1500:]}")
         folder = f"{self.world.division}/Acme/{self.world.compliance}/two_nodes/resnet50/{scenario}/TEST01"

@@ -37,7 +37,7 @@ impl Answered {
     /// Reads it from the result of a run, or of one that another engine led.
     pub(super) fn read(folder: &Path) -> Outcome<Answered> {
         if folder.join(result_summary::FILE).exists() {
-            let made: ResultSummary = read(folder, result_summary::FILE)?;
+            let made = read::<ResultSummary>(folder, result_summary::FILE)?.consistent().or_exit(Exit::Usage)?;
             let (rows, benchmark) = (made.network.rows(), made.benchmark_file.unwrap_or(made.benchmark));
             return Ok(Answered { mode: made.mode, rules: made.rules, benchmark, dataset: made.dataset, rows });
         }

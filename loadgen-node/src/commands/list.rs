@@ -67,8 +67,7 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
 }
 
 fn result(folder: &Path) -> anyhow::Result<ResultSummary> {
-    let result: ResultSummary = serde_json::from_str(&fs::read_to_string(folder.join(RESULT))?)?;
-    result.consistent()
+    ResultSummary::of_text(&fs::read_to_string(folder.join(RESULT))?)
 }
 
 fn table(runs: &[ListedRun]) -> Table {

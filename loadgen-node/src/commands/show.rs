@@ -18,7 +18,7 @@ pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let path = folder.join(RESULT);
     let no_run = || format!("{} is not a run folder: it has no readable {RESULT}", shown(folder));
     let text = std::fs::read_to_string(&path).with_context(no_run).or_exit(Exit::Usage)?;
-    let result = serde_json::from_str(&text).map_err(anyhow::Error::from).and_then(ResultSummary::consistent);
+    let result = ResultSummary::of_text(&text);
     let result = result.with_context(|| format!("{} is not what a run writes", shown(&path))).or_exit(Exit::Usage)?;
     if args.json {
         return print_text(&text);

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use lon_proto::text::on_one_line;
+
 use super::metric::Unit;
 use crate::outputs::documents::comparison::{
     Comparison, DifferenceDocument, DifferentDocument, Finding, MetricComparison, SideDocument,
@@ -120,7 +122,8 @@ pub(super) fn side_text(side: &SideDocument) -> String {
         (valid, _) => format!("{valid} of {} VALID", side.runs.len()),
     };
     let note = first.note.as_ref().map_or_else(String::new, |note| format!(", {note}"));
-    format!("{}{more}: {verdict}, {} {}, {}{note}", first.folder, first.benchmark, first.scenario, first.started_utc)
+    let what = format!("{} {}, {}{note}", first.benchmark, first.scenario, first.started_utc);
+    on_one_line(&format!("{}{more}: {verdict}, {what}", first.folder))
 }
 
 /// What is not the same: a row each, with what each side has.

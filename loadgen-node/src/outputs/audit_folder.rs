@@ -168,8 +168,8 @@ fn own(folder: &Path) -> Result<Option<OwnFacts>> {
     if !path.exists() {
         return Ok(None);
     }
-    let made: ResultSummary =
-        serde_json::from_str(&text(&path)?).with_context(|| format!("{} is not what a run writes", path.display()))?;
+    let made = ResultSummary::of_text(&text(&path)?);
+    let made = made.with_context(|| format!("{} is not what a run writes", path.display()))?;
     let nodes = &made.network.nodes;
     let mut models: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.model, node.model_sha256)).collect();
     models.sort_unstable();

@@ -53,7 +53,7 @@ pub(crate) fn plan(about: &About, result: &ResultSummary) -> Result<Plan> {
 pub(crate) fn check_sum(path: &Path, sha256: &str) -> Result<()> {
     let result = path.with_file_name(result_summary::FILE);
     let Ok(text) = std::fs::read_to_string(&result) else { return Ok(()) };
-    let result: ResultSummary = serde_json::from_str(&text).with_context(|| result.display().to_string())?;
+    let result = ResultSummary::of_text(&text).with_context(|| result.display().to_string())?;
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match result.files.get(name) {
         Some(listed) if listed.sha256 != sha256 => Err(anyhow!(

@@ -81,7 +81,7 @@ impl Step<'_> {
     /// A document is missing or cannot be read.
     pub(super) fn made(&self) -> Result<Made> {
         if self.submission.engine == Engine::Own {
-            let made: ResultSummary = self.document(result_summary::FILE)?;
+            let made = self.document::<ResultSummary>(result_summary::FILE)?.consistent()?;
             let score = made.accuracy.map(Scored::from);
             return Ok(Made { engine: made.loadgen_version, started_utc: made.made.started_utc, score });
         }
@@ -102,7 +102,7 @@ impl Step<'_> {
     /// The run is INVALID or cannot be used, or a file of it was changed; the text says which.
     pub(super) fn refuse_unusable(&self) -> Result<()> {
         if self.submission.engine == Engine::Own {
-            let made: ResultSummary = self.document(result_summary::FILE)?;
+            let made = self.document::<ResultSummary>(result_summary::FILE)?.consistent()?;
             let broken = made.reasons.join("; ");
             ensure!(made.result == Validity::Valid, "the run is INVALID: {broken}");
             let official = made.official_result.is_none_or(|result| result == Validity::Valid);

@@ -4,7 +4,8 @@
 //! with its unit and with when it is null or absent. Readers ignore keys that they do not know: later versions add
 //! some. Names of scenarios, modes, transports and codecs are texts, because their lists are open.
 //!
-//! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder;
+//! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
+//!   first of them, unless it contradicts itself;
 //! - `baseline`, `counts`, `lag`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of
 //!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
@@ -51,6 +52,7 @@ pub mod other_score;
 pub mod parts;
 pub mod probe;
 pub mod qdl_result;
+mod result_read;
 pub mod result_summary;
 pub mod run_list;
 pub mod saturation;

@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use anyhow::bail;
-use lon_proto::text::on_one_line;
 use lon_shell::documents::HostDocument;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -40,7 +38,7 @@ use loadgen::vectors::Rejudged;
 pub const FILE: &str = "result_summary.json";
 
 /// The version of [`ResultSummary`].
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -259,24 +257,6 @@ impl From<&Finished> for ResultSummary {
 }
 
 impl ResultSummary {
-    /// The same, unless it contradicts itself: whoever reads VALID has to be able to rely on it.
-    ///
-    /// # Errors
-    /// It is VALID with reasons against that, or of a run that was broken off; or its form is of a later version.
-    pub(crate) fn consistent(self) -> anyhow::Result<ResultSummary> {
-        if self.schema > SCHEMA {
-            bail!(
-                "{FILE} has form {}, and this program knows {SCHEMA}: it was written by a later version",
-                self.schema
-            );
-        }
-        let against = self.interrupted.then_some("the run was broken off").or(self.reasons.first().map(|why| &**why));
-        if let (Validity::Valid, Some(why)) = (self.result, against) {
-            bail!("{FILE} contradicts itself, so no run has written it like this: VALID, but {}", on_one_line(why));
-        }
-        Ok(self)
-    }
-
     /// The rules by which traffic was drawn; none when the round is not known.
     pub(crate) fn profile(&self) -> Option<Profile> {
         let rules = Rules::find(&self.rules)?;

@@ -54,7 +54,7 @@ impl Recording {
         let path = folder.join(RESULT);
         let shown = || path.display().to_string();
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown()))?;
-        let result: ResultSummary = serde_json::from_str(&text).with_context(shown)?;
+        let result = ResultSummary::of_text(&text).with_context(shown)?;
         let path = folder.join(logs::TIMELINE);
         if !path.exists() && !result.files.contains_key(logs::TIMELINE) {
             let why = match result.interrupted {
