@@ -1,10 +1,10 @@
 //! A check, its outcome, and what all checks of an audit come to.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// What was found is what was wanted.
@@ -16,7 +16,8 @@ pub enum CheckOutcome {
 }
 
 /// Whose rule a check is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckRule {
     /// A rule of the official script.
@@ -26,7 +27,8 @@ pub enum CheckRule {
 }
 
 /// One row of an audit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AuditCheck {
     /// What is checked, in words.

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use super::io::{print_in, print_json_pretty, print_text};
+use super::io::{print_in, print_text};
 use crate::cli::{Format, SchemaArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::schema_list::SchemaList;
@@ -16,5 +16,5 @@ pub(crate) fn schema(args: &SchemaArgs) -> Outcome {
         return print_in(form, &list, || print_text(&list.table().aligned()), || list.table());
     };
     let kind = Kind::find(name).ok_or_else(|| anyhow!("there is no document {name}")).or_exit(Exit::Usage)?;
-    print_json_pretty(&kind.schema())
+    print_text(kind.schema)
 }

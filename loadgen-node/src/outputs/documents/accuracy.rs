@@ -3,14 +3,14 @@
 
 use lon_qsl::accuracy::{Other, Score, to_five_digits};
 use lon_qsl::benchmark::Target;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::other_score::{self, OtherScore};
 use crate::outputs::table::Table;
 
 /// A score and the benchmark's target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AccuracyDocument {
     /// The metric's name.
     pub metric: String,

@@ -2,7 +2,6 @@
 //! a score is held against no target: the target is for all samples of the dataset.
 
 use lon_qsl::accuracy::{Metric, Score, to_five_digits};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::accuracy::number;
@@ -10,7 +9,8 @@ use super::other_score::OtherScore;
 use crate::outputs::table::Table;
 
 /// The score of the samples that a performance run has logged. It has no verdict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AccuracySubset {
     /// The metric's name.

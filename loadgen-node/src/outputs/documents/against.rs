@@ -1,10 +1,10 @@
 //! The part of `probe --json` that says what differs from a stored probe.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What differs from a stored probe.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgainstDocument {
     /// The file with the stored probe.
     pub file: String,
@@ -17,7 +17,8 @@ pub struct AgainstDocument {
 }
 
 /// One difference from the stored probe.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangeDocument {
     /// The transport that was probed.
     pub transport: String,
@@ -41,7 +42,8 @@ pub struct ChangeDocument {
 }
 
 /// What a difference is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// It is lower than the tolerance allows.
@@ -68,7 +70,8 @@ impl ChangeKind {
 }
 
 /// Where the cause of a difference most likely is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LikelyDocument {
     /// The kind of place.
     pub place: Place,
@@ -81,7 +84,8 @@ pub struct LikelyDocument {
 }
 
 /// The kind of place where a cause is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// A host: its processors, kernel or programs.

@@ -1,13 +1,13 @@
 //! What the network cost: the part of `result_summary.json` that compares a run with the file of `--baseline`.
 
 use lon_shell::documents::BenchOptions;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::baseline::{Baseline, Tax};
 
 /// What the network cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BaselineDocument {
     /// Path of the file that `--baseline` named.
     pub file: String,
@@ -27,7 +27,8 @@ pub struct BaselineDocument {
 }
 
 /// Two rates, samples/s.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RatesDocument {
     /// Of as many backends as the run had nodes, without a network.
     pub baseline: f64,
@@ -36,7 +37,8 @@ pub struct RatesDocument {
 }
 
 /// Differences of latency percentiles, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AddedLatency {
     /// The 50th percentile, ns.
     pub p50: i64,

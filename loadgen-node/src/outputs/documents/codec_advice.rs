@@ -1,6 +1,5 @@
 //! What `run --compression auto` prints with `--json`: what each codec would gain on a dataset.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -9,10 +8,11 @@ use crate::outputs::table::Table;
 const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CodecAdvice {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The dataset whose samples were encoded.
     pub dataset: String,
@@ -25,7 +25,8 @@ pub struct CodecAdvice {
 }
 
 /// The figures of one codec, on one thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AdvisedCodec {
     /// The codec, as `--compression` takes it.
     pub codec: String,

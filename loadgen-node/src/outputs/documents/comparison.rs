@@ -1,6 +1,5 @@
 //! What `compare --json` prints: two or more runs side by side.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::result_summary::Validity;
@@ -9,10 +8,11 @@ use super::result_summary::Validity;
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The whole document. Lists of values have one for each side, in the order of the sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// What was compared. All others are held against the first.
     pub sides: Vec<SideDocument>,
@@ -29,7 +29,8 @@ pub struct Comparison {
 }
 
 /// A run, or several repeats of one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SideDocument {
     /// Its letter, from A on.
     pub name: String,
@@ -38,7 +39,8 @@ pub struct SideDocument {
 }
 
 /// A run that is compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedRun {
     /// Its run folder.
     pub folder: String,
@@ -55,7 +57,8 @@ pub struct ComparedRun {
 }
 
 /// Something that is not the same on all sides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DifferentDocument {
     /// What it is.
     pub what: String,
@@ -64,7 +67,8 @@ pub struct DifferentDocument {
 }
 
 /// One quantity on all sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MetricComparison {
     /// Its word in `--fail-if`.
     pub name: String,
@@ -81,7 +85,8 @@ pub struct MetricComparison {
 }
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Less is better.
@@ -93,7 +98,8 @@ pub enum Better {
 }
 
 /// A difference from the first side.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DifferenceDocument {
     /// By how much the other side is above the first, percent of the first.
     pub percent: f64,
@@ -106,7 +112,8 @@ pub struct DifferenceDocument {
 }
 
 /// What an interval was found from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum IntervalOf {
     /// Blocks of the timelines, drawn again a thousand times. What changes from run to run is not in it.
@@ -116,7 +123,8 @@ pub enum IntervalOf {
 }
 
 /// What a difference means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// Nothing that counts: the interval has 0 in it, or, of bytes that are counted, it is less than 1 %.

@@ -1,6 +1,5 @@
 //! What `conf --json` prints: the settings that config files and flags come to, and what a run with them would take.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,10 +34,11 @@ pub(crate) struct View {
 }
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfDocument {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The benchmark's name.
     pub benchmark: String,
@@ -61,7 +61,7 @@ pub struct ConfDocument {
     pub samples_known: bool,
     /// Each field of the official `TestSettings` by its name, in the order of that structure.
     #[serde(with = "in_order")]
-    #[schemars(with = "std::collections::BTreeMap<String, SettingDocument>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, SettingDocument>"))]
     pub settings: Vec<(String, SettingDocument)>,
     /// What the settings come to in the scenario; null where they cannot be run.
     pub effective: Option<EffectiveDocument>,
@@ -77,7 +77,8 @@ pub struct ConfDocument {
 }
 
 /// One setting and where its value comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SettingDocument {
     /// Its value as requested: a number, a truth value or a name.
     pub value: Value,
@@ -86,7 +87,8 @@ pub struct SettingDocument {
 }
 
 /// What settings come to in their scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EffectiveDocument {
     /// Samples in each query.
     pub samples_per_query: u64,
@@ -111,7 +113,8 @@ pub struct EffectiveDocument {
 }
 
 /// What a run would take. Every value is null where the settings cannot be run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedDocument {
     /// Queries issued in all phases.
     pub queries: Option<u64>,
@@ -130,7 +133,8 @@ pub struct PredictedDocument {
 }
 
 /// How many queries a percentile needs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueryCountDocument {
     /// The percentile, in percent.
     pub percentile: f64,

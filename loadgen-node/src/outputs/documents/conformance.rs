@@ -1,7 +1,6 @@
 //! What `conformance --json` prints: how a node keeps the rules of the wire contract.
 
 use qdl::conformance::{Conformance, Finding, Verdict};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -10,10 +9,11 @@ use crate::outputs::table::Table;
 const SCHEMA: u32 = 1;
 
 /// A node held against the wire contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConformanceDocument {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The node's name; empty when it gives none.
     pub name: String,
@@ -34,7 +34,8 @@ pub struct ConformanceDocument {
 }
 
 /// One rule of the wire contract, and how the node keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleSeen {
     /// What the rule is called.
     pub id: String,

@@ -1,12 +1,12 @@
 //! The division, and what is found of its rules: a part of `result_summary.json` and of `conf --json`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::division::{Division, Finding, Findings};
 
 /// The division whose rules were asked for, and what is found of the rules of the Network division.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(from = "Stored")]
 pub struct DivisionDocument {
     /// `network` or `open`.
@@ -17,7 +17,8 @@ pub struct DivisionDocument {
 }
 
 /// The forms that a division has in files: earlier versions wrote its name alone.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum Stored {
     Name(String),
@@ -25,7 +26,8 @@ enum Stored {
 }
 
 /// One rule, and what is found of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RuleDocument {
     /// A stable word for the rule.

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::test_run::find_peak::SEARCH_SCHEMA;
@@ -13,7 +12,8 @@ use loadgen::run::{Bracket, FindPeakOutcome, RunOutcome, SearchEnd, SearchRecord
 pub const FILE: &str = "find_peak.json";
 
 /// A search for the highest rate that meets the latency target. `find_peak.json` has what is needed to go on with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FindPeakDocument {
     /// How the search ended.
     pub end: SearchEnd,

@@ -1,16 +1,16 @@
 //! What `fleet` prints with `--json`: what was found at each node, or done to it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of [`FleetReport`].
 const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetReport {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// What was asked for: check, start, stop, status, logs or nodes.
     pub action: String,
@@ -25,7 +25,8 @@ pub struct FleetReport {
 }
 
 /// What is known of one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetNode {
     /// Its name in the file.
     pub name: String,
@@ -57,7 +58,8 @@ pub struct FleetNode {
 }
 
 /// The program on a host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetProgram {
     /// The version of it.
     pub version: String,
@@ -66,7 +68,8 @@ pub struct FleetProgram {
 }
 
 /// The clock of a host, held against the one here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetClock {
     /// How far it is ahead, in ns.
     pub offset_ns: i64,
@@ -75,7 +78,8 @@ pub struct FleetClock {
 }
 
 /// What a node says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetAnswer {
     /// The name that it gives itself.
     pub name: String,

@@ -2,11 +2,11 @@
 
 use loadgen::recorder::LagCourse;
 use loadgen::run::LagStats;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Time between when samples were due and when they were sent, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LagDocument {
     /// The 50th percentile, ns.
     pub p50: u64,
@@ -17,7 +17,8 @@ pub struct LagDocument {
 }
 
 /// The largest time between when samples were due and when they were sent, step by step.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LagCourseDocument {
     /// The length of a step, ns; 0 where there is none.
     pub step_ns: u64,

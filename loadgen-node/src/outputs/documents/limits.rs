@@ -1,6 +1,5 @@
 //! Latencies beside their limits: part of `result_summary.json`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::limits::{LatencyLimit, Limited};
@@ -8,7 +7,8 @@ use loadgen::judge::Summary;
 use loadgen::plan::Effective;
 
 /// A latency and its limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitDocument {
     /// `latency`, of samples; `ttft`, to their first token; `tpot`, per token after it.
     pub of: String,

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::test_run::finished::Setup;
 
 /// How and when the run was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadeDocument {
     /// When the run's clock started, or, of a run that has not ended, when its folder was made: UTC, as in
     /// `2026-11-22T12:00:00Z`.

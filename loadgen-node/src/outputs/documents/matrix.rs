@@ -1,6 +1,5 @@
 //! The part of `probe --json` that has the ways between the nodes.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::against::Place;
@@ -9,7 +8,8 @@ use crate::network::matrix::judge::{Judgement, Suspect, Suspected};
 use crate::network::matrix::{Matrix, Way};
 
 /// What SUT nodes have measured among each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixDocument {
     /// The transport that was probed.
     pub transport: String,
@@ -22,7 +22,8 @@ pub struct MatrixDocument {
 }
 
 /// The way from one node to another one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WayDocument {
     /// The node that sends.
     pub from: String,
@@ -44,7 +45,8 @@ pub struct WayDocument {
 }
 
 /// Which ways are slow, and where that likely is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixJudgement {
     /// What a way may be slower by than usual, percent; more where ways scatter more.
     pub tolerance_percent: f64,
@@ -60,7 +62,8 @@ pub struct MatrixJudgement {
 }
 
 /// Something that is slow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuspectDocument {
     /// The kind of place: `host`, `link`, or `unknown` where there are too few nodes to say.
     pub place: Place,

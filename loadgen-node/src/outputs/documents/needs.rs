@@ -1,6 +1,5 @@
 //! The part of `probe --json` that says what required rates of samples need of a fabric.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::ByDirection;
@@ -8,7 +7,8 @@ use crate::network::fabric::gbit_s;
 use crate::probe::needs::{Limit, LimitKind, Need, Rate};
 
 /// What required rates of samples need, all of them at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NeedsDocument {
     /// What is required.
     pub rates: Vec<RateDocument>,
@@ -17,7 +17,8 @@ pub struct NeedsDocument {
 }
 
 /// A rate that is required.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateDocument {
     /// The benchmark's name.
     pub benchmark: String,
@@ -26,7 +27,8 @@ pub struct RateDocument {
 }
 
 /// What the rates need with one codec.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NeedDocument {
     /// The codec, where a benchmark may use it; `none` without.
     pub codec: String,
@@ -45,7 +47,8 @@ pub struct NeedDocument {
 }
 
 /// Something that is there to some amount.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NeedLimit {
     /// The kind of thing.
     pub kind: NeedLimitKind,
@@ -56,7 +59,8 @@ pub struct NeedLimit {
 }
 
 /// A kind of limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NeedLimitKind {
     /// A link, or something on the way that limits its rate.

@@ -5,7 +5,6 @@
 //! payload of UDP). The last two are counted at both ends.
 
 use qdl::{NodeCounts, NodeDescription, NodeReport, Payload, SutCounts};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{
@@ -25,10 +24,11 @@ pub const FILE: &str = "network_report.json";
 const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NetworkReport {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
     pub transport: String,
@@ -70,7 +70,8 @@ pub struct NetworkReport {
 }
 
 /// What crossed between the LoadGen node and one SUT node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeTrafficDocument {
     /// The node's name.
     pub name: String,
@@ -96,7 +97,8 @@ pub struct NodeTrafficDocument {
 }
 
 /// Bytes by layer and direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerBytes {
     /// Samples and answers themselves.
     pub tensor_bytes: ByDirection<u64>,
@@ -109,7 +111,8 @@ pub struct LayerBytes {
 }
 
 /// What each end had to send again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Retransmits {
     /// By the LoadGen node; null where its system does not say.
     pub loadgen: Option<u64>,
@@ -118,14 +121,16 @@ pub struct Retransmits {
 }
 
 /// Bytes of messages that carry no answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OtherBytes {
     /// Heartbeats back to the LoadGen node.
     pub egress: u64,
 }
 
 /// Bytes over time: lists of equal length, one element for each step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PerSecond {
     /// End of each step, s since the first look; a second after the step before, the last one less.
     pub t_s: Vec<f64>,

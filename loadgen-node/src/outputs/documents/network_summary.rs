@@ -2,7 +2,6 @@
 
 use lon_qsl::accuracy::Rows;
 use qdl::{NodeDescription, NodeReport};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{
@@ -12,7 +11,8 @@ use crate::test_run::finished::Finished;
 use crate::test_run::score;
 
 /// The network side in short.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NetworkSummary {
     /// How samples and answers travelled: `grpc`, `tcp`, `quic` or `kserve`.
@@ -36,7 +36,8 @@ pub struct NetworkSummary {
 }
 
 /// One node: what it is, and what crossed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NodeSummary {
     /// Its unique name.

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use loadgen::official::{Agreement, Comparison, Part, Quantity, TraceSeen};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -17,10 +16,11 @@ const TEXT: usize = 24;
 const TOLD: usize = 80;
 
 /// An official run, judged again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OfficialReplay {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// Whether nothing differs. What is unchecked is not counted.
     pub same: bool,

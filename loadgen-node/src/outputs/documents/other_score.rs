@@ -1,11 +1,11 @@
 //! A score beside the first one, where a benchmark asks for several.
 
 use lon_qsl::accuracy::{Other, Score, to_five_digits};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A score in another metric than the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OtherScore {
     /// The metric's name.

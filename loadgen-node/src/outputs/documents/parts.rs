@@ -2,7 +2,6 @@
 
 use lon_shell::documents::InterfaceDocument;
 use qdl::{NameTrip, NodeDescription, NodeReport};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::network::bandwidth::{Bandwidth, PerDirection};
@@ -14,7 +13,8 @@ use crate::world::tally::Split;
 use loadgen::judge::LatencyStats;
 
 /// One value for each direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ByDirection<T> {
     /// Towards the SUT.
     pub ingress: T,
@@ -23,7 +23,8 @@ pub struct ByDirection<T> {
 }
 
 /// Bytes that both ends counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ByEnd {
     /// The LoadGen node's count.
     pub loadgen: u64,
@@ -32,7 +33,8 @@ pub struct ByEnd {
 }
 
 /// Three percentiles of durations, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// The 50th percentile, ns.
     pub p50: u64,
@@ -43,7 +45,8 @@ pub struct Percentiles {
 }
 
 /// How latencies are spread, ns. A failed sample counts as slower than all others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySpread {
     /// The smallest latency, ns.
     pub min: i64,
@@ -66,7 +69,8 @@ pub struct LatencySpread {
 }
 
 /// Where the time of answered samples went: percentiles of each stage of the round trip, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySplit {
     /// What is left of the round trip without the stages below: the network, and both ends' sending and receiving.
     pub outside_sut: Percentiles,
@@ -89,7 +93,8 @@ pub struct LatencySplit {
 }
 
 /// One round trip for a node's name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NameRoundTrip {
     /// The node's name.
     pub node: String,
@@ -100,7 +105,8 @@ pub struct NameRoundTrip {
 }
 
 /// What the rules require of the network, and what it gives. Rates are in Gbit/s and null where they are not known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BandwidthDocument {
     /// Samples answered per second, for which the next two are; null when nothing was answered.
     pub samples_per_s: Option<f64>,
@@ -122,7 +128,8 @@ pub struct BandwidthDocument {
 }
 
 /// An interface that the run used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NicDocument {
     /// What it is.
     #[serde(flatten)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use lon_net::path::Path;
 use lon_shell::documents::InterfaceDocument;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::against::AgainstDocument;
@@ -20,7 +19,8 @@ use crate::probe::carries::Row;
 const SCHEMA: u32 = 1;
 
 /// A probe: the fabric, and what it would carry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbeDocument {
     /// What was found.
     #[serde(flatten)]
@@ -44,10 +44,11 @@ pub struct ProbeDocument {
 }
 
 /// What a probe found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricDocument {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The transport that was probed.
     pub transport: String,
@@ -60,7 +61,8 @@ pub struct FabricDocument {
 }
 
 /// What a probe found of one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeFabricDocument {
     /// The node's name.
     pub name: String,
@@ -95,7 +97,8 @@ pub struct NodeFabricDocument {
 }
 
 /// One value for each way in which a fabric is filled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ByWay<T> {
     /// Towards the SUT, with nothing coming back.
     pub up: T,
@@ -106,7 +109,8 @@ pub struct ByWay<T> {
 }
 
 /// Goodput over one number of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AtConnectionsDocument {
     /// Connections to the node.
     pub connections: usize,
@@ -117,7 +121,8 @@ pub struct AtConnectionsDocument {
 }
 
 /// What one end of the connections to a node has spent and counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EndDocument {
     /// Processor time of the end's process for 10^9 bytes of payload, s.
     pub cpu_s_per_gb: ByWay<Option<f64>>,
@@ -138,7 +143,8 @@ pub struct EndDocument {
 }
 
 /// Round trips of requests of one size, each answered by 8 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RttDocument {
     /// Size of the request, bytes.
     pub bytes: u64,
@@ -153,7 +159,8 @@ pub struct RttDocument {
 }
 
 /// What a probe found of all nodes at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TogetherDocument {
     /// Payload that came through.
     pub goodput_gbit_s: GoodputDocument,
@@ -166,7 +173,8 @@ pub struct TogetherDocument {
 }
 
 /// Payload that came through, Gbit/s; null where it was not measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoodputDocument {
     /// Towards the SUT, with nothing coming back.
     pub up: Option<f64>,
@@ -177,7 +185,8 @@ pub struct GoodputDocument {
 }
 
 /// What the fabric allows one benchmark with one codec.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CarriedDocument {
     /// The benchmark's name.
     pub benchmark: String,

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::CountsDocument;
@@ -22,10 +21,11 @@ pub const FILE: &str = "qdl_result.json";
 const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QdlResult {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// Whether the logs of the engine that led the run can be used.
     pub state: QdlState,
@@ -66,7 +66,8 @@ pub struct QdlResult {
 }
 
 /// Whether the logs of the engine that led the run can be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum QdlState {
     /// Every sample that was issued was answered once, by nodes that stayed, and both ends have counted the same.

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use lon_shell::documents::HostDocument;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::accuracy::AccuracyDocument;
@@ -41,11 +40,12 @@ pub const FILE: &str = "result_summary.json";
 pub(super) const SCHEMA: u32 = 1;
 
 /// The whole file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultSummary {
     /// Version of this form: 1.
     #[serde(default)]
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The verdict: the official rules, every sample answered once, and this program's own rules.
     #[serde(default)]
@@ -149,7 +149,8 @@ pub struct ResultSummary {
 }
 
 /// A file of the run folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileDocument {
     /// Its length, bytes.
     pub bytes: u64,
@@ -158,7 +159,8 @@ pub struct FileDocument {
 }
 
 /// A verdict on a run, as it stands in the files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Validity {
     /// There is no reason against the result.
@@ -169,7 +171,8 @@ pub enum Validity {
 }
 
 /// The number that counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum MetricDocument {
     /// Of an accuracy run: its score.
@@ -179,7 +182,8 @@ pub enum MetricDocument {
 }
 
 /// The metric of a performance run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PerformanceMetric {
     /// Its key in the official detail log.
     pub name: String,
@@ -190,7 +194,8 @@ pub struct PerformanceMetric {
 }
 
 /// A stretch in which one end of the run stood still.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StallDocument {
     /// `loadgen`, or the name of the SUT node; of a node it can have been the way to it, too.
     pub end: String,
@@ -201,7 +206,8 @@ pub struct StallDocument {
 }
 
 /// What token runs measure besides latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokensDocument {
     /// Time to first token; null where none was measured.
     #[serde(deserialize_with = "there_or_null")]

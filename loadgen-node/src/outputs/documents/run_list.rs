@@ -1,6 +1,5 @@
 //! What `list --json` prints: the runs below a folder.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::result_summary::{MetricDocument, ResultSummary, Validity};
@@ -9,10 +8,11 @@ use super::result_summary::{MetricDocument, ResultSummary, Validity};
 const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunList {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The runs that were asked for, the oldest first.
     pub runs: Vec<ListedRun>,
@@ -21,7 +21,8 @@ pub struct RunList {
 }
 
 /// One run in short.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListedRun {
     /// Its run folder.
     pub folder: String,
@@ -37,6 +38,8 @@ pub struct ListedRun {
     pub result: Validity,
     /// The run was broken off, or goes on.
     pub interrupted: bool,
+    /// The run goes on.
+    pub goes_on: bool,
     /// The number that counts; null where nothing was measured.
     pub metric: Option<MetricDocument>,
     /// What the SUT called itself.
@@ -49,7 +52,7 @@ pub struct ListedRun {
 
 impl ListedRun {
     /// Of a result in this folder.
-    pub(crate) fn new(folder: String, result: ResultSummary, has_page: bool) -> ListedRun {
+    pub(crate) fn new(folder: String, result: ResultSummary, goes_on: bool, has_page: bool) -> ListedRun {
         ListedRun {
             folder,
             started_utc: result.made.started_utc,
@@ -58,6 +61,7 @@ impl ListedRun {
             mode: result.mode,
             result: result.result,
             interrupted: result.interrupted,
+            goes_on,
             metric: result.metric,
             sut_name: result.sut_name,
             note: result.made.note,

@@ -1,6 +1,5 @@
 //! How near to its limits the LoadGen node was: a part of `result_summary.json`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::to_thousandths;
@@ -8,7 +7,8 @@ use crate::verdict::saturation::Saturation;
 use loadgen::run::RunOutcome;
 
 /// How near to its limits the LoadGen node was while it measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SaturationDocument {
     /// Samples under way.
     pub in_flight: InFlightDocument,
@@ -25,7 +25,8 @@ pub struct SaturationDocument {
 }
 
 /// Samples under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlightDocument {
     /// Most at any moment.
     pub max: u64,

@@ -1,6 +1,5 @@
 //! What `schema --json` prints: the kinds of documents that there are.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -9,17 +8,19 @@ use crate::outputs::table::Table;
 const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SchemaList {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The kinds: files of the run folder first, then what commands print.
     pub documents: Vec<ListedSchema>,
 }
 
 /// A kind of document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListedSchema {
     /// Its name, which `schema NAME` takes.
     pub name: String,

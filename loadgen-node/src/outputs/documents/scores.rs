@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use lon_qsl::accuracy::to_five_digits;
 use lon_qsl::benchmark::Bound;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::accuracy::{number, yes};
 use crate::outputs::table::Table;
 
 /// The scores of an accuracy log by a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScoresDocument {
     /// The command, as it was given.
     pub scorer: String,
@@ -27,7 +27,8 @@ pub struct ScoresDocument {
 }
 
 /// One score and its bounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScoreDocument {
     /// The metric's name, as the command gave it.
     pub metric: String,

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -13,11 +12,12 @@ pub(crate) const SCHEMA: u32 = 1;
 pub(crate) const UNOFFICIAL: &str = "this check is not the official submission checker, which is the judge";
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SubmissionCheck {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// Says that this is not the official checker.
     pub unofficial: String,
@@ -38,7 +38,8 @@ pub struct SubmissionCheck {
 }
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeFinding {
     /// The file or folder, from the top of the tree.
@@ -48,7 +49,8 @@ pub struct TreeFinding {
 }
 
 /// What the official checker says of the same tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfficialChecker {
     /// Whether it ends with "submission looks OK".

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outputs::table::Table;
@@ -11,10 +10,11 @@ use crate::outputs::table::Table;
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SubmissionPlan {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// `network` or `open`.
     pub division: String,
@@ -29,7 +29,8 @@ pub struct SubmissionPlan {
 }
 
 /// One run of a submission.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlannedRun {
     /// Benchmark, scenario and what the run is for, with blanks between: `resnet50 Server performance`.
     pub name: String,
@@ -46,7 +47,8 @@ pub struct PlannedRun {
 }
 
 /// A rule that is broken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BrokenRule {
     /// The first run that breaks it.
     pub run: String,

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name in the run folder.
@@ -13,10 +12,11 @@ pub const FILE: &str = "submission_step.json";
 pub(crate) const SCHEMA: u32 = 1;
 
 /// What a run of a submission was made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepRecord {
     /// Version of this form: 1.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// What the run is for: `accuracy`, `performance`, or the name of a compliance test.
     pub kind: String,

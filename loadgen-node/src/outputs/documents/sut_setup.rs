@@ -2,13 +2,13 @@
 
 use lon_shell::documents::HostDocument;
 use qdl::NodeDescription;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::in_order;
 
 /// How one SUT node is set up, as it told before the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SutSetup {
     /// The node's unique name.
     pub name: String,
@@ -30,12 +30,13 @@ pub struct SutSetup {
     pub outputs: Vec<String>,
     /// Options of the node and of its backend; empty where the node does not tell.
     #[serde(with = "in_order")]
-    #[schemars(with = "std::collections::BTreeMap<String, String>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub settings: Vec<(String, String)>,
 }
 
 /// A SUT node and the machine that it runs on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SutNode {
     /// How it is set up.
     #[serde(flatten)]
@@ -46,7 +47,8 @@ pub struct SutNode {
 }
 
 /// What a program was built from. Null: not told.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildDocument {
     /// The version of the program.
     pub version: String,

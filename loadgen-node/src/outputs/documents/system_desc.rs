@@ -12,7 +12,6 @@ use std::net::IpAddr;
 
 use lon_shell::documents::HostDocument;
 use qdl::{Host, Interface, NodeDescription, NodeReport};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -27,16 +26,17 @@ use crate::test_run::stated::{NETWORK_KEYS, SYSTEM_KEYS};
 pub const FILE: &str = "system_desc.json";
 
 /// The whole file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SystemDesc {
     /// Official keys, each with a text: those of the network mode first, then those of every system, then others that
     /// were stated. A map, because the submission rules own these keys.
     #[serde(flatten)]
-    #[schemars(with = "std::collections::BTreeMap<String, String>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub official: Map<String, Value>,
     /// What belongs under each key that is empty, in words.
     #[serde(with = "in_order")]
-    #[schemars(with = "std::collections::BTreeMap<String, String>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
     pub to_be_stated: Vec<(String, String)>,
     /// Why the run is no result of the Network division, in words; empty where it is one.
     pub marks: Vec<String>,
@@ -52,7 +52,8 @@ pub struct SystemDesc {
 }
 
 /// The LoadGen node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadgenSystem {
     /// The machine that it runs on.
     #[serde(flatten)]
@@ -64,7 +65,8 @@ pub struct LoadgenSystem {
 }
 
 /// A SUT node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SutSystem {
     /// Its unique name.
     pub name: String,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::Percentiles;
@@ -12,7 +11,8 @@ use lon_net::trouble::Troubles;
 
 /// One interval of a fabric under watch. All nodes are filled towards the SUT in its first half, and back in its
 /// second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WatchDocument {
     /// Counts the intervals from 1.
     pub interval: u64,
@@ -41,7 +41,8 @@ pub struct WatchDocument {
 }
 
 /// The node that got least.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SlowestDocument {
     /// The node's name.
     pub node: String,
@@ -50,7 +51,8 @@ pub struct SlowestDocument {
 }
 
 /// The sum of all intervals: the last line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WatchSum {
     /// Number of intervals.
     pub intervals: u64,
@@ -69,7 +71,8 @@ pub struct WatchSum {
 }
 
 /// How intervals are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WatchSpread {
     /// The lowest interval, Gbit/s.
     pub min: f64,
