@@ -85,7 +85,8 @@ fn command() -> Exit {
         let _ = writeln!(std::io::stderr(), "loadgen-node: panics are not told in the usual way: {error}");
     }
     let args: Vec<OsString> = cli::with_dashes(std::env::args_os()).collect();
-    let matches = short_help::fitted(Cli::command(), &args).get_matches_from(&args);
+    let matches = short_help::fitted(Cli::command(), &args).try_get_matches_from(&args);
+    let matches = matches.unwrap_or_else(|error| cli::with_tip(error).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let log = lon_shell::log::start(cli.log_format.into(), USUAL_LOG).or_exit(Exit::Usage);
     let ready = log.and_then(|()| lon_net::descriptors::raise_limit().or_exit(Exit::Usage));

@@ -8,6 +8,7 @@ use loadgen_node::documents::run_list::RunList;
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
+use nix::sys::signal::Signal;
 
 fn list(above: &Path, more: &[&str]) -> Finished {
     LoadGen::run(&[&["list", above.to_str().unwrap()], more].concat())
@@ -21,6 +22,23 @@ fn listed(above: &Path, more: &[&str]) -> RunList {
 
 fn moved(folder: &RunFolder, to: &Path) {
     fs::rename(&folder.path, to).unwrap();
+}
+
+#[test]
+fn a_run_that_goes_on_is_no_interrupted_one() {
+    let node = SutNode::start("n1", "null", &[]);
+    let server = TestRun::new("Server").on(&node.address).set("target_qps=100,min_duration=60000,min_query_count=100");
+    let (run, folder) = server.begin();
+    let above = folder.path.parent().unwrap();
+    let one = || listed(above, &[]).runs.into_iter().find(|run| Path::new(&run.folder) == folder.path);
+    let while_it_runs = one().expect("it is listed");
+    assert!(while_it_runs.goes_on && while_it_runs.result == Validity::Invalid, "{while_it_runs:?}");
+    let text = list(above, &[]).stdout;
+    assert!(text.lines().any(|line| line.contains(folder.arg()) && line.contains("goes on")), "{text}");
+    run.signal(Signal::SIGKILL);
+    assert_ne!(run.finish().code, Some(0));
+    let killed = one().expect("it is listed still");
+    assert!(killed.interrupted && !killed.goes_on, "{killed:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! - `run`, `shared`, `nodes`, `metrics`, `probe`, `fleet`, `audit`, `submission`, `others`: the flags of each command;
 //!   `format`: in which form a table is printed; `parse`: values of flags; `help`: texts after the flags; `headings`:
-//!   under which help lists the flags;
+//!   under which help lists the flags; `tip`: what is said of flags that are none;
 //! - `checked`: from the flags of `run` to what is asked for; `object`: the same from a JSON object.
 
 #![allow(
@@ -32,6 +32,7 @@ pub(crate) use self::probe::{ProbeArgs, ProbeAsked};
 pub(crate) use self::run::{DemoArgs, DivisionArg, RunArgs};
 pub(crate) use self::shared::{Compression, TestArgs};
 pub(crate) use self::submission::{InitArgs, SubmissionArgs, SubmissionCommand};
+pub(crate) use self::tip::with_tip;
 
 mod audit;
 mod checked;
@@ -48,6 +49,7 @@ mod probe;
 mod run;
 mod shared;
 mod submission;
+mod tip;
 
 /// What this build can do beyond what every build can.
 const FEATURES: [&str; 1] = [if cfg!(feature = "demo") { "demo" } else { "no demo" }];

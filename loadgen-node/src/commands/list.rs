@@ -13,6 +13,7 @@ use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, ResultSummary, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
+use crate::outputs::recover::goes_on;
 use crate::outputs::report;
 use crate::outputs::table::Table;
 
@@ -47,7 +48,10 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     for folder in folders.iter().filter(|folder| folder.join(RESULT).exists()) {
         match result(folder) {
-            Ok(result) => runs.push(ListedRun::new(shown(folder), result, folder.join(report::FILE).exists())),
+            Ok(result) => {
+                let goes_on = result.is_unfinished() && goes_on(folder);
+                runs.push(ListedRun::new(shown(folder), result, goes_on, folder.join(report::FILE).exists()));
+            }
             Err(error) => unreadable.push(format!("{}: {error:#}", shown(folder))),
         }
     }
@@ -86,6 +90,7 @@ fn table(runs: &[ListedRun]) -> Table {
         };
         let verdict = match (run.result, run.interrupted) {
             (Validity::Valid, _) => "VALID",
+            (Validity::Invalid, _) if run.goes_on => "goes on",
             (Validity::Invalid, false) => "INVALID",
             (Validity::Invalid, true) => "INVALID, interrupted",
         };

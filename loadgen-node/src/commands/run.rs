@@ -93,14 +93,13 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOu
     let (ui, board) = (live.ui.available(), Board::default());
     let metrics = live.metrics.start(board.clone()).context("--metrics-listen").or_exit(Exit::Usage)?;
     let looks = spec.wants_a_look()?;
-    let mut signals = None;
+    let signals = Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)?;
     let spec = match looks {
-        true => spec.look(signals.insert(catch()?))?,
+        true => spec.look(&signals)?,
         false => spec,
     };
     let test = Test::new(spec)?;
     test.verify(&steps::steps("verifying files"))?;
-    let signals = signals.map_or_else(catch, Ok)?;
     let mut connected = test.connect()?;
     connected.probe_if_wanted(&signals)?;
     let claimed = connected.claim(&signals)?;
@@ -119,8 +118,4 @@ pub(crate) fn run_test(spec: TestSpec, place: &Place, shown: Shown, live: LiveOu
     written.context("the run is over, but its files are not complete").or_exit(Exit::Bug)?;
     told.transpose().context("the run is over, and --metrics-file was not written").or_exit(Exit::Bug)?;
     Ok(finished.exit())
-}
-
-fn catch() -> Outcome<Signals> {
-    Signals::catch().context("cannot handle signals").or_exit(Exit::Bug)
 }

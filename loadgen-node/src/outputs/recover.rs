@@ -46,11 +46,8 @@ pub(crate) enum RecoverError {
 pub(crate) fn recover(path: &Path) -> Result<ResultSummary, RecoverError> {
     let asked = unfinished(path)?;
     let folder = RunFolder::of_earlier_run(path);
-    for part in parts(&folder, TIMELINE)? {
-        let locked = File::open(&part).map(|file| file.try_lock());
-        if let Ok(Err(TryLockError::WouldBlock)) = locked {
-            return Err(RecoverError::GoesOn(path.to_owned()));
-        }
+    if parts(&folder, TIMELINE)?.iter().any(|part| is_written(part)) {
+        return Err(RecoverError::GoesOn(path.to_owned()));
     }
     let result = match named(&folder)? {
         Some(result) => result,
@@ -62,11 +59,22 @@ pub(crate) fn recover(path: &Path) -> Result<ResultSummary, RecoverError> {
     Ok(result)
 }
 
+/// Whether the run of this folder goes on. Where a file system has no locks, that cannot be seen.
+pub(crate) fn goes_on(path: &Path) -> bool {
+    RunFolder::of_earlier_run(path).parts(TIMELINE).is_ok_and(|parts| parts.iter().any(|part| is_written(part)))
+}
+
+/// Whether a program holds this file, to write to it.
+fn is_written(part: &Path) -> bool {
+    let locked = File::open(part).map(|file| file.try_lock());
+    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
+}
+
 /// What the run's folder says of it, which must be that it has not ended.
 fn unfinished(path: &Path) -> Result<ResultSummary, RecoverError> {
     let not_a_run = |error| RecoverError::NotARun(path.to_owned(), error);
-    let text = fs::read(path.join(RESULT)).map_err(not_a_run)?;
-    let result: ResultSummary = serde_json::from_slice(&text).map_err(|error| not_a_run(error.into()))?;
+    let text = fs::read_to_string(path.join(RESULT)).map_err(not_a_run)?;
+    let result: ResultSummary = serde_json::from_str(&text).map_err(|error| not_a_run(error.into()))?;
     if result.is_unfinished() { Ok(result) } else { Err(RecoverError::HasEnded(path.to_owned())) }
 }
 

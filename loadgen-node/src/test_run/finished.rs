@@ -154,8 +154,9 @@ impl Finished {
 
     /// Settings that would make the run long enough, where it was too short.
     pub(crate) fn hints(&self) -> Vec<String> {
-        let summary = self.outcome.summary.as_ref().filter(|_| self.outcome.end == End::Completed);
-        summary.and_then(|summary| hints::longer(summary, self.setup.plan.effective())).into_iter().collect()
+        let (summary, effective) = (&self.outcome.summary, self.setup.plan.effective());
+        let Some(summary) = summary.as_ref().filter(|_| self.outcome.end == End::Completed) else { return Vec::new() };
+        [hints::longer(summary, effective), hints::more_queries(summary, effective)].into_iter().flatten().collect()
     }
 
     /// Why an accuracy run has no score. `None`: it has one, or it is no accuracy run.

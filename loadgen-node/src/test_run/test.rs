@@ -199,6 +199,10 @@ pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcom
     if plan.effective().mode == Mode::FindPeakPerformance {
         return Ok(());
     }
+    let records = predict::predict(plan, predict::SampleSize { memory_bytes: 0, wire_bytes: 0 }).memory_bytes;
+    if !anyway {
+        fits_memory(records, lon_net::host::memory_bytes()).or_exit(Exit::Usage)?;
+    }
     let obstacles = predict::obstacles(plan, extended);
     let seconds = predict::duration_s(plan);
     if !obstacles.is_empty() && seconds > LONG_S && !anyway {
@@ -212,6 +216,17 @@ pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcom
     Ok(())
 }
 
+/// The records of a run find room in the memory of this host, which is 0 where it is not known.
+fn fits_memory(records_bytes: u64, memory_bytes: u64) -> anyhow::Result<()> {
+    let [records, memory] = [records_bytes, memory_bytes].map(|bytes| bytes as f64 / 1e9);
+    anyhow::ensure!(
+        records_bytes <= memory_bytes || memory_bytes == 0,
+        "the run would keep {records:.1} GB of records, and this host has {memory:.1} GB: lower target_qps or \
+         min_duration (--anyway runs it as it is)"
+    );
+    Ok(())
+}
+
 /// An accuracy run whose score would fail at its end fails here.
 fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcome<()> {
     let Some(target) = benchmark.accuracy.filter(|_| plan.effective().mode.has_accuracy()) else { return Ok(()) };
@@ -219,4 +234,16 @@ fn check_labels(plan: &Plan, benchmark: &Benchmark, dataset: &Dataset) -> Outcom
         tracing::warn!(dataset = dataset.name(), "no labels: answers are logged, but not scored");
     }
     dataset.fits_metric(target.metric).or_exit(Exit::Usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits_memory;
+
+    #[test]
+    fn records_that_memory_cannot_hold_are_refused() {
+        let told = fits_memory(34_000_000_000, 25_000_000_000).unwrap_err().to_string();
+        assert!(told.contains("34.0 GB") && told.contains("25.0 GB") && told.contains("target_qps"), "{told}");
+        assert!(fits_memory(25, 25).is_ok() && fits_memory(25, 0).is_ok());
+    }
 }

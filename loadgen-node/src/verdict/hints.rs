@@ -1,4 +1,4 @@
-//! What to set when a run was shorter than `min_duration`: a number instead of a direction. Pure.
+//! What to set when a run was too short: a number instead of a direction. Pure.
 
 use loadgen::judge::Summary;
 use loadgen::plan::Effective;
@@ -23,6 +23,13 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String>
     };
     let key = set.split('=').next().unwrap_or_default();
     Some(format!("--set {set} (the next run is then long enough at this speed), or --set {key}=auto"))
+}
+
+/// The setting by which the next run has as many queries as early stopping takes; none where this one had.
+pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<String> {
+    let least = effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile);
+    let is_short = !summary.checks.early_stopping && summary.queries < least;
+    is_short.then(|| format!("--set min_query_count={least} (early stopping takes as many)"))
 }
 
 /// Rounded up to two digits.

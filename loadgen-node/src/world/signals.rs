@@ -21,24 +21,52 @@ pub(crate) struct Signals {
     /// A signal ends the program at once, because nothing has been measured yet or because it is a second request.
     at_once: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
-    /// Receives a byte with each signal.
-    told: UnixStream,
 }
 
 impl Signals {
-    /// From here on a signal ends the program with exit code 5.
+    /// From here on a signal ends the program with exit code 5, which the log says.
     pub(crate) fn catch() -> io::Result<Signals> {
         let (at_once, stop) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+        // Receives a byte with each signal.
         let (told, tell) = UnixStream::pair()?;
         for signal in [SIGINT, SIGTERM] {
-            flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&at_once))?;
             flag::register(signal, Arc::clone(&stop))?;
             pipe::register(signal, tell.try_clone()?)?;
         }
         // A file that may not grow any more is an error of its write, and no end of the program.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        Ok(Signals { at_once, stop, told })
+        let ends = Arc::clone(&at_once);
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends))?;
+        Ok(Signals { at_once, stop })
     }
+}
+
+/// Ends the program at the first signal that comes while it is to end at once. This thread ends with the program at the
+/// latest.
+fn end_when_told(mut told: UnixStream, at_once: &AtomicBool) {
+    let mut has_stopped = false;
+    while told.read_exact(&mut [0]).is_ok() {
+        if at_once.load(SeqCst) {
+            match has_stopped {
+                false => tracing::warn!("interrupted: nothing had been measured"),
+                true => tracing::warn!("interrupted once more: ended at once"),
+            }
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        has_stopped = true;
+        std::thread::sleep(INSISTS_AFTER);
+        if drain(&mut told).is_err() {
+            return;
+        }
+        at_once.store(true, SeqCst);
+    }
+}
+
+/// Takes what has been told.
+fn drain(told: &mut UnixStream) -> io::Result<()> {
+    told.set_nonblocking(true)?;
+    while told.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
+    told.set_nonblocking(false)
 }
 
 /// Who may ask a test to end early.
@@ -60,15 +88,7 @@ impl StopRequests for Arc<AtomicBool> {
 
 impl StopRequests for Signals {
     fn test_begins(&self) -> io::Result<Arc<AtomicBool>> {
-        let (at_once, mut told) = (Arc::clone(&self.at_once), self.told.try_clone()?);
         self.at_once.store(false, SeqCst);
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            // This thread ends with the program at the latest.
-            if told.read_exact(&mut [0]).is_ok() {
-                std::thread::sleep(INSISTS_AFTER);
-                at_once.store(true, SeqCst);
-            }
-        })?;
         Ok(Arc::clone(&self.stop))
     }
 }

@@ -186,7 +186,8 @@ fn numa_nodes() -> u32 {
     entries.filter(|entry| is_node(&entry.file_name().to_string_lossy())).count() as u32
 }
 
-fn memory_bytes() -> u64 {
+/// Memory of this host, bytes; 0 where it cannot be known.
+pub fn memory_bytes() -> u64 {
     let kib = field("/proc/meminfo", "MemTotal").and_then(|text| text.strip_suffix(" kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }

@@ -32,7 +32,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
         let (percent, least) = (percent(fraction), effective.scenario.judge().early_stopping().least_queries(fraction));
         // More of them, where some are over the limit: the advice beside the verdict says how many.
         let what_to_do = match summary.queries < least {
-            true => format!("it takes {least} at least, --set min_query_count={least}"),
+            true => format!("it takes {least} at least"),
             false if checks.performance_constraints == Some(false) => {
                 "too many of them are over the limit, and more queries alone do not change that".to_owned()
             }

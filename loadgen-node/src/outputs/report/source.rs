@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use loadgen::plan::Plan;
 use loadgen::recorder::{StoredTimeline, Timeline};
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
 
 use super::series::Series;
 use crate::outputs::documents::network_report::{self, NetworkReport};
@@ -111,7 +112,13 @@ fn document<T: DeserializeOwned>(path: &Path) -> Result<T> {
 }
 
 fn optional<T: DeserializeOwned>(folder: &Path, name: &str, missing: &mut Vec<String>) -> Option<T> {
-    document(&folder.join(name)).map_err(|why| missing.push(format!("{name}: {why:#}"))).ok()
+    let path = folder.join(name);
+    let read = || {
+        let text = fs::read_to_string(&path)?;
+        stored_timeline::check_sum(&path, &hex::encode(Sha256::digest(&text)))?;
+        Ok(serde_json::from_str(&text)?)
+    };
+    read().map_err(|why: anyhow::Error| missing.push(format!("{name}: {why:#}"))).ok()
 }
 
 /// The curves, if there are any. Why there are none is noted, unless nothing was measured.
