@@ -106,6 +106,7 @@ fn minutes_are_not_spent_on_what_cannot_become_valid() {
     let (short, _folder) = TestRun::new("Server").on(&node.address).set("target_qps=20,min_duration=1000").finish();
     assert_eq!(short.code, Some(3), "{short:?}");
     assert!(short.stderr.contains("too few for early stopping"), "{short:?}");
+    assert!(short.stdout.contains("Try --set min_query_count="), "{short:?}");
 }
 
 /// A run that was too short names the number with which it would not have been.
@@ -147,7 +148,7 @@ fn rates_that_are_not_known_are_found() {
         assert_eq!(finished.code, Some(0), "{scenario}: {finished:?}");
         assert!(finished.stdout.contains(&format!("Found     {key}=")), "{finished:?}");
         let found = folder.result()["made"]["found"].as_str().unwrap().to_owned();
-        let value: f64 = found.split_once('=').unwrap().1.parse().unwrap();
+        let value: f64 = found.split_once('=').unwrap().1.trim_end_matches("ms").parse().unwrap();
         assert!((at_least..at_most).contains(&value), "{scenario}: {found}");
     }
 }

@@ -163,9 +163,9 @@ fn a_node_with_a_token_is_claimed_by_those_who_know_it() {
         assert_ends(&node.address, &[&flags[..], &wrong].concat(), 4, &["node a wants a token", "--token-file"]);
         assert_ends(&node.address, &[&flags[..], &right].concat(), 0, &[]);
     }
-    // A node that wants none takes those that show one.
+    // A node that wants none takes those that show one, and they are told.
     let open = SutNode::start("b", "null", &[]);
-    assert_ends(&open.address, &right, 0, &[]);
+    assert_ends(&open.address, &right, 0, &["asks for no token", &open.address]);
     let kserve = ["--transport", "kserve", "--model", "m", "--token-file", ours.to_str().unwrap()];
     assert_ends("s=127.0.0.1:1", &kserve, 2, &["--token-file is for SUT nodes"]);
     let healthy = std::process::Command::new(binary("sut-node"))

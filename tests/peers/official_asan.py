@@ -156,17 +156,22 @@ class SanitizedTests(Tests):
         return tests + [(name, lambda test=test: self.clean(test)) for name, test in clean]
 
     def clean(self, test: Callable[[], None]) -> None:
-        """Reports come first: a program that has one ends with another exit code."""
-        failure = None
-        try:
-            test()
-        except Wrong as error:
-            failure = error
-        for path in sorted(self.reports.iterdir()):
-            for line in counted(path.read_text()):
-                raise Wrong(f"{line} ({path.name})" + (f"; {failure}" if failure else ""))
-        if failure:
-            raise failure
+        """Reports come first: a program that has one ends with another exit code. What else is wrong is tried once
+        more: runs have limits of time, and these get only the time that other steps leave."""
+        for is_last in (False, True):
+            failure = None
+            try:
+                test()
+            except Wrong as error:
+                failure = error
+            for path in sorted(self.reports.iterdir()):
+                for line in counted(path.read_text()):
+                    raise Wrong(f"{line} ({path.name})" + (f"; {failure}" if failure else ""))
+            if failure is None:
+                return
+            if is_last:
+                raise failure
+            print(f"once more, no sanitizer has found anything: {failure}", flush=True)
 
     def forget_reports(self) -> None:
         for path in self.reports.iterdir():

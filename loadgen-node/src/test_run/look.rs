@@ -52,7 +52,7 @@ impl TestSpec {
         let found = match self.scenario.pacing() {
             Pacing::Room => format!("target_qps={}", three_digits(self.rate(stop)? * OFFLINE_SHARE)),
             Pacing::Schedule => format!("target_qps={}", three_digits(self.rate(stop)? * SERVER_SHARE)),
-            Pacing::Reply { .. } => format!("target_latency={}", self.latency_ms(stop)?),
+            Pacing::Reply { .. } => format!("target_latency={}ms", self.latency_ms(stop)?),
         };
         let (setting, value) = found.split_once('=').unwrap_or_default();
         tracing::info!(setting, value, "found by a look at the nodes");

@@ -16,7 +16,7 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String>
         Pacing::Room => format!("target_qps={}", upwards(summary.rates.samples_per_s * MORE)?),
         Pacing::Reply { .. } => {
             let latency_ms = summary.judged_latency().mean_ns as f64 / 1e6;
-            format!("target_latency={}", downwards(latency_ms / MORE)?)
+            format!("target_latency={}ms", downwards(latency_ms / MORE)?)
         }
         // A schedule is as long as it was made.
         Pacing::Schedule => return None,

@@ -34,6 +34,8 @@ use crate::peer_probe::{PeerFound, PeerOrder};
 pub(super) struct SutNode {
     address: NodeAddress,
     client: SutNodeClient<InterceptedService<Channel, Shown>>,
+    /// The same without the token, where one is shown.
+    stranger: Option<SutNodeClient<Channel>>,
     timeout: Duration,
     tls: bool,
     sockets: Arc<Sockets>,
@@ -60,10 +62,12 @@ impl SutNode {
         deadline: Instant,
     ) -> Result<SutNode, ConnectError> {
         let (channel, sockets) = connect(address, reach, deadline).await?;
+        let stranger = reach.token.is_some().then(|| SutNodeClient::new(channel.clone()));
+        let stranger = stranger.map(|client| client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES));
         let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
         let client = client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
         let (timeout, tls) = (reach.call_timeout, reach.tls.is_some());
-        Ok(SutNode { address: address.clone(), client, timeout, tls, sockets, nonce: reach.nonce })
+        Ok(SutNode { address: address.clone(), client, stranger, timeout, tls, sockets, nonce: reach.nonce })
     }
 }
 
@@ -103,7 +107,13 @@ impl Peer for SutNode {
     async fn describe(&self) -> Result<Described, ConnectError> {
         let mut client = self.client.clone();
         let request = DescribeRequest { wire_version: WIRE_VERSION, nonce: Bytes::copy_from_slice(&self.nonce.0) };
-        let description = self.call("Describe", client.describe(request)).await?;
+        let description = self.call("Describe", client.describe(request.clone())).await?;
+        if let Some(stranger) = &self.stranger
+            && self.call("Describe", stranger.clone().describe(request)).await.is_ok()
+        {
+            let node = &self.address;
+            tracing::warn!(%node, "the node asks for no token: the one of --token-file keeps nobody away from it");
+        }
         if description.wire_version != WIRE_VERSION {
             let reason = format!("it speaks version {}", description.wire_version);
             return Err(ConnectError::WireVersion { address: self.address.clone(), ours: WIRE_VERSION, reason });
