@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use lon_tests::process::{LoadGen, SutNode, binary};
+use lon_tests::process::{Finished, LoadGen, SutNode, binary};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 
@@ -151,6 +151,18 @@ fn rates_that_are_not_known_are_found() {
         let value: f64 = found.split_once('=').unwrap().1.trim_end_matches("ms").parse().unwrap();
         assert!((at_least..at_most).contains(&value), "{scenario}: {found}");
     }
+}
+
+/// Lateness has a limit where it is judged.
+#[test]
+fn no_limit_stands_beside_the_lag_of_an_accuracy_run() {
+    let node = SutNode::start("a", "null", &[]);
+    let run = || TestRun::new("Server").on(&node.address).set("target_qps=500,min_duration=500,min_query_count=100");
+    let (accuracy, _folder) = run().args(&["--mode", "AccuracyOnly"]).finish();
+    let (performance, _folder) = run().finish();
+    let lag = |finished: &Finished| finished.stdout.lines().find(|line| line.starts_with("Lag ")).unwrap().to_owned();
+    assert!(lag(&accuracy).ends_with("(due until sent)"), "{accuracy:?}");
+    assert!(lag(&performance).contains("; p99 up to "), "{performance:?}");
 }
 
 #[test]

@@ -144,3 +144,22 @@ fn an_accuracy_log_that_was_edited_is_not_scored() {
     edit(&left.path.join("mlperf_log_accuracy.json"), |text| format!("{text}\n"));
     assert_refused(&LoadGen::run(&["accuracy", folder]), &["is not what the run wrote"]);
 }
+
+#[test]
+fn documents_that_were_edited_are_not_on_the_page() {
+    let node = SutNode::start("a", "null", &[]);
+    let (finished, left) = run(&node, &[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let page = left.path.join("report.html");
+    for name in ["network_report.json", "system_desc.json"] {
+        let path = left.path.join(name);
+        let own = fs::read_to_string(&path).unwrap();
+        edit(&path, |text| format!("{text} "));
+        assert_eq!(LoadGen::run(&["report", left.arg()]).code, Some(0));
+        let told = format!("{name}: it is not what the run wrote");
+        assert!(fs::read_to_string(&page).unwrap().contains(&told), "{name}");
+        fs::write(&path, own).unwrap();
+        assert_eq!(LoadGen::run(&["report", left.arg()]).code, Some(0));
+        assert!(!fs::read_to_string(&page).unwrap().contains(&told), "{name}");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! What a schema may say is what [`schemars`] makes of our types; a word that is not known here fails the test, so that
 //! nothing passes because it was not looked at. CI holds the same documents against the schemas with another
-//! implementation (`tests/schemas/check.py`), which `LON_TEST_DOCUMENTS` collects them for.
+//! implementation (`tests/readers/schemas.py`), which `LON_TEST_DOCUMENTS` collects them for.
 //!
 //! [`schemars`]: https://graham.cool/schemars
 

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use sha2::{Digest as _, Sha256};
 
 use super::io::{print_text, print_verdict, read, shown};
 use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
+use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
 use crate::outputs::screen;
 
 /// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
@@ -24,16 +23,16 @@ pub(crate) fn show(args: &ShowArgs) -> Outcome {
         return print_text(&text);
     }
     match result.files.get(screen::FILE) {
-        Some(listed) => print_verdict(&checked(folder, &listed.sha256)?),
+        Some(listed) => print_verdict(&checked(folder, listed)?),
         None => print_verdict(&screen::of_document(&result, folder)),
     }
 }
 
 /// The text of the folder, which must be the one that its result lists.
-fn checked(folder: &Path, sha256: &str) -> Outcome<String> {
+fn checked(folder: &Path, listed: &FileDocument) -> Outcome<String> {
     let path = folder.join(screen::FILE);
     let text = read(&path)?;
-    if hex::encode(Sha256::digest(&text)) == sha256 {
+    if listed.holds(&text) {
         return Ok(text);
     }
     Err(anyhow!("{} is not the file that the run wrote: its SHA-256 in {RESULT} is another", shown(&path)))

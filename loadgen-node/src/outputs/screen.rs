@@ -133,12 +133,12 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
         let [p50, p99, max] =
             [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
-        let limit = match outcome.performance() {
+        let limit = match outcome.verdict.official() {
             Some(_) => {
                 let allowed = human(i64::try_from(finished.setup.lag_limit.ns()).unwrap_or(i64::MAX));
                 format!("; p99 up to {allowed}: {}", finished.setup.lag_limit.why())
             }
-            // Of accuracy alone no lateness is judged.
+            // Lateness was not judged: of accuracy alone it never is.
             None => String::new(),
         };
         lines.push(("Lag", format!("p50 {p50}, p99 {p99}, max {max} (due until sent{limit})")));

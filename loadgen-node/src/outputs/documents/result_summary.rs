@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use lon_shell::documents::HostDocument;
 use serde::{Deserialize, Deserializer, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::accuracy::AccuracyDocument;
 use super::baseline::BaselineDocument;
@@ -156,6 +157,13 @@ pub struct FileDocument {
     pub bytes: u64,
     /// SHA-256 of its content, in hexadecimal digits.
     pub sha256: String,
+}
+
+impl FileDocument {
+    /// Whether this is its content.
+    pub(crate) fn holds(&self, content: &str) -> bool {
+        hex::encode(Sha256::digest(content)) == self.sha256
+    }
 }
 
 /// A verdict on a run, as it stands in the files.

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use loadgen::plan::Plan;
 use loadgen::recorder::{StoredTimeline, Timeline};
 use serde::de::DeserializeOwned;
-use sha2::{Digest as _, Sha256};
 
 use super::series::Series;
 use crate::outputs::documents::network_report::{self, NetworkReport};
@@ -95,9 +94,9 @@ impl Source {
         // A run that was killed has written some documents only.
         let is_written = |name: &&'static str| folder.join(name).exists() || result.files.contains_key(*name);
         let written = |name: &'static str| Some(name).filter(is_written);
-        let network = written(network_report::FILE).and_then(|name| optional(folder, name, &mut missing));
+        let network = written(network_report::FILE).and_then(|name| optional(folder, name, &result, &mut missing));
         let system: Option<SystemDesc> =
-            written(system_desc::FILE).and_then(|name| optional(folder, name, &mut missing));
+            written(system_desc::FILE).and_then(|name| optional(folder, name, &result, &mut missing));
         let never_written = [network_report::FILE, system_desc::FILE].into_iter().filter(|name| !is_written(name));
         let never_written = never_written.collect();
         let diagram = system.as_ref().map(diagram::svg);
@@ -111,14 +110,20 @@ fn document<T: DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_str(&fs::read_to_string(path).with_context(shown)?).with_context(shown)
 }
 
-fn optional<T: DeserializeOwned>(folder: &Path, name: &str, missing: &mut Vec<String>) -> Option<T> {
-    let path = folder.join(name);
+/// A document of the folder, which has to be the one that the result lists. What is wrong with it is noted.
+fn optional<T: DeserializeOwned>(
+    folder: &Path,
+    name: &str,
+    result: &ResultSummary,
+    missing: &mut Vec<String>,
+) -> Option<T> {
     let read = || {
-        let text = fs::read_to_string(&path)?;
-        stored_timeline::check_sum(&path, &hex::encode(Sha256::digest(&text)))?;
+        let text = fs::read_to_string(folder.join(name))?;
+        let is_own = result.files.get(name).is_none_or(|listed| listed.holds(&text));
+        ensure!(is_own, "it is not what the run wrote: {} lists another SHA-256", result_summary::FILE);
         Ok(serde_json::from_str(&text)?)
     };
-    read().map_err(|why: anyhow::Error| missing.push(format!("{name}: {why:#}"))).ok()
+    read().map_err(|why| missing.push(format!("{name}: {why:#}"))).ok()
 }
 
 /// The curves, if there are any. Why there are none is noted, unless nothing was measured.

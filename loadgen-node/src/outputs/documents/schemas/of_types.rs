@@ -34,36 +34,39 @@ use crate::outputs::documents::submission_step::StepRecord;
 use crate::outputs::documents::system_desc::SystemDesc;
 use crate::outputs::documents::watch::{WatchDocument, WatchSum};
 
+/// Makes the schema of a type.
+type Make = fn() -> Schema;
+
 /// What makes each of them, in the order of [`KINDS`].
-const MADE: [fn() -> Schema; KINDS.len()] = [
-    written::<ResultSummary>,
-    written::<NetworkReport>,
-    written::<SystemDesc>,
-    written::<SearchRecord>,
-    written::<QdlResult>,
-    written::<StepRecord>,
-    written::<AuditResult>,
-    written::<CodecAdvice>,
-    written::<ConfDocument>,
-    written::<Vec<ConfigCase>>,
-    written::<ProbeDocument>,
-    written::<WatchDocument>,
-    written::<WatchSum>,
-    written::<ConformanceDocument>,
-    written::<FleetReport>,
-    written::<AccuracyDocument>,
-    written::<AccuracySubset>,
-    written::<ScoresDocument>,
-    written::<TrafficTrace>,
-    written::<ReplayedReport>,
-    written::<OfficialReplay>,
-    written::<Comparison>,
-    written::<RunList>,
-    written::<SchemaList>,
-    written::<SubmissionPlan>,
-    written::<SubmissionCheck>,
-    written::<DescribeDocument>,
-    written::<BenchReport>,
+const MADE: [(&str, Make); KINDS.len()] = [
+    ("result_summary", written::<ResultSummary>),
+    ("network_report", written::<NetworkReport>),
+    ("system_desc", written::<SystemDesc>),
+    ("find_peak", written::<SearchRecord>),
+    ("qdl_result", written::<QdlResult>),
+    ("submission_step", written::<StepRecord>),
+    ("audit_result", written::<AuditResult>),
+    ("codec_advice", written::<CodecAdvice>),
+    ("conf", written::<ConfDocument>),
+    ("config_cases", written::<Vec<ConfigCase>>),
+    ("probe", written::<ProbeDocument>),
+    ("probe_watch", written::<WatchDocument>),
+    ("probe_watch_sum", written::<WatchSum>),
+    ("conformance", written::<ConformanceDocument>),
+    ("fleet", written::<FleetReport>),
+    ("accuracy", written::<AccuracyDocument>),
+    ("accuracy_subset", written::<AccuracySubset>),
+    ("scores", written::<ScoresDocument>),
+    ("trace", written::<TrafficTrace>),
+    ("replay", written::<ReplayedReport>),
+    ("official_replay", written::<OfficialReplay>),
+    ("comparison", written::<Comparison>),
+    ("run_list", written::<RunList>),
+    ("schema_list", written::<SchemaList>),
+    ("submission_plan", written::<SubmissionPlan>),
+    ("submission_check", written::<SubmissionCheck>),
+    ("describe", written::<DescribeDocument>),
+    ("bench", written::<BenchReport>),
 ];
 
 /// The schema of what is written of this type.
@@ -96,7 +99,8 @@ fn without_links(text: &str) -> String {
 fn the_schemas_are_what_the_types_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
     let is_blessing = std::env::var_os("LON_BLESS").is_some();
-    for (kind, make) in KINDS.into_iter().zip(MADE) {
+    for (kind, (name, make)) in KINDS.into_iter().zip(MADE) {
+        assert_eq!(kind.name, name, "both lists have one order");
         let mut schema = make();
         schema.insert("title".to_owned(), kind.name.into());
         schema.insert("description".to_owned(), kind.about.into());
