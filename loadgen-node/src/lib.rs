@@ -1,4 +1,4 @@
-//! The LoadGen node: the command line, the real [`World`](loadgen::world::World) over the QDL, run folder and reports.
+//! The LoadGen node: the command line, tests over [the network](lon_world), run folder and reports.
 //!
 //! | room | what it is for |
 //! |---|---|
@@ -17,7 +17,8 @@
 //! | `audit` | compliance tests on finished runs: logs in, rows and verdicts out |
 //! | `division` | the rules of the Network division, and what is found of them |
 //! | `network` | what crossed the network, and what that means for a fabric |
-//! | `world` | the real world over the QDL: nodes, issuing, waiting, arrivals |
+//! | `nodes` | which SUT nodes there are, and how they are reached |
+//! | `signals` | SIGINT and SIGTERM |
 //! | `exit` | exit codes, and errors that carry one |
 //!
 //! A room may use those below it, and no other. Only `commands` and `cli` know the command line: a program can make a
@@ -34,12 +35,13 @@ mod exit;
 mod fleet;
 mod live;
 mod network;
+mod nodes;
 mod outputs;
 mod probe;
+mod signals;
 mod submission;
 mod test_run;
 mod verdict;
-mod world;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -54,18 +56,18 @@ pub use division::{AccuracyRun, Division};
 use exit::OrExit as _;
 pub use exit::{Exit, Failure, Outcome};
 use lon_shell::{bugs, packaging, short_help};
+pub use lon_world::pace::{PacingSpec, Spin};
+pub use nodes::target::Target;
 pub use outputs::beside;
 pub use outputs::documents;
 pub use outputs::folder::{FolderError, Place, RunFolder};
 pub use outputs::keep::{NotWritten, Saved};
 pub use outputs::record::{Recorded, record};
+pub use signals::StopRequests;
 pub use test_run::{
     Call, Claimed, Codecs, Connected, DataSpec, FindPeakSpec, Finished, Guided, Limits, Measured, SettingsSpec, Taker,
     Test, TestSpec, open_samples,
 };
-pub use world::pace::{PacingSpec, Spin};
-pub use world::signals::StopRequests;
-pub use world::target::Target;
 
 /// What is logged unless `RUST_LOG` says otherwise.
 const USUAL_LOG: &str = "info,tract=warn,ort=warn,sut_node=warn";

@@ -31,7 +31,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("loadgen-node/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
     ("loadgen-node/engine", &[]),
     ("loadgen-node/qsl", &["lon-proto", "lon-image"]),
-    ("loadgen-node", &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "qdl", "sut-node"]),
+    ("loadgen-node/world", &["loadgen", "lon-qsl", "lon-shell", "qdl"]),
+    (
+        "loadgen-node",
+        &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-world", "qdl", "sut-node"],
+    ),
     ("sut-node", &["lon-image", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
     (
         "tests",
@@ -112,6 +116,10 @@ const ROOMS: &[Floors] = &[
         floors: &["advice benchmark", "bandwidth dataset", "accuracy digits memory parallel", "encode files"],
     },
     Floors {
+        folder: "loadgen-node/world",
+        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally"],
+    },
+    Floors {
         folder: "loadgen-node",
         floors: &[
             "commands",
@@ -122,7 +130,7 @@ const ROOMS: &[Floors] = &[
             "display test_run",
             "live probe verdict",
             "audit division",
-            "network world",
+            "network nodes signals",
             "exit",
         ],
     },

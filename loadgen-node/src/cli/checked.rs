@@ -11,8 +11,8 @@ use super::run::RunArgs;
 use super::shared::{CodecArgs, Compression, FindPeakArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::test_run::{Call, Codecs, DataSpec, FindPeakSpec, Limits, TestSpec};
-use crate::world::pace::PacingSpec;
 use loadgen::conf::rules::Rules;
+use lon_world::pace::PacingSpec;
 
 /// What `run` is asked for.
 pub(crate) enum Asked {

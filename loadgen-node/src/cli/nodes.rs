@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::headings::{NETWORK, NODES};
 use super::parse::duration;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::world::target::Target;
-use crate::world::targets;
+use crate::nodes::target::Target;
+use crate::nodes::targets;
 
 /// The transport unless `--transport` says otherwise. SUT nodes serve all of theirs on one port.
 pub(crate) const USUAL_TRANSPORT: Transport = Transport::GRPC;

@@ -16,10 +16,10 @@ use super::headings::{NETWORK, NODES, OUTPUT, SAMPLES, WHAT};
 use super::nodes::{DialArgs, KserveArgs, SecurityArgs, TransportArg, WayArgs};
 use super::parse::{duration, few, percent, request_bytes, rules, some_duration, watch_interval};
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::nodes::target::Target;
 use crate::probe::carries::{Selection, USUAL_CODECS};
 use crate::probe::needs::Rate;
 use crate::probe::plan::{ProbePlan, USUAL_SIZES};
-use crate::world::target::Target;
 use loadgen::conf::rules::Rules;
 
 /// Repeats where a probe is stored, or held against a stored one.

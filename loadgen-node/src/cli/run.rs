@@ -15,8 +15,8 @@ use super::shared::{CodecArgs, FindPeakArgs, TestArgs};
 use crate::display::ui::Ui;
 use crate::division::Division;
 use crate::outputs::folder::RESULTS;
-use crate::world::pace::Spin;
 use loadgen::settings::Scenario;
+use lon_world::pace::Spin;
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {

@@ -19,9 +19,9 @@ use tokio::sync::oneshot;
 use super::run;
 use crate::cli::{DemoArgs, this_call};
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::nodes::target::Target;
 use crate::outputs::folder::{Place, RESULTS};
 use crate::test_run::TestSpec;
-use crate::world::target::Target;
 use loadgen::settings::{Mode, Scenario};
 
 const NODES: [&str; 2] = ["demo-sut-1", "demo-sut-2"];

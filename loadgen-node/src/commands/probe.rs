@@ -20,8 +20,8 @@ use crate::outputs::{documents, folder};
 use crate::probe::carries::Selection;
 use crate::probe::needs::{Need, Rate};
 use crate::probe::{ProbeError, carries, failed, matrix, measure, needs, watch};
+use crate::signals::Signals;
 use crate::test_run::kserve;
-use crate::world::signals::Signals;
 
 /// What an error of a probe means for the command.
 const EARLY: &str = "the probe ended early; what it had measured was printed";

@@ -18,8 +18,8 @@ use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::folder::{FolderError, Place, RunFolder, write_file};
 use crate::outputs::record::{self, Recorded};
 use crate::outputs::screen;
+use crate::signals::Signals;
 use crate::test_run::{Test, TestSpec};
-use crate::world::signals::Signals;
 use loadgen::settings::Mode;
 
 /// Does what the flags ask for.

@@ -10,8 +10,8 @@ use super::viewer::Viewer;
 use crate::live::phase::Phase;
 use crate::live::snapshot::Snapshot;
 use crate::live::standing::State;
-use crate::world::counts::resident_bytes;
 use loadgen::judge::early_stopping::percent;
+use lon_world::counts::resident_bytes;
 
 const REDRAW: Duration = Duration::from_millis(200);
 /// How often the counts are read where there is no line to draw.

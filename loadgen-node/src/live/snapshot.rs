@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::latencies::{Latencies, Spread};
 use super::phase::Phase;
 use super::standing::Standing;
-use crate::world::failures::Failed;
 use loadgen::run::LagStats;
+use lon_world::failures::Failed;
 
 /// A run at one moment.
 #[derive(Clone, Debug, Default)]

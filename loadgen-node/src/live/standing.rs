@@ -9,10 +9,10 @@ use qdl::NodeNow;
 use super::about::About;
 use super::latencies::{Percentiles, Spread};
 use super::phase::Phase;
-use crate::world::failures::Failed;
 use loadgen::judge::TokenLimits;
 use loadgen::judge::early_stopping::{Bound, CONFIDENCE, Rule, percent};
 use loadgen::run::LagStats;
+use lon_world::failures::Failed;
 
 /// The rules that a run is held to, as they stand.
 #[derive(Clone, Debug, Default, PartialEq)]

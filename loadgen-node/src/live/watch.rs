@@ -12,10 +12,10 @@ use super::marks::{Growth, Mark, Marks, NodeMark};
 use super::phase::Phase;
 use super::snapshot::{Node, Snapshot, Totals};
 use super::standing::{Facts, Standing};
-use crate::world::counts::{Counts, PhaseNow};
-use crate::world::stall::LOADGEN;
 use loadgen::recorder::{Ends, Live};
 use loadgen::run::LagStats;
+use lon_world::counts::{Counts, PhaseNow};
+use lon_world::stall::LOADGEN;
 
 /// Samples that one look reads at most: 10 ms, so that whoever measures is not kept from a core for longer.
 const MOST: usize = 2 << 20;

@@ -20,9 +20,9 @@ use super::rounds::rounds;
 use super::steps::Steps;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::network::matrix::{Matrix, Way};
-use crate::world::inbox::Inbox;
-use crate::world::signals::StopRequests;
-use crate::world::target::Target;
+use crate::nodes::target::Target;
+use crate::signals::StopRequests;
+use lon_world::inbox::Inbox;
 
 /// Pairs at the same time, unless it is said how many: each takes some threads and connections here.
 const MOST_AT_ONCE: usize = 64;

@@ -38,7 +38,7 @@ use crate::exit::{Exit, Failure, OrExit as _, Outcome};
 use crate::network::ends::{ByWay, End};
 use crate::network::fabric::{AtConnections, Fabric, Goodput, NodeFabric, Repeats, fills_with};
 use crate::network::traffic::Bytes;
-use crate::world::signals::StopRequests;
+use crate::signals::StopRequests;
 
 /// A node of a fabric, and its round trip.
 type Way = (NodeIndex, Duration);

@@ -11,7 +11,7 @@ use super::{ProbeError, claim};
 use crate::exit::Outcome;
 use crate::network::fabric::Percentiles;
 use crate::network::spread;
-use crate::world::signals::StopRequests;
+use crate::signals::StopRequests;
 use lon_net::trouble::Troubles;
 
 /// What was measured in one interval.

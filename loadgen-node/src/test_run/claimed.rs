@@ -14,17 +14,17 @@ use super::score;
 use crate::live::about::About;
 use crate::live::watch::Watch;
 use crate::verdict::saturation::{self, Saturation};
-use crate::world::counts::Counts;
-use crate::world::inbox::Inbox;
-use crate::world::net_world::NetWorld;
-use crate::world::pace::Pacing;
-use crate::world::stage_rows::{self, StageReader, StageWriter};
-use crate::world::stall::Stall;
-use crate::world::tally::Tally;
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};
 use loadgen::settings::Mode;
 use loadgen::traffic;
+use lon_world::counts::Counts;
+use lon_world::inbox::Inbox;
+use lon_world::net_world::NetWorld;
+use lon_world::pace::Pacing;
+use lon_world::stage_rows::{self, StageReader, StageWriter};
+use lon_world::stall::Stall;
+use lon_world::tally::Tally;
 
 /// A test whose nodes are claimed. They stay claimed until it has been run or is released; dropped, they are free again
 /// when their leases lapse.
@@ -124,7 +124,7 @@ impl Claimed {
         let (started, begun) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
         let watch = saturation::Watch::begin();
-        let outcome = loadgen::run::run(&setup.plan, &mut world, &mut follow, options);
+        let outcome = lon_world::run(&setup.plan, &mut world, &mut follow, options);
         let saturation = watch.end(pacing, world.capacity());
         let answers = follow.into_answers();
         let origin = world.origin();

@@ -20,13 +20,13 @@ use crate::network::fabric::Fabric;
 use crate::network::nics;
 use crate::network::traffic::Sampler;
 use crate::probe::{self, plan::ProbePlan};
+use crate::signals::StopRequests;
 use crate::verdict::lag::LagLimit;
-use crate::world::counts::Counts;
-use crate::world::inbox::Inbox;
-use crate::world::pace::{Circumstances, Pacing};
-use crate::world::signals::StopRequests;
 use loadgen::run::RunOptions;
 use loadgen::traffic;
+use lon_world::counts::Counts;
+use lon_world::inbox::Inbox;
+use lon_world::pace::{Circumstances, Pacing};
 
 /// A test and its nodes, which take its samples. Nobody else is kept from the nodes yet.
 pub struct Connected {

@@ -18,12 +18,12 @@ use crate::verdict::hints;
 use crate::verdict::lag::LagLimit;
 use crate::verdict::reasons;
 use crate::verdict::saturation::Saturation;
-use crate::world::stall::Stall;
-use crate::world::tally::Tally;
 use loadgen::conf::rules::Rules;
 use loadgen::plan::Plan;
 use loadgen::run::{End, RunOutcome};
 use loadgen::settings::Scenario;
+use lon_world::stall::Stall;
+use lon_world::tally::Tally;
 
 /// A test that is over, however it ended.
 pub struct Finished {

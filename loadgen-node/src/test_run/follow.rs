@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::finished::Setup;
-use crate::world::counts::{Counts, PhaseNow};
 use loadgen::plan::PhasePlan;
 use loadgen::recorder::Live;
 use loadgen::run::{AccuracyEntry, Observer, PhaseOutcome, Progress, Trial, TrialStart};
 use loadgen::traffic::Pacing;
 use loadgen::world::TimeNs;
+use lon_world::counts::{Counts, PhaseNow};
 
 /// Answers with the index of their sample.
 pub(super) type Answers = Vec<(usize, Vec<u8>)>;

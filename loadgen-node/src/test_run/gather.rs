@@ -14,9 +14,9 @@ use crate::network::{Gathered, NetworkFacts, nics};
 use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;
-use crate::world::stall::Stall;
-use crate::world::tally::Tally;
 use loadgen::run::RunOutcome;
+use lon_world::stall::Stall;
+use lon_world::tally::Tally;
 
 /// What a run holds of its nodes, and what was noted before it.
 pub(super) struct Held {

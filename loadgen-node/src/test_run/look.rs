@@ -9,7 +9,7 @@ use super::spec::{FindPeakSpec, SettingsSpec, TestSpec};
 use super::test::Test;
 use crate::division::Division;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::world::signals::StopRequests;
+use crate::signals::StopRequests;
 use loadgen::run::End;
 use loadgen::settings::{Assignment, Mode, Scenario};
 use loadgen::traffic::Pacing;

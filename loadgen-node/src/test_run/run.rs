@@ -4,7 +4,7 @@ use super::connected::Connected;
 use super::finished::Finished;
 use super::test::Test;
 use crate::exit::Outcome;
-use crate::world::signals::StopRequests;
+use crate::signals::StopRequests;
 use loadgen::run::Observer;
 
 impl Test {

@@ -11,10 +11,10 @@ use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, Preprocess};
 
 use crate::division::{AccuracyRun, Division};
-use crate::world::pace::PacingSpec;
-use crate::world::target::Target;
+use crate::nodes::target::Target;
 use loadgen::conf::rules::Rules;
 use loadgen::settings::{Assignment, IntegerRule, Mode, Scenario};
+use lon_world::pace::PacingSpec;
 
 /// Everything that makes one test.
 #[derive(Clone, Debug)]

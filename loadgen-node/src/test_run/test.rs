@@ -13,13 +13,13 @@ use super::stated::Stated;
 use super::{find_peak, kserve, samples};
 use crate::division::{self, Data, Division, Facts, Findings, NodesSeen, Planned, Settings};
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::nodes::target::Target;
 use crate::verdict::baseline::Baseline;
 use crate::verdict::lag::LagLimit;
-use crate::world::pace::PacingSpec;
-use crate::world::target::Target;
 use loadgen::plan::{Plan, predict};
 use loadgen::run::RunOptions;
 use loadgen::settings::Mode;
+use lon_world::pace::PacingSpec;
 
 /// A test that takes longer is not run when it is known beforehand that its result is INVALID, in seconds.
 const LONG_S: f64 = 60.0;

@@ -11,12 +11,12 @@ use qdl::{NodeReport, SutName};
 use super::lag::LagLimit;
 use super::stalls;
 use crate::division::Findings;
-use crate::world::stall::Stall;
-use crate::world::tally::{OTHER_FAILURES, Tally};
 use loadgen::judge::{Against, Reason, Verdict};
 use loadgen::plan::Plan;
 use loadgen::run::{End, LagStats, RunOutcome};
 use loadgen::traffic::Pacing;
+use lon_world::stall::Stall;
+use lon_world::tally::{OTHER_FAILURES, Tally};
 
 /// The code of the reason that speaks of a panic.
 pub(crate) const BUG: &str = "bug";

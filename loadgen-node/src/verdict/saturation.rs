@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
-use crate::world::pace::Pacing;
+use lon_world::pace::Pacing;
 
 /// Processor time that has been used so far.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use qdl::NodeReport;
 
-use crate::world::stall::{LOADGEN, Stall};
 use loadgen::judge::Verdict;
 use loadgen::run::{PhaseOutcome, RunOutcome};
 use loadgen::trace::PhaseMode;
+use lon_world::stall::{LOADGEN, Stall};
 
 /// How many stalls a verdict lists one by one.
 const SHOWN: usize = 5;

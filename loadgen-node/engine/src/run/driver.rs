@@ -24,7 +24,7 @@ const ARRIVALS: usize = 4_096;
 const IDLE_WAITS: u32 = 1_000;
 
 /// Runs a phase whose set is loaded.
-pub(super) fn run<W: World, O: Observer>(
+pub(super) fn run<W: World, O: Observer + ?Sized>(
     mut phase: PhaseRun<'_>,
     world: &mut W,
     observer: &mut O,
@@ -47,7 +47,7 @@ pub(super) fn run<W: World, O: Observer>(
 }
 
 /// The world, the observer, and buffers for what goes out and comes in.
-struct Driver<'a, W: World, O> {
+struct Driver<'a, W: World, O: ?Sized> {
     world: &'a mut W,
     observer: &'a mut O,
     events: &'a mut EventLog,
@@ -58,7 +58,7 @@ struct Driver<'a, W: World, O> {
     wake: Wake,
 }
 
-impl<'a, W: World, O: Observer> Driver<'a, W, O> {
+impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
     fn new(world: &'a mut W, observer: &'a mut O, events: &'a mut EventLog) -> Self {
         Self {
             world,

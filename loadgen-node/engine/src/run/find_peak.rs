@@ -23,7 +23,7 @@ enum Ended {
 }
 
 /// A search while it goes on.
-pub(super) struct Hunt<'r, 'a, W, O> {
+pub(super) struct Hunt<'r, 'a, W, O: ?Sized> {
     run: &'r mut Run<'a, W, O>,
     search: Search,
     trials: Vec<Trial>,
@@ -35,7 +35,7 @@ pub(super) struct Hunt<'r, 'a, W, O> {
     next_ids: (QuerySeq, SampleSeq),
 }
 
-impl<'r, 'a, W: World, O: Observer> Hunt<'r, 'a, W, O> {
+impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
     pub(super) fn new(run: &'r mut Run<'a, W, O>) -> Self {
         let requested = run.plan.requested();
         let search = Search::new(

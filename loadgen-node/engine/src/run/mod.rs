@@ -55,7 +55,12 @@ pub(crate) use reasons::verdict_of;
 /// Runs the test of a plan against a world, and judges it.
 ///
 /// `observer` gets answers and progress, on the calling thread.
-pub fn run<W: World, O: Observer>(plan: &Plan, world: &mut W, observer: &mut O, options: RunOptions) -> RunOutcome {
+pub fn run<W: World, O: Observer + ?Sized>(
+    plan: &Plan,
+    world: &mut W,
+    observer: &mut O,
+    options: RunOptions,
+) -> RunOutcome {
     let effective = plan.effective();
     let picks = Picks::new(effective.accuracy_log_rng_seed, effective.log_probability());
     let mut run = Run { plan, world, observer, options, events: EventLog::default(), phases: Vec::new(), picks };

@@ -14,7 +14,7 @@ use crate::value::Value;
 use crate::world::{SampleIndex, World};
 
 /// Everything that outlives a phase.
-pub(super) struct Run<'a, W, O> {
+pub(super) struct Run<'a, W, O: ?Sized> {
     pub(super) plan: &'a Plan,
     pub(super) world: &'a mut W,
     pub(super) observer: &'a mut O,
@@ -24,7 +24,7 @@ pub(super) struct Run<'a, W, O> {
     pub(super) picks: Picks,
 }
 
-impl<W: World, O: Observer> Run<'_, W, O> {
+impl<W: World, O: Observer + ?Sized> Run<'_, W, O> {
     pub(super) fn all_phases(&mut self) -> End {
         let plan = self.plan;
         let mut announced = None;

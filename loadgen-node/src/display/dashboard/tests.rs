@@ -20,8 +20,8 @@ use crate::live::latencies::{Percentiles, Spread};
 use crate::live::phase::Phase;
 use crate::live::snapshot::{Node, Snapshot};
 use crate::live::standing::{Check, Standing, State};
-use crate::world::failures::Failed;
 use loadgen::run::LagStats;
+use lon_world::failures::Failed;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 60)];
 

@@ -20,7 +20,7 @@ use crate::live::about::About;
 use crate::live::board::{Board, Newest};
 use crate::live::latencies::Latencies;
 use crate::live::snapshot::{Node, Snapshot};
-use crate::world::failures::REASONS;
+use lon_world::failures::REASONS;
 
 /// Everything that a board has, for those who ask.
 pub(crate) fn metrics(board: Board) -> Metrics {

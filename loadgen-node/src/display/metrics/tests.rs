@@ -5,7 +5,7 @@ use qdl::NodeNow;
 use super::*;
 use crate::live::snapshot::Totals;
 use crate::live::standing::{Check, Standing, State};
-use crate::world::failures::Failed;
+use lon_world::failures::Failed;
 
 fn text(board: &Board) -> String {
     metrics(board.clone()).open_metrics().unwrap()

@@ -15,7 +15,7 @@ use super::probe::FabricDocument;
 use crate::network::nics::NicUse;
 use crate::network::traffic::{Bytes, Look};
 use crate::test_run::finished::Finished;
-use crate::world::tally::Split;
+use lon_world::tally::Split;
 
 /// Name in the run folder.
 pub const FILE: &str = "network_report.json";

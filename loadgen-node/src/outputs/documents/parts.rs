@@ -9,8 +9,8 @@ use crate::network::fabric::gbit_s;
 use crate::network::nics::NicUse;
 use crate::network::traffic::Bytes;
 use crate::test_run::finished::{Finished, Nodes};
-use crate::world::tally::Split;
 use loadgen::judge::LatencyStats;
+use lon_world::tally::Split;
 
 /// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_stage_is_in_the_split() {
-        let mut tally = crate::world::tally::Tally::default();
+        let mut tally = lon_world::tally::Tally::default();
         let stages = qdl::Stages {
             decode_ns: 1,
             preprocess_ns: 2,
@@ -277,7 +277,7 @@ mod tests {
         tally.answered(qdl::NodeIndex(0), &stages, Some(100));
         let written = serde_json::to_value(LatencySplit::from(tally.all_nodes())).unwrap();
         let names: Vec<&str> = written.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(names, crate::world::tally::STAGES);
+        assert_eq!(names, lon_world::tally::STAGES);
         let p50: Vec<u64> = written.as_object().unwrap().values().map(|at| at["p50"].as_u64().unwrap()).collect();
         assert_eq!(p50, [64, 1, 2, 3, 4, 5, 6, 7, 8]);
     }

@@ -26,13 +26,13 @@ use crate::division::{self, AccuracyRun, Findings, identity};
 use crate::outputs::folder::Written;
 use crate::outputs::tokens;
 use crate::test_run::finished::{Finished, Setup};
-use crate::world::stall::Stall;
 use loadgen::conf::rules::Rules;
 use loadgen::judge::{Summary, Verdict};
 use loadgen::recorder::StoredTimeline;
 use loadgen::run::{End, SearchRecord};
 use loadgen::settings::{IntegerRule, Profile, TestSettings};
 use loadgen::vectors::Rejudged;
+use lon_world::stall::Stall;
 
 /// Name in the run folder.
 pub const FILE: &str = "result_summary.json";

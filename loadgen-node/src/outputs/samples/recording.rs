@@ -43,7 +43,7 @@ pub(crate) struct Sample {
     pub(crate) stages_ns: Option<[u64; STAGES.len()]>,
 }
 
-pub(crate) use crate::world::tally::STAGES;
+pub(crate) use lon_world::tally::STAGES;
 
 impl Recording {
     /// Opens the files of a run folder, and checks that they are what the run wrote.

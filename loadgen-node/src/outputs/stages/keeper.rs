@@ -14,7 +14,7 @@ use tempfile::TempPath;
 use super::FILE;
 use super::part::Part;
 use crate::outputs::folder::{FolderError, RunFolder};
-use crate::world::stage_rows::{StageReader, StageSwitch};
+use lon_world::stage_rows::{StageReader, StageSwitch};
 
 /// How often rows are looked for.
 const LOOK: Duration = Duration::from_millis(50);

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::world::stage_rows::{Short, StageRow};
-use crate::world::tally::STAGES;
+use lon_world::stage_rows::{Short, StageRow};
+use lon_world::tally::STAGES;
 
 const MAGIC: [u8; 8] = *b"LONSTPT1";
 const ROW_BYTES: usize = 2 + 2 * STAGES.len();

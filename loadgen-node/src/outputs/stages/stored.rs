@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::part::PartReader;
-use crate::world::stage_rows::Short;
-use crate::world::tally::STAGES;
+use lon_world::stage_rows::Short;
+use lon_world::tally::STAGES;
 
 const MAGIC: [u8; 8] = *b"LONSTAG1";
 /// Length of the longest header that is read, bytes.
@@ -168,7 +168,7 @@ mod tests {
 
     use super::super::part::Part;
     use super::*;
-    use crate::world::stage_rows::StageRow;
+    use lon_world::stage_rows::StageRow;
 
     #[test]
     fn rows_find_their_places_whenever_they_come() {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use lon_shell::bugs;
 use qdl::{NodeFailure, NodeIndex, Outcome, Reply, SampleId, Sink};
 
-use crate::world::tally::Tally;
 use loadgen::run::Counts;
 use loadgen::world::TimeNs;
+use lon_world::tally::Tally;
 
 /// Takes answers and first tokens for an engine. Called on the threads of the network, so it must not block.
 pub trait Taker: Send + Sync + 'static {

@@ -24,11 +24,11 @@ use super::finished::Finished;
 use super::gather::{Held, Seen};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::verdict::saturation::Watch;
-use crate::world::pace::{self, Pacing};
 use loadgen::judge::Verdict;
 use loadgen::run::{End, EventLog, PhaseOutcome, RunOutcome, Stop};
 use loadgen::trace::PhaseMode;
 use loadgen::world::TimeNs;
+use lon_world::pace::{self, Pacing};
 
 /// How long samples under way may still be answered after the run has become unusable; as in runs of our own.
 const GRACE: Duration = Duration::from_secs(10);

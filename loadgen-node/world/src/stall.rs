@@ -9,27 +9,27 @@ use std::time::Duration;
 use nix::sys::time::TimeValLike as _;
 use nix::time::ClockId;
 
-use super::counts::Counts;
+use crate::counts::Counts;
 use loadgen::world::TimeNs;
 
 /// Shorter gaps are no stalls: schedulers make them, and they show in the schedule lag.
-pub(crate) const SHORTEST: Duration = Duration::from_millis(500);
+pub const SHORTEST: Duration = Duration::from_millis(500);
 
 /// How often the clock that counts suspended time is read.
 const LOOK_FOR_SUSPENSION: Duration = Duration::from_millis(100);
 
 /// The name of this end in [`Stall::end`].
-pub(crate) const LOADGEN: &str = "loadgen";
+pub const LOADGEN: &str = "loadgen";
 
 /// A stretch in which one end of a run stood still.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stall {
+pub struct Stall {
     /// Which end it was: [`LOADGEN`], or the name of a SUT node.
-    pub(crate) end: String,
+    pub end: String,
     /// When it began, ns from the start of the run's clock.
-    pub(crate) start_ns: u64,
+    pub start_ns: u64,
     /// How long it lasted, ns.
-    pub(crate) duration_ns: u64,
+    pub duration_ns: u64,
 }
 
 /// Finds stalls of the thread that drives the engine. It is given every reading of the clock on that thread, and

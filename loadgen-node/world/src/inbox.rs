@@ -7,10 +7,10 @@ use std::time::Duration;
 use qdl::{NodeFailure, NodeIndex, Reply, Sink};
 
 /// Replies that there is room for from the start. Growing takes time, and during a run there is none to spare.
-pub(crate) const REPLIES: usize = 4 << 10;
+pub const REPLIES: usize = 4 << 10;
 
 /// Replies that have arrived and have not been taken yet. Their number is bounded by what the QDL allows in flight.
-pub(crate) struct Inbox {
+pub struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
     broken: AtomicBool,
@@ -24,23 +24,24 @@ struct State {
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Inbox {
+    /// An inbox that nothing has arrived in.
+    pub fn new() -> Inbox {
         let state = State { replies: Vec::with_capacity(REPLIES), room: false, waiting: false };
         Inbox { state: Mutex::new(state), changed: Condvar::new(), broken: AtomicBool::new(false) }
     }
 
     /// Whether a node was lost. The SUT is not complete any more then.
-    pub(crate) fn is_broken(&self) -> bool {
+    pub fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)
     }
 
     /// Moves the replies that have arrived to the end of `into`.
-    pub(crate) fn take(&self, into: &mut Vec<Reply>) {
+    pub fn take(&self, into: &mut Vec<Reply>) {
         into.append(&mut self.lock().replies);
     }
 
     /// Sleeps until a reply arrives, a node has room again or is lost, or `timeout` has passed.
-    pub(crate) fn wait(&self, timeout: Duration) {
+    pub fn wait(&self, timeout: Duration) {
         let mut state = self.lock();
         if state.replies.is_empty() && !std::mem::take(&mut state.room) {
             state.waiting = true;

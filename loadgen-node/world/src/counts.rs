@@ -5,29 +5,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::failures::Failures;
+use crate::failures::Failures;
 use loadgen::recorder::Live;
 use loadgen::run::TrialStart;
 
 /// Counts that the world and the observer keep.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Queries that were issued.
-    pub(crate) queries: AtomicU64,
+    pub queries: AtomicU64,
     /// Samples handed to the QDL.
-    pub(crate) issued: AtomicU64,
+    pub issued: AtomicU64,
     /// Samples that ended, answered or failed.
-    pub(crate) ended: AtomicU64,
+    pub ended: AtomicU64,
     /// Those of them that failed.
-    pub(crate) failures: Failures,
+    pub failures: Failures,
     /// Samples of the set that is being loaded; 0 when no set is being loaded.
-    pub(crate) loading: AtomicU64,
+    pub loading: AtomicU64,
     /// How many samples of that set are loaded already.
-    pub(crate) loaded: AtomicU64,
+    pub loaded: AtomicU64,
     /// The number of the phase, from 1.
-    pub(crate) phase: AtomicU64,
+    pub phase: AtomicU64,
     /// The longest time that this end stood still in the phase, ns; 0 when it did not.
-    pub(crate) longest_stall_ns: AtomicU64,
+    pub longest_stall_ns: AtomicU64,
     /// Somebody reads the phases.
     watched: AtomicBool,
     /// Phases that have not been read to their end, in order. Their records take memory, so that they are kept only
@@ -37,35 +37,35 @@ pub(crate) struct Counts {
 
 /// A phase that has begun.
 #[derive(Clone, Debug)]
-pub(crate) struct PhaseNow {
+pub struct PhaseNow {
     /// Its number, from 1.
-    pub(crate) number: u64,
+    pub number: u64,
     /// All its answers are logged, and it is not judged.
-    pub(crate) is_accuracy: bool,
+    pub is_accuracy: bool,
     /// Samples that it will have issued at its end; none when time decides, not their number.
-    pub(crate) planned_samples: Option<u64>,
+    pub planned_samples: Option<u64>,
     /// How long it will take at least, where that is known.
-    pub(crate) planned: Option<Duration>,
+    pub planned: Option<Duration>,
     /// Samples of each of its queries.
-    pub(crate) samples_per_query: u64,
+    pub samples_per_query: u64,
     /// The trial of a search for the peak that it is.
-    pub(crate) trial: Option<TrialStart>,
+    pub trial: Option<TrialStart>,
     /// Samples that were issued and that had ended before it.
-    pub(crate) before: u64,
+    pub before: u64,
     /// When it began.
-    pub(crate) began: Instant,
+    pub began: Instant,
     /// How long it took; none while it goes on.
-    pub(crate) took: Option<Duration>,
+    pub took: Option<Duration>,
 }
 
 impl Counts {
     /// From now on phases are kept until [`Counts::read`] has seen them to their end.
-    pub(crate) fn watch(&self) {
+    pub fn watch(&self) {
         self.watched.store(true, Relaxed);
     }
 
     /// A phase begins. Its number is set here.
-    pub(crate) fn begin_phase(&self, mut phase: PhaseNow, live: Live) {
+    pub fn begin_phase(&self, mut phase: PhaseNow, live: Live) {
         self.longest_stall_ns.store(0, Relaxed);
         phase.number = self.phase.fetch_add(1, Relaxed) + 1;
         let mut phases = self.phases();
@@ -76,7 +76,7 @@ impl Counts {
     }
 
     /// The phase that goes on has ended.
-    pub(crate) fn end_phase(&self) {
+    pub fn end_phase(&self) {
         let mut phases = self.phases();
         match phases.back_mut() {
             Some((last, _)) if self.watched.load(Relaxed) => last.took = Some(last.began.elapsed()),
@@ -86,7 +86,7 @@ impl Counts {
 
     /// Forgets the phase with this number, which was read to its end, and gives the one that is to be read with the
     /// records of its samples.
-    pub(crate) fn read(&self, done: Option<u64>) -> Option<(PhaseNow, Live)> {
+    pub fn read(&self, done: Option<u64>) -> Option<(PhaseNow, Live)> {
         let mut phases = self.phases();
         phases.retain(|(phase, _)| Some(phase.number) != done);
         phases.front().cloned()
@@ -98,7 +98,7 @@ impl Counts {
 }
 
 /// Bytes of this process that are in memory, as Linux reports them; 0 on other systems.
-pub(crate) fn resident_bytes() -> u64 {
+pub fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());

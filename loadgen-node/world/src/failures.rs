@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use qdl::Failure;
 
 /// The reasons, by the names that metrics have.
-pub(crate) const REASONS: [&str; 8] =
+pub const REASONS: [&str; 8] =
     ["refused", "unusable", "timed_out", "node_lost", "overload", "no_node", "not_inflated", "run_ended"];
 
 /// How many samples failed for each reason, in fixed memory.
 #[derive(Debug, Default)]
-pub(crate) struct Failures([Reason; REASONS.len()]);
+pub struct Failures([Reason; REASONS.len()]);
 
 #[derive(Debug, Default)]
 struct Reason {
@@ -22,25 +22,25 @@ struct Reason {
 
 /// A reason for which samples failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failed {
+pub struct Failed {
     /// One of [`REASONS`].
-    pub(crate) reason: &'static str,
+    pub reason: &'static str,
     /// What was said of the first sample that failed for it.
-    pub(crate) first: String,
+    pub first: String,
     /// How many samples failed for it.
-    pub(crate) samples: u64,
+    pub samples: u64,
 }
 
 impl Failures {
     /// Counts a sample that failed.
-    pub(crate) fn add(&self, failure: &Failure) {
+    pub fn add(&self, failure: &Failure) {
         let reason = &self.0[place(failure)];
         reason.first.get_or_init(|| failure.to_string());
         reason.samples.fetch_add(1, Relaxed);
     }
 
     /// The reasons for which samples failed until now.
-    pub(crate) fn read(&self) -> Vec<Failed> {
+    pub fn read(&self) -> Vec<Failed> {
         let failed = REASONS.into_iter().zip(&self.0).map(|(reason, counted)| Failed {
             reason,
             first: counted.first.get().cloned().unwrap_or_default(),

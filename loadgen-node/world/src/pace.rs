@@ -47,28 +47,29 @@ pub struct PacingSpec {
 
 /// Which threads do the work, and how they wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pacing {
+pub struct Pacing {
     /// Threads for the network's work beside the issuing thread. 0: the issuing thread does that work itself.
-    pub(crate) io_threads: usize,
+    pub io_threads: usize,
     /// How long the last stretch of a wait is spent awake.
-    pub(crate) spin: Duration,
+    pub spin: Duration,
     /// How long an answer is waited for awake, as long as no other thread wants the core.
-    pub(crate) linger: Duration,
+    pub linger: Duration,
 }
 
 /// The facts by which [`Pacing::decide`] decides.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances {
-    pub(crate) scenario: Scenario,
+pub struct Circumstances {
+    /// How samples are asked for.
+    pub scenario: Scenario,
     /// How many cores this process may use.
-    pub(crate) cores: usize,
+    pub cores: usize,
     /// Whether a SUT node runs on this host and needs cores, too.
-    pub(crate) sut_is_here: bool,
+    pub sut_is_here: bool,
 }
 
 impl Pacing {
     /// Decides by the caller's wishes, the machine and the scenario.
-    pub(crate) fn decide(wanted: PacingSpec, at: Circumstances) -> Pacing {
+    pub fn decide(wanted: PacingSpec, at: Circumstances) -> Pacing {
         let PacingSpec { io_threads, spin, busy_poll } = wanted;
         // One query at a time needs no second thread. Where cores are few, a second thread costs more than it gains.
         let one_by_one = at.scenario.pacing().is_one_by_one();
@@ -91,7 +92,7 @@ impl Pacing {
 
 /// Makes the sleeps of the calling thread precise, the first time that it calls this. Another engine sleeps until a
 /// query is due, and measures from then on: what its thread oversleeps is latency.
-pub(crate) fn sharpen_this_thread() {
+pub fn sharpen_this_thread() {
     thread_local! { static IS_SHARP: Cell<bool> = const { Cell::new(false) }; }
     if !IS_SHARP.replace(true) {
         let _ = Pace::for_this_thread(Duration::ZERO);

@@ -6,12 +6,12 @@ use hdrhistogram::Histogram;
 use qdl::{Failure, NodeIndex, Stages};
 
 /// Names of the stages of a round trip: the time outside the SUT first, then the SUT's own stages, then this end's.
-pub(crate) const STAGES: [&str; 9] =
+pub const STAGES: [&str; 9] =
     ["outside_sut", "decode", "preprocess", "queue", "batch", "inference", "postprocess", "encode", "inflate"];
 
 /// What is counted of replies, one by one, in fixed memory for each node.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Of the phase that goes on, by the node's place in the list that the user gave; as long as the last node that
     /// answered asks for.
     nodes: Vec<NodeTally>,
@@ -33,9 +33,9 @@ struct PhaseSplit {
 
 /// Percentiles of durations, ns: p50, p90 and p99 of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Split {
+pub struct Split {
     /// From a sample's last byte sent to its answer whole.
-    pub(crate) round_trip_ns: [u64; 3],
+    pub round_trip_ns: [u64; 3],
     stages_ns: [[u64; 3]; STAGES.len()],
 }
 
@@ -58,11 +58,11 @@ struct Durations {
 /// How many texts of failures are counted apart. They come from the nodes, so their number has no bound.
 const MAX_KINDS: usize = 32;
 /// The text under which all further failures are counted.
-pub(crate) const OTHER_FAILURES: &str = "other failures";
+pub const OTHER_FAILURES: &str = "other failures";
 
 impl Tally {
     /// A phase begins, of which this is the number, counted from 0: the durations of the ones before are kept apart.
-    pub(crate) fn begin_phase(&mut self, number: usize) {
+    pub fn begin_phase(&mut self, number: usize) {
         while self.ended.len() < number {
             let ended = self.of_phase();
             self.ended.push(ended);
@@ -71,19 +71,14 @@ impl Tally {
     }
 
     /// From now on the durations of this phase are told, counted from 0. One without an answer has none.
-    pub(crate) fn show_phase(&mut self, number: usize) {
+    pub fn show_phase(&mut self, number: usize) {
         self.begin_phase(number);
         self.shown = Some(number).filter(|number| *number < self.ended.len());
     }
 
     /// Counts an answer of this node. `round_trip_ns` is None where it is not known when the sample was sent. Returns
     /// how long each stage took, ns.
-    pub(crate) fn answered(
-        &mut self,
-        node: NodeIndex,
-        stages: &Stages,
-        round_trip_ns: Option<u64>,
-    ) -> [u64; STAGES.len()] {
+    pub fn answered(&mut self, node: NodeIndex, stages: &Stages, round_trip_ns: Option<u64>) -> [u64; STAGES.len()] {
         if node.0 >= self.nodes.len() {
             self.nodes.resize_with(node.0 + 1, NodeTally::default);
         }
@@ -92,7 +87,8 @@ impl Tally {
         durations_ns
     }
 
-    pub(crate) fn failed(&mut self, failure: &Failure) {
+    /// Counts a sample that failed.
+    pub fn failed(&mut self, failure: &Failure) {
         self.refused += u64::from(*failure == Failure::Overload);
         let mut text = failure.to_string();
         if self.failures.len() >= MAX_KINDS && !self.failures.contains_key(&text) {
@@ -102,17 +98,17 @@ impl Tally {
     }
 
     /// How many samples found every node full.
-    pub(crate) fn refused(&self) -> u64 {
+    pub fn refused(&self) -> u64 {
         self.refused
     }
 
     /// The texts of failures, each with the number of samples.
-    pub(crate) fn failures(&self) -> &BTreeMap<String, u64> {
+    pub fn failures(&self) -> &BTreeMap<String, u64> {
         &self.failures
     }
 
     /// What the answers of all nodes together took.
-    pub(crate) fn all_nodes(&self) -> Split {
+    pub fn all_nodes(&self) -> Split {
         match self.shown {
             Some(number) => self.ended[number].all,
             None => self.of_phase().all,
@@ -120,7 +116,7 @@ impl Tally {
     }
 
     /// What the answers of each node took, by its place; none, or no place, when it answered nothing.
-    pub(crate) fn by_node(&self) -> Vec<Option<Split>> {
+    pub fn by_node(&self) -> Vec<Option<Split>> {
         match self.shown {
             Some(number) => self.ended[number].nodes.clone(),
             None => self.of_phase().nodes,
@@ -137,7 +133,7 @@ impl Tally {
 
 impl Split {
     /// Each stage by name, with p50, p90 and p99 in ns.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = (&'static str, [u64; 3])> {
+    pub fn stages(&self) -> impl Iterator<Item = (&'static str, [u64; 3])> {
         STAGES.into_iter().zip(self.stages_ns)
     }
 }

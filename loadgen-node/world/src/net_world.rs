@@ -13,19 +13,19 @@ use lon_qsl::dataset::{Dataset, DatasetError, Loaded};
 use lon_shell::bugs;
 use qdl::{NodeIndex, Outcome, Reply, Run, Sample, SampleId, Wait};
 
-use super::counts::{self, Counts};
-use crate::world::inbox::{Inbox, REPLIES};
-use crate::world::pace::{Pace, Pacing};
-use crate::world::stage_rows::StageWriter;
-use crate::world::stall::{OwnClock, Stall};
-use crate::world::tally::{STAGES, Tally};
+use crate::counts::{self, Counts};
+use crate::inbox::{Inbox, REPLIES};
+use crate::pace::{Pace, Pacing};
+use crate::stage_rows::StageWriter;
+use crate::stall::{OwnClock, Stall};
+use crate::tally::{STAGES, Tally};
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSeq, TimeNs, Wake, World};
 
 /// The longest stretch of waiting before it is checked whether the user wants to stop.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 
 /// The world of a real run. It owns the claimed nodes and the dataset until [`NetWorld::into_parts`].
-pub(crate) struct NetWorld {
+pub struct NetWorld {
     run: Run,
     inbox: Arc<Inbox>,
     dataset: Dataset,
@@ -46,7 +46,7 @@ pub(crate) struct NetWorld {
 
 impl NetWorld {
     /// `stop` turns true when the user asks to stop; `counts` is what displays read.
-    pub(crate) fn new(
+    pub fn new(
         run: Run,
         inbox: Arc<Inbox>,
         dataset: Dataset,
@@ -72,22 +72,22 @@ impl NetWorld {
     }
 
     /// Keeps node and stages of each sample.
-    pub(crate) fn with_stage_rows(self, stage_rows: Option<StageWriter>) -> NetWorld {
+    pub fn with_stage_rows(self, stage_rows: Option<StageWriter>) -> NetWorld {
         NetWorld { stage_rows, ..self }
     }
 
     /// How many samples all nodes together take at the same time.
-    pub(crate) fn capacity(&self) -> u64 {
+    pub fn capacity(&self) -> u64 {
         self.run.capacity()
     }
 
     /// The start of the clock that all times of the run are told by.
-    pub(crate) fn origin(&self) -> Instant {
+    pub fn origin(&self) -> Instant {
         self.origin
     }
 
     /// Gives back the run, the dataset and the tally when the run is over, and when the engine's thread stood still.
-    pub(crate) fn into_parts(self) -> (Run, Dataset, Tally, Vec<Stall>) {
+    pub fn into_parts(self) -> (Run, Dataset, Tally, Vec<Stall>) {
         (self.run, self.dataset, self.tally, self.clock.into_stalls())
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use loadgen::world::SampleSeq;
 use qdl::NodeIndex;
 
-use super::tally::STAGES;
+use crate::tally::STAGES;
 
 /// Rows that there is room for: a second of the highest rates, 24 MiB.
 const ROWS: usize = 1 << 20;
@@ -20,14 +20,18 @@ const OFF: u64 = u64::MAX;
 /// A duration in 16 bits: exact below 4,096 ns, above that rounded to 12 significant bits (at most 0.025 % off), and 73
 /// minutes at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Short(pub(crate) u16);
+pub struct Short(
+    /// As it is stored: an exponent of 5 bits, then a mantissa of 11.
+    pub u16,
+);
 
 /// Bits of a [`Short`] below its exponent.
 const MANTISSA_BITS: u32 = 11;
 const MANTISSA: u64 = 1 << MANTISSA_BITS;
 
 impl Short {
-    pub(crate) fn of(ns: u64) -> Short {
+    /// The duration that is nearest.
+    pub fn of(ns: u64) -> Short {
         if ns < MANTISSA {
             return Short(ns as u16);
         }
@@ -38,7 +42,8 @@ impl Short {
         Short(u16::try_from(code).unwrap_or(u16::MAX))
     }
 
-    pub(crate) fn ns(self) -> u64 {
+    /// The duration in ns.
+    pub fn ns(self) -> u64 {
         let (exponent, mantissa) = (self.0 >> MANTISSA_BITS, u64::from(self.0) & (MANTISSA - 1));
         match exponent {
             0 => mantissa,
@@ -49,13 +54,13 @@ impl Short {
 
 /// What is known of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StageRow {
+pub struct StageRow {
     /// Its position in the phase, in the order in which samples are issued.
-    pub(crate) position: u32,
+    pub position: u32,
     /// The node that had it, by its place in the list that the user gave.
-    pub(crate) node: u16,
+    pub node: u16,
     /// How long each stage took; all zero where it got no answer.
-    pub(crate) stages: [Short; STAGES.len()],
+    pub stages: [Short; STAGES.len()],
 }
 
 impl StageRow {
@@ -106,12 +111,12 @@ fn ring(rows: usize) -> (StageWriter, StageReader) {
 }
 
 /// A ring of the usual size.
-pub(crate) fn new() -> (StageWriter, StageReader) {
+pub fn new() -> (StageWriter, StageReader) {
     ring(ROWS)
 }
 
 /// The end of the engine's thread.
-pub(crate) struct StageWriter {
+pub struct StageWriter {
     ring: Arc<Ring>,
     put: u64,
     /// The number of the first row for which there may be no room: no look at the other end is needed before it.
@@ -121,7 +126,7 @@ pub(crate) struct StageWriter {
 impl StageWriter {
     /// Notes how a sample of the phase that is recorded ended.
     #[inline]
-    pub(crate) fn put(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
+    pub fn put(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
         // None of a phase before, and none while nothing is recorded.
         let Some(position) = seq.0.checked_sub(self.ring.first.load(Relaxed)) else { return };
         let (Ok(position), Ok(node)) = (u32::try_from(position), u16::try_from(node.0)) else { return };
@@ -143,19 +148,19 @@ impl StageWriter {
 }
 
 /// The end of the thread that writes.
-pub(crate) struct StageReader {
+pub struct StageReader {
     ring: Arc<Ring>,
     taken: u64,
 }
 
 impl StageReader {
     /// What says which phase is recorded.
-    pub(crate) fn switch(&self) -> StageSwitch {
+    pub fn switch(&self) -> StageSwitch {
         StageSwitch(Arc::clone(&self.ring))
     }
 
     /// Moves rows that are there to the end of `into`, as many as it has room for.
-    pub(crate) fn take(&mut self, into: &mut Vec<StageRow>) {
+    pub fn take(&mut self, into: &mut Vec<StageRow>) {
         let until = self.ring.put.load(Acquire).min(self.taken + (into.capacity() - into.len()) as u64);
         for row in self.taken..until {
             let words = self.ring.at(row);
@@ -166,22 +171,22 @@ impl StageReader {
     }
 
     /// Rows that found no room.
-    pub(crate) fn missed(&self) -> u64 {
+    pub fn missed(&self) -> u64 {
         self.ring.missed.load(Relaxed)
     }
 }
 
 /// Says which phase is recorded. To be used by the thread that puts rows in.
-pub(crate) struct StageSwitch(Arc<Ring>);
+pub struct StageSwitch(Arc<Ring>);
 
 impl StageSwitch {
     /// From now on samples from this one on are recorded.
-    pub(crate) fn record_from(&self, first: SampleSeq) {
+    pub fn record_from(&self, first: SampleSeq) {
         self.0.first.store(first.0, Relaxed);
     }
 
     /// From now on none are.
-    pub(crate) fn off(&self) {
+    pub fn off(&self) {
         self.0.first.store(OFF, Relaxed);
     }
 }

@@ -1,0 +1,29 @@
+//! The real [`World`](loadgen::world::World), over the QDL: what happens to each sample on the LoadGen node, while the
+//! clock runs.
+//!
+//! - [`net_world`]: the world itself;
+//! - [`inbox`]: arrivals, from the threads of the QDL to the engine's;
+//! - [`pace`]: waiting, and which thread does the network's work;
+//! - [`counts`], [`failures`], [`tally`]: what is counted, for displays and for the result;
+//! - [`stage_rows`]: node and stages of each sample, for a file;
+//! - [`stall`]: when one end stood still.
+//!
+//! A crate of its own, so that it and the engine's loop are built for speed, and the rest of the node to be small.
+
+pub mod counts;
+pub mod failures;
+pub mod inbox;
+pub mod net_world;
+pub mod pace;
+pub mod stage_rows;
+pub mod stall;
+pub mod tally;
+
+use loadgen::plan::Plan;
+use loadgen::run::{Observer, RunOptions, RunOutcome};
+use net_world::NetWorld;
+
+/// Runs the test of a plan on the calling thread, as [`loadgen::run::run`] does, and judges it.
+pub fn run(plan: &Plan, world: &mut NetWorld, observer: &mut dyn Observer, options: RunOptions) -> RunOutcome {
+    loadgen::run::run(plan, world, observer, options)
+}
