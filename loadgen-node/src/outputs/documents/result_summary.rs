@@ -280,7 +280,8 @@ impl ResultSummary {
     /// What stands in the folder until the run has ended, and for ever if the program is killed.
     pub(crate) fn unfinished(setup: &Setup) -> ResultSummary {
         let reason = "the run has not ended: it is going on, or this program was killed (a kernel that runs out of \
-                      memory does so, too); loadgen-node recover makes a result of what there is";
+                      memory does so, too) or could not write its results; loadgen-node recover makes a result of \
+                      what there is";
         ResultSummary { interrupted: true, reasons: vec![reason.to_owned()], ..ResultSummary::asked(setup) }
     }
 
