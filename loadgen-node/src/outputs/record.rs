@@ -145,7 +145,8 @@ impl Contents for Files<'_> {
     fn words(&self) -> Vec<&'static str> {
         let timeline = self.finished.outcome.performance().map(|_| logs::TIMELINE);
         let page = self.finished.setup.report.then_some(report::FILE);
-        timeline.into_iter().chain([logs::DETAIL, logs::SUMMARY, screen::FILE]).chain(page).collect()
+        // The page first: it takes the most memory. Where that is not there, no file has been begun that says VALID.
+        page.into_iter().chain(timeline).chain([logs::DETAIL, logs::SUMMARY, screen::FILE]).collect()
     }
 
     fn write(&self, name: &str, out: &mut dyn Write) -> io::Result<()> {
