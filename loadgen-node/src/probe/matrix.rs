@@ -126,7 +126,7 @@ impl Asking<'_> {
         let qdl = Qdl::connect(config).map_err(|error| error.to_string())?;
         // Nobody pumps while the node is waited for.
         let config = RunConfig::new(Policy::LeastOutstanding, Driver::Threads(NonZeroUsize::MIN));
-        let run = qdl.probe(&config, Arc::new(Inbox::new())).map_err(|error| error.to_string())?;
+        let run = qdl.probe(&config, Arc::new(Inbox::default())).map_err(|error| error.to_string())?;
         let found = run.probe_peer(NodeIndex(0), &order, self.stop);
         run.end();
         found

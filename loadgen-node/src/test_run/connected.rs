@@ -74,7 +74,7 @@ impl Connected {
     /// # Errors
     /// A node is lost, busy or refuses the run (exit code 4).
     pub fn claim(self, stop: &dyn StopRequests) -> Outcome<Claimed> {
-        let inbox = Arc::new(Inbox::new());
+        let inbox = Arc::new(Inbox::default());
         let mut asked_to_stop = None;
         let begins = || {
             asked_to_stop = Some(stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?);

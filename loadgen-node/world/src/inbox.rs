@@ -23,13 +23,15 @@ struct State {
     waiting: bool,
 }
 
-impl Inbox {
-    /// An inbox that nothing has arrived in.
-    pub fn new() -> Inbox {
+impl Default for Inbox {
+    /// Nothing has arrived in it.
+    fn default() -> Inbox {
         let state = State { replies: Vec::with_capacity(REPLIES), room: false, waiting: false };
         Inbox { state: Mutex::new(state), changed: Condvar::new(), broken: AtomicBool::new(false) }
     }
+}
 
+impl Inbox {
     /// Whether a node was lost. The SUT is not complete any more then.
     pub fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)
