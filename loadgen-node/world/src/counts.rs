@@ -1,4 +1,4 @@
-//! What is counted while a test runs, for readers on other threads: [`crate::live`] makes a picture of it.
+//! What is counted while a test runs, for readers on other threads: the LoadGen node's `live` makes a picture of it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
