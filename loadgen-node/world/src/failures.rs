@@ -33,7 +33,7 @@ pub struct Failed {
 
 impl Failures {
     /// Counts a sample that failed.
-    pub fn add(&self, failure: &Failure) {
+    pub(crate) fn add(&self, failure: &Failure) {
         let reason = &self.0[place(failure)];
         reason.first.get_or_init(|| failure.to_string());
         reason.samples.fetch_add(1, Relaxed);

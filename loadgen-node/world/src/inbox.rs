@@ -7,7 +7,7 @@ use std::time::Duration;
 use qdl::{NodeFailure, NodeIndex, Reply, Sink};
 
 /// Replies that there is room for from the start. Growing takes time, and during a run there is none to spare.
-pub const REPLIES: usize = 4 << 10;
+pub(crate) const REPLIES: usize = 4 << 10;
 
 /// Replies that have arrived and have not been taken yet. Their number is bounded by what the QDL allows in flight.
 pub struct Inbox {
@@ -33,17 +33,17 @@ impl Default for Inbox {
 
 impl Inbox {
     /// Whether a node was lost. The SUT is not complete any more then.
-    pub fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(SeqCst)
     }
 
     /// Moves the replies that have arrived to the end of `into`.
-    pub fn take(&self, into: &mut Vec<Reply>) {
+    pub(crate) fn take(&self, into: &mut Vec<Reply>) {
         into.append(&mut self.lock().replies);
     }
 
     /// Sleeps until a reply arrives, a node has room again or is lost, or `timeout` has passed.
-    pub fn wait(&self, timeout: Duration) {
+    pub(crate) fn wait(&self, timeout: Duration) {
         let mut state = self.lock();
         if state.replies.is_empty() && !std::mem::take(&mut state.room) {
             state.waiting = true;

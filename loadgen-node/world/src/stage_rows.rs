@@ -126,7 +126,7 @@ pub struct StageWriter {
 impl StageWriter {
     /// Notes how a sample of the phase that is recorded ended.
     #[inline]
-    pub fn put(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
+    pub(crate) fn put(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
         // None of a phase before, and none while nothing is recorded.
         let Some(position) = seq.0.checked_sub(self.ring.first.load(Relaxed)) else { return };
         let (Ok(position), Ok(node)) = (u32::try_from(position), u16::try_from(node.0)) else { return };
