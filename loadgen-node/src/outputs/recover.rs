@@ -85,10 +85,8 @@ fn parts(folder: &RunFolder, name: &str) -> Result<Vec<PathBuf>, RecoverError> {
 /// Gives every file its name, where all that the result lists is on the disk as it says. `None`: it is not.
 fn named(folder: &RunFolder) -> Result<Option<ResultSummary>, RecoverError> {
     for part in parts(folder, RESULT)? {
-        let Some(result) = fs::read(&part).ok().and_then(|text| serde_json::from_slice::<ResultSummary>(&text).ok())
-        else {
-            continue;
-        };
+        let text = fs::read_to_string(&part).ok();
+        let Some(result) = text.and_then(|text| ResultSummary::of_text(&text).ok()) else { continue };
         let Some(sources) = sources(folder, &result)? else { continue };
         for (source, target) in sources.into_iter().chain([(part, folder.path().join(RESULT))]) {
             fs::rename(source, &target).map_err(|source| FolderError::Write { path: target, source })?;
@@ -177,7 +175,7 @@ fn search(folder: &RunFolder) -> Result<Option<(SearchRecord, Written)>, Recover
     if !path.exists() {
         return Ok(None);
     }
-    let read = || Ok(serde_json::from_slice::<SearchRecord>(&fs::read(&path)?)?);
+    let read = || Ok(serde_json::from_str::<SearchRecord>(&fs::read_to_string(&path)?)?);
     let record = read().map_err(|error| RecoverError::Read(path, error))?;
     let staged = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, &record))?;
     Ok(Some((record, folder.keep(staged)?)))

@@ -5,8 +5,11 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// How the log is written; the values of `--log-format`.
 ///
@@ -23,7 +26,7 @@ pub enum LogFormat {
 
 /// The error for a `RUST_LOG` that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("RUST_LOG='{text}'")]
+#[error("RUST_LOG='{text}' (for example warn, or info,qdl=debug)")]
 pub struct LogError {
     text: String,
     source: ParseError,
@@ -38,12 +41,12 @@ pub struct LogError {
 /// # Panics
 /// When the process already has a log.
 pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
-    let filter = filter(usual)?;
+    let registry = Registry::default().with(filter(usual)?);
     // A log that cannot be written is no reason to stop, and must not become a panic.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Out).log_internal_errors(false);
+    let lines = fmt::layer().with_writer(|| Out).log_internal_errors(false);
     match format {
-        LogFormat::Text => log.with_ansi(has_colours()).init(),
-        LogFormat::Json => log.json().init(),
+        LogFormat::Text => registry.with(lines.with_ansi(has_colours())).init(),
+        LogFormat::Json => registry.with(lines.json()).init(),
     }
     Ok(())
 }
@@ -53,18 +56,20 @@ pub fn start(format: LogFormat, usual: &str) -> Result<(), LogError> {
 /// # Errors
 /// A `RUST_LOG` that cannot be read.
 pub fn start_if_none(usual: &str) -> Result<(), LogError> {
-    let log = tracing_subscriber::fmt().with_env_filter(filter(usual)?).with_writer(|| Out);
+    let lines = fmt::layer().with_writer(|| Out).log_internal_errors(false).with_ansi(has_colours());
     // It fails where there is a log already.
-    let _ = log.log_internal_errors(false).with_ansi(has_colours()).try_init();
+    let _ = Registry::default().with(filter(usual)?).with(lines).try_init();
     Ok(())
 }
 
-/// What is logged.
-fn filter(usual: &str) -> Result<EnvFilter, LogError> {
-    match std::env::var("RUST_LOG") {
-        Ok(text) => EnvFilter::try_new(&text).map_err(|source| LogError { text, source }),
-        Err(_) => Ok(EnvFilter::new(usual)),
-    }
+/// What is logged: levels, for all and by the start of a module's path. An empty `RUST_LOG` is as none.
+fn filter(usual: &str) -> Result<Targets, LogError> {
+    let text = std::env::var("RUST_LOG").ok().filter(|text| !text.trim().is_empty());
+    selection(text.unwrap_or_else(|| usual.to_owned()))
+}
+
+fn selection(text: String) -> Result<Targets, LogError> {
+    text.parse().map_err(|source| LogError { text, source })
 }
 
 /// Lines of the log that are kept at most. Of more, the oldest are lost.
@@ -149,7 +154,24 @@ fn has_colours() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
+
+    #[test]
+    fn levels_are_selected_by_the_start_of_a_path() {
+        let selection = |text: &str| super::selection(text.to_owned());
+        let usual = selection("info,tract=warn").unwrap();
+        assert!(usual.would_enable("loadgen_node::run", &Level::INFO));
+        assert!(!usual.would_enable("loadgen_node::run", &Level::DEBUG));
+        assert!(usual.would_enable("tract_core::optim", &Level::WARN));
+        assert!(!usual.would_enable("tract_core::optim", &Level::INFO));
+        assert!(!selection("off").unwrap().would_enable("qdl", &Level::ERROR));
+        for bad in ["qdl=loud", "a=b=c"] {
+            let told = selection(bad).unwrap_err().to_string();
+            assert!(told.contains(bad), "{told}");
+        }
+    }
 
     #[test]
     fn lines_are_kept_while_the_log_is_diverted() {

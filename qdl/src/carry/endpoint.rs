@@ -1,6 +1,7 @@
 //! Where a node is and how it is connected to: its address, TLS, and counters of what crosses the sockets.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,14 @@ use tower::service_fn;
 
 use crate::account::traffic::Sockets;
 
+/// A connection's socket as HTTP/2 sees it.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+
+/// A connection for HTTP/2 that is being made.
+pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Channel, Error>> + Send>>;
+
 /// One node as a transport sees it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -31,6 +40,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// A node that is reached over the kernel's TCP.
+    pub fn new(address: NodeAddress, tls: Option<ClientTls>) -> Endpoint {
+        Endpoint { address, tls, network: None, sockets: Arc::default() }
+    }
+
     /// The node's address as the caller gave it.
     pub fn address(&self) -> &NodeAddress {
         &self.address
@@ -59,21 +73,21 @@ impl Endpoint {
         Ok(stream)
     }
 
+    /// Connects for HTTP/2, for calls of any gRPC service that the node has. `timeout` is for the connection alone.
+    ///
+    /// # Errors
+    /// As [`Endpoint::dial`], and a connection that takes longer than `timeout`.
+    pub fn channel(&self, timeout: Duration) -> Connecting {
+        self.channel_through(timeout, |io| Box::new(io))
+    }
+
     /// A connection for HTTP/2, which sees the socket as `wrap` shows it.
-    pub(crate) async fn channel<T>(
+    pub(crate) fn channel_through(
         &self,
         timeout: Duration,
-        wrap: impl Fn(NetStream) -> T + Clone + Send + Sync + 'static,
-    ) -> Result<Channel, Error>
-    where
-        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let endpoint = self.clone();
-        let connector = service_fn(move |_: Uri| {
-            let (endpoint, wrap) = (endpoint.clone(), wrap.clone());
-            async move { Ok::<_, io::Error>(TokioIo::new(wrap(endpoint.dial(Protocol::Grpc).await?))) }
-        });
-        self.http2(timeout)?.connect_with_connector(connector).await
+        wrap: impl Fn(NetStream) -> Box<dyn Io> + Send + Sync + 'static,
+    ) -> Connecting {
+        connect(self.clone(), timeout, Arc::new(wrap))
     }
 
     /// HTTP/2 with explicit windows and frames, the same for Dispatch streams and control calls. [`Endpoint::dial`]
@@ -89,4 +103,19 @@ impl Endpoint {
             .initial_connection_window_size(limits::HTTP2_CONNECTION_WINDOW_BYTES)
             .max_frame_size(limits::HTTP2_FRAME_BYTES))
     }
+}
+
+/// The one place that names HTTP/2's client, which is compiled once for each type of connector, socket and caller: so
+/// all three are hidden.
+fn connect(
+    endpoint: Endpoint,
+    timeout: Duration,
+    wrap: Arc<dyn Fn(NetStream) -> Box<dyn Io> + Send + Sync>,
+) -> Connecting {
+    let http2 = endpoint.http2(timeout);
+    let connector = service_fn(move |_: Uri| {
+        let (endpoint, wrap) = (endpoint.clone(), Arc::clone(&wrap));
+        async move { Ok::<_, io::Error>(TokioIo::new(wrap(endpoint.dial(Protocol::Grpc).await?))) }
+    });
+    Box::pin(async move { http2?.connect_with_connector(connector).await })
 }

@@ -42,7 +42,7 @@ impl Carry for Grpc {
     fn bare_stream(&self, endpoint: Endpoint, fill: Box<dyn Fill>) -> BareStream {
         Box::pin(async move {
             let broken = |error: Error| Status::unknown(explain(&error));
-            let mut channel = endpoint.channel(CONNECT_TIMEOUT, |io| io).await.map_err(broken)?;
+            let mut channel = endpoint.channel(CONNECT_TIMEOUT).await.map_err(broken)?;
             poll_fn(|cx| channel.poll_ready(cx)).await.map_err(broken)?;
             let response = channel.call(grpc::request(fill)).await.map_err(|error| Status::from_error(error.into()))?;
             Ok((Box::new(grpc::accepted(response)?) as Box<dyn Source>, Inbound::default()))
@@ -64,7 +64,7 @@ async fn carry_lane(endpoint: Endpoint, task: LaneTask) {
 /// Opens the stream; `outgoing` begins with Open.
 async fn open(endpoint: &Endpoint, outgoing: Outgoing, timeout: Duration) -> Result<BodySource, NodeFailure> {
     let lane = Arc::clone(&outgoing.lane);
-    let channel = endpoint.channel(timeout, move |io| MeteredIo::new(io, Arc::clone(&lane))).await;
+    let channel = endpoint.channel_through(timeout, move |io| Box::new(MeteredIo::new(io, Arc::clone(&lane)))).await;
     let mut channel = channel.map_err(|error| NodeFailure::Connection(explain(&error)))?;
     let ready = poll_fn(|cx| channel.poll_ready(cx)).await;
     ready.map_err(|error| NodeFailure::Connection(explain(&error)))?;

@@ -46,7 +46,7 @@ pub(crate) async fn connect(
     let endpoint = Endpoint { address: address.clone(), tls, network, sockets: Arc::default() };
     let unreachable = |reason| ConnectError::Unreachable { address: address.clone(), reason };
     loop {
-        let channel = endpoint.channel(reach.call_timeout, |io| io);
+        let channel = endpoint.channel(reach.call_timeout);
         match tokio::time::timeout(reach.call_timeout, channel).await {
             Ok(Ok(channel)) => return Ok((channel, endpoint.sockets)),
             Ok(Err(error)) if clock::now() >= deadline => return Err(unreachable(with_advice(explain(&error)))),

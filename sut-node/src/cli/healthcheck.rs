@@ -3,22 +3,17 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use hyper_util::rt::TokioIo;
-use lon_net::dial::dial;
-use lon_net::tls::{ClientTls, Protocol, TlsError};
+use lon_net::tls::{ClientTls, TlsError};
 use lon_proto::v1::sut_node_server::SERVICE_NAME;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
-use tonic::codegen::http::Uri;
-use tonic::transport::Endpoint;
+use qdl::{AddressError, Endpoint, NodeAddress};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
-use tower::service_fn;
 
 /// Which node to ask, and how.
 #[derive(Args, Debug)]
@@ -49,8 +44,8 @@ pub(crate) enum HealthError {
     /// A certificate cannot be used. No node was asked.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("'{0}' (--address) is not a host and a port")]
-    Address(String),
+    #[error("--address: {0}")]
+    Address(#[from] AddressError),
     #[error("cannot run: {0}")]
     Os(#[from] io::Error),
     #[error("{address} cannot be asked: {reason}")]
@@ -70,7 +65,7 @@ pub(crate) fn healthcheck(args: HealthcheckArgs) -> Result<(), HealthError> {
     let files = tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), allow_open_key_files);
     let tls = tls::client(&files)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let status = runtime.block_on(async { tokio::time::timeout(timeout, ask(&address, tls)).await });
+    let status = runtime.block_on(async { tokio::time::timeout(timeout, ask(&address, tls, timeout)).await });
     match status {
         Ok(Ok(ServingStatus::Serving)) => Ok(()),
         Ok(Ok(_)) => Err(HealthError::NotServing { address }),
@@ -79,12 +74,8 @@ pub(crate) fn healthcheck(args: HealthcheckArgs) -> Result<(), HealthError> {
     }
 }
 
-async fn ask(address: &str, tls: Option<ClientTls>) -> Result<ServingStatus, HealthError> {
-    // As far as tonic knows the connection is plain text: `dial` makes the TLS.
-    let uri = |scheme| format!("{scheme}://{address}").parse::<Uri>();
-    let (Ok(origin), Ok(uri)) = (uri(if tls.is_some() { "https" } else { "http" }), uri("http")) else {
-        return Err(HealthError::Address(address.to_owned()));
-    };
+async fn ask(address: &str, tls: Option<ClientTls>, timeout: Duration) -> Result<ServingStatus, HealthError> {
+    let node: NodeAddress = address.parse()?;
     let unreachable = |error: &dyn std::error::Error| {
         // The outermost says "transport error", the innermost why.
         let mut cause = error;
@@ -93,13 +84,7 @@ async fn ask(address: &str, tls: Option<ClientTls>) -> Result<ServingStatus, Hea
         }
         HealthError::Unreachable { address: address.to_owned(), reason: cause.to_string() }
     };
-    let target = address.to_owned();
-    let connector = service_fn(move |_: Uri| {
-        let (address, tls) = (target.clone(), tls.clone());
-        async move { dial(&address, tls.as_ref(), Protocol::Grpc, Arc::default()).await.map(TokioIo::new) }
-    });
-    let endpoint = Endpoint::from(uri).origin(origin);
-    let channel = endpoint.connect_with_connector(connector).await.map_err(|error| unreachable(&error))?;
+    let channel = Endpoint::new(node, tls).channel(timeout).await.map_err(|error| unreachable(&error))?;
     let request = HealthCheckRequest { service: SERVICE_NAME.to_owned() };
     let answer = HealthClient::new(channel).check(request).await.map_err(|status| unreachable(&status))?;
     Ok(answer.into_inner().status())

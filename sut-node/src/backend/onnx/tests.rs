@@ -39,10 +39,15 @@ struct Digits {
 
 impl Digits {
     fn load() -> Digits {
-        let npy = |name| npyz::NpyFile::new(fs::File::open(digits_file(name)).unwrap()).unwrap();
-        let pixels: Vec<u8> = npy("images.npy").into_vec().unwrap();
-        let samples = pixels.chunks(64).map(|image| sample(&[(DType::U8, &[1, 8, 8], image)])).collect();
-        Digits { samples, labels: npy("labels.npy").into_vec().unwrap() }
+        let data = |name| {
+            let file = fs::read(digits_file(name)).unwrap();
+            // The header of these two files says how long it is in bytes 8 and 9.
+            let at = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
+            file[at..].to_vec()
+        };
+        let samples = data("images.npy").chunks(64).map(|image| sample(&[(DType::U8, &[1, 8, 8], image)])).collect();
+        let labels = data("labels.npy").as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes)).collect();
+        Digits { samples, labels }
     }
 
     /// Answers in batches of this size, with all checks that hold for any engine.

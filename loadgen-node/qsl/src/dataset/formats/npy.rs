@@ -1,12 +1,11 @@
-//! The format `.npy` of numpy: its header, and arrays that are in memory.
+//! The format `.npy` of numpy: its header, and arrays that are in memory
+//! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 //!
-//! The crate `npyz` reads the header. What it would accept beyond what numpy writes is refused before.
-
-use std::borrow::Cow;
+//! A header is a dictionary as Python writes it, with three keys. What numpy writes is read, and nothing else: the
+//! crates for it read any literal of Python, sizes in hexadecimal and keys that are given twice among them.
 
 use bytes::Bytes;
 use lon_proto::sample::{DType, Tensor};
-use npyz::{Order, TypeStr};
 
 use super::blocks::Array;
 use crate::dataset::reader::MAX_COUNT;
@@ -68,20 +67,15 @@ impl Header {
     /// # Errors
     /// As [`samples`].
     pub(super) fn read(start: &[u8], file_bytes: u64) -> Result<Header, String> {
-        check_header(start)?;
-        let mut rest = start;
-        let header = npyz::NpyHeader::from_reader(&mut rest).map_err(|error| format!("not a .npy file: {error}"))?;
-        let npyz::DType::Plain(type_str) = header.dtype() else {
-            return Err("the array has structured elements; plain numbers are taken".to_owned());
-        };
-        let dtype = element_type(&type_str)?;
+        let (text, data_at) = header_text(start)?;
+        let Fields { dtype, is_fortran, shape } = Fields::read(text)?;
         // An array of one dimension is the same in both orders.
-        if header.order() != Order::C && header.shape().len() > 1 {
+        if is_fortran && shape.len() > 1 {
             return Err("the array is in Fortran order; save it with numpy.ascontiguousarray".to_owned());
         }
-        let (shape, data_at) = (header.shape().to_vec(), (start.len() - rest.len()) as u64);
         let elements = shape.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
-        let needed = elements.and_then(|count| dtype.bytes_of(count));
+        let elements = elements.ok_or("the sizes in the header multiply to more than 64 bits hold")?;
+        let needed = dtype.bytes_of(elements);
         let there = file_bytes.saturating_sub(data_at);
         if needed != Some(there) {
             return Err(format!("{dtype}{shape:?} does not have the {there} bytes that follow the header"));
@@ -118,57 +112,122 @@ fn block(file: &[u8]) -> Result<(DType, Vec<u64>, Bytes), String> {
     Ok((header.dtype, header.shape, data))
 }
 
-/// Checks that a header is one that numpy writes. The crate `npyz` also accepts sizes in hexadecimal and a shape that
-/// is given twice, and it multiplies the sizes without a check.
-fn check_header(start: &[u8]) -> Result<(), String> {
-    let Some(text) = header_text(start) else { return Err("not a .npy file: its header is cut or none".to_owned()) };
-    let is_nested = text.contains('[') || text.matches('{').count() != 1 || text.matches('(').count() > 1;
-    if is_nested {
-        return Err("the array has structured elements; plain numbers are taken".to_owned());
-    }
-    if text.contains('\\') || text.matches("shape").count() != 1 {
-        return Err("not a .npy file: its header does not say its shape once".to_owned());
-    }
-    let after = text.split_once("shape").map_or("", |(_, after)| after.trim_start_matches(['\'', '"']).trim_start());
-    let sizes = after.strip_prefix(':').and_then(|after| after.trim_start().strip_prefix('(')?.split_once(')'));
-    let (sizes, _) = sizes.ok_or("not a .npy file: the shape in its header is no tuple")?;
-    let sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
-    let product = sizes.into_iter().try_fold(1u64, |product, size| {
-        if !size.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(format!("the size {size} in the header is no decimal number"));
-        }
-        let product = size.parse().ok().and_then(|size| product.checked_mul(size));
-        product.ok_or_else(|| "the sizes in the header multiply to more than 64 bits hold".to_owned())
-    });
-    product.map(|_| ())
-}
-
-/// Returns the text of a header; none when the file is not a `.npy` file or ends within the header.
-fn header_text(start: &[u8]) -> Option<Cow<'_, str>> {
-    let (len, rest) = match start.strip_prefix(b"\x93NUMPY")? {
+/// Returns the text of a header, and where the data behind it begins.
+fn header_text(start: &[u8]) -> Result<(&str, u64), String> {
+    let cut = || "not a .npy file: its header is cut or none".to_owned();
+    let (len, rest) = match start.strip_prefix(b"\x93NUMPY").ok_or_else(cut)? {
         [1, _, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
         [2 | 3, _, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
-        _ => return None,
+        _ => return Err(cut()),
     };
-    rest.get(..len).map(String::from_utf8_lossy)
+    let (text, data) = rest.split_at_checked(len).ok_or_else(cut)?;
+    let text = std::str::from_utf8(text).map_err(|_| "not a .npy file: its header is no text".to_owned())?;
+    Ok((text, (start.len() - data.len()) as u64))
+}
+
+/// What a header says.
+struct Fields {
+    dtype: DType,
+    is_fortran: bool,
+    shape: Vec<u64>,
+}
+
+impl Fields {
+    fn read(text: &str) -> Result<Fields, String> {
+        let (mut dtype, mut is_fortran, mut shape) = (None, None, None);
+        let mut rest = Literal(text);
+        let mut has_more = rest.takes("{");
+        while has_more && !rest.takes("}") {
+            let key = rest.string().filter(|_| rest.takes(":")).ok_or_else(|| rest.unexpected())?;
+            let is_twice = match key {
+                "descr" => dtype.replace(rest.element_type()?).is_some(),
+                "fortran_order" => is_fortran.replace(rest.truth()?).is_some(),
+                "shape" => shape.replace(rest.sizes()?).is_some(),
+                _ => return Err(format!("not a .npy file: its header has a key {key:?}")),
+            };
+            if is_twice {
+                return Err(format!("not a .npy file: its header does not say its {key} once"));
+            }
+            has_more = rest.takes(",") || rest.0.starts_with('}');
+        }
+        match (dtype, is_fortran, shape) {
+            (Some(dtype), Some(is_fortran), Some(shape)) if has_more && rest.0.is_empty() => {
+                Ok(Fields { dtype, is_fortran, shape })
+            }
+            _ => Err(rest.unexpected()),
+        }
+    }
+}
+
+/// What is left to read of a header.
+struct Literal<'a>(&'a str);
+
+impl<'a> Literal<'a> {
+    /// Reads `token` and the blanks behind it, if it comes next.
+    fn takes(&mut self, token: &str) -> bool {
+        let rest = self.0.strip_prefix(token);
+        self.0 = rest.map_or(self.0, str::trim_start);
+        rest.is_some()
+    }
+
+    /// Reads a string in single or double quotes.
+    fn string(&mut self) -> Option<&'a str> {
+        let quote = ['\'', '"'].into_iter().find(|quote| self.0.starts_with(*quote))?;
+        let (text, rest) = self.0[1..].split_once(quote)?;
+        self.0 = rest.trim_start();
+        Some(text)
+    }
+
+    fn element_type(&mut self) -> Result<DType, String> {
+        if self.0.starts_with('[') {
+            return Err("the array has structured elements; plain numbers are taken".to_owned());
+        }
+        element_type(self.string().ok_or_else(|| self.unexpected())?)
+    }
+
+    fn truth(&mut self) -> Result<bool, String> {
+        if self.takes("True") {
+            return Ok(true);
+        }
+        self.takes("False").then_some(false).ok_or_else(|| self.unexpected())
+    }
+
+    fn sizes(&mut self) -> Result<Vec<u64>, String> {
+        let sizes = self.0.strip_prefix('(').and_then(|sizes| sizes.split_once(')'));
+        let (sizes, rest) = sizes.ok_or("not a .npy file: the shape in its header is no tuple")?;
+        self.0 = rest.trim_start();
+        let sizes = sizes.split(',').map(str::trim).filter(|size| !size.is_empty());
+        sizes.map(size).collect()
+    }
+
+    fn unexpected(&self) -> String {
+        let next: String = self.0.chars().take(20).collect();
+        format!("not a .npy file: its header is not as numpy writes it, at {next:?}")
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("the size {text} in the header is no decimal number"));
+    }
+    text.parse().map_err(|_| format!("the size {text} in the header is more than 64 bits hold"))
 }
 
 /// Returns the element type of a text such as `<f4` or `|u1`: byte order, kind and size.
-fn element_type(type_str: &TypeStr) -> Result<DType, String> {
-    let text = type_str.to_string();
-    match text.trim_start_matches(['<', '|', '=']) {
-        "u1" => Ok(DType::U8),
-        "u2" => Ok(DType::U16),
-        "u4" => Ok(DType::U32),
-        "u8" => Ok(DType::U64),
-        "i1" => Ok(DType::I8),
-        "i2" => Ok(DType::I16),
-        "i4" => Ok(DType::I32),
-        "i8" => Ok(DType::I64),
-        "f2" => Ok(DType::F16),
-        "f4" => Ok(DType::F32),
-        "f8" => Ok(DType::F64),
-        "b1" => Ok(DType::Bool),
+fn element_type(text: &str) -> Result<DType, String> {
+    match text.strip_prefix(['<', '|', '=']) {
+        Some("u1") => Ok(DType::U8),
+        Some("u2") => Ok(DType::U16),
+        Some("u4") => Ok(DType::U32),
+        Some("u8") => Ok(DType::U64),
+        Some("i1") => Ok(DType::I8),
+        Some("i2") => Ok(DType::I16),
+        Some("i4") => Ok(DType::I32),
+        Some("i8") => Ok(DType::I64),
+        Some("f2") => Ok(DType::F16),
+        Some("f4") => Ok(DType::F32),
+        Some("f8") => Ok(DType::F64),
+        Some("b1") => Ok(DType::Bool),
         _ => Err(format!("element type {text} is not taken (little-endian integers, float16, float32, float64, bool)")),
     }
 }
@@ -201,14 +260,18 @@ mod tests {
             ("(0x4,)", "0x4"),
             ("(0x100000000, 0x100000000)", "0x100000000"),
             ("(4294967296, 4_294967296)", "4_294967296"),
-            ("(1,), 'shape': (4294967296, 4294967296)", "its shape once|structured"),
-            ("(1,), 'sh\\x61pe': 4", "its shape once"),
+            ("(1,), 'shape': (4294967296, 4294967296)", "its shape once"),
+            ("(1,), 'sh\\x61pe': 4", "a key"),
+            ("(1,), 'order': 'C'", "a key \"order\""),
+            ("(1,), ('shape': 4)", "at \"('shape': 4), }\""),
+            ("(1,)} {", "at \"{, }"),
+            ("(1,", "no tuple"),
             ("4", "no tuple"),
             ("(-1,)", "-1"),
             ("(9000000000000000000, 0)", "without bytes"),
         ] {
             let told = samples(file(shape)).unwrap_err();
-            assert!(part.split('|').any(|part| told.contains(part)), "{shape}: {told}");
+            assert!(told.contains(part), "{shape}: {told}");
         }
         assert!(samples(file("(1,)")[..20].to_vec()).unwrap_err().contains("cut"));
     }
@@ -221,8 +284,12 @@ mod tests {
         };
         for (from, to, part) in [
             ("False", "True", "Fortran order"),
+            ("False", "1", "at \"1, 'shape'"),
             ("|u1", "<c8", "<c8"),
             ("|u1", ">i4", ">i4"),
+            ("|u1", "i4", "element type i4"),
+            ("'|u1'", "[('a', '<i4')]", "structured"),
+            ("'descr': '|u1', ", "", "not as numpy writes it"),
             ("|u1", "<f8", "does not have the 96 bytes"),
         ] {
             let told = samples(with(from, to)).unwrap_err();
@@ -235,5 +302,9 @@ mod tests {
     fn ordinary_sizes_are_read() {
         let with_data = [file("(2, 3)"), vec![7; 6]].concat();
         assert_eq!(samples(with_data).map(|array| (array.count, array.dims)), Ok((2, vec![3])));
+        // Keys in another order and without the last comma, as other programs write them.
+        let header = br#"{"shape":(2,3),"fortran_order":False,"descr":"<i2"}"#;
+        let file = [&b"\x93NUMPY\x02\x00"[..], &(header.len() as u32).to_le_bytes(), header, &[7; 12]].concat();
+        assert_eq!(samples(file).map(|array| (array.count, array.dims, array.dtype)), Ok((2, vec![3], DType::I16)));
     }
 }
