@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lon_shell::metrics::server::MetricsServer;
 
-use crate::accept::grpc;
+use crate::accept::grpc::Services;
 use crate::accept::guests::Guests;
 use crate::accept::io_threads::{IoThread, IoThreads};
 use crate::accept::listener::Listener;
@@ -67,9 +67,10 @@ pub async fn serve(
         MetricsServer::start(port.for_token(token), metrics)
     });
     let _metrics = metrics.transpose().map_err(os("cannot serve metrics"))?;
-    let (routes, health) = grpc::routes(&service, stop.clone()).await;
+    let (services, health) = Services::new(&service, stop.clone()).await;
     let streams = Streams::new(service, stop.clone());
-    let io = IoThread { streams, guests, routes, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
+    let io =
+        IoThread { streams, guests, services, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
     let mut others = IoThreads::start(io_threads.get() - 1, &io)?;
     let told_to_stop = async move {
         shutdown.await;

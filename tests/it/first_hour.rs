@@ -91,6 +91,21 @@ fn a_result_has_its_limit_how_it_was_made_and_can_be_shown_again() {
     assert!(nothing.stderr.contains("/ is not a run folder"), "{nothing:?}");
 }
 
+/// Variables that stand for flags are recorded, and no others: those may be secret.
+#[test]
+fn variables_that_stand_for_flags_are_recorded() {
+    let node = SutNode::start("a", "null", &[]);
+    let folder = RunFolder::new();
+    let set = "target_latency=0.01,min_duration=100ms,min_query_count=64";
+    let mut command = Command::new(binary("loadgen-node"));
+    command.args(["run", "--benchmark", "synthetic", "--scenario", "SingleStream", "--dataset", "synthetic:u8[64]x16"]);
+    command.args(["--out", folder.arg()]).env("LON_SUT", &node.address).env("LON_SET", set).env("LON_PASSWORD", "pst");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let environment = &folder.result()["made"]["environment"];
+    assert_eq!(*environment, serde_json::json!({ "LON_SUT": node.address, "LON_SET": set }));
+}
+
 #[test]
 fn minutes_are_not_spent_on_what_cannot_become_valid() {
     let node = SutNode::start("a", "null", &[]);
@@ -124,6 +139,25 @@ fn a_run_that_is_too_short_says_what_to_set() {
     assert_eq!(finished.code, Some(0), "{set}: {finished:?}");
 }
 
+/// A run that ended at a limit of its own says how far to raise it.
+#[test]
+fn a_run_that_is_cut_off_says_which_limit_to_raise() {
+    let node = SutNode::start("a", "null", &[]);
+    let run = || TestRun::new("Server").on(&node.address).args(&["--max-lag", "500ms"]);
+    let set = "target_qps=1000,min_duration=1000,min_query_count=1,target_latency=10000";
+    for limit in ["max_query_count=100", "max_duration=300ms"] {
+        let (short, folder) = run().set(&format!("{set},{limit}")).finish();
+        assert_eq!(short.code, Some(3), "{short:?}");
+        let hints = folder.result()["hints"].as_array().unwrap().clone();
+        let raised: Vec<&str> = hints.iter().map(|hint| hint.as_str().unwrap().split(' ').nth(1).unwrap()).collect();
+        assert!(raised[0].starts_with(limit.split('=').next().unwrap()), "{raised:?}");
+        // What is set later counts.
+        let (long, _folder) =
+            raised.iter().rev().fold(run().set(&format!("{set},{limit}")), |run, set| run.set(set)).finish();
+        assert_eq!(long.code, Some(0), "{raised:?}: {long:?}");
+    }
+}
+
 /// That nothing was scored is said wherever the verdict is.
 #[test]
 fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
@@ -140,11 +174,17 @@ fn an_accuracy_run_without_a_score_says_so_beside_its_verdict() {
 #[test]
 fn rates_that_are_not_known_are_found() {
     let node = SutNode::start("a", "synthetic:constant=2ms", &[]);
-    for (scenario, key, at_least, at_most) in
-        [("Offline", "target_qps", 100.0, 100_000.0), ("SingleStream", "target_latency", 0.5, 20.0)]
-    {
+    for (scenario, key, at_least, at_most) in [
+        ("Offline", "target_qps", 100.0, 100_000.0),
+        ("Server", "target_qps", 30.0, 50_000.0),
+        ("SingleStream", "target_latency", 0.5, 20.0),
+        ("MultiStream", "target_latency", 0.5, 100.0),
+    ] {
         let run = TestRun::new(scenario).on(&node.address).args(&["--max-lag", "500ms"]);
-        let (finished, folder) = run.set(&format!("{key}=auto,min_duration=1000,min_query_count=64")).finish();
+        // Early stopping takes 662 queries in Server and MultiStream.
+        let set = format!("{key}=auto,min_duration=1000,min_query_count=664");
+        let limit = if scenario == "Server" { ",target_latency=10000" } else { "" };
+        let (finished, folder) = run.set(&format!("{set}{limit}")).finish();
         assert_eq!(finished.code, Some(0), "{scenario}: {finished:?}");
         assert!(finished.stdout.contains(&format!("Found     {key}=")), "{finished:?}");
         let found = folder.result()["made"]["found"].as_str().unwrap().to_owned();

@@ -9,7 +9,8 @@ Every shell block of README.md stands behind a mark, and so does what the one be
     <!-- not tried: WHY -->  left out: it needs more than this machine has
     <!-- shows -->           the standard output of the block before: what is compared is its shape
 
-A block fails when a command fails, when it takes longer than ten minutes, when it leaves something in the background,
+No two blocks that are run may listen on the same port, so that one that is pasted alone, or twice, meets nothing of
+another. A block fails when a command fails, when it takes longer than ten minutes, when it leaves something in the background,
 or when it prints another shape. In a shape, numbers with their units, hexadecimal words and absolute paths stand for
 any others; a line `...` stands for any lines, and `...` in a line for any text.
 
@@ -34,6 +35,8 @@ LIMIT_S = 600
 SIGN = "\x1e"
 ATEXIT = f"trap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\n"
 AFTER = f"printf '\\n{SIGN}%s\\n' \"$(jobs -rp | xargs)\"\n"
+# A port that a command of a block listens on.
+LISTENS = r"(?:-listen \S*:|--port |address = \"\S*:)(\d+)"
 UNITS = r"(?:ns|µs|us|ms|s|min|[kMGT]?(?:B|bit)(?:/s)?)\b"
 MASKS = [
     re.compile(r"(?<!\S)/\S+"),
@@ -74,6 +77,17 @@ def blocks(readme):
     if readme.count("<!-- ") != sum(fence["mark"] is not None for fence in fences):
         sys.exit("README.md: a mark without a block directly behind it")
     return tried, left_out
+
+
+def ports(tried):
+    """Ends the program where two blocks listen on the same port."""
+    users = {}
+    for block in tried:
+        for port in set(re.findall(LISTENS, block.script)):
+            users.setdefault(port, []).append(block.what)
+    for port, whats in users.items():
+        if len(whats) > 1:
+            sys.exit(f"README.md: these blocks listen on the same port {port}: {'; '.join(whats)}")
 
 
 def shape(text):
@@ -175,6 +189,7 @@ def main():
     for name in ["loadgen-node", "sut-node", "liblon_qdl.so"]:
         if not (REPOSITORY / given.bin / name).is_file():
             sys.exit(f"{given.bin}/{name} is missing: cargo build --workspace")
+    ports(tried)
     chosen = [block for block in tried if given.only in block.what]
     if not chosen:
         sys.exit("no block of README.md is marked so")

@@ -6,11 +6,11 @@
 //! [`Requested`] is generic in the type of its scenario. Scenarios read these settings, so they are built upon this
 //! file, and it must not know them; `scenario` stands above both and gives the pair its name, `TestSettings`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a test consists of. The order is that of the official enumeration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Mode {
     /// Accuracy phases, then the performance phase.
     SubmissionRun,
@@ -55,7 +55,8 @@ impl Mode {
 }
 
 /// The sizes of the query sample library (QSL), as it reports them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Qsl {
     /// Number of samples in the library.
@@ -78,9 +79,13 @@ pub struct Seeds {
 /// The official settings of a test, as requested; `S` is the type of the scenario.
 ///
 /// Unknown keys in the JSON form are an error, missing ones have their default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "TestSettings", bound = "S: JsonSchema + Default + Serialize")]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "TestSettings", bound = "S: schemars::JsonSchema + Default + Serialize")
+)]
 pub struct Requested<S> {
     /// How queries reach the SUT.
     pub scenario: S,

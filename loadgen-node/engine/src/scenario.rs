@@ -4,11 +4,9 @@
 //! reports), and an entry in [`Scenario::ALL`]. All other code takes what it needs to know of a scenario from its
 //! [`Definition`]: `tests/new_scenario.rs` has one that no other file knows.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -154,14 +152,15 @@ impl Serialize for Scenario {
     }
 }
 
-impl JsonSchema for Scenario {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Scenario {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Scenario".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let names = Scenario::ALL.map(Scenario::name);
-        json_schema!({ "description": "The official name of a scenario.", "type": "string", "enum": names })
+        schemars::json_schema!({ "description": "The official name of a scenario.", "type": "string", "enum": names })
     }
 }
 

@@ -15,7 +15,7 @@ const DEPENDENCIES: [(&str, &str); 10] = [
     ("hex", "digests of long lists as text"),
     ("jiff", "moments that were handed in, as text in the logs; its clocks are forbidden below"),
     ("rand_mt", "the Mersenne Twister from which the official LoadGen draws"),
-    ("schemars", "the JSON Schemas of settings and documents"),
+    ("schemars", "the JSON Schemas of settings and documents; in tests alone"),
     ("serde", "settings and documents as JSON"),
     ("serde_json", "the same"),
     ("sha2", "checksums of stored timelines, digests of long lists"),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::{Arg, Args};
 use lon_qsl::Codec;
 use lon_qsl::benchmark::Benchmark;
 
@@ -81,18 +82,20 @@ impl RunArgs {
             report: !self.no_report,
             baseline: self.baseline.clone(),
             system_desc: self.system_desc.clone(),
-            call: this_call(self.note.clone()),
+            call: this_call::<RunArgs>(self.note.clone()),
         })
     }
 }
 
-/// How this process was called.
-pub(crate) fn this_call(note: Option<String>) -> Call {
+/// How this process was called: its words, and the variables that stand for flags in `A`. Other variables may be secret.
+pub(crate) fn this_call<A: Args>(note: Option<String>) -> Call {
     let text = |text: OsString| text.to_string_lossy().into_owned();
-    let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+    let flags = A::augment_args(clap::Command::new("flags"));
+    let variables = flags.get_arguments().filter_map(Arg::get_env);
+    let set = variables.filter_map(|name| Some((text(name.to_owned()), text(std::env::var_os(name)?))));
     Call {
         command: std::env::args_os().map(text).collect(),
-        environment: variables.filter(|(name, _)| name.starts_with("LON_")).collect(),
+        environment: set.collect(),
         revision: lon_shell::version::REVISION.map(str::to_owned),
         note,
     }

@@ -131,7 +131,10 @@ mod tests {
         assert_eq!(sizes.map(read), expected);
     }
 
+    use std::path::PathBuf;
+
     use clap::CommandFactory as _;
+    use clap::builder::ValueParser;
 
     use super::super::Cli;
     use super::*;
@@ -139,6 +142,24 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// What is typed is recorded with each run, and others see it in the list of processes.
+    #[test]
+    fn secrets_are_read_from_files() {
+        let mut open = vec![Cli::command()];
+        let mut seen = 0;
+        while let Some(command) = open.pop() {
+            for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
+                let name = flag.get_long().unwrap_or_default();
+                let is_secret = name.split('-').any(|word| ["token", "key", "secret", "password"].contains(&word));
+                let is_path = flag.get_value_parser().type_id() == ValueParser::path_buf().type_id();
+                assert!(!is_secret || is_path, "--{name} of {} takes a secret itself", command.get_name());
+                seen += usize::from(is_secret);
+            }
+            open.extend(command.get_subcommands().cloned());
+        }
+        assert!(seen >= 4, "{seen}");
     }
 
     #[test]

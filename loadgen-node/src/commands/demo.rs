@@ -46,7 +46,7 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     spec.settings.set = SETTINGS.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
     // Its SUT nodes share the machine, however many cores that has.
     spec.limits.max_lag = Some(Duration::from_millis(50));
-    spec.call = this_call(None);
+    spec.call = this_call::<DemoArgs>(None);
     let live = run::LiveOutput { ui: args.ui.into(), ..run::LiveOutput::default() };
     let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
     let exit = run::run_test(spec, &place, run::Shown::Words, live)?;

@@ -12,6 +12,9 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String>
     if summary.checks.min_duration {
         return None;
     }
+    if let Some(set) = higher_limit(summary, effective) {
+        return Some(format!("--set {set} (the run ended there, before min_duration)"));
+    }
     let set = match effective.scenario.pacing() {
         Pacing::Room => format!("target_qps={}", upwards(summary.rates.samples_per_s * MORE)?),
         Pacing::Reply { .. } => {
@@ -25,11 +28,36 @@ pub(crate) fn longer(summary: &Summary, effective: &Effective) -> Option<String>
     Some(format!("--set {set} (the next run is then long enough at this speed), or --set {key}=auto"))
 }
 
+/// The limit that the run ended at before `min_duration`, raised; none where it ended at none.
+fn higher_limit(summary: &Summary, effective: &Effective) -> Option<String> {
+    let &Effective { min_duration_ms, max_duration_ms, max_query_count, .. } = effective;
+    if (1..min_duration_ms).contains(&max_duration_ms) {
+        return Some(format!("max_duration={}ms", upwards(min_duration_ms as f64 * MORE)?));
+    }
+    if !(1..=summary.queries).contains(&max_query_count) {
+        return None;
+    }
+    let count = upwards(summary.rates.qps_with_overhead * min_duration_ms as f64 / 1e3 * MORE)?.ceil();
+    Some(format!("max_query_count={}", (count as u64).max(least_queries(effective))))
+}
+
+/// As many queries as early stopping takes.
+fn least_queries(effective: &Effective) -> u64 {
+    effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile)
+}
+
 /// The setting by which the next run has as many queries as early stopping takes; none where this one had.
 pub(crate) fn more_queries(summary: &Summary, effective: &Effective) -> Option<String> {
-    let least = effective.scenario.judge().early_stopping().least_queries(effective.target_latency_percentile);
-    let is_short = !summary.checks.early_stopping && summary.queries < least;
-    is_short.then(|| format!("--set min_query_count={least} (early stopping takes as many)"))
+    let least = least_queries(effective);
+    if summary.checks.early_stopping || summary.queries >= least {
+        return None;
+    }
+    let limit = if (1..least).contains(&effective.max_query_count) {
+        format!(",max_query_count={least}")
+    } else {
+        String::new()
+    };
+    Some(format!("--set min_query_count={least}{limit} (early stopping takes as many)"))
 }
 
 /// Rounded up to two digits.

@@ -24,8 +24,9 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Bytes, Service as HttpService, http};
 use tonic::server::NamedService;
-use tonic::service::Routes;
 use tonic::transport::server::Connected as _;
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::server::{HealthReporter, HealthService};
 
 use super::guest::{Call, Guest, STRANGERS_CALLS};
 use super::listener::{Visit, serve_each};
@@ -58,31 +59,30 @@ const CLAIMING: [&str; 2] = ["StartRun", "Probe"];
 pub(crate) struct Grpc {
     /// Connections that begin as HTTP/2 does.
     incoming: mpsc::Receiver<Visit>,
-    /// The node and its health, as HTTP sees them.
-    routes: Routes,
+    services: Services,
 }
 
 impl Grpc {
     /// Serves what comes in through `incoming`.
-    pub(crate) fn new(incoming: mpsc::Receiver<Visit>, routes: Routes) -> Grpc {
-        Grpc { incoming, routes }
+    pub(crate) fn new(incoming: mpsc::Receiver<Visit>, services: Services) -> Grpc {
+        Grpc { incoming, services }
     }
 }
 
 impl Transport for Grpc {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
-            let Grpc { incoming, routes } = *self;
-            serve_each(incoming, |visit| serve(routes.clone(), streams.clone(), visit)).await;
+            let Grpc { incoming, services } = *self;
+            serve_each(incoming, |visit| serve(services.clone(), streams.clone(), visit)).await;
             Ok(())
         })
     }
 }
 
 /// Serves one connection to its end. A node that shuts down lets the calls end that were begun.
-async fn serve(routes: Routes, streams: Streams, visit: Visit) {
+async fn serve(services: Services, streams: Streams, visit: Visit) {
     let Visit { stream, guest } = visit;
-    let caller = Caller { peer: stream.connect_info(), guest: guest.clone(), routes, streams: streams.clone() };
+    let caller = Caller { peer: stream.connect_info(), guest: guest.clone(), services, streams: streams.clone() };
     let io = TokioIo::new(Rationed::new(stream, guest.clone()));
     let connection = http2().serve_connection(io, service_fn(move |request| caller.clone().answer(request)));
     let to_its_end = async {
@@ -123,7 +123,7 @@ fn http2() -> http2::Builder<TokioExecutor> {
 struct Caller {
     peer: Peer,
     guest: Guest,
-    routes: Routes,
+    services: Services,
     streams: Streams,
 }
 
@@ -157,7 +157,7 @@ impl Caller {
     }
 
     async fn call(&mut self, request: http::Request<Body>) -> http::Response<Body> {
-        self.routes.call(request).await.unwrap_or_else(|never| match never {})
+        self.services.call(request).await
     }
 }
 
@@ -210,18 +210,44 @@ impl http_body::Body for Held {
     }
 }
 
-/// The node and its health as HTTP sees them, for all I/O threads. The health changes when the node is told to stop,
-/// for as long as the future runs.
-pub(crate) async fn routes(service: &Arc<Service>, stop: Stop) -> (Routes, impl Future<Output = ()> + use<>) {
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<GrpcNode>().await;
-    let routes = Routes::new(GrpcNode::new(Arc::clone(service))).add_service(health_service);
-    let until_stop = async move {
-        stop.told().await;
-        health.set_not_serving::<GrpcNode>().await;
-    };
-    (routes.prepare(), until_stop)
+/// The node and its health as HTTP sees them.
+#[derive(Clone)]
+pub(crate) struct Services {
+    node: GrpcNode,
+    health: HealthServer<HealthService>,
 }
+
+impl Services {
+    /// Those of a node, for all I/O threads. The health changes when the node is told to stop, for as long as the
+    /// future runs.
+    pub(crate) async fn new(service: &Arc<Service>, stop: Stop) -> (Services, impl Future<Output = ()> + use<>) {
+        let health = HealthReporter::new();
+        health.set_serving::<GrpcNode>().await;
+        let services = Services {
+            node: GrpcNode::new(Arc::clone(service)),
+            health: HealthServer::new(HealthService::from_health_reporter(health.clone())),
+        };
+        let until_stop = async move {
+            stop.told().await;
+            health.set_not_serving::<GrpcNode>().await;
+        };
+        (services, until_stop)
+    }
+
+    /// Calls the service that the path of a request begins with.
+    async fn call(&mut self, request: http::Request<Body>) -> http::Response<Body> {
+        let name = request.uri().path().split('/').nth(1).unwrap_or_default();
+        let response = match name {
+            GrpcNode::NAME => self.node.call(request).await,
+            HEALTH => self.health.call(request).await,
+            _ => Ok(Status::unimplemented(format!("there is no service '{name}' here")).into_http()),
+        };
+        response.unwrap_or_else(|never| match never {})
+    }
+}
+
+/// The path of the standard health service.
+const HEALTH: &str = <HealthServer<HealthService> as NamedService>::NAME;
 
 /// The service as HTTP sees it: Dispatch streams with bodies of our own, which copy no payload, everything else by the
 /// generated code.

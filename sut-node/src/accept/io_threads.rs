@@ -12,8 +12,8 @@ use futures_util::future::join_all;
 use lon_net::tls::ServerTls;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
-use tonic::service::Routes;
 
+use super::grpc::Services;
 use super::guests::Guests;
 use super::listener::{self, ByProtocol, Handshake, Listener, MAX_ON_THE_WAY, NewConnection};
 use super::registry;
@@ -33,7 +33,7 @@ pub(crate) struct IoThread {
     /// The connections of all threads.
     pub(crate) guests: Guests,
     /// The node and its health, as HTTP sees them.
-    pub(crate) routes: Routes,
+    pub(crate) services: Services,
     /// TLS for connections of the TCP port; none: plain text.
     pub(crate) tls: Option<ServerTls>,
     /// While this node has a run, ask the network again and again instead of sleeping; none: sleep.
@@ -64,7 +64,7 @@ impl IoThread {
 
     /// What is done with this thread's share of the TCP connections.
     fn tcp_port(&self) -> (Handshake, Vec<Box<dyn Transport>>) {
-        let (then, transports): (ByProtocol, _) = registry::of_tcp_port(self.routes.clone());
+        let (then, transports): (ByProtocol, _) = registry::of_tcp_port(self.services.clone());
         (Handshake { tls: self.tls.clone(), then }, transports)
     }
 

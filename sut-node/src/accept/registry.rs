@@ -5,9 +5,8 @@ use std::net::UdpSocket;
 
 use lon_net::tls::ServerTls;
 use tokio::sync::mpsc;
-use tonic::service::Routes;
 
-use super::grpc::Grpc;
+use super::grpc::{Grpc, Services};
 use super::guests::Guests;
 use super::listener::ByProtocol;
 use super::quic::Quic;
@@ -33,10 +32,10 @@ pub(crate) fn of_own_ports(
 }
 
 /// The transports that share the TCP port, for one I/O thread, and where its connections go.
-pub(crate) fn of_tcp_port(routes: Routes) -> (ByProtocol, Vec<Box<dyn Transport>>) {
+pub(crate) fn of_tcp_port(services: Services) -> (ByProtocol, Vec<Box<dyn Transport>>) {
     let (grpc, grpc_incoming) = mpsc::channel(MAX_WAITING);
     let (tcp, tcp_incoming) = mpsc::channel(MAX_WAITING);
     let transports: Vec<Box<dyn Transport>> =
-        vec![Box::new(Grpc::new(grpc_incoming, routes)), Box::new(Tcp::new(tcp_incoming))];
+        vec![Box::new(Grpc::new(grpc_incoming, services)), Box::new(Tcp::new(tcp_incoming))];
     (ByProtocol { grpc, tcp }, transports)
 }

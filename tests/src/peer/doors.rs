@@ -51,8 +51,8 @@ impl Sockets {
 pub(super) async fn serve(peer: Arc<Scripted>, sockets: Sockets, tls: Option<ServerTls>) {
     let (grpc, grpc_door) = mpsc::channel(PLACES);
     let listening = listen(Arc::clone(&peer), sockets.tcp, tls.clone(), grpc);
-    let server = tonic::transport::Server::builder().add_service(ScriptedNode::new(Arc::clone(&peer)));
-    let serving = server.serve_with_incoming(ReceiverStream::new(grpc_door));
+    let node = ScriptedNode::new(Arc::clone(&peer));
+    let serving = tonic::transport::Server::builder().serve_with_incoming(node, ReceiverStream::new(grpc_door));
     let quic = serve_quic(peer, sockets.udp, tls);
     let ((), served, ()) = tokio::join!(listening, serving, quic);
     served.expect("gRPC is served");

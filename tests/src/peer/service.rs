@@ -15,7 +15,6 @@ use lon_proto::v1::{
 use tokio_stream::Empty;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service as HttpService, http};
-use tonic::server::NamedService;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{BETWEEN_LOOKS, SECRET, Scripted, stream};
@@ -31,10 +30,6 @@ impl ScriptedNode {
     pub(super) fn new(peer: Arc<Scripted>) -> ScriptedNode {
         ScriptedNode { calls: SutNodeServer::from_arc(Arc::clone(&peer)), peer }
     }
-}
-
-impl NamedService for ScriptedNode {
-    const NAME: &'static str = <SutNodeServer<Scripted> as NamedService>::NAME;
 }
 
 impl HttpService<http::Request<Body>> for ScriptedNode {

@@ -1,10 +1,10 @@
 //! What a comparison consists of: quantities, each with what the official logs say and what this engine says.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether the official logs and this engine say the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
     /// Both say the same, to the digit unless the quantity has a note.
@@ -16,7 +16,8 @@ pub enum Agreement {
 }
 
 /// What a quantity belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// The settings in force, which follow from the requested ones.
@@ -32,7 +33,8 @@ pub enum Part {
 }
 
 /// One thing that the official logs say, and what this engine says of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quantity {
     /// What the quantity belongs to.
@@ -52,7 +54,8 @@ pub struct Quantity {
 }
 
 /// What the trace of an official run shows of the phase that is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TraceSeen {
     /// How many samples of the phase it has.

@@ -4,7 +4,6 @@
 //! bracket is halved until it is as narrow as the wanted precision. It neither runs nor judges anything;
 //! `find_peak` does what it asks. Unlike the official one it always ends: see [`Search::next`].
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::requested::Qsl;
@@ -17,7 +16,8 @@ pub const DEFAULT_MAX_TRIALS: u64 = 64;
 const SAME_RATE: f64 = 1e-12;
 
 /// A bracket: the highest rate known to pass, and the lowest known to fail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bracket {
     /// `None` until the base rate has passed.
     pub low_qps: Option<f64>,
@@ -140,7 +140,8 @@ impl Search {
 }
 
 /// A rate that was tried, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// The rate, queries per second.
@@ -200,7 +201,8 @@ impl Default for FindPeakOptions {
 }
 
 /// How a search ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnd {
     /// The peak was found.
@@ -216,7 +218,8 @@ pub enum SearchEnd {
 }
 
 /// A search as it is stored: enough to go on with it later.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchRecord {
     /// Version of this form: 1.

@@ -3,11 +3,11 @@
 //! The same seeds give different traffic depending on who compiled LoadGen, and on how its release cuts the library
 //! for a performance phase. The newest rules are the default; older ones are for comparing with runs of their time.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a draw of the random engine becomes an integer below a bound: a matter of the compiler's library.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntegerRule {
     /// The high half of a product (GCC 11 and later).

@@ -1,6 +1,5 @@
 //! The numbers from which a phase's traffic follows, and the counting pass over its schedule.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rng::Rng;
@@ -13,7 +12,8 @@ use crate::traffic::{Gap, Layout, PlanError, Shape};
 pub const MAX_SAMPLES_PER_PHASE: u64 = 1 << 32;
 
 /// What a phase is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PhaseMode {
     /// Each loaded sample once; all answers are logged, nothing is judged.
     AccuracyOnly,

@@ -1,6 +1,5 @@
 //! Config vectors: what a config file does to default settings, as a JSON document.
 
-use schemars::JsonSchema;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -45,7 +44,8 @@ struct Input {
 }
 
 /// What one config file does, as `conf --config-vector` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ConfigCase {
     /// The case's name in the vector.

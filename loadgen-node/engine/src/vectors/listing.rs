@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -12,7 +11,8 @@ const FULL_MAX: usize = 600;
 const SHOWN: usize = 16;
 
 /// A list of numbers as a document has it: an array, or an object that stands for a long one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Numbers {
     /// Every number, in order.
@@ -22,7 +22,8 @@ pub enum Numbers {
 }
 
 /// A long list of numbers in short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListDigest {
     /// How many numbers the list has; more than 600.

@@ -1,6 +1,5 @@
 //! The report that given latencies come to: the document, and the vector that it is made from.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
@@ -70,7 +69,8 @@ impl InputResult {
 }
 
 /// A report, as `replay --report-vector` and `replay --timeline --json` print it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReplayedReport {
     /// The text of `mlperf_log_summary.txt`.

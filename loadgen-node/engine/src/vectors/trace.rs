@@ -3,7 +3,6 @@
 //! What is issued is what a SUT gets that answers at once while virtual time stands still: time only passes while the
 //! issuer waits for a due time.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::{VectorError, from_vector};
@@ -32,7 +31,8 @@ struct Input {
 }
 
 /// The traffic of a test, as `trace` prints it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrafficTrace {
     /// The phases, in the order in which they run.
@@ -40,7 +40,8 @@ pub struct TrafficTrace {
 }
 
 /// The traffic of one phase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PhaseTraffic {
     /// What the phase is for: `AccuracyOnly` or `PerformanceOnly`.
@@ -69,7 +70,8 @@ pub struct PhaseTraffic {
 }
 
 /// Samples whose answers are logged, as a document has them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum LoggedSamples {
     /// Every sample of the phase: the text `all`.
@@ -79,7 +81,8 @@ pub enum LoggedSamples {
 }
 
 /// The text `all`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AllSamples {
     /// Every sample of a phase.

@@ -2,18 +2,18 @@
 //!
 //! Unknown keys are refused: a file that holds more than its reader knows may mean something else.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of [`BenchReport`] that is written and read.
 pub const BENCH_SCHEMA: u32 = 1;
 
 /// The result of `sut-node bench`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchReport {
     /// Version of this form: 1.
-    #[schemars(extend("const" = BENCH_SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = BENCH_SCHEMA)))]
     pub schema: u32,
     /// The program and its version.
     pub software: String,
@@ -32,7 +32,8 @@ pub struct BenchReport {
 }
 
 /// A backend and its model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchBackend {
     /// What runs the model, with its version.
@@ -48,7 +49,8 @@ pub struct BenchBackend {
 }
 
 /// The options of the measured backend, as its node would have them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchOptions {
     /// Samples in a batch at most.
@@ -68,7 +70,8 @@ pub struct BenchOptions {
 }
 
 /// The samples that were given to the backend.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchSamples {
     /// What they are, in words.
@@ -80,7 +83,8 @@ pub struct BenchSamples {
 }
 
 /// The first measurement: as many samples in flight as the backend takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchThroughput {
     /// Samples answered per second.
@@ -96,7 +100,8 @@ pub struct BenchThroughput {
 }
 
 /// The second measurement: latencies of one sample at a time, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchLatency {
     /// Samples measured; 0: none, and the rest is 0.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::host::HostDocument;
@@ -11,10 +10,11 @@ use super::host::HostDocument;
 pub const DESCRIBE_SCHEMA: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DescribeDocument {
     /// Version of this form: 1.
-    #[schemars(extend("const" = DESCRIBE_SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = DESCRIBE_SCHEMA)))]
     pub schema: u32,
     /// The name of the node.
     pub name: String,
@@ -31,7 +31,8 @@ pub struct DescribeDocument {
 }
 
 /// What answers the samples.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackendDocument {
     /// What runs the model, with its version.
     pub engine: String,

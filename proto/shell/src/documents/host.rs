@@ -5,11 +5,11 @@ use lon_net::host::Host;
 use lon_net::nic::Interface;
 use lon_net::processor::Processors;
 use lon_net::storage::Storage;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A machine. What its system does not tell is an empty text or 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostDocument {
     /// The name of the host.
     pub hostname: String,
@@ -44,7 +44,8 @@ pub struct HostDocument {
 }
 
 /// The processors of a machine. What its system does not tell is an empty text or 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessorsDocument {
     /// Sockets that are in use.
     pub sockets: u32,
@@ -57,7 +58,8 @@ pub struct ProcessorsDocument {
 }
 
 /// The disks of a machine together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StorageDocument {
     /// What they hold, bytes; 0 where the system shows none.
     pub bytes: u64,
@@ -66,7 +68,8 @@ pub struct StorageDocument {
 }
 
 /// A device that may compute beside the CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcceleratorDocument {
     /// Bus and ids (vendor, device), for example `pci 10de:2330`.
     pub device: String,
@@ -77,7 +80,8 @@ pub struct AcceleratorDocument {
 }
 
 /// A network interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InterfaceDocument {
     /// The system's name for it.
     pub name: String,

@@ -69,8 +69,8 @@ impl Peer {
             runtime.block_on(async move {
                 listener.set_nonblocking(true).unwrap();
                 let incoming = TcpIncoming::from(tokio::net::TcpListener::from_std(listener).unwrap());
-                let server = tonic::transport::Server::builder().add_service(SutNodeServer::new(node));
-                server.serve_with_incoming(incoming).await.unwrap();
+                let server = tonic::transport::Server::builder();
+                server.serve_with_incoming(SutNodeServer::new(node), incoming).await.unwrap();
             });
         });
         Peer { address, heard }

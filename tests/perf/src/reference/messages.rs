@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use tonic::body::Body;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::codegen::{BoxFuture, Service, http};
-use tonic::server::{Grpc, NamedService};
+use tonic::server::Grpc;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
@@ -52,10 +52,6 @@ pub(crate) struct Answering;
 
 fn answer(ask: &Ask) -> Answer {
     Answer { id: ask.id, payload: Bytes::from_static(&[0; ANSWER]) }
-}
-
-impl NamedService for Answering {
-    const NAME: &'static str = "lon.perf.Reference";
 }
 
 impl Service<http::Request<Body>> for Answering {

@@ -45,11 +45,11 @@ pub(crate) async fn serve(listener: TcpListener, certificate: &Path, key: &Path)
         let accepted = accept(&listener, &acceptor).await;
         Some((accepted, (listener, acceptor)))
     });
-    let mut server = Server::builder()
+    let server = Server::builder()
         .max_frame_size(FRAME)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
-    Ok(server.add_service(Answering).serve_with_incoming(incoming).await?)
+    Ok(server.serve_with_incoming(Answering, incoming).await?)
 }
 
 /// Requests of `size` bytes per second.

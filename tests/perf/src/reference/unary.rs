@@ -23,7 +23,7 @@ const CALLS: usize = 64;
 pub(crate) async fn serve(listener: TcpListener) -> Result<()> {
     listener.set_nonblocking(true)?;
     let incoming = TcpIncoming::from(tokio::net::TcpListener::from_std(listener)?).with_nodelay(Some(true));
-    Ok(Server::builder().add_service(Answering).serve_with_incoming(incoming).await?)
+    Ok(Server::builder().serve_with_incoming(Answering, incoming).await?)
 }
 
 /// Calls per second.
