@@ -1,6 +1,6 @@
 //! Ends that freeze, and what waits for them. What else can be lost is in the matrix.
 
-use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 use lon_tests::way::{PavedWay, Way};
@@ -21,6 +21,25 @@ fn long_runs_with(scenario: &str, names: &[&str], more: &[&str]) -> Vec<(PavedWa
         (paved, nodes, run, folder)
     };
     Way::ALL.into_iter().map(begin).collect()
+}
+
+/// Other settings make no run better that was broken off.
+fn assert_no_advice(finished: &Finished) {
+    assert!(finished.stdout.contains("INVALID"), "{finished:?}");
+    let advises = ["Try ", "advice", "target_qps"].iter().any(|word| finished.stdout.contains(word));
+    assert!(!advises, "{finished:?}");
+}
+
+/// A minute was asked for, and half a second is there.
+#[test]
+fn a_run_that_is_interrupted_gets_no_advice() {
+    for (_paved, _nodes, run, _folder) in long_runs("Server", &["a"]) {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        run.signal(Signal::SIGINT);
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(5), "{finished:?}");
+        assert_no_advice(&finished);
+    }
 }
 
 /// Too short for it to be lost, and longer than any schedule lag that is allowed.
@@ -88,6 +107,7 @@ fn a_thread_for_the_network_sends_heartbeats_and_misses_those_of_nodes() {
         assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", paved.way);
         let reasons = folder.result()["reasons"].to_string();
         assert!(reasons.contains("nothing was heard from it"), "{:?}: {reasons}", paved.way);
+        assert_no_advice(&finished);
     }
     for (paved, _nodes, run, folder) in waiting {
         let finished = run.finish();

@@ -87,7 +87,7 @@ impl RunArgs {
     }
 }
 
-/// How this process was called: its words, and the variables that stand for flags in `A`. Other variables may be secret.
+/// How this process was called: its words, and the variables that stand for flags in `A`. Others may be secret.
 pub(crate) fn this_call<A: Args>(note: Option<String>) -> Call {
     let text = |text: OsString| text.to_string_lossy().into_owned();
     let flags = A::augment_args(clap::Command::new("flags"));

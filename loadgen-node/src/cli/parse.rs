@@ -131,8 +131,6 @@ mod tests {
         assert_eq!(sizes.map(read), expected);
     }
 
-    use std::path::PathBuf;
-
     use clap::CommandFactory as _;
     use clap::builder::ValueParser;
 
@@ -152,7 +150,8 @@ mod tests {
         while let Some(command) = open.pop() {
             for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
                 let name = flag.get_long().unwrap_or_default();
-                let is_secret = name.split('-').any(|word| ["token", "key", "secret", "password"].contains(&word));
+                let is_secret = name != "eos-token-id"
+                    && name.split('-').any(|word| ["token", "key", "secret", "password"].contains(&word));
                 let is_path = flag.get_value_parser().type_id() == ValueParser::path_buf().type_id();
                 assert!(!is_secret || is_path, "--{name} of {} takes a secret itself", command.get_name());
                 seen += usize::from(is_secret);
