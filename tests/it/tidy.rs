@@ -161,6 +161,36 @@ fn no_more_than(left: usize, rule: &str, faults: &[String]) {
     assert!(faults.len() <= left, "{rule}: {} faults, {left} allowed:\n{}", faults.len(), faults.join("\n"));
 }
 
+/// What may lie at the top: the agreed folders, and the files that are usual there. What is built, and folders of runs,
+/// are not checked in.
+const TOP: [&str; 16] = [
+    "ARCHITECTURE.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "clippy.toml",
+    "deny.toml",
+    "deploy",
+    "loadgen-node",
+    "proto",
+    "qdl",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+    "sut-node",
+    "tests",
+];
+
+#[test]
+fn nothing_else_lies_at_the_top() {
+    let top = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let names = std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_meant = |name: &str| name.starts_with('.') || ["target", "results"].contains(&name) || TOP.contains(&name);
+    let others: Vec<String> = names.filter(|name| !is_meant(name)).collect();
+    no_more_than(0, "files and folders at the top", &others);
+}
+
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     no_more_than(0, "circles of files", &arrows::circle_faults(&House::here(), false));

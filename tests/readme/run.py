@@ -10,9 +10,9 @@ Every shell block of README.md stands behind a mark, and so does what the one be
     <!-- shows -->           the standard output of the block before: what is compared is its shape
 
 No two blocks that are run may listen on the same port, so that one that is pasted alone, or twice, meets nothing of
-another. A block fails when a command fails, when it takes longer than ten minutes, when it leaves something in the background,
-or when it prints another shape. In a shape, numbers with their units, hexadecimal words and absolute paths stand for
-any others; a line `...` stands for any lines, and `...` in a line for any text.
+another. A block fails when a command fails, when it takes longer than ten minutes, when it leaves something in the
+background, or when it prints another shape. In a shape, numbers with their units, hexadecimal words and absolute paths
+stand for any others; a line `...` stands for any lines, and `...` in a line for any text.
 
 With --bin the programs of another folder are used in place of `target/release` and of `cargo run --release --`.
 Exit code 0: no block failed.

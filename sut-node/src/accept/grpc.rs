@@ -246,7 +246,7 @@ impl Services {
     }
 }
 
-/// The path of the standard health service.
+/// The name of the standard health service, with which the paths of its calls begin.
 const HEALTH: &str = <HealthServer<HealthService> as NamedService>::NAME;
 
 /// The service as HTTP sees it: Dispatch streams with bodies of our own, which copy no payload, everything else by the

@@ -84,7 +84,8 @@ async fn ask(address: &str, tls: Option<ClientTls>, timeout: Duration) -> Result
         }
         HealthError::Unreachable { address: address.to_owned(), reason: cause.to_string() }
     };
-    let channel = Endpoint::new(node, tls).channel(timeout).await.map_err(|error| unreachable(&error))?;
+    // The limit of the whole is reached before that of the connection, and says that nothing was answered.
+    let channel = Endpoint::new(node, tls).channel(2 * timeout).await.map_err(|error| unreachable(&error))?;
     let request = HealthCheckRequest { service: SERVICE_NAME.to_owned() };
     let answer = HealthClient::new(channel).check(request).await.map_err(|status| unreachable(&status))?;
     Ok(answer.into_inner().status())
