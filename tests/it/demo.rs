@@ -4,18 +4,20 @@ use lon_tests::run_folder::RunFolder;
 #[test]
 fn the_demo_does_the_main_job() {
     let folder = RunFolder::new();
-    let finished = LoadGen::run(&["demo", "--out", folder.arg()]);
+    let finished = LoadGen::run(&["demo", "--json", "--out", folder.arg()]);
     assert_eq!(finished.code, Some(0), "{finished:?}");
     folder.assert_complete();
     let result = folder.result();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&finished.stdout).unwrap(), result);
     assert_eq!(result["result"], "VALID", "{result}");
     assert_eq!(result["official_result"], "VALID");
     assert_eq!(result["sut_name"], "Network SUT: demo-sut-1, demo-sut-2");
     assert!(result["accuracy"]["value"].as_f64().unwrap() > 97.0, "{result}");
     let nodes = result["network"]["nodes"].as_array().unwrap();
     assert!(nodes.iter().all(|node| node["samples"].as_u64().unwrap() > 500), "both nodes work: {result}");
-    assert!(finished.stdout.contains("VALID") && finished.stdout.contains("top1"), "{}", finished.stdout);
-    assert!(finished.stdout.contains("not an official MLPerf result"), "{}", finished.stdout);
+    let words = std::fs::read_to_string(format!("{}/result.txt", folder.arg())).unwrap();
+    assert!(words.contains("VALID") && words.contains("top1"), "{words}");
+    assert!(words.contains("not an official MLPerf result"), "{words}");
     // The folder can be scored again by itself.
     let scored = LoadGen::run(&["accuracy", "--json", folder.arg()]);
     assert_eq!(scored.code, Some(0), "{scored:?}");

@@ -23,6 +23,9 @@ pub(crate) struct DemoArgs {
     /// Run folder to make; results/<UTC>-digits-demo unless given.
     #[arg(long, env = "LON_OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// Print result_summary.json, not the result in words.
+    #[arg(long, env = "LON_JSON")]
+    pub(crate) json: bool,
     /// How the run is shown while it goes on.
     #[arg(long, value_enum, default_value_t = UiArg::Line, env = "LON_UI")]
     pub(crate) ui: UiArg,

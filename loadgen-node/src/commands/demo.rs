@@ -49,7 +49,8 @@ pub(crate) fn demo(args: DemoArgs) -> Outcome {
     spec.call = this_call::<DemoArgs>(None);
     let live = run::LiveOutput { ui: args.ui.into(), ..run::LiveOutput::default() };
     let place = args.out.map_or_else(|| Place::usual(Path::new(RESULTS), benchmark, "demo"), Place::At);
-    let exit = run::run_test(spec, &place, run::Shown::Words, live)?;
+    let shown = if args.json { run::Shown::Json } else { run::Shown::Words };
+    let exit = run::run_test(spec, &place, shown, live)?;
     for node in nodes {
         node.stop().or_exit(Exit::Bug)?;
     }

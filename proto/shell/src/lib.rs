@@ -9,6 +9,7 @@
 //! - [`metrics`]: the counters of a program, for Prometheus and the like;
 //! - [`packaging`]: completions and manual pages;
 //! - [`short_help`]: `-h`, which fits on a screen;
+//! - [`variables`]: errors of the command line that variables of the environment have made;
 //! - [`version`]: what a program knows of its own build;
 //! - [`tls`]: what `--tls-ca`, `--tls-cert`, `--tls-key` and `--insecure` mean.
 //!
@@ -25,4 +26,5 @@ pub mod metrics;
 pub mod packaging;
 pub mod short_help;
 pub mod tls;
+pub mod variables;
 pub mod version;

@@ -17,7 +17,7 @@ use lon_shell::failure::OrExit as _;
 use lon_shell::log::{self, LogFormat};
 use lon_shell::packaging::{self, Shell};
 use lon_shell::version::described;
-use lon_shell::{bugs, short_help};
+use lon_shell::{bugs, short_help, variables};
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};
 use self::commands::{run_bench, run_describe, run_healthcheck};
@@ -139,7 +139,8 @@ fn run() -> Exit {
         let _ = writeln!(std::io::stderr(), "sut-node: panics are not told in the usual way: {error}");
     }
     let args: Vec<OsString> = std::env::args_os().collect();
-    let matches = short_help::fitted(Cli::command(), &args).get_matches_from(&args);
+    let matches = short_help::fitted(Cli::command(), &args).try_get_matches_from(&args);
+    let matches = matches.unwrap_or_else(|error| variables::told(error, &Cli::command(), &args).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let started = log::start(cli.log_format, USUAL_LOG).or_exit(Exit::Usage);
     let outcome = started.and_then(|()| match cli.command {

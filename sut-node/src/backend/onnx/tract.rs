@@ -13,7 +13,12 @@
 //! 1.19.1 it has 20 wrong and 987 right, tract 3 and 1,047 (1,221 with parameters as exporters write them).
 //! NonMaxSuppression mixes the samples of a batch, ConvInteger ignores padding with a zero point, ArgMax takes the last
 //! of equal values, and 64 bit integers are 32 bit ones inside, which wrap: no check of inputs and outputs sees that.
-//! It has no 3-D convolution, which 3d-unet needs, and no 16 or unsigned 32 and 64 bit integers.
+//! It has no 3-D convolution, which 3d-unet needs, and no 16 or unsigned 32 and 64 bit integers. Of 75 hostile models
+//! with 6 GB of memory (sizes of 2^36 and 2^62, negative ones, cycles, loops without an end) it aborts on 18, mostly by
+//! asking for memory, which cannot be caught, and never ends 2; tract aborts on 2 and never ends 1. Of 400 good models
+//! with a byte, a size or an attribute changed each aborts on 2. This node, whose checks come before tract, refuses all
+//! of these or runs them. rten takes less memory: ResNet50 205 MB against 233 MB for one batch size, and no more for
+//! others, where tract takes 130 MB for each (this node: 396 MB with --max-batch 1, 782 MB with 8).
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
