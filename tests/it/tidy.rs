@@ -75,7 +75,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "proto/shell",
-        floors: &["bugs documents duration failure figures log metrics packaging short_help version", "tls"],
+        floors: &["bugs documents duration failure figures log metrics packaging short_help variables version", "tls"],
     },
     Floors {
         folder: "qdl",
