@@ -16,7 +16,7 @@ use lon_proto::text::{few, printable};
 use tokio::sync::Notify;
 
 use crate::account::inflated::Inflated;
-use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened, Patience};
+use crate::carry::{Connection, Driver, Endpoint, IoDriver, Opened};
 use crate::config::{Config, RunConfig};
 use crate::control::{
     Claim, Claimed, Control, Described, NodeDescription, Peer, Purpose, Reach, SutName, claim_all, many,
@@ -168,10 +168,10 @@ impl Qdl {
         } else {
             (Arc::new(Dispatcher::new(config.policy, inline, nodes, sink)), None)
         };
-        let patience = Patience { response_timeout: config.response_timeout, silence_timeout: config.silence_timeout };
         let connections = self.connections(&dispatcher, claimed);
         let runtime = self.config.runtime.as_ref();
-        let (driver, opened) = IoDriver::start(config.driver, runtime, &dispatcher, connections, patience)?;
+        let (driver, opened) =
+            IoDriver::start(config.driver, runtime, &dispatcher, connections, config.silence_timeout)?;
         let run = Run {
             dispatcher,
             delivered,
@@ -223,7 +223,8 @@ impl Qdl {
         let share_bytes = UNFINISHED_BYTES / claimed.len().max(1) as u64;
         let node = |(index, (Claimed { bounds, .. }, rule)): (usize, (&Claimed, &Arc<AnswerRule>))| {
             let (name, inflated) = (self.descriptions[index].name.clone(), inflated.get(index).cloned());
-            let expected = Expected::new(rule, !config.response_codec.is_none(), share_bytes);
+            let within = config.response_timeout;
+            let expected = Expected::new(rule, !config.response_codec.is_none(), within, share_bytes);
             Node::new(NodeIndex(index), name, (lanes, room), *bounds, &expected, inflated)
         };
         claimed.iter().zip(rules).enumerate().map(node).collect()

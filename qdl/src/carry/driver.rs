@@ -19,7 +19,7 @@ use super::lane_task::{LaneTask, OpenReport};
 use super::linger::Linger;
 use super::promise::Promise;
 use super::transport::Transport;
-use super::watch::{Patience, watch};
+use super::watch::watch;
 use crate::dispatch::{Dispatcher, Lane};
 use crate::error::ConnectError;
 use crate::types::{NodeFailure, NodeIndex};
@@ -111,11 +111,11 @@ impl IoDriver {
         runtime: Option<&Arc<Runtime>>,
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
-        patience: Patience,
+        silence_timeout: Duration,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         match driver {
-            Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, patience),
-            Driver::Inline => IoDriver::inline(runtime, dispatcher, connections, patience),
+            Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, silence_timeout),
+            Driver::Inline => IoDriver::inline(runtime, dispatcher, connections, silence_timeout),
         }
     }
 
@@ -124,7 +124,7 @@ impl IoDriver {
         count: NonZeroUsize,
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
-        patience: Patience,
+        silence_timeout: Duration,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         let count = count.get().min(connections.len().max(1));
         let mut shares: Vec<Vec<Connection>> = (0..count).map(|_| Vec::new()).collect();
@@ -134,7 +134,7 @@ impl IoDriver {
         let mut opened = Vec::new();
         let mut threads = Vec::new();
         for (number, share) in shares.into_iter().enumerate() {
-            threads.push(IoThread::start(number, dispatcher, share, patience, &mut opened)?);
+            threads.push(IoThread::start(number, dispatcher, share, silence_timeout, &mut opened)?);
         }
         Ok((IoDriver::Threads(threads), opened))
     }
@@ -144,12 +144,12 @@ impl IoDriver {
         brought: Option<&Arc<Runtime>>,
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
-        patience: Patience,
+        silence_timeout: Duration,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         let runtime = brought.map_or_else(|| build_runtime().map(Arc::new), |runtime| Ok(Arc::clone(runtime)))?;
         let mut opened = Vec::new();
         let _inside = runtime.enter();
-        let tasks = spawn_lanes(dispatcher, connections, patience, &mut opened)?;
+        let tasks = spawn_lanes(dispatcher, connections, silence_timeout, &mut opened)?;
         let os = |error: std::io::Error| ConnectError::Os { what: "cannot make a timer", reason: error.to_string() };
         // The clock of a runtime that was brought may not be the system's, and a timer of the system's would be wrong.
         let alarm = if brought.is_some() { None } else { Some(Alarm::new().map_err(os)?) };
@@ -223,14 +223,14 @@ impl IoThread {
         number: usize,
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
-        patience: Patience,
+        silence_timeout: Duration,
         opened: &mut Vec<Opened>,
     ) -> Result<IoThread, ConnectError> {
         let runtime = build_runtime()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let mut tasks = {
             let _inside = runtime.enter();
-            spawn_lanes(dispatcher, connections, patience, opened)?
+            spawn_lanes(dispatcher, connections, silence_timeout, opened)?
         };
         let body = move || {
             shorten_slice();
@@ -284,7 +284,7 @@ async fn nap(ahead: Option<Duration>, wait: &Wait, alarm: Option<&Alarm>) {
 fn spawn_lanes(
     dispatcher: &Arc<Dispatcher>,
     connections: Vec<Connection>,
-    patience: Patience,
+    silence_timeout: Duration,
     opened: &mut Vec<Opened>,
 ) -> Result<LaneTasks, ConnectError> {
     let mut tasks = LaneTasks::default();
@@ -301,7 +301,7 @@ fn spawn_lanes(
         };
         transport.carry(endpoint, lanes.into_iter().map(task).collect(), &mut tasks.lanes)?;
     }
-    tasks.watch.spawn(watch(Arc::clone(dispatcher), watched, patience));
+    tasks.watch.spawn(watch(Arc::clone(dispatcher), watched, silence_timeout));
     Ok(tasks)
 }
 

@@ -36,7 +36,6 @@ pub(crate) use gate::Gate;
 pub use lane_task::LaneTask;
 pub(crate) use promise::Promise;
 pub use transport::{BareStream, Carry, Transport};
-pub(crate) use watch::Patience;
 
 impl Transport {
     /// One HTTP/2 stream on a connection.

@@ -243,7 +243,7 @@ mod tests {
 
     fn lane() -> Lane {
         let rule = Arc::new(AnswerRule::anything("n", 1));
-        Lane::new(NodeIndex(0), Expected::new(&rule, false, 1), 1)
+        Lane::new(NodeIndex(0), Expected::new(&rule, false, Duration::from_secs(60), 1), 1)
     }
 
     async fn outcome(say: impl FnOnce(&mut Outbound)) -> Result<Inbound, NodeFailure> {

@@ -21,20 +21,12 @@ const TICK: Duration = Duration::from_millis(100);
 /// Ticks without anything to send after which a heartbeat is sent.
 const BEAT_TICKS: u32 = (HEARTBEAT_INTERVAL.as_millis() / TICK.as_millis()) as u32;
 
-/// How long a run waits for nodes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// For the answer to a sample.
-    pub(crate) response_timeout: Duration,
-    /// For anything to come from a node, a heartbeat at least.
-    pub(crate) silence_timeout: Duration,
-}
-
-/// Watches the lanes that one thread carries. Runs until it is dropped with its runtime.
-pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, patience: Patience) {
+/// Watches the lanes that one thread carries. A node from which nothing comes for `silence_timeout`, not even a
+/// heartbeat, is lost. Runs until it is dropped with its runtime.
+pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, silence_timeout: Duration) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let allowed = (patience.silence_timeout.as_millis() / TICK.as_millis()).max(1) as u32;
+    let allowed = (silence_timeout.as_millis() / TICK.as_millis()).max(1) as u32;
     let mut overdue: Vec<Reply> = Vec::new();
     let mut own = OwnGaps::new(clock::now());
     loop {
@@ -49,15 +41,15 @@ pub(crate) async fn watch(dispatcher: Arc<Dispatcher>, lanes: Vec<Arc<Lane>>, pa
                 own.look_at(lane, &dispatcher.nodes[lane.node.0], now);
             }
             if is_open && lane.silent_ticks.fetch_add(1, Relaxed) >= allowed {
-                dispatcher.lose(lane.node, &NodeFailure::Silent(patience.silence_timeout));
+                dispatcher.lose(lane.node, &NodeFailure::Silent(silence_timeout));
             }
             let (before, node) = (overdue.len(), &dispatcher.nodes[lane.node.0]);
-            let is_stalled = lane.expire(now, patience.response_timeout, &mut overdue);
+            let is_stalled = lane.expire(now, &mut overdue);
             // Without heartbeats a server that has said nothing since the sample was sent is taken for one that hangs.
             let last_sent = overdue[before..].iter().filter_map(|reply| reply.sent_at).max();
             let hangs = !is_open && last_sent.is_some_and(|sent_at| sent_at >= node.heard_at());
             if is_stalled || hangs {
-                dispatcher.lose(lane.node, &NodeFailure::Stalled(patience.response_timeout));
+                dispatcher.lose(lane.node, &NodeFailure::Stalled(lane.expected().within));
             }
         }
         if !overdue.is_empty() {

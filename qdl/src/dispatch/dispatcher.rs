@@ -291,6 +291,8 @@ mod tests {
     use super::super::expected::Expected;
     use super::super::node::Bounds;
     use super::super::rule::AnswerRule;
+    use std::time::Duration;
+
     use super::*;
     use crate::types::SampleId;
 
@@ -307,7 +309,8 @@ mod tests {
     fn node(index: usize, max_samples: u64, floor: u64) -> Node {
         let bounds = Bounds { max_samples, max_bytes: 1 << 20, busy_samples: floor };
         let rule = Arc::new(AnswerRule::anything("N", 1 << 20));
-        Node::new(NodeIndex(index), format!("N{index}"), (1, 1), bounds, &Expected::new(&rule, false, 1 << 20), None)
+        let expected = Expected::new(&rule, false, Duration::from_secs(60), 1 << 20);
+        Node::new(NodeIndex(index), format!("N{index}"), (1, 1), bounds, &expected, None)
     }
 
     fn dispatcher(policy: Policy) -> (Dispatcher, Arc<Kept>) {

@@ -1,6 +1,8 @@
-//! What is expected of the answers of one node: how large they are, and how much memory they take as they come.
+//! What is expected of the answers of one node: when they come, how large they are, and how much memory they take as
+//! they come.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::budget::Budget;
 use super::rule::AnswerRule;
@@ -17,14 +19,17 @@ pub(crate) struct Expected {
     pub(crate) rule: Arc<AnswerRule>,
     /// Answers have a codec: they are held against the rule once they have been inflated.
     pub(crate) is_encoded: bool,
+    /// How long after it was sent a sample is answered at most. One that is answered later has failed.
+    pub(crate) within: Duration,
     /// Memory for answers that come in pieces.
     pub(crate) budget: Arc<Budget>,
 }
 
 impl Expected {
-    /// Answers that keep to `rule`, and that take `share_bytes` while they come in pieces, or as much as one of them.
-    pub(crate) fn new(rule: &Arc<AnswerRule>, is_encoded: bool, share_bytes: u64) -> Expected {
-        let mut expected = Expected { rule: Arc::clone(rule), is_encoded, budget: Budget::new(0) };
+    /// Answers that come `within` this time, keep to `rule`, and take `share_bytes` while they come in pieces, or as
+    /// much as one of them.
+    pub(crate) fn new(rule: &Arc<AnswerRule>, is_encoded: bool, within: Duration, share_bytes: u64) -> Expected {
+        let mut expected = Expected { rule: Arc::clone(rule), is_encoded, within, budget: Budget::new(0) };
         expected.budget = Budget::new(share_bytes.max(expected.max_bytes().saturating_add(AROUND_BYTES)));
         expected
     }

@@ -15,7 +15,7 @@ mod state;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::task::AtomicWaker;
 use lon_net::clock;
@@ -233,13 +233,24 @@ impl Lane {
         self.counters.received(&burst);
     }
 
-    /// Ends a sample that was sent, at least in part; `None` when it has ended before.
+    /// Ends a sample that was sent, at least in part; `None` when it has ended before. An answer that comes too late
+    /// fails its sample, also where [`Lane::expire`] has not come to it yet.
     fn end(&self, state: &mut State, wire_id: u64, now: Instant, how: Ended, outcome: Outcome) -> Option<Reply> {
         let InFlight { id, sent_at, bytes, .. } = state.slots.end(wire_id, how).ok()?;
         match how {
             Ended::Answered => state.stalls = 0,
             Ended::GivenUp => self.counters.gave_up(),
         }
+        let within = self.expected.within;
+        let is_late = sent_at.is_some_and(|sent_at| now.saturating_duration_since(sent_at) > within);
+        let outcome = match outcome {
+            Outcome::Done(_) if is_late => {
+                self.counters.gave_up();
+                self.counters.late();
+                Outcome::Failed(Failure::TimedOut(within))
+            }
+            outcome => outcome,
+        };
         self.left(bytes);
         Some(Reply { id, node: Some(self.node), sent_at, at: now, outcome })
     }
@@ -257,9 +268,10 @@ impl Lane {
         Reply { id, node: Some(self.node), sent_at: None, at: now, outcome }
     }
 
-    /// Gives up on samples that were sent, or should have been, more than `timeout` ago. True when the node answers
-    /// nothing any more: several timeouts have followed each other without an answer between them.
-    pub(crate) fn expire(&self, now: Instant, timeout: Duration, replies: &mut Vec<Reply>) -> bool {
+    /// Gives up on samples that were sent, or should have been, longer ago than an answer may take. True when the node
+    /// answers nothing any more: this has happened several times without an answer between them.
+    pub(crate) fn expire(&self, now: Instant, replies: &mut Vec<Reply>) -> bool {
+        let timeout = self.expected.within;
         let overdue = |since: Instant| now.saturating_duration_since(since) >= timeout;
         let mut state = self.state();
         let before = replies.len();

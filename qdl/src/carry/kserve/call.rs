@@ -222,12 +222,13 @@ impl Received {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use super::*;
     use crate::dispatch::AnswerRule;
 
     fn expected(max_bytes: u64) -> Expected {
-        Expected::new(&Arc::new(AnswerRule::anything("n", max_bytes)), false, 0)
+        Expected::new(&Arc::new(AnswerRule::anything("n", max_bytes)), false, Duration::from_secs(60), 0)
     }
 
     #[test]

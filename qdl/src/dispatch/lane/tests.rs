@@ -1,5 +1,7 @@
 //! What must hold for one stream on any transport.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use lon_net::clock;
 use lon_net::framing::{Inbound, Incoming};
@@ -17,7 +19,7 @@ fn lane() -> Lane {
 }
 
 fn expecting(rule: AnswerRule, share_bytes: u64) -> Lane {
-    Lane::new(NodeIndex(0), Expected::new(&std::sync::Arc::new(rule), false, share_bytes), 1)
+    Lane::new(NodeIndex(0), Expected::new(&std::sync::Arc::new(rule), false, Duration::from_secs(60), share_bytes), 1)
 }
 
 fn sample(id: u64, payload: Bytes) -> Sample {
@@ -46,12 +48,16 @@ fn answer(id: u64) -> DispatchResponse {
 }
 
 fn accept(lane: &Lane, message: DispatchResponse) -> Result<Vec<Reply>, NodeFailure> {
+    accept_at(lane, message, clock::now())
+}
+
+fn accept_at(lane: &Lane, message: DispatchResponse, now: Instant) -> Result<Vec<Reply>, NodeFailure> {
     let mut out = Outbound::default();
     out.push_response(message);
     let mut inbound = Inbound::default();
     std::iter::from_fn(|| out.pop()).for_each(|chunk| inbound.push(chunk));
     let mut replies = Vec::new();
-    lane.accept(&mut inbound, clock::now(), &mut replies).map(|_| replies)
+    lane.accept(&mut inbound, now, &mut replies).map(|_| replies)
 }
 
 #[test]
@@ -108,12 +114,27 @@ fn an_answer_after_the_timeout_is_late_not_delivered() {
     let id = sent(&lane)[0].id;
     let mut replies = Vec::new();
     let later = clock::now() + Duration::from_secs(61);
-    assert!(!lane.expire(later, Duration::from_secs(60), &mut replies), "one sample is not the node");
+    assert!(!lane.expire(later, &mut replies), "one sample is not the node");
     assert!(matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_))));
     assert_eq!(lane.counters.read().unanswered, 1);
     assert!(accept(&lane, answer(id)).unwrap().is_empty());
     let counts = lane.counters.read();
     assert_eq!((counts.late, counts.unanswered), (1, 0));
+}
+
+/// Lanes are looked at every so often: an answer may come after its time and before that.
+#[test]
+fn an_answer_beyond_the_timeout_fails_its_sample_also_where_nobody_has_given_it_up() {
+    for (after, is_done) in [(59, true), (61, false)] {
+        let lane = lane();
+        push(&lane, 1);
+        let id = sent(&lane)[0].id;
+        let replies = accept_at(&lane, answer(id), clock::now() + Duration::from_secs(after)).unwrap();
+        let timed_out = matches!(replies[0].outcome, Outcome::Failed(Failure::TimedOut(_)));
+        assert_eq!((replies.len(), timed_out), (1, !is_done), "{after} s");
+        let counts = lane.counters.read();
+        assert_eq!((lane.outstanding(), counts.unanswered, counts.late), (0, 0, u64::from(!is_done)));
+    }
 }
 
 #[test]
@@ -122,7 +143,7 @@ fn a_sample_that_cannot_even_be_sent_times_out_and_a_stalled_node_is_told() {
     let mut replies = Vec::new();
     for round in 1..=3 {
         push(&lane, round);
-        let stalled = lane.expire(clock::now() + Duration::from_secs(61), Duration::from_secs(60), &mut replies);
+        let stalled = lane.expire(clock::now() + Duration::from_secs(61), &mut replies);
         assert_eq!((stalled, replies.len()), (round == 3, round as usize));
     }
     assert_eq!(lane.outstanding(), 0);
