@@ -34,7 +34,10 @@ pub enum ConnectError {
         reason: String,
     },
     /// Another run has a node.
-    #[error("SUT node {address} refused {call}: {reason} (--wait-ready waits for it)")]
+    #[error(
+        "SUT node {address} refused {call}: {reason} (--wait-ready waits for it; it is free within 11 s where the \
+         program that has it died)"
+    )]
     Busy {
         /// The node's address.
         address: NodeAddress,

@@ -32,6 +32,23 @@ fn assert_nothing_says_valid(folder: &Path, told: &str) {
     }
 }
 
+/// All answers come before anything looks for samples that are overdue.
+#[test]
+fn answers_beyond_the_response_timeout_are_none() {
+    let node = SutNode::start("slow", "synthetic:constant=20ms", &[]);
+    for scenario in ["Offline", "SingleStream"] {
+        let set = "min_duration=300,min_query_count=3,Offline.target_qps=20";
+        let run = TestRun::new(scenario).on(&node.address).set(set).args(&["--response-timeout", "1ms"]);
+        let (finished, folder) = run.finish();
+        assert_eq!(finished.code, Some(3), "{scenario}: {finished:?}");
+        let (result, report) = (folder.result(), folder.network_report());
+        assert_eq!(result["counts"]["completed"], 0, "{scenario}: {result}");
+        assert_eq!(result["counts"]["late"], result["counts"]["issued"], "{scenario}: {result}");
+        assert_eq!(report.items("/differences").len(), 0, "{scenario}");
+        assert_nothing_says_valid(&folder.path, scenario);
+    }
+}
+
 #[test]
 fn a_sut_that_answers_nothing_has_no_rate() {
     let node = SutNode::start("slow", "synthetic:constant=20s", &[]);

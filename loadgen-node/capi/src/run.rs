@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use loadgen_node::{Exit, Finished, Guided, Taker, Test, TestSpec, beside, object};
-use qdl::{Sample, SampleId};
+use qdl::{Sample, SampleId, SutName};
 
 use crate::callbacks::Caller;
 use crate::description::{Description, NodeDescription};
@@ -84,8 +84,8 @@ impl Run {
     /// The SUT's name, from round trips made by this very call.
     pub(crate) fn name(&self) -> Result<String, Error> {
         match self.guided.name() {
-            Some(name) if name.is_complete() => Ok(name.text),
-            Some(name) => Err(Error::new(Code::Network, name.text)),
+            Some(SutName { doubt: Some(doubt), .. }) => Err(Error::new(Code::Network, doubt)),
+            Some(name) => Ok(name.text),
             None => Err(self.is_over()),
         }
     }

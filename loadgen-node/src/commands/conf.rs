@@ -93,7 +93,10 @@ pub(super) fn view(test: &TestArgs, name: &str, scenario: Scenario) -> Outcome<V
             warnings.extend(plan.faults().iter().cloned());
             warnings.extend(plan.unsupported());
             match settings::to_find(&wanted.sourced) {
-                None => warnings.extend(predict::obstacles(plan, false)),
+                None => {
+                    let told = |obstacle| format!("the run cannot become VALID: {obstacle}");
+                    warnings.extend(predict::obstacles(plan, false).into_iter().map(told));
+                }
                 Some(field) => warnings.push(format!(
                     "{field} is auto: a run finds it first, and what is said here of its size holds for the value above"
                 )),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use lon_shell::figures::bytes;
+use qdl::NodeReport;
 
 use super::documents::network_report::ratio;
 use crate::division::notes;
@@ -66,7 +67,7 @@ fn slowest(finished: &Finished) -> Option<String> {
     let ([fast, slow], true) = ([by_p99.first()?, by_p99.last()?], by_p99.len() > 1) else { return None };
     let shown = |([p50, _, p99], name): &([u64; 3], &str)| {
         let [p50, p99] = [p50, p99].map(|ns| Duration::from_nanos(*ns));
-        format!("{name}: round trip p50 {p50:.1?}, p99 {p99:.1?}")
+        format!("{name}: round trip p99 {p99:.1?}, p50 {p50:.1?}")
     };
     Some(format!("{} (fastest {})", shown(slow), shown(fast)))
 }
@@ -92,16 +93,32 @@ fn ends(finished: &Finished) -> String {
         (0, _) => {
             finished.setup.link.transport.peer_kind().no_counters.unwrap_or("no node gave its counters").to_owned()
         }
+        (_, 0) if finished.nodes.reports.iter().all(|report| report.counts.unanswered > 0) => {
+            "bytes not compared: samples got no answer".to_owned()
+        }
         (asked, 0) if asked == finished.nodes.reports.len() => {
-            let uncounted = notes::uncounted(&finished.nodes.reports);
-            let except = uncounted.map_or(String::new(), |uncounted| format!("; {uncounted}"));
-            format!("both ends counted the same bytes{except}")
+            let exceptions = [uncompared(&finished.nodes.reports), notes::uncounted(&finished.nodes.reports)];
+            exceptions
+                .into_iter()
+                .flatten()
+                .fold("both ends counted the same bytes".to_owned(), |said, except| format!("{said}; {except}"))
         }
         (asked, 0) => format!("{asked} of {} nodes gave counters, the same as ours", finished.nodes.reports.len()),
         (_, count) if finished.outcome.end != End::Completed => {
             format!("the ends differ in {count} counters: the run was broken off while samples were under way")
         }
         (_, count) => format!("the ends differ in {count} counters, see above"),
+    }
+}
+
+/// What the two ends cannot agree on, and is not compared: see [`qdl::reconcile`].
+fn uncompared(reports: &[NodeReport]) -> Option<String> {
+    let nodes = |what: fn(&NodeReport) -> bool| reports.iter().filter(|report| what(report)).count();
+    let (silent, late) = (nodes(|node| node.counts.unanswered > 0), nodes(|node| node.counts.late > 0));
+    match (silent, late) {
+        (0, 0) => None,
+        (0, late) => Some(format!("answers not compared at {late} of {} nodes: some came late", reports.len())),
+        (silent, _) => Some(format!("not compared at {silent} of {} nodes: samples got no answer", reports.len())),
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     if let Some(MetricDocument::Performance(metric)) = &result.metric
         && let Some(value) = metric.value
     {
-        line("Metric", format!("{} = {value:.2} {}", metric.name, metric.unit));
+        line("Metric", format!("{} = {}", metric.name, of_unit(value, &metric.unit)));
     }
     if let Some(LatencySpread { p50, p90, p99, p99_9, max, .. }) = result.latency_ns {
         let [p50, p90, p99, p99_9, max] = [p50, p90, p99, p99_9, max].map(human);
@@ -84,6 +84,14 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     text
 }
 
+/// A value of a metric with its unit; a time as people read it, too.
+fn of_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => format!("{} ({value:.0} ns)", human(value as i64)),
+        _ => format!("{value:.2} {unit}"),
+    }
+}
+
 /// The result of a run in words: what stands in its folder, and on the screen.
 pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<Item = &'a Saved>) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
@@ -98,13 +106,13 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     // Of a run that was broken off it says what a longer one needs, which is not what was wrong.
     let whole = outcome.summary.iter().filter(|_| outcome.end == End::Completed);
     for advice in whole.flat_map(|summary| &summary.advice) {
-        lines.push(("", format!("  LoadGen's advice: {}", advice.detail)));
+        lines.push(("", format!("  LoadGen's advice: {}", advice.detail.trim_end())));
     }
     lines.push(("SUT", format!("{} ({})", sut_name(finished), engines(finished))));
     lines.push(("Test", test(finished)));
     if let Some(summary) = &outcome.summary {
         let metric = summary.metric;
-        let value = metric.value.map(|value| format!("{value:.2} {}", metric.unit));
+        let value = metric.value.map(|value| of_unit(value, metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         lines.push(("Metric", format!("{} = {value}", metric.name)));
         let latency = summary.judged_latency();

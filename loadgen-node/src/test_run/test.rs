@@ -208,7 +208,8 @@ pub(super) fn worth_running(plan: &Plan, extended: bool, anyway: bool) -> Outcom
     if !obstacles.is_empty() && seconds > LONG_S && !anyway {
         let told = obstacles.join("; ");
         return Err(anyhow!(
-            "{told}; and it takes about {seconds:.0} s ({AUTO} finds a rate that does; --anyway runs it as it is)"
+            "the run cannot become VALID: {told}; and it takes about {seconds:.0} s ({AUTO} finds a rate that does; \
+             --anyway runs it as it is)"
         ))
         .or_exit(Exit::Usage);
     }

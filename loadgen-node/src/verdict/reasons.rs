@@ -71,8 +71,8 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     if !searched {
         add_failures(verdict, tally);
     }
-    for name in names.iter().filter(|name| !name.is_complete()) {
-        verdict.add("sut_name", name.text.clone());
+    for doubt in names.iter().filter_map(|name| name.doubt.as_ref()) {
+        verdict.add("sut_name", doubt.clone());
     }
     add_accuracy(verdict, benchmark, score);
     // When a run is broken off, what is wrong with it is said above.
@@ -121,23 +121,29 @@ fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
             (None, Ok(_)) => {}
         }
         for (count, code, what) in [
-            (counts.duplicate, "duplicate_answers", "answers to samples that it had answered"),
-            (counts.late, "late_answers", "answers to samples that had been given up"),
-            (counts.foreign, "foreign_answers", "answers to samples that it was never sent"),
+            (counts.duplicate, "duplicate_answers", "to samples that it had answered"),
+            (counts.late, "late_answers", "to samples that had been given up"),
+            (counts.foreign, "foreign_answers", "to samples that it was never sent"),
         ] {
             if count > 0 {
-                verdict.add(code, format!("node {name} sent {count} {what}"));
+                let answers = if count == 1 { "answer" } else { "answers" };
+                verdict.add(code, format!("node {name} sent {count} {answers} {what}"));
             }
         }
     }
 }
 
+/// A number of samples in words.
+fn samples(count: u64) -> String {
+    if count == 1 { "1 sample".to_owned() } else { format!("{count} samples") }
+}
+
 fn add_failures(verdict: &mut Verdict, tally: &Tally) {
     let (shown, others) = most_frequent(tally.failures());
     let mut texts: Vec<String> =
-        shown.iter().map(|(failure, count)| format!("{count} samples failed: {failure}")).collect();
+        shown.iter().map(|(failure, count)| format!("{} failed: {failure}", samples(*count))).collect();
     if others > 0 {
-        texts.push(format!("{others} samples failed for other reasons"));
+        texts.push(format!("{} failed for other reasons", samples(others)));
     }
     // The causes take the place of the engine's bare number.
     let reason = |text| Reason { code: FAILED.to_owned(), text, against: Against::Measurement };

@@ -13,8 +13,9 @@
 //!   A node that cannot count sockets says nothing, and nothing is compared.
 //!
 //! Where answers came late, after their samples had been given up, egress is not compared: they may still have been on
-//! their way when the node was asked. Nothing is compared when the node was lost or gave no counters, nor when samples were given up without an answer:
-//! their last messages may have been counted at one end only. All three make a result INVALID by themselves.
+//! their way when the node was asked. Nothing is compared when the node was lost or gave no counters, nor when samples
+//! were given up without an answer: their last messages may have been counted at one end only. All four make a result
+//! INVALID by themselves.
 
 use std::fmt;
 

@@ -45,11 +45,14 @@ pub(crate) async fn connect(
     let Reach { tls, network, .. } = reach.clone();
     let endpoint = Endpoint { address: address.clone(), tls, network, sockets: Arc::default() };
     let unreachable = |reason| ConnectError::Unreachable { address: address.clone(), reason };
+    let waited = deadline.saturating_duration_since(clock::now());
     loop {
         let channel = endpoint.channel(reach.call_timeout);
         match tokio::time::timeout(reach.call_timeout, channel).await {
             Ok(Ok(channel)) => return Ok((channel, endpoint.sockets)),
-            Ok(Err(error)) if clock::now() >= deadline => return Err(unreachable(with_advice(explain(&error)))),
+            Ok(Err(error)) if clock::now() >= deadline => {
+                return Err(unreachable(with_advice(explain(&error), waited)));
+            }
             Err(_) if clock::now() >= deadline => {
                 return Err(unreachable(format!("no connection within {:?}", reach.call_timeout)));
             }
@@ -59,9 +62,10 @@ pub(crate) async fn connect(
 }
 
 /// Nobody listens there: either it is the wrong address, or it is too early.
-fn with_advice(reason: String) -> String {
-    match reason.contains("Connection refused") {
-        true => format!("{reason}; is it started (sut-node serve)? --wait-ready 60s waits for it"),
-        false => reason,
+fn with_advice(reason: String, waited: Duration) -> String {
+    match (reason.contains("Connection refused"), waited.is_zero()) {
+        (true, true) => format!("{reason}; is it started (sut-node serve)? --wait-ready 60s waits for it"),
+        (true, false) => format!("{reason}; is it started (sut-node serve)? --wait-ready has run out"),
+        (false, _) => reason,
     }
 }

@@ -12,39 +12,44 @@ pub struct SutName {
     pub text: String,
     /// One per node, in the nodes' order.
     pub trips: Vec<NameTrip>,
-    complete: bool,
+    /// Why the name is in doubt, in a sentence; `None` when it is not.
+    pub doubt: Option<String>,
 }
 
 impl SutName {
     /// Joins what the nodes answered just now. `expected` are the names that they gave at first.
     pub(crate) fn from_trips(trips: Vec<NameTrip>, expected: &[String]) -> SutName {
         if trips.len() != expected.len() {
-            return SutName::in_doubt("the nodes could not be asked", trips);
+            return SutName::in_doubt("the nodes could not be asked", None, trips);
         }
         let mut names = Vec::with_capacity(trips.len());
         for (trip, expected) in trips.iter().zip(expected) {
             match &trip.name {
                 Ok(name) if name == expected => names.push(name.as_str()),
                 Ok(name) => {
-                    return SutName::in_doubt(&format!("node {expected} now calls itself {name}"), trips);
+                    return SutName::in_doubt(&format!("node {expected} now calls itself {name}"), None, trips);
                 }
                 Err(reason) => {
-                    return SutName::in_doubt(&format!("node {expected}: {reason}"), trips);
+                    let why = Some(reason.clone());
+                    return SutName::in_doubt(&format!("node {expected} did not say its name"), why, trips);
                 }
             }
         }
-        SutName { text: format!("{NETWORK_SUT}: {}", names.join(", ")), trips, complete: true }
+        SutName { text: format!("{NETWORK_SUT}: {}", names.join(", ")), trips, doubt: None }
     }
 
-    /// A name without the substring, also when `why` contains it.
-    fn in_doubt(why: &str, trips: Vec<NameTrip>) -> SutName {
-        let why = printable(why).replace(NETWORK_SUT, "Network-SUT");
-        SutName { text: format!("SUT in doubt: {why}"), trips, complete: false }
+    /// A name without the substring, also when a node has it in what it says. `why` is no part of the name, which
+    /// stands in rows of tables.
+    fn in_doubt(what: &str, why: Option<String>, trips: Vec<NameTrip>) -> SutName {
+        let own = |text: &str| printable(text).replace(NETWORK_SUT, "Network-SUT");
+        let text = format!("SUT in doubt: {}", own(what));
+        let doubt = why.map_or_else(|| text.clone(), |why| format!("{text}: {}", own(&why)));
+        SutName { text, trips, doubt: Some(doubt) }
     }
 
     /// Every node answered with its name and its nonce.
     pub fn is_complete(&self) -> bool {
-        self.complete
+        self.doubt.is_none()
     }
 }
 
@@ -78,6 +83,7 @@ mod tests {
             let name = SutName::from_trips(trips, &expected);
             assert!(!name.text.contains(NETWORK_SUT) && !name.is_complete(), "{}", name.text);
             assert!(name.text.contains("node b"), "{}", name.text);
+            assert!(name.doubt.as_ref().is_some_and(|doubt| doubt.starts_with(&name.text)), "{:?}", name.doubt);
         }
     }
 }

@@ -45,7 +45,7 @@ impl fmt::Debug for Sockets {
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// The TCP port cannot be had.
-    #[error("cannot listen on {listen} (--listen): {source}{}", form(.listen))]
+    #[error("cannot listen on {listen} (--listen): {source}{}", advice(.listen, .source))]
     Tcp {
         /// The host and port that were given.
         listen: String,
@@ -65,6 +65,14 @@ pub enum ListenError {
         /// The operating system's answer.
         source: io::Error,
     },
+}
+
+/// What to do: what is missing of `HOST:PORT`, or that somebody has the port.
+fn advice(listen: &str, source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => "; another program listens there: end it, or choose another port".to_owned(),
+        _ => form(listen),
+    }
 }
 
 /// What is missing of `HOST:PORT`.

@@ -103,8 +103,8 @@ fn timeline_bytes(effective: &Effective, samples: u64) -> u64 {
     TIMELINE_FIXED_BYTES + per_sample.saturating_mul(samples)
 }
 
-/// Why a run of this plan cannot become VALID, however good the SUT; nothing when it can. A run that is `extended` goes
-/// on until early stopping has the queries that it asks for.
+/// Why a run of this plan cannot become VALID, however good the SUT, each in a clause; nothing when it can. A run that
+/// is `extended` goes on until early stopping has the queries that it asks for.
 pub fn obstacles(plan: &Plan, extended: bool) -> Vec<String> {
     let effective = plan.effective();
     let Some(phase) = plan.phases().iter().find(|phase| !phase.is_accuracy()) else {
@@ -116,20 +116,20 @@ pub fn obstacles(plan: &Plan, extended: bool) -> Vec<String> {
     if share.queries < least && !extended {
         let percentile = percent(effective.target_latency_percentile);
         obstacles.push(format!(
-            "the run cannot become VALID: {} queries are too few for early stopping, which needs at least {least} at \
+            "{} queries are too few for early stopping, which needs at least {least} at \
              percentile {percentile}",
             share.queries
         ));
     }
     if share.queries < effective.min_query_count {
         obstacles.push(format!(
-            "the run cannot become VALID: it ends after {} queries, short of the {} of min_query_count",
+            "it ends after {} queries, short of the {} of min_query_count",
             share.queries, effective.min_query_count
         ));
     }
     if share.duration_s < effective.min_duration_s() {
         obstacles.push(format!(
-            "the run cannot become VALID: it takes about {:.1} s, short of the {:.1} s of min_duration",
+            "it takes about {:.1} s, short of the {:.1} s of min_duration",
             share.duration_s,
             effective.min_duration_s()
         ));

@@ -25,7 +25,7 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
         verdict.add_rule("min_duration", format!("the run was shorter than min_duration ({wanted:?})"));
     }
     if !checks.min_queries {
-        verdict.add_rule("min_queries", "fewer queries or samples than required were issued");
+        verdict.add_rule("min_queries", "fewer queries or samples than required were answered");
     }
     if !checks.early_stopping {
         let fraction = effective.target_latency_percentile;
