@@ -361,7 +361,7 @@ pub(super) static FAULTS: &[Fault] = &[
                 std::iter::repeat_with(|| Step::Send(eight_bytes(id))).take(1 + usize::from(number == 7)).collect()
             })
         },
-        ends(INVALID, &["odd sent 1 answers to samples that it had answered"]),
+        ends(INVALID, &["odd sent 1 answer to samples that it had answered"]),
     ),
     scripted(
         "an answer to nothing that was asked",
@@ -372,7 +372,7 @@ pub(super) static FAULTS: &[Fault] = &[
                 steps
             })
         },
-        ends(INVALID, &["odd sent 1 answers to samples that it was never sent"]),
+        ends(INVALID, &["odd sent 1 answer to samples that it was never sent"]),
     ),
     scripted(
         "answers whose parts do not begin",
