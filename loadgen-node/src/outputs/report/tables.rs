@@ -221,7 +221,7 @@ fn ends(network: &NetworkReport) -> String {
         (Some(why), silent, 0) => {
             format!("{silent} of {} nodes gave no counters ({why}); the others counted as we did.", network.nodes.len())
         }
-        (_, _, 0) => "Both ends counted the same bytes.".to_owned(),
+        (_, _, 0) => "Both ends counted the same bytes, as far as they were compared.".to_owned(),
         (_, _, count) => format!("Both ends counted differently, in {count} counters:"),
     }
 }
