@@ -48,7 +48,7 @@ mod types;
 
 pub use account::counters::NodeCounts;
 pub use account::now::NodeNow;
-pub use account::reconcile::{Difference, Layer, reconcile};
+pub use account::reconcile::{Comparable, Difference, Layer, comparable, reconcile};
 pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::NodeTraffic;
 pub use carry::{BareStream, Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};

@@ -22,7 +22,8 @@ import tempfile
 import time
 from typing import Any, Callable
 
-from official_cpp import (LONG, Tests, Wrong, communicate_within, expect, expect_exit, keep, tried, wait_until)
+from official_cpp import (LONG, LOSS_TIMEOUT_S, Tests, Wrong, communicate_within, expect, expect_exit, keep, tried,
+                          wait_until)
 
 CAPI = pathlib.Path(__file__).resolve().parents[2] / "qdl/capi"
 FLAGS = ["-O0", "-g1", "-fno-omit-frame-pointer", "-pthread", "-fsanitize=address,undefined"]
@@ -120,10 +121,6 @@ def parse_args() -> argparse.Namespace:
 class SanitizedTests(Tests):
     """Runs of lon-official as in official_cpp.py; each of them leaves no report."""
 
-    # Sanitized programs are slow, and CI compiles beside them. How soon a loss ends a run is for
-    # official_cpp.py to test: here no program may hang.
-    loss_timeout_s = 120.0
-
     def __init__(self, binaries: pathlib.Path, inference: pathlib.Path, scratch: pathlib.Path):
         self.reports, build = scratch / "reports", scratch / "build"
         self.reports.mkdir()
@@ -201,7 +198,7 @@ class SanitizedTests(Tests):
                 wait_until(lambda: (folder / "mlperf_log_detail.txt").exists() or program.poll() is not None, 30)
                 time.sleep(2)
                 processes[1].kill()
-                said, why = communicate_within(program, self.loss_timeout_s)
+                said, why = communicate_within(program, LOSS_TIMEOUT_S + 20)
             finally:
                 program.kill()
                 program.wait()

@@ -31,6 +31,8 @@ SAMPLES = 450
 TARGET_ACCURACY = 0.97
 # No run of this test takes a tenth of it.
 RUN_TIMEOUT_S = 300
+# From the death of a node to the end of the program.
+LOSS_TIMEOUT_S = 20
 NODE_NAMES = ["N1", "N2"]
 # Settings in the detail log that have nothing to do with what is asked, and that `trace` does not know.
 NOT_TRAFFIC = ["server_num_issue_query_threads"]
@@ -94,9 +96,6 @@ def parse_args() -> argparse.Namespace:
 
 
 class Tests:
-    # From the loss of a node to the end of the program.
-    loss_timeout_s = 20.0
-
     def __init__(self, program: pathlib.Path, binaries: pathlib.Path, scratch: pathlib.Path):
         self.program, self.binaries, self.scratch = program, binaries, scratch
         self.count = 0
@@ -204,7 +203,7 @@ class Tests:
                 if program.poll() is not None:
                     raise Wrong(f"it ended before the node was lost: {program.communicate()}")
                 processes[1].send_signal(how)
-                _, told = communicate_within(program, self.loss_timeout_s)
+                _, told = communicate_within(program, LOSS_TIMEOUT_S)
             finally:
                 program.kill()
                 program.wait()
@@ -233,7 +232,7 @@ class Tests:
                     processes[1].wait()
                     time.sleep(0.4)
                     program.send_signal(signal.SIGCONT)
-                    _, told = communicate_within(program, self.loss_timeout_s)
+                    _, told = communicate_within(program, LOSS_TIMEOUT_S)
                 finally:
                     program.kill()
                     program.wait()

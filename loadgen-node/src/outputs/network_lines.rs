@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use lon_shell::figures::bytes;
-use qdl::NodeReport;
+use qdl::{Comparable, NodeReport, comparable};
 
 use super::documents::network_report::ratio;
 use crate::division::notes;
@@ -93,8 +93,8 @@ fn ends(finished: &Finished) -> String {
         (0, _) => {
             finished.setup.link.transport.peer_kind().no_counters.unwrap_or("no node gave its counters").to_owned()
         }
-        (_, 0) if finished.nodes.reports.iter().all(|report| report.counts.unanswered > 0) => {
-            "bytes not compared: samples got no answer".to_owned()
+        (_, 0) if finished.nodes.reports.iter().all(|report| comparable(report) == Comparable::Nothing) => {
+            format!("bytes not compared: {NOTHING_TO_COMPARE}")
         }
         (asked, 0) if asked == finished.nodes.reports.len() => {
             let exceptions = [uncompared(&finished.nodes.reports), notes::uncounted(&finished.nodes.reports)];
@@ -111,14 +111,16 @@ fn ends(finished: &Finished) -> String {
     }
 }
 
-/// What the two ends cannot agree on, and is not compared: see [`qdl::reconcile`].
+/// Why the two ends of a node that gave its counters are not compared.
+const NOTHING_TO_COMPARE: &str = "samples got no answer, or the node was lost";
+
+/// At how many nodes the two ends are not compared, or in part, and why.
 fn uncompared(reports: &[NodeReport]) -> Option<String> {
-    let nodes = |what: fn(&NodeReport) -> bool| reports.iter().filter(|report| what(report)).count();
-    let (silent, late) = (nodes(|node| node.counts.unanswered > 0), nodes(|node| node.counts.late > 0));
-    match (silent, late) {
+    let nodes = |how| reports.iter().filter(|report| comparable(report) == how).count();
+    match (nodes(Comparable::Nothing), nodes(Comparable::Ingress)) {
         (0, 0) => None,
         (0, late) => Some(format!("answers not compared at {late} of {} nodes: some came late", reports.len())),
-        (silent, _) => Some(format!("not compared at {silent} of {} nodes: samples got no answer", reports.len())),
+        (none, _) => Some(format!("not compared at {none} of {} nodes: {NOTHING_TO_COMPARE}", reports.len())),
     }
 }
 

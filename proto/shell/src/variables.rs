@@ -9,7 +9,7 @@ use clap::{Command, Error};
 
 /// The error, with a tip for each flag it names that was not typed: the variable that stands for it.
 pub fn told(mut error: Error, command: &Command, args: &[OsString]) -> Error {
-    let asked = args.iter().find_map(|arg| command.find_subcommand(arg)).unwrap_or(command);
+    let asked = args.iter().fold(command, |asked, arg| asked.find_subcommand(arg).unwrap_or(asked));
     let flags = [ContextKind::InvalidArg, ContextKind::PriorArg].map(|kind| named(&error, kind)).concat();
     let tips: Vec<StyledStr> = flags
         .iter()
@@ -62,7 +62,7 @@ mod tests {
             Arg::new("long").long("long").env(SET).value_parser(clap::value_parser!(u8)).conflicts_with("other"),
             Arg::new("other").long("other").env("LON_NOT_SET"),
         ];
-        let command = Command::new("program").subcommand(Command::new("do").args(flags));
+        let command = Command::new("program").subcommand(Command::new("do").subcommand(Command::new("it").args(flags)));
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         let error = command.clone().try_get_matches_from(&args).unwrap_err();
         told(error, &command, &args).render().to_string()
@@ -70,15 +70,15 @@ mod tests {
 
     #[test]
     fn a_value_of_a_variable_is_told_as_such() {
-        let told = error_of(&["program", "do"]);
+        let told = error_of(&["program", "do", "it"]);
         assert!(told.contains("tip: CARGO_PKG_NAME in the environment stands for --long"), "{told}");
-        let told = error_of(&["program", "do", "--other=5"]);
+        let told = error_of(&["program", "do", "it", "--other=5"]);
         assert!(told.contains("tip: CARGO_PKG_NAME in the environment stands for --long"), "{told}");
     }
 
     #[test]
     fn a_value_that_was_typed_is_not() {
-        for typed in [&["program", "do", "--long", "x"][..], &["program", "do", "--long=300"]] {
+        for typed in [&["program", "do", "it", "--long", "x"][..], &["program", "do", "it", "--long=300"]] {
             let told = error_of(typed);
             assert!(told.contains("--long") && !told.contains("environment"), "{told}");
         }

@@ -95,13 +95,31 @@ impl fmt::Display for Difference {
     }
 }
 
+/// How far the two ends' counters of a node can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparable {
+    /// All of them.
+    Whole,
+    /// Not what the node sent: answers came late.
+    Ingress,
+    /// None: the node was lost or gave none, or samples got no answer.
+    Nothing,
+}
+
+/// How far the two ends can agree; less than whole makes a result INVALID by itself.
+pub fn comparable(report: &NodeReport) -> Comparable {
+    let NodeReport { counts, sut, lost, .. } = report;
+    match counts.late {
+        _ if sut.is_err() || lost.is_some() || counts.unanswered > 0 => Comparable::Nothing,
+        0 => Comparable::Whole,
+        _ => Comparable::Ingress,
+    }
+}
+
 /// The counters of a run in which the two ends differ by more than is allowed.
 pub fn reconcile(report: &NodeReport) -> Vec<Difference> {
-    let NodeReport { name, counts, sut, lost, .. } = report;
-    let Ok(sut) = sut else { return Vec::new() };
-    if lost.is_some() || counts.unanswered > 0 {
-        return Vec::new();
-    }
+    let NodeReport { name, counts, sut, .. } = report;
+    let (Ok(sut), Comparable::Whole | Comparable::Ingress) = (sut, comparable(report)) else { return Vec::new() };
     let mut pairs = equal(counts, sut);
     pairs.retain(|(_, _, loadgen, sut)| loadgen != sut);
     pairs.extend(heartbeats(counts, sut));
@@ -155,8 +173,8 @@ fn heartbeats(counts: &NodeCounts, sut: &SutCounts) -> impl Iterator<Item = Pair
 /// Socket bytes that differ by more than may be under way, or that are fewer than the messages in them. Where this end
 /// counts none, the transport has no sockets to count.
 fn sockets(report: &NodeReport, sut: &SutCounts) -> impl Iterator<Item = Pair> {
-    let NodeReport { traffic, counts_resends, counts, .. } = report;
-    let skipped = (counts.late > 0).then_some(Direction::Egress);
+    let NodeReport { traffic, counts_resends, .. } = report;
+    let skipped = (comparable(report) == Comparable::Ingress).then_some(Direction::Egress);
     let (is_quic, ours) = (*counts_resends, traffic.retransmits);
     let ways = [
         (Direction::Ingress, traffic.socket_bytes_out, sut.socket_bytes_in, sut.message_bytes_in, ours),

@@ -116,8 +116,7 @@ pub fn obstacles(plan: &Plan, extended: bool) -> Vec<String> {
     if share.queries < least && !extended {
         let percentile = percent(effective.target_latency_percentile);
         obstacles.push(format!(
-            "{} queries are too few for early stopping, which needs at least {least} at \
-             percentile {percentile}",
+            "{} queries are too few for early stopping, which needs at least {least} at percentile {percentile}",
             share.queries
         ));
     }
