@@ -128,6 +128,12 @@ pub trait World {
     /// Every query of the phase has been issued (LoadGen's `FlushQueries`). Does not block.
     fn flush(&mut self);
 
+    /// Does work that needs nothing of the world and may take long, such as judging a large phase. A world that has to
+    /// be attended to all the time, such as one with heartbeats, attends to itself meanwhile.
+    fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {
+        work()
+    }
+
     /// Waits until `until` (`None`: as long as it takes) or, when `wake_on_arrival`, until something arrived or room
     /// was freed, then appends what has arrived. With `until` in the past it only collects. May return early.
     ///

@@ -92,6 +92,16 @@ fn of_unit(value: f64, unit: &str) -> String {
     }
 }
 
+/// The rate at which queries were due, where the scenario has one.
+fn asked(finished: &Finished) -> String {
+    let effective = finished.setup.plan.effective();
+    match effective.scenario.pacing() {
+        // Each trial of a search has its own.
+        Pacing::Schedule if finished.outcome.find_peak.is_none() => format!(" (target_qps {})", effective.target_qps),
+        _ => String::new(),
+    }
+}
+
 /// The result of a run in words: what stands in its folder, and on the screen.
 pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<Item = &'a Saved>) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
@@ -114,16 +124,13 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         let metric = summary.metric;
         let value = metric.value.map(|value| of_unit(value, metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
-        lines.push(("Metric", format!("{} = {value}", metric.name)));
+        lines.push(("Metric", format!("{} = {value}{}", metric.name, asked(finished))));
         let latency = summary.judged_latency();
-        let [p50, p90, _, _, p99, p99_9] = latency.percentiles_ns.map(human);
-        let max = human(latency.max_ns);
-        let unanswered = outcome.counts().failed + outcome.counts().lost;
-        let note = if unanswered > 0 { SLOWEST } else { "" };
+        let note = if latency.unanswered > 0 { SLOWEST } else { "" };
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
-        lines.push(("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}")));
+        lines.push(("Latency", format!("{}{note}", tokens::spread_text(latency))));
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
-            let (percentile, value) = (limit.percentile, human(limit.value_ns));
+            let (percentile, value) = (limit.percentile, tokens::latency_text(limit.is_measured, limit.value_ns));
             let text = tokens::limit_text(limit.limit_ns, limit.is_kept());
             lines.push(("Limit", format!("p{percentile} {value}, {text}")));
         }
@@ -228,7 +235,8 @@ fn verdict(finished: &Finished) -> String {
         End::Broken => ", the SUT failed: what had been measured was written",
         _ => "",
     };
-    format!("{}{how}", verdict_words(&finished.outcome.verdict))
+    let unscored = if finished.not_scored().is_some() { ", accuracy not scored" } else { "" };
+    format!("{}{unscored}{how}", verdict_words(&finished.outcome.verdict))
 }
 
 /// Both verdicts: this program's, and that of the official rules.

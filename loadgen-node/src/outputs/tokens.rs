@@ -3,13 +3,14 @@
 use lon_shell::figures::duration_ns as human;
 
 use crate::verdict::limits::{LatencyLimit, Limited};
-use loadgen::judge::{LatencyStats, Summary};
+use loadgen::judge::early_stopping::percent;
+use loadgen::judge::{LatencyStats, PERCENTILES, Summary};
 
 /// Title and text of each line; none unless the run is judged by its tokens. Each has the limit of its kind, if any.
 pub(crate) fn lines(summary: &Summary, limits: &[LatencyLimit]) -> Vec<(&'static str, String)> {
     let Some(tokens) = &summary.tokens else { return Vec::new() };
     let line = |stats, of: Limited, definition| {
-        against(stats, summary.target_percentile * 100.0, limits.iter().find(|limit| limit.of == of), definition)
+        against(stats, summary.target_percentile, limits.iter().find(|limit| limit.of == of), definition)
     };
     let ttft = line(&tokens.first_token, Limited::FirstToken, "from when a query was due until its first token came");
     let tpot = line(&tokens.per_token, Limited::PerToken, "(latency - TTFT) / (tokens - 1) of each answer");
@@ -18,15 +19,28 @@ pub(crate) fn lines(summary: &Summary, limits: &[LatencyLimit]) -> Vec<(&'static
     [ttft.map(|text| ("TTFT", text)), tpot.map(|text| ("TPOT", text)), rate].into_iter().flatten().collect()
 }
 
-/// Definition, limit and value side by side, and how the values are spread. None where none was measured.
-fn against(stats: &LatencyStats, percentile: f64, limit: Option<&LatencyLimit>, definition: &str) -> Option<String> {
+/// A latency in words. That of what was never answered is no time.
+pub(crate) fn latency_text(is_measured: bool, ns: i64) -> String {
+    if is_measured { human(ns) } else { "no answer".to_owned() }
+}
+
+/// The percentiles that the screen shows, and the maximum.
+pub(crate) fn spread_text(stats: &LatencyStats) -> String {
+    let [p50, p90, _, _, p99, p99_9] =
+        std::array::from_fn(|at| latency_text(stats.is_measured(PERCENTILES[at]), stats.percentiles_ns[at]));
+    let max = latency_text(stats.unanswered == 0, stats.max_ns);
+    format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}")
+}
+
+/// Definition, limit and value side by side, and how the values are spread. The percentile that is judged is a
+/// fraction. None where none was measured.
+fn against(stats: &LatencyStats, fraction: f64, limit: Option<&LatencyLimit>, definition: &str) -> Option<String> {
     if stats.count == 0 {
         return None;
     }
     let limit = limit.map_or(String::new(), |limit| format!(", {}", limit_text(limit.limit_ns, limit.is_kept())));
-    let [p50, p90, _, _, p99, _] = stats.percentiles_ns.map(human);
-    let (value, max) = (human(stats.target_ns), human(stats.max_ns));
-    Some(format!("p{percentile} {value}{limit} ({definition}; p50 {p50}, p90 {p90}, p99 {p99}, max {max})"))
+    let value = latency_text(stats.is_measured(fraction), stats.target_ns);
+    Some(format!("p{} {value}{limit} ({definition}; {})", percent(fraction), spread_text(stats)))
 }
 
 /// A limit and whether it was kept.
@@ -56,11 +70,25 @@ mod tests {
 
     #[test]
     fn limit_and_value_stand_side_by_side() {
-        let limit = |value_ns| LatencyLimit { of: Limited::FirstToken, percentile: 99.0, value_ns, limit_ns: 1_500 };
-        let text = |ns| against(&stats(9, ns), 99.0, Some(&limit(ns)), "so").unwrap();
-        assert_eq!(text(1_500), "p99 1.5µs, limit 1.5µs: within (so; p50 1.0ns, p90 2.0ns, p99 5.0µs, max 7.0ms)");
+        let limit = |value_ns| LatencyLimit {
+            of: Limited::FirstToken,
+            percentile: 99.0,
+            value_ns,
+            is_measured: true,
+            limit_ns: 1_500,
+        };
+        let text = |ns| against(&stats(9, ns), 0.99, Some(&limit(ns)), "so").unwrap();
+        let spread = "p50 1.0ns, p90 2.0ns, p99 5.0µs, p99.9 6.0ns, max 7.0ms";
+        assert_eq!(text(1_500), format!("p99 1.5µs, limit 1.5µs: within (so; {spread})"));
         assert!(text(1_501).contains("limit 1.5µs: EXCEEDED"));
-        assert!(against(&stats(9, 1_500), 99.0, None, "so").unwrap().starts_with("p99 1.5µs (so;"));
-        assert_eq!(against(&stats(0, 0), 99.0, Some(&limit(1)), "so"), None);
+        assert!(against(&stats(9, 1_500), 0.99, None, "so").unwrap().starts_with("p99 1.5µs (so;"));
+        assert_eq!(against(&stats(0, 0), 0.99, Some(&limit(1)), "so"), None);
+    }
+
+    #[test]
+    fn what_was_never_answered_has_no_latency() {
+        let lost = LatencyStats { unanswered: 2, ..stats(100, 1_501) };
+        let spread = "p50 1.0ns, p90 2.0ns, p99 no answer, p99.9 no answer, max no answer";
+        assert_eq!(against(&lost, 0.99, None, "so").unwrap(), format!("p99 no answer (so; {spread})"));
     }
 }

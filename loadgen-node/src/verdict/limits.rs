@@ -22,6 +22,8 @@ pub(crate) struct LatencyLimit {
     /// The percentile that is judged, in percent.
     pub(crate) percentile: f64,
     pub(crate) value_ns: i64,
+    /// The value is that of an answer. Else it stands for what was never answered.
+    pub(crate) is_measured: bool,
     pub(crate) limit_ns: u64,
 }
 
@@ -33,7 +35,9 @@ impl LatencyLimit {
         }
         let percentile = percent(summary.target_percentile);
         let limit = |of, stats: &LatencyStats, limit_ns| {
-            (stats.count > 0).then_some(LatencyLimit { of, percentile, value_ns: stats.target_ns, limit_ns })
+            let is_measured = stats.is_measured(summary.target_percentile);
+            let limit = LatencyLimit { of, percentile, value_ns: stats.target_ns, is_measured, limit_ns };
+            (stats.count > 0).then_some(limit)
         };
         let found = match &summary.tokens {
             None => [limit(Limited::Latency, summary.judged_latency(), effective.target_latency_ns), None],

@@ -4,8 +4,8 @@
 //! network's work. *Inline*: this thread does the network's work while it waits, so that no query is handed from thread
 //! to thread. [`super::pace`] decides which.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -196,6 +196,28 @@ fn load(dataset: &mut Dataset, set: &[SampleIndex], counts: &Counts) -> Result<(
     ended
 }
 
+/// Does what takes long. Where this thread does the network's work, another one does the other: streams are open, and a
+/// node gives up on a peer that sends nothing. Where none can be started, the nodes have to wait.
+fn beside<T: Send>(run: &Run, inline: bool, work: impl FnOnce() -> T + Send) -> T {
+    if !inline {
+        return work();
+    }
+    let work = Mutex::new(Some(work));
+    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let done = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("beside".to_owned());
+        let Ok(thread) = thread.spawn_scoped(scope, || take().map(|work| work())) else {
+            return take().map(|work| work());
+        };
+        while !thread.is_finished() {
+            let until = Some(Instant::now() + Duration::from_millis(1));
+            run.pump(&Wait { until, on_delivery: false, spin: Duration::ZERO, linger: Duration::ZERO });
+        }
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    done.unwrap_or_else(|| unreachable!("one of two threads takes the work, and does it"))
+}
+
 impl World for NetWorld {
     type Data = Bytes;
 
@@ -207,25 +229,16 @@ impl World for NetWorld {
     }
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
-        let (inline, run, dataset, counts) = (self.is_inline(), &self.run, &mut self.dataset, &*self.counts);
-        let mut load = move || load(dataset, set, counts).map_err(|error| error.to_string());
-        if !inline {
-            return load();
-        }
-        // Streams are open and only this thread sends on them. A node gives up on a peer that sends nothing.
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("loading".to_owned()).spawn_scoped(scope, load);
-            let loading = thread.map_err(|error| format!("no thread can be started to load the samples: {error}"))?;
-            while !loading.is_finished() {
-                let until = Some(Instant::now() + Duration::from_millis(1));
-                run.pump(&Wait { until, on_delivery: false, spin: Duration::ZERO, linger: Duration::ZERO });
-            }
-            loading.join().unwrap_or_else(|_| Err("loading the samples panicked".to_owned()))
-        })
+        let (inline, dataset, counts) = (self.is_inline(), &mut self.dataset, &*self.counts);
+        beside(&self.run, inline, || load(dataset, set, counts).map_err(|error| error.to_string()))
     }
 
     fn unload(&mut self, _set: &[SampleIndex]) {
         self.dataset.unload();
+    }
+
+    fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {
+        beside(&self.run, self.is_inline(), work)
     }
 
     fn room(&mut self) -> usize {

@@ -7,6 +7,7 @@ use super::measured::Measured;
 use super::rules::Judge;
 use super::summary::{
     Advice, Checks, EarlyStopping, InferredTokens, LatencyStats, Metric, PERCENTILES, Rates, Summary, TokenSummary,
+    position,
 };
 use super::terms::{Terms, TokenLimits};
 
@@ -26,7 +27,7 @@ struct Judging<'a> {
 impl Judging<'_> {
     fn summary(&self) -> Summary {
         let m = self.measured;
-        let latency = self.stats(&m.sample_latencies_ns);
+        let latency = self.stats(&m.sample_latencies_ns, m.unanswered);
         let tokens = self.terms.tokens.map(|limits| (limits, self.tokens(&latency)));
         let early_stopping = self.early_stopping();
         let (checks, advice) = self.checks(&latency, tokens.as_ref(), &early_stopping);
@@ -34,7 +35,8 @@ impl Judging<'_> {
         Summary {
             queries: m.queries_issued,
             target_percentile: self.terms.target_percentile,
-            query_latency: (!m.query_latencies_ns.is_empty()).then(|| self.stats(&m.query_latencies_ns)),
+            query_latency: (!m.query_latencies_ns.is_empty())
+                .then(|| self.stats(&m.query_latencies_ns, m.unanswered_queries)),
             overlatency_count: over_limit(&m.sample_latencies_ns, self.terms.target_latency_ns),
             metric: self.metric(&rates, &early_stopping),
             rates,
@@ -48,18 +50,19 @@ impl Judging<'_> {
         }
     }
 
-    fn stats(&self, sorted_ns: &[i64]) -> LatencyStats {
+    fn stats(&self, sorted_ns: &[i64], unanswered: u64) -> LatencyStats {
         let (Some(min_ns), Some(max_ns)) = (sorted_ns.first(), sorted_ns.last()) else {
             return LatencyStats::default();
         };
-        let count = sorted_ns.len();
+        let count = sorted_ns.len() as u64;
         let sum: i128 = sorted_ns.iter().map(|latency| i128::from(*latency)).sum();
-        let at = |fraction: f64| sorted_ns[((count as f64 * fraction) as usize).min(count - 1)];
+        let at = |fraction: f64| sorted_ns[position(count, fraction) as usize];
         LatencyStats {
-            count: count as u64,
+            count,
+            unanswered,
             min_ns: *min_ns,
             max_ns: *max_ns,
-            mean_ns: (sum / count as i128) as i64,
+            mean_ns: (sum / i128::from(count)) as i64,
             percentiles_ns: PERCENTILES.map(at),
             target_ns: at(self.terms.target_percentile),
         }
@@ -104,11 +107,11 @@ impl Judging<'_> {
         let m = self.measured;
         let tokens = m.tokens as f64;
         TokenSummary {
-            first_token: self.stats(&m.first_token_latencies_ns),
+            first_token: self.stats(&m.first_token_latencies_ns, m.without_first_token),
             per_token: if m.first_token_latencies_ns.is_empty() {
                 LatencyStats::default()
             } else {
-                self.stats(&m.times_per_token_ns)
+                self.stats(&m.times_per_token_ns, m.unanswered)
             },
             completed_tokens_per_s: tokens / m.final_query_done_s,
             tokens_per_s: tokens / m.max_latency_s,

@@ -7,6 +7,10 @@ pub struct Measured {
     pub sample_latencies_ns: Vec<i64>,
     /// How many of these samples got no answer.
     pub unanswered: u64,
+    /// How many of the queries have a sample without an answer; 0 unless queries have several samples.
+    pub unanswered_queries: u64,
+    /// How many samples had no first token, and are among its latencies as over any limit.
+    pub without_first_token: u64,
     /// Latency of each query, ns; empty unless queries have several samples (MultiStream).
     pub query_latencies_ns: Vec<i64>,
     /// Latency of each first token, ns; empty unless token latencies are used.

@@ -10,6 +10,9 @@ pub const PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
 pub struct LatencyStats {
     /// Number of latencies.
     pub count: u64,
+    /// How many of these stand for what was never answered. They are the largest, above any limit, and were not
+    /// measured.
+    pub unanswered: u64,
     /// Smallest latency, ns.
     pub min_ns: i64,
     /// Largest latency, ns.
@@ -20,6 +23,18 @@ pub struct LatencyStats {
     pub percentiles_ns: [i64; PERCENTILES.len()],
     /// The latency at the target percentile, ns.
     pub target_ns: i64,
+}
+
+impl LatencyStats {
+    /// Whether the latency at a fraction, in 0..=1, was measured: it is that of an answer.
+    pub fn is_measured(&self, fraction: f64) -> bool {
+        position(self.count, fraction) < self.count.saturating_sub(self.unanswered)
+    }
+}
+
+/// Where the latency at a fraction stands among so many that are sorted, as the official rules have it.
+pub(super) fn position(count: u64, fraction: f64) -> u64 {
+    ((count as f64 * fraction) as u64).min(count.saturating_sub(1))
 }
 
 /// The rates of a phase, per second. All are computed; which of them mean something depends on the scenario.

@@ -69,7 +69,8 @@ impl Timeline {
         let scenario = effective.scenario;
         let sample_latencies_ns = self.latencies(effective.target_latency_ns);
         let max_latency_ns = sample_latencies_ns.iter().copied().max().unwrap_or(0);
-        let query_latencies_ns = if scenario.layout() == Layout::Window {
+        let answered_max_ns = self.answered_max_ns().map_or(-1, signed);
+        let query_latencies_ns: Vec<i64> = if scenario.layout() == Layout::Window {
             let per_query = usize::try_from(self.samples_per_query.max(1)).unwrap_or(usize::MAX);
             sample_latencies_ns.chunks(per_query).filter_map(|query| query.iter().copied().max()).collect()
         } else {
@@ -79,6 +80,7 @@ impl Timeline {
         let mut measured = Measured {
             final_query_done_s: seconds(self.final_done_ns(&sample_latencies_ns)),
             unanswered: (self.cells.len() - self.answered().count()) as u64,
+            unanswered_queries: query_latencies_ns.iter().filter(|ns| **ns > answered_max_ns).count() as u64,
             sample_latencies_ns,
             query_latencies_ns,
             queries_issued: self.queries,
@@ -102,11 +104,16 @@ impl Timeline {
         ends.filter(|(_, end)| matches!(end, SampleEnd::Done { .. })).map(|(position, _)| position)
     }
 
+    /// The largest latency of an answer.
+    fn answered_max_ns(&self) -> Option<u64> {
+        let answered = |end| if let SampleEnd::Done { latency_ns } = end { Some(latency_ns) } else { None };
+        self.samples().filter_map(answered).max()
+    }
+
     /// Latencies in issue order. Without an answer: at least the time until the phase was closed, above the target,
     /// and above every answered one.
     fn latencies(&self, target_ns: u64) -> Vec<i64> {
-        let answered = |end| if let SampleEnd::Done { latency_ns } = end { Some(latency_ns) } else { None };
-        let largest_ns = self.samples().filter_map(answered).max().unwrap_or(0);
+        let largest_ns = self.answered_max_ns().unwrap_or(0);
         let least_ns = target_ns.saturating_add(1).max(largest_ns + 1);
         self.samples()
             .map(|end| match end {
@@ -144,6 +151,7 @@ impl Timeline {
                 }
             }
         }
+        measured.without_first_token = without_first as u64;
         add_over_limit(&mut measured.first_token_latencies_ns, without_first, effective.ttft_latency_ns);
         add_over_limit(&mut measured.times_per_token_ns, unanswered, effective.tpot_latency_ns);
     }
@@ -166,6 +174,7 @@ fn seconds(ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::LatencyStats;
     use crate::plan::Plan;
     use crate::settings::{Qsl, Scenario, TestSettings};
 
@@ -197,6 +206,34 @@ mod tests {
         assert_eq!(measured.sample_latencies_ns, [70, 49_900, 49_100], "at least until the end");
         let measured = timeline(cells, 80).measured(&server(0));
         assert_eq!(measured.sample_latencies_ns, [70, 71, 71], "above every answered one");
+    }
+
+    #[test]
+    fn a_percentile_of_what_was_not_answered_is_no_measurement() {
+        let cells = [vec![Cell::done(70); 98], vec![Cell::failed(100); 2]].concat();
+        let effective = server(5_000);
+        let latency = effective.judge(timeline(cells, 1_000).measured(&effective)).latency;
+        assert_eq!((latency.count, latency.unanswered), (100, 2));
+        assert_eq!(
+            [0.0, 0.5, 0.97, 0.98, 0.99, 1.0].map(|at| latency.is_measured(at)),
+            [true, true, true, false, false, false]
+        );
+        assert!(!LatencyStats::default().is_measured(0.5), "of nothing nothing is measured");
+    }
+
+    #[test]
+    fn a_query_with_a_sample_that_was_not_answered_was_not_answered() {
+        let settings = TestSettings {
+            scenario: Scenario::MULTI_STREAM,
+            multi_stream_samples_per_query: 2,
+            ..TestSettings::default()
+        };
+        let plan = Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap();
+        let cells =
+            vec![Cell::done(70), Cell::done(30), Cell::failed(100), Cell::done(90), Cell::done(7), Cell::done(9)];
+        let phase = Timeline { queries: 3, samples_per_query: 2, ..timeline(cells, 80) };
+        let queries = plan.effective().judge(phase.measured(plan.effective())).query_latency.unwrap();
+        assert_eq!((queries.count, queries.unanswered), (3, 1));
     }
 
     #[test]

@@ -147,7 +147,8 @@ impl<'r, 'a, W: World, O: Observer + ?Sized> Hunt<'r, 'a, W, O> {
             _ => None,
         };
         let position = self.run.phases.len() - 1;
-        let trial = trial(&plan, &self.run.phases[position], qps);
+        let Run { world, phases, .. } = &mut *self.run;
+        let trial = world.meanwhile(|| trial(&plan, &phases[position], qps));
         // Before anything has passed, and when the run breaks off, the first run is better than none.
         let passed = trial.passed && broke.is_none();
         let peak_again = self.search.next().qps().is_none();

@@ -83,8 +83,8 @@ pub fn run<W: World, O: Observer + ?Sized>(
         (run.all_phases(), None)
     };
     let ended = run.world.now();
-    let (phases, events) = (run.phases, run.events);
-    let (summary, verdict) = judge(plan, &phases, &end, find_peak.as_ref());
+    let (world, phases, events) = (run.world, run.phases, run.events);
+    let (summary, verdict) = world.meanwhile(|| judge(plan, &phases, &end, find_peak.as_ref()));
     RunOutcome { end, phases, events, summary, find_peak, verdict, ended }
 }
 

@@ -54,7 +54,6 @@ impl InputResult {
         })?;
         Ok(Measured {
             sample_latencies_ns: result.sample_latencies,
-            unanswered: 0,
             query_latencies_ns: result.query_latencies,
             first_token_latencies_ns: result.first_token_latencies,
             times_per_token_ns: result.time_per_output_token,
@@ -64,6 +63,7 @@ impl InputResult {
             final_query_scheduled_s: result.final_query_scheduled_time,
             final_query_issued_s: result.final_query_issued_time,
             final_query_done_s: result.final_query_all_samples_done_time,
+            ..Measured::default()
         })
     }
 }
