@@ -122,9 +122,14 @@ impl Node {
         }
     }
 
-    /// When the node stood still, so far.
+    /// When the node stood still, so far. That nothing more came from a node that was lost is no stall: it was lost.
     pub(crate) fn stalls(&self) -> Vec<Stall> {
-        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut stalls = self.stalls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if self.lost.get().is_some() {
+            let heard_at = self.heard_at();
+            stalls.retain(|stall| stall.since + stall.length <= heard_at);
+        }
+        stalls
     }
 
     /// Samples sent in full so far.
