@@ -176,6 +176,13 @@ fn a_node_with_a_token_is_claimed_by_those_who_know_it() {
     node.signal(nix::sys::signal::Signal::SIGTERM);
     let (_, log) = node.wait_with_log();
     assert!(!log.contains("the-token-of"), "{log}");
+    for shown in ["no token", "a wrong token"] {
+        let told =
+            |line: &str| line.contains("a client was refused") && line.contains(shown) && line.contains("127.0.0.1");
+        assert!(log.lines().any(told), "{shown}: {log}");
+    }
+    // One without a token and one with another over each transport. Those with the right one ask without, too.
+    assert_eq!(log.matches("a client was refused").count(), 2 * TRANSPORTS.len(), "{log}");
 }
 
 #[test]

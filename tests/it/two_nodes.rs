@@ -135,6 +135,12 @@ fn sut_node_describes_itself_and_drains_on_sigterm() {
     let described: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(described["backend"]["inputs"][0], "image u8[N,1,8,8]");
     assert_eq!(described["name"], "N1");
+    let args = ["describe", "--backend", &digits_backend(), "--text"];
+    let text = std::process::Command::new(lon_tests::process::binary("sut-node")).args(args).output().unwrap().stdout;
+    let text = String::from_utf8(text).unwrap();
+    let titles: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(titles, ["Model", "Engine", "Sample", "Answer"], "{text}");
+    assert!(text.contains("Sample    image u8[N,1,8,8]\n"), "{text}");
     let node = SutNode::start("a", "null", &[]);
     node.signal(Signal::SIGTERM);
     assert_eq!(node.wait(), Some(0));

@@ -282,6 +282,8 @@ pub struct Peer {
     pub counters: Arc<SocketCounters>,
     /// Whether the connection has TLS.
     pub tls: bool,
+    /// Whether a call over this connection has shown the node's token.
+    pub has_shown_token: Arc<AtomicBool>,
 }
 
 impl Connected for NetStream {
@@ -289,7 +291,13 @@ impl Connected for NetStream {
 
     fn connect_info(&self) -> Peer {
         let (address, local) = (self.socket().peer_addr(), self.socket().local_addr());
-        Peer { address, local, counters: Arc::clone(self.counters()), tls: self.is_tls() }
+        Peer {
+            address,
+            local,
+            counters: Arc::clone(self.counters()),
+            tls: self.is_tls(),
+            has_shown_token: Arc::default(),
+        }
     }
 }
 

@@ -75,6 +75,11 @@ impl Token {
         metadata.insert(KEY, self.0.clone());
     }
 
+    /// Whether a request shows any token, right or wrong.
+    pub fn is_any_shown(metadata: &MetadataMap) -> bool {
+        metadata.contains_key(KEY)
+    }
+
     /// Whether a request shows this token. The time that it takes does not depend on how many bytes are right.
     pub fn is_shown(&self, metadata: &MetadataMap) -> bool {
         self.is_shown_by(metadata.get(KEY).map(MetadataValue::as_bytes))

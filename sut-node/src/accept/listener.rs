@@ -109,8 +109,8 @@ impl Handshake {
         let made = guest.serve(async {
             match accept(socket, self.tls.as_ref()).await {
                 Ok(accepted) => self.then.hand_over(accepted, guest.clone()).await,
-                Err(error) if error.is_tls() => tracing::info!(%client, %error, "connection refused"),
-                Err(error) => tracing::debug!(%client, %error, "connection refused"),
+                Err(error) if error.is_tls() => tracing::info!(%client, %error, "a client was refused"),
+                Err(error) => tracing::debug!(%client, %error, "a client was refused"),
             }
         });
         if let Err(why) = made.await {

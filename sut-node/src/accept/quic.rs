@@ -123,7 +123,7 @@ async fn connect(streams: Streams, incoming: Incoming, guest: Guest, unproven: U
                 drop(unproven);
                 serve_connection(streams, connection, &guest).await;
             }
-            Ok(Err(error)) => tracing::info!(%client, %error, "QUIC connection refused"),
+            Ok(Err(error)) => tracing::info!(%client, %error, "a client was refused"),
             Err(_) => {
                 let limit_ms = GREETING_TIMEOUT.as_millis() as u64;
                 tracing::debug!(%client, limit_ms, "QUIC connection without a handshake");

@@ -324,6 +324,9 @@ pub(super) struct DescribeArgs {
     /// The name to show; the host name unless given.
     #[arg(long, env = "LON_NODE")]
     pub(super) node: Option<NodeName>,
+    /// Print the model and its tensors as lines for people, instead of JSON.
+    #[arg(long, env = "LON_DESCRIBE_TEXT")]
+    pub(super) text: bool,
     #[command(flatten)]
     pub(super) backend: BackendArgs,
 }

@@ -31,8 +31,11 @@ pub(super) fn run_describe(args: DescribeArgs) -> Result<(), Failure> {
     let node = args.node.map_or_else(host_name, Ok)?;
     let backend = load(&args.backend, None)?;
     let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
-    let text = serde_json::to_string_pretty(&description).or_exit(Exit::Bug)?;
-    writeln!(std::io::stdout(), "{text}").or_exit(Exit::Bug)
+    let shown = match args.text {
+        true => describe::text(&description),
+        false => serde_json::to_string_pretty(&description).or_exit(Exit::Bug)? + "\n",
+    };
+    write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)
 }
 
 /// `sut-node bench`: measures the backend, prints the result, and writes it to a file if one was named.

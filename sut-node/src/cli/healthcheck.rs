@@ -19,7 +19,8 @@ use tonic_health::pb::health_client::HealthClient;
 #[derive(Args, Debug)]
 pub(crate) struct HealthcheckArgs {
     /// The node to ask, host:port. With TLS, the host is what its certificate was made for.
-    #[arg(long, default_value = "127.0.0.1:8000", env = "LON_HEALTHCHECK_ADDRESS")]
+    // The LoadGen node's flag for the same is forgiven.
+    #[arg(long, alias = "sut", default_value = "127.0.0.1:8000", env = "LON_HEALTHCHECK_ADDRESS")]
     address: String,
     /// A node that has not answered after this long is not healthy (for example 500us, 2ms).
     #[arg(long, default_value = "3s", value_parser = parse_duration, env = "LON_HEALTHCHECK_TIMEOUT")]
@@ -76,18 +77,23 @@ pub(crate) fn healthcheck(args: HealthcheckArgs) -> Result<(), HealthError> {
 
 async fn ask(address: &str, tls: Option<ClientTls>, timeout: Duration) -> Result<ServingStatus, HealthError> {
     let node: NodeAddress = address.parse()?;
-    let unreachable = |error: &dyn std::error::Error| {
+    let unreachable = |error: &dyn std::error::Error, perhaps: &str| {
         // The outermost says "transport error", the innermost why.
         let mut cause = error;
         while let Some(source) = cause.source() {
             cause = source;
         }
-        HealthError::Unreachable { address: address.to_owned(), reason: cause.to_string() }
+        HealthError::Unreachable { address: address.to_owned(), reason: format!("{cause}{perhaps}") }
     };
     // The limit of the whole is reached before that of the connection, and says that nothing was answered.
-    let channel = Endpoint::new(node, tls).channel(2 * timeout).await.map_err(|error| unreachable(&error))?;
+    // One that does not accept the connection as it is hangs up at the first call.
+    let perhaps = match tls {
+        Some(_) => "; perhaps it asks for a certificate (--tls-cert and --tls-key), or does not accept this one",
+        None => "; perhaps it speaks TLS (--tls-ca), or is no SUT node",
+    };
+    let channel = Endpoint::new(node, tls).channel(2 * timeout).await.map_err(|error| unreachable(&error, ""))?;
     let request = HealthCheckRequest { service: SERVICE_NAME.to_owned() };
-    let answer = HealthClient::new(channel).check(request).await.map_err(|status| unreachable(&status))?;
+    let answer = HealthClient::new(channel).check(request).await.map_err(|status| unreachable(&status, perhaps))?;
     Ok(answer.into_inner().status())
 }
 
@@ -157,7 +163,7 @@ mod tests {
         let node = node(Some(made.server().unwrap()));
         asked(&node.address, files).unwrap();
         let plain = asked(&node.address, TlsFiles::default()).unwrap_err();
-        assert!(matches!(plain, HealthError::Unreachable { .. }), "{plain}");
+        assert!(plain.to_string().contains("perhaps it speaks TLS (--tls-ca)"), "{plain}");
         let (folder, other) = (tempfile::tempdir().unwrap(), Throwaway::new(&["127.0.0.1"]).unwrap());
         let stranger = asked(&node.address, other.write(folder.path()).unwrap()).unwrap_err();
         assert!(matches!(stranger, HealthError::Unreachable { .. }), "{stranger}");

@@ -100,7 +100,8 @@ and with any of these beside it:
     Serve(ServeArgs),
     /// Print what a node would say of itself, as JSON, without serving.
     #[command(after_help = "Example:
-  sut-node describe --backend onnx:digits.onnx")]
+  sut-node describe --backend onnx:digits.onnx
+  sut-node describe --backend onnx:digits.onnx --text")]
     Describe(DescribeArgs),
     /// Measure the backend behind its queue and workers, in this process, without a network.
     #[command(after_help = "Example:

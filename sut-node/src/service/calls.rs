@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use lon_net::flow::Source;
@@ -10,6 +11,7 @@ use lon_net::framing::Inbound;
 use lon_net::host::HostNonce;
 use lon_net::io::Peer;
 use lon_net::random;
+use lon_net::token::Token;
 use lon_proto::run_pass::RunPass;
 use lon_proto::text::printable_within;
 use lon_proto::v1::sut_node_server::SutNode;
@@ -20,7 +22,6 @@ use lon_proto::v1::{
 };
 use lon_proto::{WIRE_VERSION, limits};
 use tonic::codegen::http;
-use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::claim::Claim;
@@ -87,15 +88,26 @@ impl Service {
 
     /// Refuses a caller that does not show the token, if the node wants one. Asked where a caller learns what the node
     /// is, or claims it; from there on the run's secret counts. The name and the health check are for everybody.
-    fn authorize(&self, metadata: &MetadataMap) -> Result<(), Status> {
-        match &self.config.token {
-            Some(token) if !token.is_shown(metadata) => Err(Status::unauthenticated(format!(
-                "node {} wants a token, and was shown none or another: give the LoadGen node --token-file with the \
-                 token of the node's own --token-file",
-                self.config.node
-            ))),
-            _ => Ok(()),
+    ///
+    /// The log says who was refused, but for a LoadGen node that has shown the token: it asks once without, to warn its
+    /// user of nodes that want none.
+    fn authorize<T>(&self, request: &Request<T>) -> Result<(), Status> {
+        let Some(token) = &self.config.token else { return Ok(()) };
+        let peer = request.extensions().get::<Peer>();
+        if token.is_shown(request.metadata()) {
+            peer.inspect(|peer| peer.has_shown_token.store(true, Relaxed));
+            return Ok(());
         }
+        if !peer.is_some_and(|peer| peer.has_shown_token.load(Relaxed)) {
+            let client = peer.and_then(|peer| peer.address).map(tracing::field::display);
+            let shown = if Token::is_any_shown(request.metadata()) { "a wrong token" } else { "no token" };
+            tracing::info!(client, shown, "a client was refused");
+        }
+        Err(Status::unauthenticated(format!(
+            "node {} wants a token, and was shown none or another: give the LoadGen node --token-file with the token \
+             of the node's own --token-file",
+            self.config.node
+        )))
     }
 
     /// The run that has the node, for a caller who shows its id and its secret. A wrong secret is told what an unknown
@@ -202,7 +214,7 @@ impl SutNode for Service {
     }
 
     async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
-        self.authorize(request.metadata())?;
+        self.authorize(&request)?;
         let request = request.into_inner();
         check_version(request.wire_version)?;
         let nonce = request.nonce.as_ref().try_into();
@@ -212,7 +224,7 @@ impl SutNode for Service {
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<StartRunResponse>, Status> {
-        self.authorize(request.metadata())?;
+        self.authorize(&request)?;
         let local = local(request.extensions());
         let request = request.into_inner();
         // Before anything else is said about a request whose words may mean something else.
@@ -225,7 +237,7 @@ impl SutNode for Service {
     }
 
     async fn probe(&self, request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
-        self.authorize(request.metadata())?;
+        self.authorize(&request)?;
         let local = local(request.extensions());
         let ProbeRequest { run_id, wire_version, client } = request.into_inner();
         let claimant = Claimant { run_id, wire_version, client, local };

@@ -6,6 +6,7 @@ use lon_proto::node_name::NodeName;
 use lon_proto::setup::{Build, Setting};
 use lon_proto::v1::{self, DescribeResponse};
 use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, HostDocument};
+use lon_shell::figures::bytes;
 use lon_shell::version::REVISION;
 
 use crate::backend::{Backend, BackendInfo};
@@ -105,4 +106,15 @@ pub(crate) fn document(node: &NodeName, backend: &dyn Backend, preprocess: Optio
         codecs: known_codecs(preprocess).map(str::to_owned).collect(),
         host,
     }
+}
+
+/// The same for people: what answers, and the tensors of a sample and of its answer. `N` is the batch.
+pub(crate) fn text(document: &DescribeDocument) -> String {
+    let BackendDocument { engine, model, model_bytes, inputs, outputs, .. } = &document.backend;
+    let model = if model.is_empty() { "none" } else { model };
+    let size = model_bytes.map_or_else(String::new, |count| format!(", {}", bytes(count)));
+    let tensors = [("Sample", inputs), ("Answer", outputs)];
+    let tensors = tensors.into_iter().flat_map(|(title, all)| all.iter().map(move |tensor| (title, tensor.clone())));
+    let lines = [("Model", format!("{model}{size}")), ("Engine", engine.clone())].into_iter().chain(tensors);
+    lines.map(|(title, line)| format!("{title:<10}{line}\n")).collect()
 }
