@@ -36,14 +36,10 @@ pub(super) struct Answered {
 impl Answered {
     /// Reads it from the result of a run, or of one that another engine led.
     pub(super) fn read(folder: &Path) -> Outcome<Answered> {
-        if folder.join(result_summary::FILE).exists() {
-            let made = read::<ResultSummary>(folder, result_summary::FILE)?.consistent().or_exit(Exit::Usage)?;
+        if !folder.join(qdl_result::FILE).exists() || folder.join(result_summary::FILE).exists() {
+            let made = ResultSummary::of_folder(folder).or_exit(Exit::Usage)?;
             let (rows, benchmark) = (made.network.rows(), made.benchmark_file.unwrap_or(made.benchmark));
             return Ok(Answered { mode: made.mode, rules: made.rules, benchmark, dataset: made.dataset, rows });
-        }
-        if !folder.join(qdl_result::FILE).exists() {
-            let (folder, own, other) = (folder.display(), result_summary::FILE, qdl_result::FILE);
-            return Err(anyhow!("{folder} is not a run folder: it has no {own}, and no {other}")).or_exit(Exit::Usage);
         }
         let made: QdlResult = read(folder, qdl_result::FILE)?;
         let path = folder.join(DETAIL_FILE);

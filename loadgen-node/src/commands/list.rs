@@ -1,8 +1,9 @@
 //! The command `list`: the runs below a folder.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::text::on_one_line;
@@ -126,9 +127,17 @@ fn open(runs: &[ListedRun]) -> Outcome {
     }
     let page = Path::new(&last.folder).join(report::FILE);
     let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let program = std::env::var_os("BROWSER").unwrap_or_else(|| usual.into());
-    let started = Command::new(&program).arg(&page).status();
-    let told = || format!("{} cannot open {}", program.to_string_lossy(), shown(&page));
+    let browser = std::env::var_os("BROWSER");
+    let mut command = Command::new(browser.as_deref().unwrap_or(OsStr::new(usual)));
+    if browser.is_none() {
+        // It names each browser that it has not found.
+        command.stderr(Stdio::null());
+    }
+    let started = command.arg(&page).status();
+    let told = || {
+        let program = command.get_program().to_string_lossy();
+        format!("{program} cannot open {} (the variable BROWSER names another program)", shown(&page))
+    };
     let status = started.with_context(told).or_exit(Exit::Usage)?;
     if !status.success() {
         return Err(anyhow!("{status}")).with_context(told).or_exit(Exit::Usage);

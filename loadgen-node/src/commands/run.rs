@@ -53,8 +53,7 @@ fn shown(form: Format) -> Outcome<Shown> {
 /// What the folder of an accuracy run says of it.
 pub(super) fn accuracy_run(folder: &Path) -> Outcome<AccuracyRun> {
     let told = || format!("--accuracy-run {}", folder.display());
-    let path = folder.join(result_summary::FILE);
-    let made = ResultSummary::of_text(&read(&path)?).with_context(told).or_exit(Exit::Usage)?;
+    let made = ResultSummary::of_folder(folder).with_context(told).or_exit(Exit::Usage)?;
     if !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
         let mode = &made.mode;
         return Err(anyhow!("the run was {mode}; one with --mode AccuracyOnly is wanted"))

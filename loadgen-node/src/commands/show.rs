@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 
 use super::io::{print_text, print_verdict, read, shown};
 use crate::cli::ShowArgs;
@@ -14,13 +14,9 @@ use crate::outputs::screen;
 /// shown.
 pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let folder = args.folder.as_path();
-    let path = folder.join(RESULT);
-    let no_run = || format!("{} is not a run folder: it has no readable {RESULT}", shown(folder));
-    let text = std::fs::read_to_string(&path).with_context(no_run).or_exit(Exit::Usage)?;
-    let result = ResultSummary::of_text(&text);
-    let result = result.with_context(|| format!("{} is not what a run writes", shown(&path))).or_exit(Exit::Usage)?;
+    let result = ResultSummary::of_folder(folder).or_exit(Exit::Usage)?;
     if args.json {
-        return print_text(&text);
+        return print_text(&ResultSummary::text_of(folder).or_exit(Exit::Usage)?);
     }
     match result.files.get(screen::FILE) {
         Some(listed) => print_verdict(&checked(folder, listed)?),

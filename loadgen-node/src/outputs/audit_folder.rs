@@ -164,12 +164,10 @@ fn read_answers(path: &Path) -> Result<AnswerLog> {
 
 /// What the documents of this program say, where the folder has them.
 fn own(folder: &Path) -> Result<Option<OwnFacts>> {
-    let path = folder.join(result_summary::FILE);
-    if !path.exists() {
+    if !folder.join(result_summary::FILE).exists() {
         return Ok(None);
     }
-    let made = ResultSummary::of_text(&text(&path)?);
-    let made = made.with_context(|| format!("{} is not what a run writes", path.display()))?;
+    let made = ResultSummary::of_folder(folder)?;
     let nodes = &made.network.nodes;
     let mut models: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.model, node.model_sha256)).collect();
     models.sort_unstable();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lon_shell::figures::bytes;
 use serde_json::{Map, Value};
 
 use super::documents::conf::{ConfDocument, PredictedDocument};
@@ -90,15 +91,15 @@ fn heading(text: &mut String, title: &str) {
 
 /// Name and value of each line; none where nothing could be predicted.
 fn prediction(predicted: &PredictedDocument, samples_known: bool) -> Option<[(&'static str, String); 6]> {
-    let known = |bytes: u64| format!("{bytes} bytes{}", if samples_known { "" } else { ", without those of samples" });
-    let (log_bytes, answers) = (predicted.log_bytes?, predicted.logged_answers?);
+    let known = |count: u64| format!("{}{}", bytes(count), if samples_known { "" } else { ", without the samples" });
+    let (log_bytes, answers) = (bytes(predicted.log_bytes?), predicted.logged_answers?);
     Some([
         ("queries", predicted.queries?.to_string()),
         ("samples", predicted.samples?.to_string()),
         ("duration", format!("{:.1} s", predicted.duration_s?)),
         ("memory", known(predicted.memory_bytes?)),
         ("bytes of messages to the SUT", known(predicted.wire_bytes?)),
-        ("log files", format!("{log_bytes} bytes, and two for each byte of {answers} answers")),
+        ("log files", format!("{log_bytes}, and two for each byte of {answers} answers")),
     ])
 }
 

@@ -133,14 +133,15 @@ pub(crate) fn text(rows: &[Row], selection: &Selection) -> String {
     }
     let codecs: Vec<String> = [Codec::None].iter().chain(&selection.codecs).map(ToString::to_string).collect();
     let heads: String = codecs.iter().map(|codec| format!("{codec:>15}")).collect();
-    let _ = writeln!(text, "  {:<26}{heads}", "benchmark");
+    let name = |row: &Row| row.dtype.map_or(row.benchmark.to_owned(), |dtype| format!("{} {dtype}", row.benchmark));
+    let width = rows.iter().map(|row| name(row).chars().count()).fold(26, usize::max);
+    let _ = writeln!(text, "  {:<width$}{heads}", "benchmark");
     for group in rows.chunk_by(|a, b| (a.benchmark, a.dtype) == (b.benchmark, b.dtype)) {
         let cell = |codec: &String| {
             let row = group.iter().find(|row| row.codec.to_string() == *codec);
             format!("{:>15}", row.map(|row| number(row.samples_per_s)).unwrap_or_default())
         };
-        let name = group[0].dtype.map_or(group[0].benchmark.to_owned(), |it| format!("{} {it}", group[0].benchmark));
-        let line = format!("  {name:<26}{}", codecs.iter().map(cell).collect::<String>());
+        let line = format!("  {:<width$}{}", name(&group[0]), codecs.iter().map(cell).collect::<String>());
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text.push_str(

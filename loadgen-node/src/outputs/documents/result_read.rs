@@ -1,11 +1,34 @@
 //! Reads `result_summary.json`, and believes it where it fits together.
 
-use anyhow::bail;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
 use lon_proto::text::on_one_line;
 
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
 
 impl ResultSummary {
+    /// Reads the file of a run folder.
+    ///
+    /// # Errors
+    /// There is none, or it is not what a run writes.
+    pub(crate) fn of_folder(folder: &Path) -> anyhow::Result<ResultSummary> {
+        let not_written =
+            || format!("{} is not what a run writes", on_one_line(&folder.join(FILE).display().to_string()));
+        ResultSummary::of_text(&ResultSummary::text_of(folder)?).with_context(not_written)
+    }
+
+    /// The text of the file of a run folder.
+    ///
+    /// # Errors
+    /// There is none that can be read.
+    pub(crate) fn text_of(folder: &Path) -> anyhow::Result<String> {
+        let shown = || on_one_line(&folder.display().to_string());
+        let no_run = || format!("{} is not a run folder: it has no readable {FILE}", shown());
+        fs::read_to_string(folder.join(FILE)).with_context(no_run)
+    }
+
     /// Reads the text of a file.
     ///
     /// # Errors

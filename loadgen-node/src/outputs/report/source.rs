@@ -71,14 +71,13 @@ impl Source {
     /// # Errors
     /// The folder has no result that can be read.
     pub(crate) fn read(folder: &Path) -> Result<Source> {
-        let told = || format!("{} is not a run folder", folder.display());
-        let (own, by_another) = (folder.join(result_summary::FILE), folder.join(qdl_result::FILE));
-        if !own.exists() && by_another.exists() {
-            let led: QdlResult = document(&by_another).with_context(told)?;
+        let by_another = folder.join(qdl_result::FILE);
+        if by_another.exists() && !folder.join(result_summary::FILE).exists() {
+            let led: QdlResult = document(&by_another)?;
             let state = led.state;
             return Ok(Source::with(folder, ResultSummary::from(led), Some(state), Ok(None)));
         }
-        let result = document::<ResultSummary>(&own).and_then(ResultSummary::consistent).with_context(told)?;
+        let result = ResultSummary::of_folder(folder)?;
         let curves = stored_curves(folder, &result);
         Ok(Source::with(folder, result, None, curves))
     }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use loadgen::plan::{PhasePlan, Plan};
 use loadgen::recorder::{CheckedTimeline, SampleEnd, Starts};
 
-use crate::outputs::documents::result_summary::{FILE as RESULT, ResultSummary};
+use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::stages::stored::{self, SampleStages, StoredStages};
 use crate::outputs::{logs, stages, stored_timeline};
 
@@ -51,10 +51,7 @@ impl Recording {
     /// # Errors
     /// There is no timeline, a file cannot be read, or is not what the run wrote.
     pub(crate) fn open(folder: &Path) -> Result<Recording> {
-        let path = folder.join(RESULT);
-        let shown = || path.display().to_string();
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", shown()))?;
-        let result = ResultSummary::of_text(&text).with_context(shown)?;
+        let result = ResultSummary::of_folder(folder)?;
         let path = folder.join(logs::TIMELINE);
         if !path.exists() && !result.files.contains_key(logs::TIMELINE) {
             let why = match result.interrupted {
