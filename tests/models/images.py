@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from fresh import is_there
 from PIL import Image
 
 SIZES = [(500, 375), (375, 500), (640, 480), (256, 256), (224, 224), (300, 900), (150, 200)]
@@ -44,6 +45,9 @@ def preprocessed(path):
 def main():
     folder, model = Path(sys.argv[1]), sys.argv[2]
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 64
+    labels = folder / "val_map.txt"
+    if is_there([labels], model) and len(labels.read_text().splitlines()) == count:
+        return print(f"{folder}: there already")
     folder.mkdir(parents=True, exist_ok=True)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     lines = []
@@ -52,7 +56,7 @@ def main():
         picture(number).save(path, quality=90)
         [logits] = session.run(None, {session.get_inputs()[0].name: preprocessed(path)[None]})
         lines.append(f"{path.name} {int(logits[0].argmax())}\n")
-    (folder / "val_map.txt").write_text("".join(lines))
+    labels.write_text("".join(lines))
     classes = len({line.split()[1] for line in lines})
     print(f"{folder}: {count} pictures of {classes} classes")
 

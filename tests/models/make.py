@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from decoder import decoder
+from fresh import is_there
 from graph import Graph, value
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -181,7 +182,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         path = folder / f"{name}.onnx"
-        onnx.save(MODELS[name](), path)
+        if not is_there([path]):
+            onnx.save(MODELS[name](), path)
         print(f"{path}: {path.stat().st_size:,} bytes")
 
 

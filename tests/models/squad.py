@@ -23,6 +23,7 @@ import unicodedata
 from pathlib import Path
 
 import numpy as np
+from fresh import is_there
 from transformers import BertTokenizer
 
 LENGTH, QUESTION, STRIDE = 384, 64, 128
@@ -260,7 +261,9 @@ def scores(tokenizer, questions, all_windows, logits):
 
 
 def main():
-    folder = Path(sys.argv[1])
+    folder, model = Path(sys.argv[1]), sys.argv[2:]
+    if is_there([folder / "expected.json", *[folder / "bert.npy" for _ in model]], *model):
+        return print(f"{folder}: there already")
     folder.mkdir(parents=True, exist_ok=True)
     writer = Writer(11)
     squad = dataset(writer)
@@ -279,8 +282,8 @@ def main():
     np.savez_compressed(folder / "features.npz", **features)
 
     answers = {"logits": seeded_logits(writer.random, questions, all_windows)}
-    if len(sys.argv) > 2:
-        answers["bert"] = model_logits(sys.argv[2], features)
+    if model:
+        answers["bert"] = model_logits(model[0], features)
     expected = {"windows": len(all_windows), "questions": len(questions)}
     for name, logits in answers.items():
         np.save(folder / f"{name}.npy", logits)
