@@ -183,7 +183,10 @@ def main():
     for name in names:
         path = folder / f"{name}.onnx"
         if not is_there([path]):
-            onnx.save(MODELS[name](), path)
+            # One that was broken off must not look as if it were there.
+            part = path.with_suffix(".part")
+            onnx.save(MODELS[name](), part)
+            part.replace(path)
         print(f"{path}: {path.stat().st_size:,} bytes")
 
 

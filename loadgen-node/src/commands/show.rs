@@ -14,9 +14,9 @@ use crate::outputs::screen;
 /// shown.
 pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let folder = args.folder.as_path();
-    let result = ResultSummary::of_folder(folder).or_exit(Exit::Usage)?;
+    let (result, text) = ResultSummary::with_text(folder).or_exit(Exit::Usage)?;
     if args.json {
-        return print_text(&ResultSummary::text_of(folder).or_exit(Exit::Usage)?);
+        return print_text(&text);
     }
     match result.files.get(screen::FILE) {
         Some(listed) => print_verdict(&checked(folder, listed)?),

@@ -1,4 +1,5 @@
-//! Token runs on the screen: first tokens, time per token, tokens per second.
+//! How latencies and their limits read on the screen, and the lines of token runs: first tokens, time per token, tokens
+//! per second.
 
 use lon_shell::figures::duration_ns as human;
 

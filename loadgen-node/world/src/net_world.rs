@@ -4,6 +4,7 @@
 //! network's work. *Inline*: this thread does the network's work while it waits, so that no query is handed from thread
 //! to thread. [`super::pace`] decides which.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -230,7 +231,11 @@ impl World for NetWorld {
 
     fn load(&mut self, set: &[SampleIndex]) -> Result<(), String> {
         let (inline, dataset, counts) = (self.is_inline(), &mut self.dataset, &*self.counts);
-        beside(&self.run, inline, || load(dataset, set, counts).map_err(|error| error.to_string()))
+        beside(&self.run, inline, || {
+            let loaded = catch_unwind(AssertUnwindSafe(|| load(dataset, set, counts)));
+            loaded
+                .map_or_else(|_| Err("loading the samples panicked".to_owned()), |it| it.map_err(|why| why.to_string()))
+        })
     }
 
     fn unload(&mut self, _set: &[SampleIndex]) {

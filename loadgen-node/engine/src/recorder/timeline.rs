@@ -67,9 +67,10 @@ impl Timeline {
     /// The phase in the form in which it is judged.
     pub fn measured(&self, effective: &Effective) -> Measured {
         let scenario = effective.scenario;
-        let sample_latencies_ns = self.latencies(effective.target_latency_ns);
+        let answered_max_ns = self.answered_max_ns();
+        let sample_latencies_ns = self.latencies(effective.target_latency_ns, answered_max_ns.unwrap_or(0));
         let max_latency_ns = sample_latencies_ns.iter().copied().max().unwrap_or(0);
-        let answered_max_ns = self.answered_max_ns().map_or(-1, signed);
+        let is_unanswered = |ns: &&i64| **ns > answered_max_ns.map_or(-1, signed);
         let query_latencies_ns: Vec<i64> = if scenario.layout() == Layout::Window {
             let per_query = usize::try_from(self.samples_per_query.max(1)).unwrap_or(usize::MAX);
             sample_latencies_ns.chunks(per_query).filter_map(|query| query.iter().copied().max()).collect()
@@ -80,7 +81,7 @@ impl Timeline {
         let mut measured = Measured {
             final_query_done_s: seconds(self.final_done_ns(&sample_latencies_ns)),
             unanswered: (self.cells.len() - self.answered().count()) as u64,
-            unanswered_queries: query_latencies_ns.iter().filter(|ns| **ns > answered_max_ns).count() as u64,
+            unanswered_queries: query_latencies_ns.iter().filter(is_unanswered).count() as u64,
             sample_latencies_ns,
             query_latencies_ns,
             queries_issued: self.queries,
@@ -112,9 +113,8 @@ impl Timeline {
 
     /// Latencies in issue order. Without an answer: at least the time until the phase was closed, above the target,
     /// and above every answered one.
-    fn latencies(&self, target_ns: u64) -> Vec<i64> {
-        let largest_ns = self.answered_max_ns().unwrap_or(0);
-        let least_ns = target_ns.saturating_add(1).max(largest_ns + 1);
+    fn latencies(&self, target_ns: u64, answered_max_ns: u64) -> Vec<i64> {
+        let least_ns = target_ns.saturating_add(1).max(answered_max_ns + 1);
         self.samples()
             .map(|end| match end {
                 SampleEnd::Done { latency_ns } => latency_ns as i64,

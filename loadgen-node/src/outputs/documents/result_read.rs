@@ -14,19 +14,19 @@ impl ResultSummary {
     /// # Errors
     /// There is none, or it is not what a run writes.
     pub(crate) fn of_folder(folder: &Path) -> anyhow::Result<ResultSummary> {
-        let not_written =
-            || format!("{} is not what a run writes", on_one_line(&folder.join(FILE).display().to_string()));
-        ResultSummary::of_text(&ResultSummary::text_of(folder)?).with_context(not_written)
+        ResultSummary::with_text(folder).map(|(result, _)| result)
     }
 
-    /// The text of the file of a run folder.
+    /// The same, and its text.
     ///
     /// # Errors
-    /// There is none that can be read.
-    pub(crate) fn text_of(folder: &Path) -> anyhow::Result<String> {
-        let shown = || on_one_line(&folder.display().to_string());
-        let no_run = || format!("{} is not a run folder: it has no readable {FILE}", shown());
-        fs::read_to_string(folder.join(FILE)).with_context(no_run)
+    /// As of [`Self::of_folder`].
+    pub(crate) fn with_text(folder: &Path) -> anyhow::Result<(ResultSummary, String)> {
+        let (path, shown) = (folder.join(FILE), |path: &Path| on_one_line(&path.display().to_string()));
+        let no_run = || format!("{} is not a run folder: it has no readable {FILE}", shown(folder));
+        let text = fs::read_to_string(&path).with_context(no_run)?;
+        let not_written = || format!("{} is not what a run writes", shown(&path));
+        Ok((ResultSummary::of_text(&text).with_context(not_written)?, text))
     }
 
     /// Reads the text of a file.
