@@ -116,6 +116,13 @@ fn assert_values(run: &Run) {
         let rates = Table::of(&run.page, "rate");
         assert!(rates.column("answered").iter().any(|rate| *rate != "0/s"), "{name}: {rates:?}");
     }
+    if let Some(spread) = run.result.latency_ns {
+        let listed = serde_json::to_value(spread).unwrap();
+        let unknown = listed.as_object().unwrap().values().filter(|value| value.is_null()).count();
+        let latencies = Table::of(&run.page, "latencies");
+        let shown = latencies.row("latency").iter().filter(|cell| *cell == "no answer").count();
+        assert_eq!((spread.max.is_none(), shown), (answered < begun || begun == 0, unknown), "{name}: {latencies:?}");
+    }
     let outstanding = Table::of(&run.page, "outstanding");
     shows(outstanding.column("outstanding").last().unwrap(), (begun - answered) as f64);
     if section(&run.page, "lag").is_some() {

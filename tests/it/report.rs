@@ -55,7 +55,7 @@ fn a_run_becomes_a_page_with_the_numbers_of_its_documents() {
     let answered = section(&page, "distribution").unwrap();
     assert!(answered.contains(&format!("Of {} answered samples", counts.completed)), "{answered}");
     let (drawn, _) = figure(&Table::of(&page, "distribution").row("p50")[0]);
-    let listed = result.latency_ns.unwrap().p50 as f64;
+    let listed = result.latency_ns.unwrap().p50.unwrap() as f64;
     assert!((drawn / listed - 1.0).abs() < 0.1, "p50 is {drawn} in the chart and {listed} in the result");
     let listed = result.files.get("report.html").unwrap();
     assert_eq!(listed.sha256, hex::encode(Sha256::digest(&page)), "the result lists the page");
@@ -113,7 +113,7 @@ fn assert_answers(page: &str, result: &ResultSummary) {
         let [percentile, "of", of, value, "at", "most", most, kept] = words[..] else { panic!("{shown}") };
         let [expected_percentile, expected_of] = [&format!("p{}", limit.percentile), &limit.of];
         assert_eq!((percentile, of), (expected_percentile.as_str(), expected_of.as_str()));
-        shows(value, limit.value_ns as f64);
+        shows(value, limit.value_ns.unwrap() as f64);
         shows(most, limit.limit_ns as f64);
         assert_eq!(kept == "kept", limit.kept, "{shown}");
     }
@@ -135,7 +135,7 @@ fn assert_latencies(page: &str, result: &ResultSummary) {
         let listed = [min, mean, p50, p90, p95, p97, p99, p99_9, max];
         let shown = table.row(name);
         assert_eq!(shown.len(), listed.len(), "{table:?}");
-        shown.iter().zip(listed).for_each(|(shown, ns)| shows(shown, ns as f64));
+        shown.iter().zip(listed).for_each(|(shown, ns)| shows(shown, ns.unwrap() as f64));
     }
 }
 

@@ -24,7 +24,7 @@ import tempfile
 import time
 from typing import Any, Callable, Iterator
 
-from wheel_logs import DETAIL, SAMPLE
+from wheel_logs import DETAIL, SAMPLE, errors_of
 
 DIGITS = pathlib.Path(__file__).parents[2] / "loadgen-node/qsl/digits"
 SAMPLES = 450
@@ -42,6 +42,9 @@ SHORT = {
     "SingleStream": {"target_latency": 0.05, "min_duration": 2000, "min_query_count": 100},
     "MultiStream": {"target_latency": 0.1, "samples_per_query": 8, "min_duration": 2000, "min_query_count": 100},
 }
+# The limit is one that no busy machine exceeds where the search begins: the official LoadGen calls that an error. A
+# rate that is too high exceeds it within the 300 ms of a trial.
+PEAK = {"target_qps": 50, "min_duration": 300, "min_query_count": 50, "target_latency": 150}
 # Runs that are still going on when a node is killed.
 LONG = {
     "Server": {"target_qps": 200, "min_duration": 120000, "min_query_count": 100},
@@ -161,9 +164,8 @@ class Tests:
         self.check_judged(folder, mode)
 
     def peak(self) -> None:
-        settings = {"target_qps": 50, "min_duration": 300, "min_query_count": 50, "target_latency": 20}
         with self.nodes() as (addresses, _):
-            command, folder = self.command(addresses, "Server", "FindPeakPerformance", settings)
+            command, folder = self.command(addresses, "Server", "FindPeakPerformance", PEAK)
             ended = self.run(command)
         expect_exit("lon-official", 0, ended)
         self.check_logs(folder, "Server", "FindPeakPerformance")
@@ -290,6 +292,7 @@ class Tests:
         expect("qsl_reported_total_count", SAMPLES, int(detail["qsl_reported_total_count"]))
         expect("effective_scenario", scenario, detail["effective_scenario"].replace(" ", ""))
         expect("effective_test_mode", mode, detail["effective_test_mode"].replace(" ", ""))
+        expect("errors", [], errors_of(lines))
         expect("num_errors", 0, int(detail.get("num_errors", 0)))
         summary = (folder / "mlperf_log_summary.txt").read_text()
         if mode in ("PerformanceOnly", "SubmissionRun"):

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from loadgen_diff import check_wheel
-from official_cpp import (LONG, NODE_NAMES, SAMPLES, SHORT, Tests, Wrong, expect, expect_exit,
+from official_cpp import (LONG, NODE_NAMES, PEAK, SAMPLES, SHORT, Tests, Wrong, expect, expect_exit,
                           free_port, keep, tried, wait_until)
-from wheel_logs import DETAIL
+from wheel_logs import DETAIL, errors_of
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "qdl/capi/python"
 # The official LoadGen logs an error where answers come sooner than was expected.
@@ -147,9 +147,8 @@ class WheelTests(Tests):
         self.check_complete(folder, scenario, mode)
 
     def peak(self) -> None:
-        settings = {"target_qps": 50, "min_duration": 300, "min_query_count": 50, "target_latency": 20}
         with self.nodes() as (addresses, _):
-            words, folder = self.words(addresses, "Server", "FindPeakPerformance", settings)
+            words, folder = self.words(addresses, "Server", "FindPeakPerformance", PEAK)
             ended = self.ran(words)
         expect_exit(" ".join(words), 0, ended)
         self.check_logs(folder, "Server", "FindPeakPerformance")
@@ -279,6 +278,7 @@ class WheelTests(Tests):
         expect("qsl_reported_total_count", SAMPLES, int(detail["qsl_reported_total_count"]))
         expect("effective_scenario", scenario, detail["effective_scenario"].replace(" ", ""))
         expect("effective_test_mode", mode, detail["effective_test_mode"].replace(" ", ""))
+        expect("errors", [], errors_of(lines))
         expect("num_errors", 0, int(detail.get("num_errors", 0)))
         return detail
 

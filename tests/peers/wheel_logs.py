@@ -59,6 +59,11 @@ class WheelRun:
     start_window_ns: tuple  # the last phase started between these two moments
 
 
+def errors_of(detail):
+    """Texts of the errors that a detail log has, of its pairs of key and value: what `num_errors` counts."""
+    return [value for key, value in detail if key.startswith("error_")]
+
+
 def read_run(folder):
     trace = (folder / "mlperf_log_trace.json").read_text()
     detail = DETAIL.findall((folder / "mlperf_log_detail.txt").read_text())

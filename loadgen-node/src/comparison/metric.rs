@@ -100,13 +100,13 @@ pub(super) const METRICS: [Metric; 25] = [
         percentile(run, Drawn::P999)
     }),
     metric("max", "largest latency", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
-        run.result.latency_ns.map(|latency| latency.max as f64)
+        Some(run.result.latency_ns?.max? as f64)
     }),
     metric("ttft_p99", "time to first token, p99", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
-        Some(run.result.tokens?.ttft_ns?.p99 as f64)
+        Some(run.result.tokens?.ttft_ns?.p99? as f64)
     }),
     metric("tpot_p99", "time per output token, p99", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
-        Some(run.result.tokens?.tpot_ns?.p99 as f64)
+        Some(run.result.tokens?.tpot_ns?.p99? as f64)
     }),
     metric("tokens", "tokens per second", Unit::PerSecond, Better::Higher, Noise::Repeats, |run| {
         run.result.tokens?.tokens_per_s

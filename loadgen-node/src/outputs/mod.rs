@@ -7,6 +7,7 @@
 //! - `logs`: the official log files in it; `documents`: its JSON documents; `diagram`: the picture of the
 //!   system;
 //! - `screen`: the result for people, with lines from `tokens` and `network_lines`; `paint`: colours of verdicts;
+//! - `latencies`: how latencies and their limits read;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
 //! - `report`: the run as one HTML page;
@@ -26,6 +27,7 @@ mod faults;
 pub(crate) mod folder;
 mod journal;
 pub(crate) mod keep;
+pub(crate) mod latencies;
 pub(crate) mod logs;
 pub(crate) mod network_lines;
 pub(crate) mod official_logs;

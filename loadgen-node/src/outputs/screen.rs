@@ -13,8 +13,7 @@ use super::documents::parts::LatencySpread;
 use super::documents::result_summary::{MetricDocument, ResultSummary};
 use super::documents::{accuracy, find_peak};
 use super::keep::{NotWritten, Saved};
-use super::{network_lines as lines, paint};
-use super::{report, tokens};
+use super::{latencies, network_lines as lines, paint, report, tokens};
 use crate::division::Division;
 use crate::test_run::finished::{Finished, Judgement};
 use crate::verdict::limits::{LatencyLimit, Limited};
@@ -58,15 +57,13 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     {
         line("Metric", format!("{} = {}", metric.name, of_unit(value, &metric.unit)));
     }
-    if let Some(LatencySpread { p50, p90, p99, p99_9, max, .. }) = result.latency_ns {
-        let [p50, p90, p99, p99_9, max] = [p50, p90, p99, p99_9, max].map(human);
-        let note = if counts.completed < counts.issued { SLOWEST } else { "" };
-        line("Latency", format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}{note}"));
+    if let Some(spread) = &result.latency_ns {
+        line("Latency", latency(spread));
     }
     for limit in &result.latency_limits {
         let LimitDocument { of, percentile, value_ns, limit_ns, kept } = limit;
-        let value = human(*value_ns);
-        line("Limit", format!("{of} p{percentile} {value}, {}", tokens::limit_text(*limit_ns, *kept)));
+        let value = latencies::latency_text(*value_ns);
+        line("Limit", format!("{of} p{percentile} {value}, {}", latencies::limit_text(*limit_ns, *kept)));
     }
     if let Some(search) = &result.find_peak {
         line("Peak", peak(search.bracket, &search.trials));
@@ -82,6 +79,12 @@ pub(crate) fn of_document(result: &ResultSummary, folder: &Path) -> String {
     }
     line("Files", folder.display().to_string());
     text
+}
+
+/// How latencies are spread, with a word on what has none.
+fn latency(spread: &LatencySpread) -> String {
+    let note = if spread.max.is_none() { SLOWEST } else { "" };
+    format!("{}{note}", latencies::spread_text(spread))
 }
 
 /// A value of a metric with its unit; a time as people read it, too.
@@ -125,13 +128,11 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         let value = metric.value.map(|value| of_unit(value, metric.unit));
         let value = value.as_deref().unwrap_or("none: too little was answered");
         lines.push(("Metric", format!("{} = {value}{}", metric.name, asked(finished))));
-        let latency = summary.judged_latency();
-        let note = if latency.unanswered > 0 { SLOWEST } else { "" };
         let limits = LatencyLimit::all(summary, finished.setup.plan.effective());
-        lines.push(("Latency", format!("{}{note}", tokens::spread_text(latency))));
+        lines.push(("Latency", latency(&summary.judged_latency().into())));
         if let Some(limit) = limits.iter().find(|limit| limit.of == Limited::Latency) {
-            let (percentile, value) = (limit.percentile, tokens::latency_text(limit.is_measured, limit.value_ns));
-            let text = tokens::limit_text(limit.limit_ns, limit.is_kept());
+            let (percentile, value) = (limit.percentile, latencies::latency_text(limit.value_ns));
+            let text = latencies::limit_text(limit.limit_ns, limit.is_kept());
             lines.push(("Limit", format!("p{percentile} {value}, {text}")));
         }
         lines.extend(tokens::lines(summary, &limits));

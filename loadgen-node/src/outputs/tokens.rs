@@ -1,11 +1,10 @@
-//! How latencies and their limits read on the screen, and the lines of token runs: first tokens, time per token, tokens
-//! per second.
+//! The lines of token runs on the screen: first tokens, time per token, tokens per second.
 
-use lon_shell::figures::duration_ns as human;
-
-use crate::verdict::limits::{LatencyLimit, Limited};
 use loadgen::judge::early_stopping::percent;
-use loadgen::judge::{LatencyStats, PERCENTILES, Summary};
+use loadgen::judge::{LatencyStats, Summary};
+
+use super::latencies::{latency_text, limit_text, spread_text};
+use crate::verdict::limits::{LatencyLimit, Limited};
 
 /// Title and text of each line; none unless the run is judged by its tokens. Each has the limit of its kind, if any.
 pub(crate) fn lines(summary: &Summary, limits: &[LatencyLimit]) -> Vec<(&'static str, String)> {
@@ -20,19 +19,6 @@ pub(crate) fn lines(summary: &Summary, limits: &[LatencyLimit]) -> Vec<(&'static
     [ttft.map(|text| ("TTFT", text)), tpot.map(|text| ("TPOT", text)), rate].into_iter().flatten().collect()
 }
 
-/// A latency in words. That of what was never answered is no time.
-pub(crate) fn latency_text(is_measured: bool, ns: i64) -> String {
-    if is_measured { human(ns) } else { "no answer".to_owned() }
-}
-
-/// The percentiles that the screen shows, and the maximum.
-pub(crate) fn spread_text(stats: &LatencyStats) -> String {
-    let [p50, p90, _, _, p99, p99_9] =
-        std::array::from_fn(|at| latency_text(stats.is_measured(PERCENTILES[at]), stats.percentiles_ns[at]));
-    let max = latency_text(stats.unanswered == 0, stats.max_ns);
-    format!("p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, max {max}")
-}
-
 /// Definition, limit and value side by side, and how the values are spread. The percentile that is judged is a
 /// fraction. None where none was measured.
 fn against(stats: &LatencyStats, fraction: f64, limit: Option<&LatencyLimit>, definition: &str) -> Option<String> {
@@ -40,14 +26,8 @@ fn against(stats: &LatencyStats, fraction: f64, limit: Option<&LatencyLimit>, de
         return None;
     }
     let limit = limit.map_or(String::new(), |limit| format!(", {}", limit_text(limit.limit_ns, limit.is_kept())));
-    let value = latency_text(stats.is_measured(fraction), stats.target_ns);
-    Some(format!("p{} {value}{limit} ({definition}; {})", percent(fraction), spread_text(stats)))
-}
-
-/// A limit and whether it was kept.
-pub(crate) fn limit_text(limit_ns: u64, is_kept: bool) -> String {
-    let text = human(i64::try_from(limit_ns).unwrap_or(i64::MAX));
-    format!("limit {text}: {}", if is_kept { "within" } else { "EXCEEDED" })
+    let value = latency_text(stats.measured_target_ns(fraction));
+    Some(format!("p{} {value}{limit} ({definition}; {})", percent(fraction), spread_text(&stats.into())))
 }
 
 /// The rate by which token runs of the scenario are compared; `None` when too little was measured for one.
@@ -74,8 +54,7 @@ mod tests {
         let limit = |value_ns| LatencyLimit {
             of: Limited::FirstToken,
             percentile: 99.0,
-            value_ns,
-            is_measured: true,
+            value_ns: Some(value_ns),
             limit_ns: 1_500,
         };
         let text = |ns| against(&stats(9, ns), 0.99, Some(&limit(ns)), "so").unwrap();

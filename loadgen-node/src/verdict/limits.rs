@@ -21,9 +21,8 @@ pub(crate) struct LatencyLimit {
     pub(crate) of: Limited,
     /// The percentile that is judged, in percent.
     pub(crate) percentile: f64,
-    pub(crate) value_ns: i64,
-    /// The value is that of an answer. Else it stands for what was never answered.
-    pub(crate) is_measured: bool,
+    /// The latency at that percentile; none where what is there was never answered.
+    pub(crate) value_ns: Option<i64>,
     pub(crate) limit_ns: u64,
 }
 
@@ -35,9 +34,8 @@ impl LatencyLimit {
         }
         let percentile = percent(summary.target_percentile);
         let limit = |of, stats: &LatencyStats, limit_ns| {
-            let is_measured = stats.is_measured(summary.target_percentile);
-            let limit = LatencyLimit { of, percentile, value_ns: stats.target_ns, is_measured, limit_ns };
-            (stats.count > 0).then_some(limit)
+            let value_ns = stats.measured_target_ns(summary.target_percentile);
+            (stats.count > 0).then_some(LatencyLimit { of, percentile, value_ns, limit_ns })
         };
         let found = match &summary.tokens {
             None => [limit(Limited::Latency, summary.judged_latency(), effective.target_latency_ns), None],
@@ -49,8 +47,9 @@ impl LatencyLimit {
         found.into_iter().flatten().collect()
     }
 
-    /// The value does not exceed the limit. Whether enough queries were measured to say so is another question.
+    /// There is a value, and it does not exceed the limit. Whether enough queries were measured to say so is another
+    /// question.
     pub(crate) fn is_kept(&self) -> bool {
-        u64::try_from(self.value_ns).is_ok_and(|ns| ns <= self.limit_ns)
+        self.value_ns.is_some_and(|ns| u64::try_from(ns).is_ok_and(|ns| ns <= self.limit_ns))
     }
 }

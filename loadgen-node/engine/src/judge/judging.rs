@@ -78,10 +78,26 @@ impl Judging<'_> {
         self.completed().saturating_sub(1) as f64
     }
 
-    /// Where nothing was answered, formulas may give a number all the same.
+    /// Where nothing was answered, formulas may give a number all the same; an estimate may be that of what never was.
     fn metric(&self, rates: &Rates, early_stopping: &EarlyStopping) -> Metric {
-        let metric = self.rules.metric(rates, early_stopping.estimate_ns());
+        let slowest_ns = self.slowest_estimated_ns();
+        let estimate_ns = early_stopping.estimate_ns().filter(|ns| slowest_ns.is_some_and(|most| *ns <= most as f64));
+        let metric = self.rules.metric(rates, estimate_ns);
         Metric { value: metric.value.filter(|_| self.completed() > 0), ..metric }
+    }
+
+    /// The slowest answer among the latencies that early stopping estimates.
+    fn slowest_estimated_ns(&self) -> Option<i64> {
+        let m = self.measured;
+        let (latencies_ns, unanswered) = if !m.query_latencies_ns.is_empty() {
+            (&m.query_latencies_ns, m.unanswered_queries)
+        } else if self.terms.tokens.is_some() {
+            (&m.first_token_latencies_ns, m.without_first_token)
+        } else {
+            (&m.sample_latencies_ns, m.unanswered)
+        };
+        let answered = latencies_ns.len().checked_sub(unanswered as usize)?;
+        latencies_ns[..answered].last().copied()
     }
 
     fn rates(&self, latency: &LatencyStats) -> Rates {

@@ -30,6 +30,11 @@ impl LatencyStats {
     pub fn is_measured(&self, fraction: f64) -> bool {
         position(self.count, fraction) < self.count.saturating_sub(self.unanswered)
     }
+
+    /// [`Self::target_ns`], where it was measured. The fraction is that of the target percentile.
+    pub fn measured_target_ns(&self, fraction: f64) -> Option<i64> {
+        self.is_measured(fraction).then_some(self.target_ns)
+    }
 }
 
 /// Where the latency at a fraction stands among so many that are sorted, as the official rules have it.

@@ -222,6 +222,19 @@ mod tests {
     }
 
     #[test]
+    fn an_estimate_that_falls_on_what_was_not_answered_is_no_metric() {
+        let settings = TestSettings { scenario: Scenario::SINGLE_STREAM, ..TestSettings::default() };
+        let plan = Plan::for_judging(settings, Qsl { total: 8, performance: 8 }).unwrap();
+        // Of so few queries early stopping takes the slowest.
+        let metric = |last| {
+            let phase = timeline([vec![Cell::done(70); 63], vec![last]].concat(), 1_000);
+            plan.effective().judge(phase.measured(plan.effective())).metric.value
+        };
+        assert_eq!(metric(Cell::done(80)), Some(80.0));
+        assert_eq!(metric(Cell::failed(100)), None);
+    }
+
+    #[test]
     fn a_query_with_a_sample_that_was_not_answered_was_not_answered() {
         let settings = TestSettings {
             scenario: Scenario::MULTI_STREAM,

@@ -14,11 +14,11 @@ pub struct LimitDocument {
     pub of: String,
     /// The percentile that is judged, in percent.
     pub percentile: f64,
-    /// The latency at that percentile, ns.
-    pub value_ns: i64,
+    /// The latency at that percentile, ns; null where what is there was never answered.
+    pub value_ns: Option<i64>,
     /// The limit, ns.
     pub limit_ns: u64,
-    /// Whether the value does not exceed the limit. Early stopping may want more queries to be sure of it.
+    /// Whether there is a value, and it does not exceed the limit. Early stopping may want more queries to be sure.
     pub kept: bool,
 }
 

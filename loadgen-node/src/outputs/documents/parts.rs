@@ -9,7 +9,7 @@ use crate::network::fabric::gbit_s;
 use crate::network::nics::NicUse;
 use crate::network::traffic::Bytes;
 use crate::test_run::finished::{Finished, Nodes};
-use loadgen::judge::LatencyStats;
+use loadgen::judge::{LatencyStats, PERCENTILES};
 use lon_world::tally::Split;
 
 /// One value for each direction.
@@ -44,28 +44,29 @@ pub struct Percentiles {
     pub p99: u64,
 }
 
-/// How latencies are spread, ns. A failed sample counts as slower than all others.
+/// How latencies are spread, ns. A sample that was never answered counts as slower than all others. What depends on
+/// such a sample was not measured, and is null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySpread {
     /// The smallest latency, ns.
-    pub min: i64,
+    pub min: Option<i64>,
     /// Mean, rounded towards zero.
-    pub mean: i64,
+    pub mean: Option<i64>,
     /// The 50th percentile, ns.
-    pub p50: i64,
+    pub p50: Option<i64>,
     /// The 90th percentile, ns.
-    pub p90: i64,
+    pub p90: Option<i64>,
     /// The 95th percentile, ns.
-    pub p95: i64,
+    pub p95: Option<i64>,
     /// The 97th percentile, ns.
-    pub p97: i64,
+    pub p97: Option<i64>,
     /// The 99th percentile, ns.
-    pub p99: i64,
+    pub p99: Option<i64>,
     /// The 99.9th percentile, ns.
-    pub p99_9: i64,
+    pub p99_9: Option<i64>,
     /// The largest latency, ns.
-    pub max: i64,
+    pub max: Option<i64>,
 }
 
 /// Where the time of answered samples went: percentiles of each stage of the round trip, ns.
@@ -154,8 +155,13 @@ impl From<[u64; 3]> for Percentiles {
 
 impl From<&LatencyStats> for LatencySpread {
     fn from(stats: &LatencyStats) -> LatencySpread {
-        let [p50, p90, p95, p97, p99, p99_9] = stats.percentiles_ns;
-        LatencySpread { min: stats.min_ns, mean: stats.mean_ns, p50, p90, p95, p97, p99, p99_9, max: stats.max_ns }
+        let measured = |fraction, ns| stats.is_measured(fraction).then_some(ns);
+        let [p50, p90, p95, p97, p99, p99_9] =
+            std::array::from_fn(|at| measured(PERCENTILES[at], stats.percentiles_ns[at]));
+        let min = measured(0.0, stats.min_ns);
+        // Both are of all of them.
+        let [mean, max] = [stats.mean_ns, stats.max_ns].map(|ns| measured(1.0, ns));
+        LatencySpread { min, mean, p50, p90, p95, p97, p99, p99_9, max }
     }
 }
 

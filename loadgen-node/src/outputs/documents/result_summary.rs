@@ -195,7 +195,7 @@ pub enum MetricDocument {
 pub struct PerformanceMetric {
     /// Its key in the official detail log.
     pub name: String,
-    /// The number, in `unit`; null when too little was answered.
+    /// The number, in `unit`; null when too little was answered, or the latency that it is was never measured.
     pub value: Option<f64>,
     /// `ns` or `samples/s`.
     pub unit: String,

@@ -8,6 +8,7 @@ use super::{charts, tables};
 use crate::outputs::documents::parts::ByDirection;
 use crate::outputs::documents::qdl_result::QdlState;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
+use crate::outputs::latencies::latency_text;
 
 /// Reasons that are shown; of many nodes each may have its own.
 const REASONS: usize = 16;
@@ -165,7 +166,7 @@ fn speed(result: &ResultSummary) -> Option<String> {
 fn limit(result: &ResultSummary) -> Option<String> {
     let said = result.latency_limits.iter().map(|limit| {
         let kept = if limit.kept { "kept" } else { "exceeded" };
-        let [value, most] = [limit.value_ns, limit.limit_ns as i64].map(duration_ns);
+        let [value, most] = [limit.value_ns, i64::try_from(limit.limit_ns).ok()].map(latency_text);
         format!("p{} of {} {value}, at most {most}: {kept}", limit.percentile, limit.of)
     });
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())

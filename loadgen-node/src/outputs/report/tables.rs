@@ -12,6 +12,7 @@ use super::source::Source;
 use crate::outputs::documents::network_report::{NetworkReport, NodeTrafficDocument};
 use crate::outputs::documents::parts::{ByDirection, LatencySplit, LatencySpread, Percentiles};
 use crate::outputs::documents::result_summary::TokensDocument;
+use crate::outputs::latencies::latency_text;
 
 /// Nodes that are shown one by one; the documents have all.
 const NODES: usize = 16;
@@ -233,7 +234,7 @@ pub(super) fn latencies(source: &Source) -> Markup {
     }
     let row = |name: &str, of: LatencySpread| {
         let values = [of.min, of.mean, of.p50, of.p90, of.p95, of.p97, of.p99, of.p99_9, of.max];
-        (name.to_owned(), values.map(|value| text(duration_ns(value))).to_vec())
+        (name.to_owned(), values.map(|value| text(latency_text(value))).to_vec())
     };
     let mut rows: Vec<(String, Vec<Markup>)> = source.result.latency_ns.iter().map(|of| row("latency", *of)).collect();
     if let Some(TokensDocument { ttft_ns, tpot_ns, .. }) = &source.result.tokens {
