@@ -156,8 +156,11 @@ mod tests {
 
     #[test]
     fn a_port_that_is_taken_is_named_with_its_kind() {
-        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let listen = udp.local_addr().unwrap().to_string();
+        // Of a number that was free for both a moment ago: any number may be that of somebody's TCP connection.
+        let mut sockets = Sockets::bind("127.0.0.1:0").unwrap();
+        let _udp = sockets.udp.take().unwrap();
+        let listen = sockets.address().to_string();
+        drop(sockets);
         let error = Sockets::bind(&listen).unwrap_err().to_string();
         assert!(error.contains(&listen) && error.contains("UDP") && error.contains("--listen"), "{error}");
         let taken = Sockets::bind("127.0.0.1:0").unwrap();
