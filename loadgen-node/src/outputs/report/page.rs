@@ -166,7 +166,8 @@ fn speed(result: &ResultSummary) -> Option<String> {
 fn limit(result: &ResultSummary) -> Option<String> {
     let said = result.latency_limits.iter().map(|limit| {
         let kept = if limit.kept { "kept" } else { "exceeded" };
-        let [value, most] = [limit.value_ns, i64::try_from(limit.limit_ns).ok()].map(latency_text);
+        let value = latency_text(limit.value_ns);
+        let most = duration_ns(i64::try_from(limit.limit_ns).unwrap_or(i64::MAX));
         format!("p{} of {} {value}, at most {most}: {kept}", limit.percentile, limit.of)
     });
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
