@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level::pipe};
 
 use crate::exit::Exit;
+use loadgen::run::RunOptions;
 
 /// Signals within this time of the first count as one request: `timeout` sends one to its child and one to the child's
 /// group, as terminals and shells do. A later one ends the program at once.
@@ -54,6 +55,12 @@ fn end_when_told(mut told: UnixStream, at_once: &AtomicBool) {
             std::process::exit(Exit::Interrupted as i32);
         }
         has_stopped = true;
+        let grace_s = RunOptions::default().drain_grace_ns / 1_000_000_000;
+        tracing::warn!(
+            grace_s,
+            next = "one more signal ends it at once, and leaves the folder to loadgen-node recover",
+            "interrupted: waits for answers to what is under way"
+        );
         std::thread::sleep(INSISTS_AFTER);
         if drain(&mut told).is_err() {
             return;

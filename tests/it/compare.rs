@@ -7,6 +7,7 @@ use lon_tests::page::{section, stands_alone};
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
+use nix::sys::signal::Signal;
 
 const PICTURES: &str = "synthetic:image-u8[64,64,3]x50";
 
@@ -68,6 +69,34 @@ fn two_runs_over_different_codecs_show_what_changed_and_what_is_noise() {
     let held = compare(&[plain.arg(), packed.arg(), "--fail-if", "sent<-5%", "--fail-if", "rate>+1%"]);
     assert!(held.code == Some(3) && held.stdout.contains("Failed: --fail-if 'sent<-5%': B has -"), "{held:?}");
     assert!(!held.stdout.contains("'rate>+1%'"), "{held:?}");
+}
+
+/// Nobody knows how slow the samples are that got no answer, and blocks of time do not have them.
+#[test]
+fn what_was_not_answered_is_compared_with_nothing_and_excused_by_no_noise() {
+    let node = SutNode::start("n1", "synthetic:constant=50ms", &["--workers", "64"]);
+    let whole = run(&node, &["--max-lag", "1s"]);
+    let test = TestRun::new("Server").on(&node.address).dataset(PICTURES).args(&["--max-lag", "1s"]);
+    let (loadgen, lost) = test.set("target_qps=300,min_duration=2500,min_query_count=300").begin();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    node.signal(Signal::SIGKILL);
+    let finished = loadgen.finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    let reason = "the 99th percentile of the latency falls on samples without an answer, the limit is ";
+    assert!(finished.stdout.contains(reason) && finished.stdout.contains("p99 no answer"), "{finished:?}");
+    let made = document(&[whole.arg(), lost.arg()]);
+    for name in ["p99", "p99.9", "max", "mean"] {
+        let found = metric(&made, name);
+        assert!(found.values[0].is_some() && found.values[1].is_none() && found.differences == [None], "{found:?}");
+    }
+    // About fifteen of more than three hundred were under way.
+    for name in ["p50", "p90", "rate", "metric_rate"] {
+        assert_eq!(metric(&made, name).differences[0].unwrap().finding, Finding::NotKnown, "{name}");
+    }
+    let held = compare(&[whole.arg(), lost.arg(), "--fail-if", "p99>+5%"]);
+    assert!(held.code == Some(2) && held.stderr.contains("'p99' is not known of all sides"), "{held:?}");
+    let held = compare(&[whole.arg(), lost.arg(), "--fail-if", "metric_rate<-5%", "--fail-if", "invalid"]);
+    assert!(held.code == Some(3) && held.stdout.contains("B is INVALID"), "{held:?}");
 }
 
 #[test]

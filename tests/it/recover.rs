@@ -55,6 +55,8 @@ fn what_was_measured_is_there_after_a_kill() {
         // What was never answered has no latency.
         let lacks = completed < result["counts"]["issued"].as_u64().unwrap();
         assert_eq!((result["latency_ns"]["max"].is_null(), told.stdout.contains("max no answer")), (lacks, lacks));
+        // What the folder does not have is not known, and is not 0.
+        assert!(result["schedule_lag_ns"].is_null() && result["saturation"].is_null(), "{result}");
         // The limit stands beside the latency, as it does in a run that was not killed.
         let limits = result["latency_limits"].as_array().unwrap();
         assert_eq!(!limits.is_empty(), scenario == "Server", "{result}");
@@ -66,6 +68,8 @@ fn what_was_measured_is_there_after_a_kill() {
         let timeline = path(&folder).join("timeline.bin");
         let replayed = LoadGen::run(&["replay", "--timeline", timeline.to_str().unwrap()]);
         assert_eq!(replayed.code, Some(5), "as a run that was interrupted: {replayed:?}");
+        let of_folder = LoadGen::run(&["replay", "--timeline", folder.arg()]);
+        assert_eq!((of_folder.code, &of_folder.stdout), (Some(5), &replayed.stdout), "{of_folder:?}");
         let again = recover(&folder);
         assert!(again.code == Some(2) && again.stderr.contains("has ended"), "{again:?}");
     }
@@ -85,6 +89,11 @@ fn a_second_signal_later_ends_a_run_at_once_and_loses_nothing_measured() {
     let told = loadgen.finish();
     node.signal(Signal::SIGCONT);
     assert_eq!(told.code, Some(5), "{told:?}");
+    for said in
+        ["interrupted: waits for answers to what is under way grace_s=10", "interrupted once more: ended at once"]
+    {
+        assert!(told.stderr.contains(said), "{said}: {told:?}");
+    }
     assert!(folder.result()["reasons"][0].as_str().unwrap().contains("loadgen-node recover"), "{:?}", folder.result());
     let told = recover(&folder);
     assert!(told.code == Some(0) && told.stdout.starts_with("Result    INVALID"), "{told:?}");

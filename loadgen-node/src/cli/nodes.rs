@@ -23,7 +23,8 @@ pub(crate) const USUAL_TRANSPORT: Transport = Transport::GRPC;
 pub(crate) struct DialArgs {
     /// host:port[,host:port...], @FILE with one a line, or dns:NAME:PORT for every address of a name.
     ///
-    /// host:8000-8127 is a node on each of these ports, as sut-node serve --nodes 128 makes them.
+    /// host alone is host:8000. host:8000-8127 is a node on each of these ports, as sut-node serve --nodes 128 makes
+    /// them.
     ///
     /// With --transport kserve each has a name: NAME=host:port[,NAME=host:port...], or @FILE.
     #[arg(long, alias = "sut-server", value_name = "NODES", env = "LON_SUT", help_heading = NODES)]

@@ -74,8 +74,8 @@ pub(crate) struct ReplayArgs {
     /// The results to judge.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) report_vector: Option<PathBuf>,
-    /// The recorded run to judge.
-    #[arg(long, value_name = "FILE")]
+    /// The recorded run to judge: its timeline.bin, or its folder.
+    #[arg(long, value_name = "PATH")]
     pub(crate) timeline: Option<PathBuf>,
     /// The folder with the logs of an official LoadGen, to be judged again and compared.
     #[arg(long, value_name = "DIR")]

@@ -24,7 +24,8 @@ const SINGLE_RUNS: &str = "intervals of single runs come from blocks of their ti
 pub(crate) fn compared(sides: &[Side], conditions: &[Condition]) -> Result<Comparison, String> {
     let different = facts::different(sides);
     let not_comparable = facts::not_comparable(sides, &different);
-    let draws: Vec<Draws> = sides.iter().zip(0..).map(|(side, number)| Draws::of(side.series(), number)).collect();
+    let draws: Vec<Draws> =
+        sides.iter().zip(0..).map(|(side, number)| Draws::of(side.drawn_series(), number)).collect();
     let is_comparable = not_comparable.is_empty();
     let metrics = METRICS.iter().map(|metric| one(metric, sides, &draws, is_comparable));
     let metrics: Vec<MetricComparison> = metrics.filter(|metric| metric.values.iter().any(Option::is_some)).collect();
@@ -52,9 +53,10 @@ fn one(metric: &Metric, sides: &[Side], draws: &[Draws], is_comparable: bool) ->
             _ if all[0].len().min(other.len()) >= spread::FEWEST_REPEATS => {
                 spread::ratio_interval(&all[0], other).map(|interval| (interval, IntervalOf::Repeats))
             }
-            Noise::Drawn(drawn) => {
-                interval::of_draws(&draws[0], draws_of_other, drawn).map(|interval| (interval, IntervalOf::Blocks))
-            }
+            // Where the difference is outside, the draws were of something else: it is no noise.
+            Noise::Drawn(drawn) => interval::of_draws(&draws[0], draws_of_other, drawn)
+                .filter(|[low, high]| (100.0 * low..=100.0 * high).contains(&percent))
+                .map(|interval| (interval, IntervalOf::Blocks)),
             _ => None,
         };
         let interval_percent = found.map(|(interval, _)| interval.map(|share| 100.0 * share));

@@ -65,11 +65,14 @@ pub(super) fn notes(sides: &[Side]) -> Vec<String> {
         format!("{name} is INVALID ({}): {reason}", folder.display())
     });
     let unanswered = runs().filter_map(|(name, (folder, source))| {
-        let counts = &source.result.counts;
-        let left = counts.issued.saturating_sub(counts.completed);
-        let shown = folder.display();
-        let told =
-            || format!("{name} has {left} samples without an answer ({shown}): latencies are those of the others");
+        let left = source.result.counts.unanswered();
+        let told = || {
+            format!(
+                "{name} has {left} samples without an answer ({}): it has no percentiles that fall on them, no mean \
+                 and no largest latency, and what is noise is not known",
+                folder.display()
+            )
+        };
         (left > 0).then(told)
     });
     let lacks =
@@ -98,8 +101,8 @@ fn of_run(source: &Source) -> Vec<Fact> {
     add("SUT nodes", Some(network.nodes.len().to_string()));
     add("version", Some(result.loadgen_version.clone()));
     add("revision", result.made.revision.clone());
-    add("I/O threads", Some(result.saturation.io_threads.to_string()));
-    add("spin", Some(result.saturation.spin_ns.to_string()));
+    add("I/O threads", result.saturation.as_ref().map(|saturation| saturation.io_threads.to_string()));
+    add("spin", result.saturation.as_ref().map(|saturation| saturation.spin_ns.to_string()));
     flattened("settings", &result.settings, &mut facts);
     if let Some(system) = &source.system {
         flattened("LoadGen node", &system.loadgen.host, &mut facts);

@@ -91,7 +91,8 @@ pub(super) const METRICS: [Metric; 25] = [
     metric("metric_latency", "the scenario's metric", Unit::Ns, Better::Lower, Noise::Repeats, |run| judged(run, "ns")),
     metric("rate", "answers per second", Unit::PerSecond, Better::Higher, Noise::Drawn(Drawn::Rate), rate),
     metric("mean", "mean latency", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::Mean), |run| {
-        run.series.as_ref().filter(|series| !series.latencies.is_empty()).map(|series| series.latencies.mean())
+        let series = run.series.as_ref().filter(|series| !series.latencies.is_empty())?;
+        (run.result.counts.unanswered() == 0).then(|| series.latencies.mean())
     }),
     metric("p50", "latency, p50", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P50), |run| percentile(run, Drawn::P50)),
     metric("p90", "latency, p90", Unit::Ns, Better::Lower, Noise::Drawn(Drawn::P90), |run| percentile(run, Drawn::P90)),
@@ -127,7 +128,7 @@ pub(super) const METRICS: [Metric; 25] = [
         some(run.result.network.latency_split_ns.inference.p50)
     }),
     metric("lag_p99", "schedule lag, p99", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
-        some(run.result.schedule_lag_ns.p99)
+        some(run.result.schedule_lag_ns?.p99)
     }),
     metric("name_rtt", "Name round trip, mean", Unit::Ns, Better::Lower, Noise::Repeats, |run| {
         let trips = &run.result.network.name_round_trips;
@@ -152,7 +153,7 @@ pub(super) const METRICS: [Metric; 25] = [
         Some(run.result.accuracy.as_ref()?.value)
     }),
     metric("cores", "cores of the LoadGen node", Unit::Cores, Better::Lower, Noise::Repeats, |run| {
-        Some(run.result.saturation.process_cores).filter(|cores| *cores > 0.0)
+        Some(run.result.saturation.as_ref()?.process_cores).filter(|cores| *cores > 0.0)
     }),
 ];
 
@@ -173,9 +174,12 @@ fn rate(run: &Source) -> Option<f64> {
     (answered > 0).then(|| answered as f64 / (series.steps.len() as f64 * series.step_s))
 }
 
+/// Of all samples: the slowest are those without an answer, whose latency nobody knows.
 fn percentile(run: &Source, drawn: Drawn) -> Option<f64> {
     let series = run.series.as_ref().filter(|series| !series.latencies.is_empty())?;
-    Some(series.latencies.value_at_quantile(drawn.share()?) as f64)
+    let answered = series.latencies.len() as f64;
+    let share_of_answered = drawn.share()? * (answered + run.result.counts.unanswered() as f64) / answered;
+    (share_of_answered <= 1.0).then(|| series.latencies.value_at_quantile(share_of_answered) as f64)
 }
 
 fn each_sample(run: &Source, bytes: u64) -> Option<f64> {

@@ -37,6 +37,12 @@ impl Side {
         self.sources().filter_map(|run| run.series.as_ref())
     }
 
+    /// Those of them that say something of noise: none where samples got no answer, which curves do not have.
+    pub(super) fn drawn_series(&self) -> impl Iterator<Item = &Series> {
+        let is_whole = self.sources().all(|run| run.result.counts.unanswered() == 0);
+        self.series().filter(move |_| is_whole)
+    }
+
     pub(super) fn document(&self) -> SideDocument {
         let run = |(folder, source): &(PathBuf, Source)| ComparedRun {
             folder: folder.display().to_string(),

@@ -10,12 +10,16 @@ use loadgen::recorder::{About, CheckedTimeline, StoredTimeline, Timeline};
 use lon_proto::sums::Summing;
 
 use super::documents::result_summary::{self, ResultSummary};
+use super::logs::TIMELINE;
 
-/// Reads a timeline. It has to be the one that the result beside it lists, where there is one that knows it.
+/// Reads a timeline, or that of a run folder. It has to be the one that the result beside it lists, where there is one
+/// that knows it.
 ///
 /// # Errors
 /// The file cannot be read, is no timeline, or is another one.
 pub(crate) fn read(path: &Path) -> Result<StoredTimeline> {
+    let in_folder = path.is_dir().then(|| path.join(TIMELINE));
+    let path = in_folder.as_deref().unwrap_or(path);
     let shown = || path.display().to_string();
     let file = File::open(path).with_context(|| format!("cannot read {}", shown()))?;
     let mut file = Summing::new(BufReader::with_capacity(1 << 20, file));

@@ -50,19 +50,23 @@ fn add_official_reasons(verdict: &mut Verdict, effective: &Effective, summary: &
 
 /// Says which of the judged values are over their limits, and by how much.
 fn over_limit(effective: &Effective, summary: &Summary) -> String {
-    let latency = ("the latency", summary.judged_latency().target_ns, effective.target_latency_ns, "target_latency");
+    let latency = ("the latency", summary.judged_latency(), effective.target_latency_ns, "target_latency");
     let judged = match &summary.tokens {
         Some(TokenSummary { first_token, per_token, .. }) if effective.use_token_latencies => vec![
-            ("TTFT", first_token.target_ns, effective.ttft_latency_ns, "ttft_latency"),
-            ("TPOT", per_token.target_ns, effective.tpot_latency_ns, "tpot_latency"),
+            ("TTFT", first_token, effective.ttft_latency_ns, "ttft_latency"),
+            ("TPOT", per_token, effective.tpot_latency_ns, "tpot_latency"),
         ],
         _ => vec![latency],
     };
     let percent = percent(effective.target_latency_percentile);
-    let over = judged.into_iter().filter(|(_, value_ns, limit_ns, _)| *value_ns > *limit_ns as i64);
-    let over = over.map(|(what, value_ns, limit_ns, key)| {
-        let [value, limit] = [value_ns as u64, limit_ns].map(Duration::from_nanos);
-        format!("the {percent}th percentile of {what} is {value:.1?}, the limit is {limit:.1?} ({key})")
+    let over = judged.into_iter().filter(|(_, stats, limit_ns, _)| stats.target_ns > *limit_ns as i64);
+    let over = over.map(|(what, stats, limit_ns, key)| {
+        let is = match stats.measured_target_ns(summary.target_percentile) {
+            Some(ns) => format!("is {:.1?}", Duration::from_nanos(ns as u64)),
+            None => "falls on samples without an answer".to_owned(),
+        };
+        let limit = Duration::from_nanos(limit_ns);
+        format!("the {percent}th percentile of {what} {is}, the limit is {limit:.1?} ({key})")
     });
     match over.collect::<Vec<_>>().join("; ") {
         // The estimate that early stopping judges lies above the percentile itself.

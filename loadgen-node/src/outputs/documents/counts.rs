@@ -26,6 +26,11 @@ pub struct CountsDocument {
 }
 
 impl CountsDocument {
+    /// Samples that were issued and not answered.
+    pub fn unanswered(&self) -> u64 {
+        self.issued.saturating_sub(self.completed)
+    }
+
     /// What the engine and the QDL counted; `nan`: what the nodes did.
     pub(super) fn new(outcome: &RunOutcome, reports: &[NodeReport], nan: Option<u64>) -> CountsDocument {
         let counts = outcome.counts();

@@ -106,18 +106,16 @@ pub struct ResultSummary {
     /// Latencies beside the limits that the official rules judge them by; empty where the scenario has none.
     #[serde(default)]
     pub latency_limits: Vec<LimitDocument>,
-    /// How late samples were sent.
-    #[serde(default)]
-    pub schedule_lag_ns: LagDocument,
+    /// How late samples were sent; null of a run that was killed, whose folder does not have it.
+    pub schedule_lag_ns: Option<LagDocument>,
     /// The largest lags over time, of the performance phase.
     #[serde(default)]
     pub schedule_lag_course: LagCourseDocument,
     /// When either end stood still for half a second or more while samples were timed, in order.
     #[serde(default)]
     pub stalls: Vec<StallDocument>,
-    /// How near to its limits the LoadGen node was.
-    #[serde(default)]
-    pub saturation: SaturationDocument,
+    /// How near to its limits the LoadGen node was; null of a run that was killed.
+    pub saturation: Option<SaturationDocument>,
     /// What the network cost against the same backend without one; null without `--baseline`.
     pub baseline: Option<BaselineDocument>,
     /// How many samples were issued and how they ended.
@@ -255,10 +253,10 @@ impl From<&Finished> for ResultSummary {
             latency_ns: summary.map(|summary| LatencySpread::from(summary.judged_latency())),
             latency_limits: summary.map_or(Vec::new(), |summary| LimitDocument::all(summary, plan)),
             hints: finished.hints(),
-            schedule_lag_ns: LagDocument::from(outcome.lag()),
+            schedule_lag_ns: Some(LagDocument::from(outcome.lag())),
             schedule_lag_course: LagCourseDocument::from(outcome.lag_course()),
             stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
-            saturation: SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused()),
+            saturation: Some(SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused())),
             baseline: finished.tax().map(|(baseline, tax)| BaselineDocument::new(baseline, &tax)),
             counts: CountsDocument::new(outcome, &nodes.reports, finished.nan()),
             network: NetworkSummary::from(finished),

@@ -82,7 +82,8 @@ fn distribution(series: &Series, source: &Source) -> Chart {
         "Of {} answered samples: how slow the slowest ones are. To the right stand ever fewer of them.",
         series.latencies.len()
     );
-    let curves = [("latency", &series.latencies)];
+    let name = if source.result.counts.unanswered() > 0 { "latency of what was answered" } else { "latency" };
+    let curves = [(name, &series.latencies)];
     of_percentiles("distribution", "Latency distribution", about, &curves, limits(source, &["latency"]))
 }
 

@@ -241,19 +241,17 @@ pub(super) fn latencies(source: &Source) -> Markup {
         rows.extend(ttft_ns.map(|of| row("time to first token", of)));
         rows.extend(tpot_ns.map(|of| row("time per output token", of)));
     }
-    let lag = source.result.schedule_lag_ns;
     html! {
         @if !rows.is_empty() {
             (table("latencies", "Latencies", &LATENCIES, &rows))
-            @if source.result.counts.completed < source.result.counts.issued {
+            @if source.result.counts.unanswered() > 0 {
                 p {
                     "Samples without an answer are among them, as the slowest ones: the official rules want it so."
                 }
             }
         }
         p {
-            // Of a run that was killed it is not known.
-            @if lag.max > 0 {
+            @if let Some(lag) = source.result.schedule_lag_ns.filter(|lag| lag.max > 0) {
                 "Samples were sent late by " (ns(lag.p50)) " (p50), " (ns(lag.p99)) " (p99), " (ns(lag.max)) " at most."
             }
             @for stall in &source.result.stalls {
