@@ -136,6 +136,8 @@ pub(crate) struct RunSeen<'a> {
     pub(crate) reports: &'a [NodeReport],
     /// The SUT's name before the run and after it; where it is in doubt it does not have what it must contain.
     pub(crate) names: [&'a str; 2],
+    /// Whether it came to its end. What is under way when it is broken off is counted at one end only.
+    pub(crate) is_whole: bool,
     /// What the two ends have counted differently, in words.
     pub(crate) differences: &'a [String],
     pub(crate) bandwidth: &'a Bandwidth,

@@ -308,6 +308,7 @@ fn kserve_has_no_counters() {
 struct Over {
     reports: Vec<NodeReport>,
     names: [&'static str; 2],
+    is_whole: bool,
     differences: Vec<String>,
     bandwidth: Bandwidth,
     nics: Vec<NicUse>,
@@ -320,6 +321,7 @@ impl Over {
         Over {
             reports: vec![report("n1", true)],
             names: ["Network SUT: n1"; 2],
+            is_whole: true,
             differences: Vec::new(),
             bandwidth: Bandwidth { required: all, probed: all, ..Bandwidth::default() },
             nics: vec![nic("eth0", "Ethernet")],
@@ -336,6 +338,7 @@ impl Over {
             run: Some(RunSeen {
                 reports: &self.reports,
                 names: self.names,
+                is_whole: self.is_whole,
                 differences: &self.differences,
                 bandwidth: &self.bandwidth,
                 nics: &self.nics,
@@ -397,6 +400,8 @@ fn what_crossed_is_counted_at_both_ends() {
     let over = Over { differences: vec!["n1: 4 messages, 5 there".to_owned()], ..Over::good() };
     for id in ["all_crossed", "qdl"] {
         broken(over.verdict(id, &good()), &["n1: 4 messages"]);
+        let broken_off = Over { is_whole: false, differences: over.differences.clone(), ..Over::good() };
+        not_seen(broken_off.verdict(id, &good()), "the run was broken off");
         assert_eq!(Over::good().verdict(id, &good()), Verdict::Kept, "{id}");
         not_seen(planned(id, &good()), "known after the run");
     }

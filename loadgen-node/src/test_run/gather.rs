@@ -14,7 +14,7 @@ use crate::network::{Gathered, NetworkFacts, nics};
 use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;
-use loadgen::run::RunOutcome;
+use loadgen::run::{End, RunOutcome};
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
@@ -81,6 +81,7 @@ impl Held {
             run: Some(RunSeen {
                 reports: &reports,
                 names: [&self.first_name.text, &last_name.text],
+                is_whole: outcome.end == End::Completed,
                 differences: &network.differences,
                 bandwidth: &network.bandwidth,
                 nics: &network.nics,
