@@ -77,7 +77,8 @@ fn what_was_not_answered_is_compared_with_nothing_and_excused_by_no_noise() {
     let node = SutNode::start("n1", "synthetic:constant=50ms", &["--workers", "64"]);
     let whole = run(&node, &["--max-lag", "1s"]);
     let test = TestRun::new("Server").on(&node.address).dataset(PICTURES).args(&["--max-lag", "1s"]);
-    let (loadgen, lost) = test.set("target_qps=300,min_duration=2500,min_query_count=300").begin();
+    // Far longer than until the node is gone.
+    let (loadgen, lost) = test.set("target_qps=300,min_duration=15000,min_query_count=300").begin();
     std::thread::sleep(std::time::Duration::from_millis(1500));
     node.signal(Signal::SIGKILL);
     let finished = loadgen.finish();
