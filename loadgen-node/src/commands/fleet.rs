@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::{Context as _, anyhow};
 use lon_proto::text::few;
-use lon_shell::figures::duration_ns;
+use lon_shell::figures::length_ns;
 
 use super::io::{print, print_in, print_text};
 use crate::cli::{FleetArgs, FleetCommand, FleetNodes, FleetOn, Format, USUAL_TRANSPORT};
@@ -140,8 +140,7 @@ fn what(node: &FleetNode) -> String {
 /// How far a clock is ahead or behind, and how wrong that may be.
 fn clock(clock: &FleetClock) -> String {
     let sign = if clock.offset_ns < 0 { '-' } else { '+' };
-    let length = |ns: u64| duration_ns(i64::try_from(ns).unwrap_or(i64::MAX));
-    format!("clock {sign}{} (±{})", length(clock.offset_ns.unsigned_abs()), length(clock.uncertainty_ns))
+    format!("clock {sign}{} (±{})", length_ns(clock.offset_ns.unsigned_abs()), length_ns(clock.uncertainty_ns))
 }
 
 /// The same for other programs: all nodes.

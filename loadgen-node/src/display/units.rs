@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lon_shell::figures::duration_ns;
+use lon_shell::figures::length_ns;
 
 /// A duration in ns in the unit that fits: `2.3ms`.
 pub(super) fn time(ns: u64) -> String {
-    duration_ns(i64::try_from(ns).unwrap_or(i64::MAX))
+    length_ns(ns)
 }
 
 /// A rate with three digits: `9.3`, `250`, `12.3k`, `3.70M`.

@@ -3,7 +3,7 @@
 //! It is a forecast for whoever looks on. Nothing here says VALID: that is known when every sample was answered and
 //! everything was written.
 
-use lon_shell::figures::duration_ns;
+use lon_shell::figures::length_ns as time;
 use qdl::NodeNow;
 
 use super::about::About;
@@ -116,10 +116,6 @@ impl Check {
 
 fn holds(is_kept: bool, otherwise: State) -> State {
     if is_kept { State::Holds } else { otherwise }
-}
-
-fn time(ns: u64) -> String {
-    duration_ns(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 /// Every sample is to be answered once.

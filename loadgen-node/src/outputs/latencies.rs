@@ -1,6 +1,6 @@
 //! How latencies and their limits read.
 
-use lon_shell::figures::duration_ns;
+use lon_shell::figures::{duration_ns, length_ns};
 
 use super::documents::parts::LatencySpread;
 
@@ -17,6 +17,5 @@ pub(crate) fn spread_text(of: &LatencySpread) -> String {
 
 /// A limit and whether it was kept.
 pub(crate) fn limit_text(limit_ns: u64, is_kept: bool) -> String {
-    let text = duration_ns(i64::try_from(limit_ns).unwrap_or(i64::MAX));
-    format!("limit {text}: {}", if is_kept { "within" } else { "EXCEEDED" })
+    format!("limit {}: {}", length_ns(limit_ns), if is_kept { "within" } else { "EXCEEDED" })
 }

@@ -2,7 +2,7 @@
 
 use lon_proto::node_name::short_sut_name;
 use lon_proto::text::on_one_line;
-use lon_shell::figures::duration_ns as human;
+use lon_shell::figures::{duration_ns as human, length_ns};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -147,11 +147,10 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
     let lag = outcome.lag();
     // Offline has no schedule, since all of it is due at once.
     if lag.count > 0 && settings.scenario.pacing() != Pacing::Room {
-        let [p50, p99, max] =
-            [lag.p50_ns, lag.p99_ns, lag.max_ns].map(|ns| human(i64::try_from(ns).unwrap_or(i64::MAX)));
+        let [p50, p99, max] = [lag.p50_ns, lag.p99_ns, lag.max_ns].map(length_ns);
         let limit = match outcome.verdict.official() {
             Some(_) => {
-                let allowed = human(i64::try_from(finished.setup.lag_limit.ns()).unwrap_or(i64::MAX));
+                let allowed = length_ns(finished.setup.lag_limit.ns());
                 format!("; p99 up to {allowed}: {}", finished.setup.lag_limit.why())
             }
             // Lateness was not judged: of accuracy alone it never is.

@@ -58,7 +58,7 @@ impl LagLimit {
     pub(crate) fn why(self) -> String {
         match self.origin {
             LagOrigin::Flag => "--max-lag".to_owned(),
-            LagOrigin::Usual => "1 % of the target latency, 1 ms at least; --max-lag sets another".to_owned(),
+            LagOrigin::Usual => "1 % of the latency limit, 1 ms at least; --max-lag sets another".to_owned(),
             LagOrigin::SharedCores { cores, nodes } => {
                 let (nodes, s) =
                     (if nodes == 1 { "a SUT node".to_owned() } else { format!("{nodes} SUT nodes") }, plural(cores));

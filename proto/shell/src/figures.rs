@@ -11,7 +11,12 @@ pub fn bytes(count: u64) -> String {
 
 /// A duration in ns with one decimal in the unit that fits: `1.5µs`, `2.3ms`. What is below 0 is shown as `0.0ns`.
 pub fn duration_ns(ns: i64) -> String {
-    format!("{:.1?}", Duration::from_nanos(ns.max(0) as u64))
+    length_ns(ns.max(0) as u64)
+}
+
+/// The same of a duration that cannot be below 0.
+pub fn length_ns(ns: u64) -> String {
+    format!("{:.1?}", Duration::from_nanos(ns))
 }
 
 #[cfg(test)]

@@ -86,16 +86,22 @@ impl Judging<'_> {
         Metric { value: metric.value.filter(|_| self.completed() > 0), ..metric }
     }
 
-    /// The slowest answer among the latencies that early stopping estimates.
-    fn slowest_estimated_ns(&self) -> Option<i64> {
+    /// The latencies that early stopping estimates, and how many of them have no answer. Queries of several samples are
+    /// judged as queries, in token runs too.
+    fn estimated(&self) -> (&[i64], u64) {
         let m = self.measured;
-        let (latencies_ns, unanswered) = if !m.query_latencies_ns.is_empty() {
+        if !m.query_latencies_ns.is_empty() {
             (&m.query_latencies_ns, m.unanswered_queries)
         } else if self.terms.tokens.is_some() {
             (&m.first_token_latencies_ns, m.without_first_token)
         } else {
             (&m.sample_latencies_ns, m.unanswered)
-        };
+        }
+    }
+
+    /// The slowest answer among them.
+    fn slowest_estimated_ns(&self) -> Option<i64> {
+        let (latencies_ns, unanswered) = self.estimated();
         let answered = latencies_ns.len().checked_sub(unanswered as usize)?;
         latencies_ns[..answered].last().copied()
     }
@@ -147,18 +153,14 @@ impl Judging<'_> {
 
     fn early_stopping(&self) -> EarlyStopping {
         let m = self.measured;
+        let (estimated_ns, _) = self.estimated();
         let Some(limits) = self.terms.tokens else {
-            let own = if m.query_latencies_ns.is_empty() { &m.sample_latencies_ns } else { &m.query_latencies_ns };
-            return EarlyStopping::Latency(self.judge_rule(own, self.terms.target_latency_ns));
+            return EarlyStopping::Latency(self.judge_rule(estimated_ns, self.terms.target_latency_ns));
         };
-        // Queries of several samples are judged as queries, in token runs too.
-        let or_queries = |own| if m.query_latencies_ns.is_empty() { own } else { &m.query_latencies_ns };
-        let per_token = self.judge_rule(or_queries(&m.times_per_token_ns), limits.tpot_ns);
-        let first_token = if per_token.met {
-            self.judge_rule(or_queries(&m.first_token_latencies_ns), limits.ttft_ns)
-        } else {
-            Judgement::default()
-        };
+        let per_token_ns = if m.query_latencies_ns.is_empty() { &m.times_per_token_ns } else { estimated_ns };
+        let per_token = self.judge_rule(per_token_ns, limits.tpot_ns);
+        let first_token =
+            if per_token.met { self.judge_rule(estimated_ns, limits.ttft_ns) } else { Judgement::default() };
         EarlyStopping::Tokens { first_token, per_token }
     }
 

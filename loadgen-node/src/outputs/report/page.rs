@@ -1,6 +1,6 @@
 //! The whole page: the answer first, then why, then everything else.
 
-use lon_shell::figures::duration_ns;
+use lon_shell::figures::{duration_ns, length_ns};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::source::Source;
@@ -166,8 +166,7 @@ fn speed(result: &ResultSummary) -> Option<String> {
 fn limit(result: &ResultSummary) -> Option<String> {
     let said = result.latency_limits.iter().map(|limit| {
         let kept = if limit.kept { "kept" } else { "exceeded" };
-        let value = latency_text(limit.value_ns);
-        let most = duration_ns(i64::try_from(limit.limit_ns).unwrap_or(i64::MAX));
+        let (value, most) = (latency_text(limit.value_ns), length_ns(limit.limit_ns));
         format!("p{} of {} {value}, at most {most}: {kept}", limit.percentile, limit.of)
     });
     Some(said.collect::<Vec<_>>().join("; ")).filter(|said| !said.is_empty())
@@ -175,7 +174,7 @@ fn limit(result: &ResultSummary) -> Option<String> {
 
 fn slow(source: &Source) -> Option<String> {
     let (name, p50_ns, share) = tables::slowest_stage(&source.network.as_ref()?.latency_split_ns)?;
-    Some(format!("{:.0} % of the time at the median goes to: {name} ({})", share * 100.0, duration_ns(p50_ns as i64)))
+    Some(format!("{:.0} % of the time at the median goes to: {name} ({})", share * 100.0, length_ns(p50_ns)))
 }
 
 fn carried(source: &Source) -> Option<String> {

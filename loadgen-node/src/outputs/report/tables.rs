@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lon_proto::node_name::short_sut_name;
 use lon_shell::documents::HostDocument;
-use lon_shell::figures::{bytes, duration_ns};
+use lon_shell::figures::{bytes, length_ns};
 use maud::{Markup, html};
 
 use super::charts::bits_text;
@@ -37,7 +37,7 @@ fn table(id: &str, title: &str, head: &[&str], rows: &[(String, Vec<Markup>)]) -
 }
 
 fn ns(value: u64) -> Markup {
-    html! { (duration_ns(i64::try_from(value).unwrap_or(i64::MAX))) }
+    html! { (length_ns(value)) }
 }
 
 fn text(value: impl std::fmt::Display) -> Markup {
@@ -306,7 +306,7 @@ pub(super) fn made(source: &Source) -> Markup {
         row("command", &command),
     ];
     let is_own = source.by_another.is_none();
-    let lag = || format!("{} ({})", duration_ns(made.max_lag_ns as i64), made.max_lag_origin);
+    let lag = || format!("{} ({})", length_ns(made.max_lag_ns), made.max_lag_origin);
     rows.extend(is_own.then(|| row("largest lag allowed", &lag())));
     rows.extend(made.note.as_deref().map(|note| row("note", note)));
     html! {
