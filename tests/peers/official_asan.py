@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """lon-official and the official LoadGen under AddressSanitizer and UndefinedBehaviorSanitizer, with two SUT nodes.
 
-    official_asan.py --bin FOLDER --inference CLONE [--keep DIR]
+    official_asan.py --bin FOLDER [--keep DIR]
 
-FOLDER has loadgen-node, sut-node and liblon_qdl.so; CLONE is a clone of https://github.com/mlcommons/inference. Both
-are compiled here with g++, in a temporary folder. liblon_qdl.so is the one that is there: it is not instrumented, but
-what it allocates is watched, and so are the copies that it makes with functions of libc. What is tested is in README.md
+FOLDER has loadgen-node, sut-node and liblon_qdl.so. The official LoadGen, by build_loadgen.sh, and lon-official are
+compiled here with g++, in a temporary folder. liblon_qdl.so is the one that is there: it is not instrumented, but what
+it allocates is watched, and so are the copies that it makes with functions of libc. What is tested is in README.md
 beside this file. The last line is `N passed, N failed`; every failure is a line of its own.
 """
 
@@ -100,7 +100,7 @@ def main() -> None:
     args = parse_args()
     with tempfile.TemporaryDirectory(prefix="official-asan-") as scratch:
         started = time.monotonic()
-        tests = SanitizedTests(args.bin.resolve(), args.inference.resolve(), pathlib.Path(scratch))
+        tests = SanitizedTests(args.bin.resolve(), pathlib.Path(scratch))
         print(f"        compiled in {time.monotonic() - started:.0f} s", flush=True)
         failed = tried(tests.all(), lambda: keep(tests.reports, args.keep), tests.forget_reports)
     sys.exit(1 if failed else 0)
@@ -110,21 +110,17 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", required=True, type=pathlib.Path,
                         help="folder with loadgen-node, sut-node and liblon_qdl.so")
-    parser.add_argument("--inference", required=True, type=pathlib.Path, help="clone of mlcommons/inference")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep the reports here when a test fails")
-    args = parser.parse_args()
-    if not (args.inference / "loadgen/loadgen.cc").is_file():
-        parser.error(f"--inference: there is no loadgen/loadgen.cc in {args.inference}")
-    return args
+    return parser.parse_args()
 
 
 class SanitizedTests(Tests):
     """Runs of lon-official as in official_cpp.py; each of them leaves no report."""
 
-    def __init__(self, binaries: pathlib.Path, inference: pathlib.Path, scratch: pathlib.Path):
+    def __init__(self, binaries: pathlib.Path, scratch: pathlib.Path):
         self.reports, build = scratch / "reports", scratch / "build"
         self.reports.mkdir()
-        compile_all(inference, binaries, build)
+        compile_all(binaries, build)
         programs = {name: scratch / name for name in PROGRAMS}
         for name, path in programs.items():
             path.write_text(KEEPS_STDERR.format(program=build / name, reports=self.reports))
@@ -220,10 +216,10 @@ def counted(report: str) -> list[str]:
     return re.findall(r"^.*(?:runtime error: |ERROR: \w+Sanitizer|SUMMARY: \w+Sanitizer).*$", report, re.MULTILINE)
 
 
-def compile_all(inference: pathlib.Path, binaries: pathlib.Path, build: pathlib.Path) -> None:
+def compile_all(binaries: pathlib.Path, build: pathlib.Path) -> None:
     """The official library, lon-official and the two programs of this file, with sanitizers."""
     loadgen = build / "loadgen"
-    ran_all([[pathlib.Path(__file__).with_name("build_loadgen.sh"), inference, loadgen, *FLAGS]])
+    ran_all([[pathlib.Path(__file__).with_name("build_loadgen.sh"), loadgen, *FLAGS]])
     for name, text in PROGRAMS.items():
         (build / f"{name}.cc").write_text(text)
     ran_all([["g++", "-std=c++17", *FLAGS, "-isystem", loadgen / "include", "-I", CAPI / "include", "-I", CAPI / "cpp",
