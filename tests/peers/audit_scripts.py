@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """`loadgen-node audit` against the official scripts, on the same folders, falsified ones too.
 
-    audit_scripts.py --bin FOLDER --inference CLONE [--scenario NAME]... [--keep DIR]
+    audit_scripts.py --bin FOLDER [--inference CLONE] [--scenario NAME]... [--keep DIR]
 
-FOLDER has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference. Runs are made with a
-SUT node; then copies of them are altered, one thing at a time. The official verdict of the command, and the files that
-it writes, must be those of the script. The last line is `N passed, N failed`; every failure is a line of its own.
+FOLDER has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference, MLCOMMONS_INFERENCE
+unless given; without one nothing is run, and that is said. Runs are made with a SUT node; then copies of them are
+altered, one thing at a time. The official verdict of the command, and the files that it writes, must be those of the
+script. The last line is `N passed, N failed`; every failure is a line of its own.
 """
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 from typing import Callable, NamedTuple
+
+import inference_clone
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "loadgen-node/qsl/digits/digits.onnx"
@@ -68,14 +70,11 @@ class Wrong(Exception):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder with loadgen-node and sut-node")
-    parser.add_argument("--inference", required=True, type=pathlib.Path, help="clone of mlcommons/inference")
     parser.add_argument("--scenario", action="append", choices=list(SETTINGS), help="all unless given; repeatable")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep all folders here when a case fails")
-    args = parser.parse_args()
+    args = inference_clone.parsed(parser, ["compliance/TEST01/run_verification.py"])
     # So that the node is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    # Nothing may be written into the clone.
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     with tempfile.TemporaryDirectory(prefix="audit-scripts-") as scratch:
         maker = Maker(args.bin.resolve(), pathlib.Path(scratch), args.scenario or list(SETTINGS))
         judge = Judge(args.bin.resolve(), args.inference.resolve() / "compliance", pathlib.Path(scratch))

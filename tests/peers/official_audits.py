@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """The official compliance tests TEST01 and TEST04 on lon-official with two SUT nodes, judged by the official scripts.
 
-    official_audits.py --program lon-official --bin FOLDER --inference CLONE [--keep DIR]
+    official_audits.py --program lon-official --bin FOLDER [--inference CLONE] [--keep DIR]
 
 PROGRAM is made by qdl/capi/cpp/build.sh; FOLDER has loadgen-node and sut-node; CLONE is a clone of
-https://github.com/mlcommons/inference. What is tested is in README.md beside this file. The last line is
-`N passed, N failed`; every failure is a line of its own.
+https://github.com/mlcommons/inference, MLCOMMONS_INFERENCE unless given; without one nothing is run, and that is said.
+What is tested is in README.md beside this file. The last line is `N passed, N failed`; every failure is a line of its
+own.
 """
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from typing import Any, Callable, NamedTuple
 
+import inference_clone
 from official_cpp import SAMPLES, Tests, Wrong, check_accuracy, expect, expect_exit, keep, samples_of, tried
 
 # In Offline the count ends the run, since how long it takes is for the machine to say.
@@ -50,8 +51,6 @@ class Runs(NamedTuple):
 
 def main() -> None:
     args = parse_args()
-    # Nothing may be written into the clone.
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     # The scripts hand names of files to a shell.
     with tempfile.TemporaryDirectory(prefix="official-audits-") as scratch:
         tests = AuditTests(args.program.resolve(), args.bin.resolve(), pathlib.Path(scratch), args.inference.resolve())
@@ -63,13 +62,9 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", required=True, type=pathlib.Path, help="lon-official")
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder with loadgen-node and sut-node")
-    parser.add_argument("--inference", required=True, type=pathlib.Path, help="clone of mlcommons/inference")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep all run folders here when a test fails")
-    args = parser.parse_args()
-    for name in [*AUDITS.values(), *(f"{audit}/run_verification.py" for audit in AUDITS)]:
-        if not (args.inference / "compliance" / name).is_file():
-            parser.error(f"--inference: there is no compliance/{name} in {args.inference}")
-    return args
+    needed = [*AUDITS.values(), *(f"{audit}/run_verification.py" for audit in AUDITS)]
+    return inference_clone.parsed(parser, [f"compliance/{name}" for name in needed])
 
 
 class AuditTests(Tests):

@@ -3,9 +3,10 @@
 marks of the Network division beside it do not get in its way. It finds errors in the log of a run that
 lost a node. The last line says what was read.
 
-Usage: official_parser.py --loadgen-node PROGRAM --inference CLONE
+Usage: official_parser.py --loadgen-node PROGRAM [--inference CLONE]
 
-CLONE is a clone of https://github.com/mlcommons/inference.
+CLONE is a clone of https://github.com/mlcommons/inference, MLCOMMONS_INFERENCE unless given; without one nothing is
+run, and that is said.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import inference_clone
 
 MODEL = pathlib.Path(__file__).parents[2] / "loadgen-node/qsl/digits/digits.onnx"
 
@@ -51,8 +53,7 @@ def lost_node(program, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--loadgen-node", required=True)
-    parser.add_argument("--inference", required=True, type=pathlib.Path)
-    args = parser.parse_args()
+    args = inference_clone.parsed(parser, ["tools/submission/submission_checker/parsers/loadgen_parser.py"])
     sys.path.insert(0, str(args.inference / "tools" / "submission"))
     from submission_checker.parsers.loadgen_parser import LoadgenParser
 

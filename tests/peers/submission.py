@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """`loadgen-node submission`: what it makes of one file is taken by the official submission checker.
 
-    submission.py --bin FOLDER --inference CLONE --imagenet FOLDER [--official PROGRAM] [--wheel PYTHON]
+    submission.py --bin FOLDER [--inference CLONE] --imagenet FOLDER [--official PROGRAM] [--wheel PYTHON]
                   [--keep DIR]
 
-FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference; the folder
-of --imagenet is what tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is
-one that can be missed. Runs are rehearsals of a few seconds: the trees are edited in one thing, the shortest
-duration, which the checker wants to be ten minutes. It is also told that the dataset is smaller than the official
-one. Then each edit of submission_edits.py is made in a copy of the tree: `submission check` must name it, and what the
-official checker says stands beside it. The last line is `N passed, N failed`; every failure is a line of its own.
+FOLDER of --bin has loadgen-node and sut-node; CLONE is a clone of https://github.com/mlcommons/inference,
+MLCOMMONS_INFERENCE unless given; without one nothing is run, and that is said. The folder of --imagenet is what
+tests/models/imagenet.py wrote. A fifth of the labels is made wrong first, so that the score is one that can be missed.
+Runs are rehearsals of a few seconds: the trees are edited in one thing, the shortest duration, which the checker wants
+to be ten minutes. It is also told that the dataset is smaller than the official one. Then each edit of
+submission_edits.py is made in a copy of the tree: `submission check` must name it, and what the official checker says
+stands beside it. The last line is `N passed, N failed`; every failure is a line of its own.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import inference_clone
 from submission_edits import ANSWERS, DETAIL, EDITS, SUMMARY, Edit
 
 NODES = ("n1", "n2")
@@ -148,18 +150,15 @@ class Count:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder with loadgen-node and sut-node")
-    parser.add_argument("--inference", required=True, type=pathlib.Path, help="clone of mlcommons/inference")
     parser.add_argument("--imagenet", required=True, type=pathlib.Path, help="what tests/models/imagenet.py wrote")
     parser.add_argument("--official", type=pathlib.Path, help="lon-official: the official LoadGen leads runs, too")
     parser.add_argument("--wheel", type=pathlib.Path, help="a python with mlcommons-loadgen 5.0: it leads runs, too")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep all folders here when a check fails")
     parser.add_argument("--world", action="append", choices=[world.name for world in WORLDS],
                         help="this world alone; can be given again")
-    args = parser.parse_args()
+    args = inference_clone.parsed(parser, ["tools/submission/submission_checker/main.py"])
     # So that the nodes are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    # Nothing may be written into the clone.
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     # The official checker is asked where a check says so, and is started with the python of this script.
     os.environ.pop("MLCOMMONS_INFERENCE", None)
     os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
