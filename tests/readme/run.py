@@ -14,7 +14,8 @@ another. A block fails when a command fails, when it takes longer than ten minut
 background, or when it prints another shape. In a shape, numbers with their units, hexadecimal words and absolute paths
 stand for any others; a line `...` stands for any lines, and `...` in a line for any text.
 
-With --bin the programs of another folder are used in place of `target/release` and of `cargo run --release --`.
+With --bin the programs of another folder are used in place of `target/release` and of `cargo run --release --`. Where
+CARGO_TARGET_DIR is set, that folder is used in place of `target` and `$PWD/target`.
 Exit code 0: no block failed.
 """
 
@@ -37,6 +38,8 @@ ATEXIT = f"trap 'printf \"\\n{SIGN}%s\\n\" \"exit code $?\"' EXIT\n"
 AFTER = f"printf '\\n{SIGN}%s\\n' \"$(jobs -rp | xargs)\"\n"
 # A port that a command of a block listens on.
 LISTENS = r"(?:-listen \S*:|--port |address = \"\S*:)(\d+)"
+# What is written beside the programs.
+TARGET = re.compile(r"(?<![\w./-])(?:\$PWD/)?target/")
 UNITS = r"(?:ns|µs|us|ms|s|min|[kMGT]?(?:B|bit)(?:/s)?)\b"
 MASKS = [
     re.compile(r"(?<!\S)/\S+"),
@@ -104,6 +107,13 @@ def fits(shown, printed):
     return re.fullmatch(pattern, shape(printed)) is not None
 
 
+def target_folder():
+    """The folder of what cargo and the blocks make; it is there afterwards, as it is for a reader who has built."""
+    folder = REPOSITORY / (os.environ.get("CARGO_TARGET_DIR") or "target")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def output(shell):
     """What the shell prints until the next sign, shown here as well, and what comes with the sign."""
     printed = ""
@@ -137,6 +147,7 @@ def paste(tried, binaries):
     """Runs the blocks in one shell until one fails; how many did not."""
     script = ATEXIT + "".join(block.script + AFTER for block in tried)
     script = script.replace("cargo run --release --", f"{binaries}/loadgen-node").replace("target/release", binaries)
+    script = TARGET.sub(f"{target_folder()}/", script)
     shell = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=REPOSITORY,
