@@ -1,17 +1,17 @@
-//! Answers that are not what a node has said of its model, answers without end, and books that cannot be true.
+//! Answers that are not what a node has said of its model, answers without end, and counts that cannot be true.
 
 use bytes::Bytes;
 use lon_proto::v1::{DispatchResponse, TensorSpec};
 use lon_tests::memory;
-use lon_tests::peer::{Manners, Script, Step, eight_bytes};
+use lon_tests::peer::{Behaviour, Script, Step, eight_bytes};
 use lon_tests::process::Finished;
+use lon_tests::route::Route;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Way;
 
 /// How a run against a peer ended.
 struct Outcome {
-    way: Way,
+    route: Route,
     finished: Finished,
     folder: RunFolder,
     /// The most memory that the LoadGen node had.
@@ -21,47 +21,47 @@ struct Outcome {
 impl Outcome {
     /// It ended with this code, complete files and these counts.
     fn assert(&self, code: i32, counts: &[(&str, u64)]) {
-        let Outcome { way, finished, folder, .. } = self;
-        assert_eq!(finished.code, Some(code), "{way:?}: {finished:?}");
+        let Outcome { route, finished, folder, .. } = self;
+        assert_eq!(finished.code, Some(code), "{route:?}: {finished:?}");
         folder.assert_complete();
         let result = self.folder.result();
         for (name, count) in counts {
-            assert_eq!(result["counts"][name], *count, "{way:?}: {name} in {result}");
+            assert_eq!(result["counts"][name], *count, "{route:?}: {name} in {result}");
         }
-        assert_eq!(result["result"], "INVALID", "{way:?}");
+        assert_eq!(result["result"], "INVALID", "{route:?}");
     }
 
     /// It took no more memory than a quiet run does, what is `set_aside`, and 64 MiB.
     fn assert_memory(&self, quiet_bytes: u64, set_aside: u64) {
-        let Outcome { way, most_bytes, .. } = self;
-        let told = format!("{way:?}: {most_bytes} bytes, {quiet_bytes} of a quiet run, {set_aside} set aside");
+        let Outcome { route, most_bytes, .. } = self;
+        let told = format!("{route:?}: {most_bytes} bytes, {quiet_bytes} of a quiet run, {set_aside} set aside");
         println!("{told}");
         assert!(*most_bytes < quiet_bytes + set_aside + (64 << 20), "{told}");
     }
 
     fn assert_reason(&self, part: &str) {
         let reasons = self.folder.result()["reasons"].to_string();
-        assert!(reasons.contains(part), "{:?}: no '{part}' in {reasons}", self.way);
+        assert!(reasons.contains(part), "{:?}: no '{part}' in {reasons}", self.route);
     }
 }
 
-/// A short run against a peer with these manners on each way, all at once.
-fn outcomes(manners: &Manners, more: &[&str]) -> [Outcome; 3] {
-    let begun = [Way::Grpc, Way::Tcp, Way::QuicTls].map(|way| {
-        let paved = way.paved();
-        let peer = paved.peer(manners.clone());
+/// A short run against a peer of this behaviour on each route, all at once.
+fn outcomes(behaviour: &Behaviour, more: &[&str]) -> [Outcome; 3] {
+    let begun = [Route::Grpc, Route::Tcp, Route::QuicTls].map(|route| {
+        let opened = route.open();
+        let peer = opened.peer(behaviour.clone());
         let test = TestRun::new("Server").args(more).set("min_duration=0,min_query_count=100,target_qps=2000");
-        let (run, folder) = paved.to(test, &peer.address.to_string()).start();
-        (paved, peer, memory::Watch::begin(run.id()), run, folder)
+        let (run, folder) = opened.to(test, &peer.address.to_string()).start();
+        (opened, peer, memory::Watch::begin(run.id()), run, folder)
     });
-    begun.map(|(paved, _peer, watch, run, folder)| {
+    begun.map(|(opened, _peer, watch, run, folder)| {
         let finished = run.finish();
-        Outcome { way: paved.way, finished, folder, most_bytes: watch.most_bytes() }
+        Outcome { route: opened.route, finished, folder, most_bytes: watch.most_bytes() }
     })
 }
 
 fn runs_against(script: Script, more: &[&str]) -> [Outcome; 3] {
-    outcomes(&Manners { script, ..Manners::good("odd") }, more)
+    outcomes(&Behaviour { script, ..Behaviour::good("odd") }, more)
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn tokens_that_cannot_be_in_an_answer_make_the_run_invalid() {
 #[test]
 fn answers_that_are_not_what_the_node_described_make_the_run_invalid() {
     let floats = TensorSpec { name: "y".into(), dtype: "f32".into(), dims: vec![-1, 10], ..TensorSpec::default() };
-    let manners = |script| Manners { script, outputs: vec![floats.clone()], ..Manners::good("odd") };
+    let behaviour = |script| Behaviour { script, outputs: vec![floats.clone()], ..Behaviour::good("odd") };
     let nothing: Script =
         |_, id| vec![Step::Send(DispatchResponse { total_len: 0, data: Bytes::new(), ..eight_bytes(id) })];
     let short: Script = |_, id| vec![Step::Send(eight_bytes(id))];
     for (script, bytes) in [(nothing, 0), (short, 8)] {
-        for outcome in outcomes(&manners(script), &[]) {
+        for outcome in outcomes(&behaviour(script), &[]) {
             outcome.assert(3, &[("completed", 0), ("failed", 100)]);
             outcome.assert_reason(&format!("node odd gave an answer of {bytes} bytes, 40 were due"));
         }
@@ -90,17 +90,17 @@ fn answers_that_are_not_what_the_node_described_make_the_run_invalid() {
     let forty: Script = |_, id| {
         vec![Step::Send(DispatchResponse { total_len: 40, data: Bytes::from_static(&[0; 40]), ..eight_bytes(id) })]
     };
-    for outcome in outcomes(&manners(forty), &[]) {
+    for outcome in outcomes(&behaviour(forty), &[]) {
         // Too few for LoadGen's own rules, but all as described.
         outcome.assert(3, &[("completed", 100), ("failed", 0)]);
-        assert!(!outcome.folder.result()["marks"].to_string().contains("not checked"), "{:?}", outcome.way);
+        assert!(!outcome.folder.result()["marks"].to_string().contains("not checked"), "{:?}", outcome.route);
     }
-    for outcome in outcomes(&Manners::good("odd"), &[]) {
+    for outcome in outcomes(&Behaviour::good("odd"), &[]) {
         outcome.assert(3, &[("completed", 100), ("failed", 0)]);
-        let Outcome { way, finished, folder, .. } = outcome;
+        let Outcome { route, finished, folder, .. } = outcome;
         let marks = folder.result()["marks"].to_string();
-        assert!(marks.contains("answers not checked: node odd"), "{way:?}: {marks}");
-        assert!(finished.stdout.contains("answers not checked"), "{way:?}: {}", finished.stdout);
+        assert!(marks.contains("answers not checked: node odd"), "{route:?}: {marks}");
+        assert!(finished.stdout.contains("answers not checked"), "{route:?}: {}", finished.stdout);
     }
 }
 
@@ -140,12 +140,12 @@ fn answers_that_never_end_take_no_more_memory_than_is_set_aside_for_all() {
 
 /// The most memory that a LoadGen node has whose node answers well.
 fn quiet_bytes() -> u64 {
-    outcomes(&Manners::good("odd"), &[]).iter().map(|outcome| outcome.most_bytes).max().unwrap()
+    outcomes(&Behaviour::good("odd"), &[]).iter().map(|outcome| outcome.most_bytes).max().unwrap()
 }
 
 #[test]
 fn a_node_whose_sockets_carried_nothing_is_told() {
-    for outcome in outcomes(&Manners { honest_sockets: false, ..Manners::good("odd") }, &[]) {
+    for outcome in outcomes(&Behaviour { honest_sockets: false, ..Behaviour::good("odd") }, &[]) {
         outcome.assert(3, &[("completed", 100)]);
         outcome.assert_reason("node odd: socket bytes, ingress");
     }
@@ -154,7 +154,7 @@ fn a_node_whose_sockets_carried_nothing_is_told() {
 /// A node of somebody else's need not be able to count bytes on sockets. What it cannot count it leaves out.
 #[test]
 fn a_node_that_cannot_count_its_sockets_is_marked() {
-    for outcome in outcomes(&Manners { counts_sockets: false, ..Manners::good("odd") }, &[]) {
+    for outcome in outcomes(&Behaviour { counts_sockets: false, ..Behaviour::good("odd") }, &[]) {
         // So short a run is INVALID by the official rules, and by nothing else.
         outcome.assert(3, &[("completed", 100)]);
         let result = outcome.folder.result();

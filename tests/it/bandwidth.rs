@@ -9,10 +9,10 @@ use lon_tests::fabric::{Fabric, FabricSpec, Host};
 use lon_tests::iperf::{self, Direction};
 use lon_tests::json::Json;
 use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::route::Route;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::stats::medians_within;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Way;
 
 const TRANSPORTS: [&str; 3] = ["grpc", "tcp", "quic"];
 
@@ -142,7 +142,8 @@ fn assert_agrees_with_iperf3(rate_mbit_s: u32) {
     for transport in TRANSPORTS {
         // In turns, so that a machine that is busy for a while is busy for both.
         let ratios = || {
-            let link = [Direction::Up, Direction::Down].map(|way| iperf::goodput_bits_per_s(near, far, way, 1));
+            let link =
+                [Direction::Up, Direction::Down].map(|direction| iperf::goodput_bits_per_s(near, far, direction, 1));
             let said = probe(near, &node.address, transport);
             let said = ["up", "down"].map(|key| said.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9);
             [said[0] / link[0], said[1] / link[1]]
@@ -297,19 +298,19 @@ fn a_run_with_a_probe_says_what_it_required_and_what_the_link_carried() {
 /// An interface's claim and its traffic appear where there is an interface, and are null on loopback.
 #[test]
 fn loopback_has_no_interface_to_speak_of() {
-    for way in Way::ALL {
-        let paved = way.paved();
-        let nodes = [paved.node("a", "null", &[])];
+    for route in Route::ALL {
+        let opened = route.open();
+        let nodes = [opened.node("a", "null", &[])];
         let test = TestRun::new("Offline").set("min_duration=0,min_query_count=100,target_qps=1");
-        let (_, folder) = went_well(paved.on(test, &nodes), way.transport());
+        let (_, folder) = went_well(opened.on(test, &nodes), route.transport());
         let report = folder.network_report();
-        assert!(report.is_null("/nodes/0/nic"), "{way:?}: {report}");
-        assert!(report.is_null("/bandwidth_gbit_s/nic_claim/ingress"), "{way:?}: {report}");
+        assert!(report.is_null("/nodes/0/nic"), "{route:?}: {report}");
+        assert!(report.is_null("/bandwidth_gbit_s/nic_claim/ingress"), "{route:?}: {report}");
         // The socket carries more than the messages: heads, handshakes, records of TLS.
         for direction in ["ingress", "egress"] {
             let node = report.at("/nodes/0");
             let [message, socket] = ["message", "socket"].map(|layer| bytes(&node, layer, direction, "loadgen"));
-            assert!(message > 0 && socket > message, "{way:?} {direction}: {report}");
+            assert!(message > 0 && socket > message, "{route:?} {direction}: {report}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How much memory a SUT node takes at most, whatever a client sends that has it. What strangers can make it take is
 //! tested where they are.
 
-use lon_tests::books::Audit;
+use lon_tests::folder_check::FolderCheck;
 use lon_tests::memory;
 use lon_tests::process::SutNode;
 use lon_tests::test_run::TestRun;
@@ -18,10 +18,10 @@ fn samples_that_inflate_to_more_than_is_set_aside_are_refused_before_they_take_i
         let test = TestRun::new("Offline").on(&node.address).dataset("synthetic:zeros-i64[8388608]x1");
         let test = test.set("min_duration=0,min_query_count=12,target_qps=1").args(&["--compression", codec]);
         let (finished, folder) = test.finish();
-        let audit = Audit::of(&folder.path, finished.code);
-        assert_eq!((finished.code, audit.faults.as_slice()), (Some(3), &[][..]), "{codec}: {finished:?}");
-        assert_eq!(audit.count("failed"), 12, "{codec}: {finished:?}");
-        assert!(audit.words().contains("when inflated; 16777216 are allowed"), "{codec}: {}", audit.words());
+        let check = FolderCheck::of(&folder.path, finished.code);
+        assert_eq!((finished.code, check.faults.as_slice()), (Some(3), &[][..]), "{codec}: {finished:?}");
+        assert_eq!(check.count("failed"), 12, "{codec}: {finished:?}");
+        assert!(check.words().contains("when inflated; 16777216 are allowed"), "{codec}: {}", check.words());
         let more_bytes = memory::most_bytes(node.id()) - quiet_bytes;
         println!("{codec}: {more_bytes} bytes more than {quiet_bytes}");
         assert!(more_bytes < MOST_MORE_BYTES, "{codec}: {more_bytes} bytes more than {quiet_bytes}");
@@ -37,7 +37,7 @@ fn samples_that_a_model_of_free_sizes_has_no_memory_for_are_refused_before_they_
     let run = |shape: &str| {
         let test = TestRun::new("Offline").on(&node.address).dataset(&format!("synthetic:f32[{shape},2]x2"));
         let (finished, folder) = test.set("min_duration=0,min_query_count=12,target_qps=1").finish();
-        (Audit::of(&folder.path, finished.code), finished)
+        (FolderCheck::of(&folder.path, finished.code), finished)
     };
     let (small, finished) = run("100");
     assert_eq!((small.count("failed"), small.count("completed")), (0, 12), "{finished:?}");

@@ -1,9 +1,9 @@
 //! Nodes held against the wire contract, rule by rule: ours keeps it, and each liar breaks the rule that it lies about.
 
 use lon_proto::v1::{DispatchResponse, Stages, TensorSpec};
-use lon_tests::peer::{Manners, Peer, Script, Step, answer_once, answer_with_stages, eight_bytes};
+use lon_tests::peer::{Behaviour, Peer, Script, Step, answer_once, answer_with_stages, eight_bytes};
 use lon_tests::process::{Finished, LoadGen, SutNode, repository};
-use lon_tests::servers::Outsider;
+use lon_tests::servers::OtherServer;
 use serde_json::Value;
 
 const TRANSPORTS: [&str; 3] = ["grpc", "tcp", "quic"];
@@ -47,24 +47,24 @@ fn a_node_with_a_model_keeps_every_rule_that_can_be_seen() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn a_node_in_python_from_the_proto_file_alone_keeps_every_rule() {
-    let node = Outsider::python_node();
+    let node = OtherServer::python_node();
     let (finished, document) = check(&node.address, "grpc");
     assert_eq!((finished.code, rules(&document, "not seen")), (Some(0), Vec::new()), "{finished:?}");
 }
 
 #[test]
 fn each_lie_breaks_the_rule_that_it_is_about() {
-    let strict = || Manners::strict("odd");
-    let scripted = |script: Script| Manners { script, ..strict() };
+    let strict = || Behaviour::strict("odd");
+    let scripted = |script: Script| Behaviour { script, ..strict() };
     let output = TensorSpec { name: "y".to_owned(), dtype: "f32".to_owned(), dims: vec![1, 3], ..Default::default() };
-    let liars: [(&str, Manners, &[&str]); 12] = [
+    let liars: [(&str, Behaviour, &[&str]); 12] = [
         ("none", strict(), &[]),
-        ("another nonce", Manners { honest_nonce: false, ..strict() }, &["name-nonce"]),
-        ("a comma", Manners { name: "a, b".to_owned(), ..strict() }, &["name-form"]),
-        ("another name", Manners { later_name: Some("b".to_owned()), ..strict() }, &["name-stable"]),
+        ("another nonce", Behaviour { honest_nonce: false, ..strict() }, &["name-nonce"]),
+        ("a comma", Behaviour { name: "a, b".to_owned(), ..strict() }, &["name-form"]),
+        ("another name", Behaviour { later_name: Some("b".to_owned()), ..strict() }, &["name-stable"]),
         (
             "everybody is let in",
-            Manners { guards: false, ..strict() },
+            Behaviour { guards: false, ..strict() },
             &["codec-unknown", "start-secret", "claim-busy", "run-unknown", "secret-wrong", "flush", "end-frees"],
         ),
         (
@@ -77,7 +77,7 @@ fn each_lie_breaks_the_rule_that_it_is_about() {
             scripted(|_, id| vec![Step::Send(DispatchResponse { part: 1, ..eight_bytes(id) })]),
             &["answer-parts"],
         ),
-        ("other outputs", Manners { outputs: vec![output], ..strict() }, &["answer-outputs"]),
+        ("other outputs", Behaviour { outputs: vec![output], ..strict() }, &["answer-outputs"]),
         ("no stages", scripted(answer_once), &["stages"]),
         (
             "an hour of inference",
@@ -87,11 +87,11 @@ fn each_lie_breaks_the_rule_that_it_is_about() {
             }),
             &["stages"],
         ),
-        ("wrong counters", Manners { miscounts: true, ..strict() }, &["counters"]),
-        ("no bytes on sockets", Manners { honest_sockets: false, ..strict() }, &["sockets"]),
+        ("wrong counters", Behaviour { miscounts: true, ..strict() }, &["counters"]),
+        ("no bytes on sockets", Behaviour { honest_sockets: false, ..strict() }, &["sockets"]),
     ];
-    for (lie, manners, broken) in liars {
-        let peer = Peer::start(manners);
+    for (lie, behaviour, broken) in liars {
+        let peer = Peer::start(behaviour);
         let (finished, document) = check(&peer.address.to_string(), "tcp");
         let code = if broken.is_empty() { 0 } else { 3 };
         assert_eq!((finished.code, rules(&document, "broken")), (Some(code), broken.to_vec()), "{lie}: {finished:?}");
@@ -102,7 +102,7 @@ fn each_lie_breaks_the_rule_that_it_is_about() {
 #[test]
 fn a_lie_is_seen_over_every_transport() {
     for transport in TRANSPORTS {
-        let silent = Peer::start(Manners { heartbeats: false, ..Manners::strict("silent") });
+        let silent = Peer::start(Behaviour { heartbeats: false, ..Behaviour::strict("silent") });
         let (finished, document) = check(&silent.address.to_string(), transport);
         assert_eq!((finished.code, rules(&document, "broken")), (Some(3), vec!["heartbeats"]), "{finished:?}");
     }

@@ -1,6 +1,6 @@
 //! The rules of the Network division: what breaks them is refused, all of it at once, or marked in every output.
 
-use lon_tests::peer::{Manners, Peer};
+use lon_tests::peer::{Behaviour, Peer};
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
@@ -77,14 +77,14 @@ fn conf_lists_the_rules_before_anything_runs() {
     assert_eq!(broken, ["run_duration"], "{json}");
 }
 
-/// An accuracy run of the Network division, on as many volumes as KiTS19 has, against a peer with these manners.
-fn accuracy_run(manners: Manners) -> (Finished, RunFolder) {
+/// An accuracy run of the Network division, on as many volumes as KiTS19 has, against a peer of this behaviour.
+fn accuracy_run(behaviour: Behaviour) -> (Finished, RunFolder) {
     let data = tempfile::tempdir().unwrap();
     let header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (43, 1, 2, 2, 2), }\n";
     let length = (header.len() as u16).to_le_bytes();
     let file = data.path().join("volumes.npy");
     std::fs::write(&file, [&b"\x93NUMPY\x01\x00"[..], &length, header, &[7; 43 * 8]].concat()).unwrap();
-    let peer = Peer::start(manners);
+    let peer = Peer::start(behaviour);
     let test = TestRun::of("3d-unet", "Offline").on(&peer.address.to_string());
     let test = test.args(&["--mode", "AccuracyOnly", "--dataset", file.to_str().unwrap(), "--rules", "v5.0"]);
     test.args(&["--division", "network"]).finish()
@@ -92,14 +92,14 @@ fn accuracy_run(manners: Manners) -> (Finished, RunFolder) {
 
 #[test]
 fn a_rule_that_the_run_breaks_makes_it_invalid() {
-    let (finished, folder) = accuracy_run(Manners::good("a"));
+    let (finished, folder) = accuracy_run(Behaviour::good("a"));
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let result = folder.result();
     assert_eq!(result["division"]["name"], "network");
     let rules = result["division"]["rules"].as_array().unwrap();
     assert!(rules.iter().all(|rule| rule["verdict"] != "broken" && rule["rounds"][0] == "v5.0"), "{result}");
 
-    let (finished, folder) = accuracy_run(Manners { miscounts: true, ..Manners::good("a") });
+    let (finished, folder) = accuracy_run(Behaviour { miscounts: true, ..Behaviour::good("a") });
     assert_eq!(finished.code, Some(3), "{finished:?}");
     let result = folder.result();
     assert_eq!(result["result"], "INVALID");
@@ -110,7 +110,7 @@ fn a_rule_that_the_run_breaks_makes_it_invalid() {
 
 #[test]
 fn what_the_official_script_printed_of_the_accuracy_run_is_judged() {
-    let (_, folder) = accuracy_run(Manners::good("a"));
+    let (_, folder) = accuracy_run(Behaviour::good("a"));
     let sum = folder.result()["files"]["mlperf_log_accuracy.json"]["sha256"].as_str().unwrap().to_owned();
     let target = |dice: &str| {
         let text = format!("Accuracy: mean = {dice}, kidney = 0.9, tumor = 0.8\nhash={sum}\n");

@@ -3,7 +3,7 @@
 //! limits of the shell do the same from outside.
 //!
 //! Whatever fails: the program ends in bounded time, without a panic, and says something; a result that is VALID has
-//! all its files. [`Audit`] knows what else must hold.
+//! all its files. [`FolderCheck`] knows what else must hold.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use lon_tests::books::Audit;
+use lon_tests::folder_check::FolderCheck;
 use lon_tests::process::{Finished, SutNode, binary};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
@@ -147,7 +147,7 @@ fn faults_of(finished: &Finished, folder: &RunFolder) -> Vec<String> {
     // A program without memory ends at once, as if it were killed, and cannot clean up.
     let has_no_memory = OUT_OF_MEMORY.iter().any(|words| finished.stderr.contains(words));
     let code = finished.code.filter(|_| !has_no_memory);
-    let mut faults = Audit::of(&folder.path, code).faults;
+    let mut faults = FolderCheck::of(&folder.path, code).faults;
     let said = format!("{}{}", finished.stdout, finished.stderr);
     if is_bug(&said) {
         faults.push(format!("a panic: {said}"));
@@ -393,7 +393,7 @@ fn limits_of_memory_of_control_groups_are_kept_or_told() {
     let large = short(&node.address).dataset("synthetic:u8[16000000]x16");
     let (finished, folder) = large.under(&join.each_ref().map(String::as_str)).finish();
     assert_eq!((finished.code, faults_of(&finished, &folder)), (None, vec![]), "{finished:?}");
-    let left = Audit::of(&folder.path, finished.code);
+    let left = FolderCheck::of(&folder.path, finished.code);
     assert!(left.words().contains("has not ended"), "{:?}", left.result);
     let (next, _folder) = short(&node.address).args(&["--wait-ready", "20s"]).finish();
     assert_eq!(next.code, Some(0), "{next:?}");

@@ -21,18 +21,18 @@ const HOSTS: &str = "ssh = '''sh -c 'case $0 in slow) echo $$ >begun; exec sleep
                      mac) exec sh -c \"uname() { echo Darwin; }; $1\";; esac; exec sh -c \"$1\"' {host}'''\n";
 
 /// A fleet in a folder of its own, from which all commands are typed. Its nodes are ended when it is dropped.
-struct Lab {
+struct Fleet {
     folder: TempDir,
 }
 
-impl Lab {
+impl Fleet {
     /// `head` stands before the nodes.
-    fn new(head: &str, nodes: &[String]) -> Lab {
+    fn new(head: &str, nodes: &[String]) -> Fleet {
         let folder = tempfile::tempdir().unwrap();
         let program = binary("sut-node");
         let usual = format!("program = \"{}\"\nfolder = \"its logs\"\n", program.display());
         fs::write(folder.path().join("fleet.toml"), format!("{usual}{head}\n{}", nodes.concat())).unwrap();
-        Lab { folder }
+        Fleet { folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -66,7 +66,7 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for Fleet {
     fn drop(&mut self) {
         // Without it none was started, and hosts that never answer need not be waited for.
         if self.path("its logs").exists() {
@@ -106,9 +106,9 @@ fn three_nodes_are_checked_started_run_watched_and_ended() {
     let head = format!("serve = [\"--backend\", \"onnx:{}\"]\n{HOSTS}", digits.display());
     let evil = "N 2; touch harm; $(touch harm) `touch harm` \" ' \\";
     let names = ["N1", evil, "N3"];
-    let lab = Lab::new(&head, &names.map(|name| node(name, &free_address(), "")));
+    let fleet = Fleet::new(&head, &names.map(|name| node(name, &free_address(), "")));
 
-    let (checked, code) = lab.document("check");
+    let (checked, code) = fleet.document("check");
     assert_eq!((code, checked.ok, checked.failed), (Some(0), 3, 0), "{checked:?}");
     for node in &checked.nodes {
         let program = node.program.as_ref().unwrap();
@@ -118,41 +118,41 @@ fn three_nodes_are_checked_started_run_watched_and_ended() {
     }
     assert_eq!(checked.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), names, "in the file's order");
 
-    let started = lab.does("start", &[]);
+    let started = fleet.does("start", &[]);
     assert_eq!(started.code, Some(0), "{started:?}");
     assert_says(&started.stdout, &["  ok  N1 ", "  started; process ", "answers as N3", "3 of 3 nodes ok"]);
-    let (again, code) = lab.document("start");
-    let (status, _) = lab.document("status");
+    let (again, code) = fleet.document("start");
+    let (status, _) = fleet.document("status");
     assert_eq!(code, Some(0), "{again:?}");
     for (again, now) in again.nodes.iter().zip(&status.nodes) {
         assert_eq!((again.done.as_deref(), again.pid), (Some("ran already"), now.pid), "{again:?}");
         assert_eq!(now.answer.as_ref().unwrap().name, now.name);
     }
-    let (checked, code) = lab.document("check");
+    let (checked, code) = fleet.document("check");
     assert!(code == Some(0) && checked.nodes.iter().all(|node| node.port_taken == Some(true)), "{checked:?}");
 
     let run = "loadgen-node run $(loadgen-node fleet nodes fleet.toml) --benchmark digits --scenario Offline \
                --mode AccuracyOnly --out run";
-    let ran = lab.paste(run);
+    let ran = fleet.paste(run);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_says(&ran.stdout, &["Result    VALID", evil, "N3"]);
 
-    let copied = lab.does("logs", &["--out", "here"]);
+    let copied = fleet.does("logs", &["--out", "here"]);
     assert_eq!(copied.code, Some(0), "{copied:?}");
-    let logs: Vec<PathBuf> = fs::read_dir(lab.path("here")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let logs: Vec<PathBuf> = fs::read_dir(fleet.path("here")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(logs.len(), 3, "{logs:?}");
     logs.iter().for_each(|log| assert_says(&fs::read_to_string(log).unwrap(), &[" serving "]));
 
-    let one = lab.does("stop", &["--only", "N1"]);
+    let one = fleet.does("stop", &["--only", "N1"]);
     assert!(one.code == Some(0) && one.stdout.contains("1 of 1 nodes ok"), "{one:?}");
-    let (status, code) = lab.document("status");
+    let (status, code) = fleet.document("status");
     assert_eq!((code, status.ok, faults(&status.nodes[0])), (Some(4), 2, "does not run".to_owned()), "{status:?}");
     let pids: Vec<u32> = status.nodes.iter().filter_map(|node| node.pid).collect();
-    let stopped = lab.does("stop", &[]);
+    let stopped = fleet.does("stop", &[]);
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
     assert_says(&stopped.stdout, &["nothing to end", "ended (process "]);
     assert!(pids.len() == 2 && !pids.into_iter().any(is_there), "{stopped:?}");
-    assert!(!lab.path("harm").exists(), "a name was read as a command");
+    assert!(!fleet.path("harm").exists(), "a name was read as a command");
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn what_is_missing_or_in_the_way_is_said_of_each_host() {
         node("stranger", &free_address(), "program = \"/bin/echo\""),
         on("mac", "apple", &free_address(), "program = \"/no/such/sut-node\""),
     ];
-    let lab = Lab::new(&format!("timeout = \"5s\"\n{HOSTS}"), &nodes);
-    let checked = lab.does("check", &[]);
+    let fleet = Fleet::new(&format!("timeout = \"5s\"\n{HOSTS}"), &nodes);
+    let checked = fleet.does("check", &[]);
     assert_eq!(checked.code, Some(4), "{checked:?}");
     let expected: [(&str, &[&str]); 8] = [
         ("hangs", &["FAILED", "has not ended after 5s", "does the host answer?"]),
@@ -190,7 +190,7 @@ fn what_is_missing_or_in_the_way_is_said_of_each_host() {
         &checked.stderr,
         &["fleet check: 7 of 8 nodes failed: hangs, away, bare, busy, wrong, stranger, apple"],
     );
-    let started = lab.does("start", &["--only", "busy,wrong"]);
+    let started = fleet.does("start", &["--only", "busy,wrong"]);
     assert_says(&started.stdout, &["taken by node 'other', which was not started from here", "0 of 2 nodes ok"]);
 }
 
@@ -198,8 +198,8 @@ fn what_is_missing_or_in_the_way_is_said_of_each_host() {
 fn a_start_that_fails_shows_what_the_node_said() {
     let head = format!("serve = [\"--backend\", \"null\"]\n{HOSTS}");
     let bad = "serve = [\"--no-such-flag\"]";
-    let lab = Lab::new(&head, &[node("good", &free_address(), ""), node("bad", &free_address(), bad)]);
-    let started = lab.does("start", &[]);
+    let fleet = Fleet::new(&head, &[node("good", &free_address(), ""), node("bad", &free_address(), bad)]);
+    let started = fleet.does("start", &[]);
     assert_eq!(started.code, Some(4), "{started:?}");
     let told = [
         "  ok      good",
@@ -211,29 +211,29 @@ fn a_start_that_fails_shows_what_the_node_said() {
     ];
     assert_says(&started.stdout, &told);
     assert_says(&started.stderr, &["1 of 2 nodes failed: bad"]);
-    let (status, _) = lab.document("status");
+    let (status, _) = fleet.document("status");
     assert_eq!((status.ok, faults(&status.nodes[1])), (1, "does not run".to_owned()), "{status:?}");
 }
 
 #[test]
 fn no_node_is_started_on_a_host_of_another_system() {
-    let lab = Lab::new(HOSTS, &[on("mac", "apple", &free_address(), "")]);
-    let (started, code) = lab.document("start");
+    let fleet = Fleet::new(HOSTS, &[on("mac", "apple", &free_address(), "")]);
+    let (started, code) = fleet.document("start");
     assert_eq!(code, Some(4), "{started:?}");
     assert_eq!(faults(&started.nodes[0]), "host mac runs Darwin (uname -s): sut-node and `fleet` need Linux");
-    assert!(!lab.path("its logs").exists(), "nothing was left there");
+    assert!(!fleet.path("its logs").exists(), "nothing was left there");
 }
 
 #[test]
 fn a_node_that_neither_answers_nor_ends_is_said_and_left() {
     let deaf = "command = [\"sh\", \"-c\", \"trap : TERM; echo deaf; while :; do sleep 1; done\"]";
     let head = format!("ready-timeout = \"1s\"\nstop-timeout = \"1s\"\n{HOSTS}");
-    let lab = Lab::new(&head, &[node("deaf", &free_address(), deaf)]);
-    let (started, code) = lab.document("start");
+    let fleet = Fleet::new(&head, &[node("deaf", &free_address(), deaf)]);
+    let (started, code) = fleet.document("start");
     assert_eq!(code, Some(4), "{started:?}");
     assert_says(&faults(&started.nodes[0]), &["runs, but has not answered after 1s"]);
     assert_eq!(started.nodes[0].log, ["deaf"]);
-    let (stopped, code) = lab.document("stop");
+    let (stopped, code) = fleet.document("stop");
     assert_eq!(code, Some(4), "{stopped:?}");
     let pid = started.nodes[0].pid.unwrap();
     assert_says(&faults(&stopped.nodes[0]), &[&format!("process {pid} has not ended 1s after SIGTERM"), "kill -KILL"]);
@@ -243,12 +243,12 @@ fn a_node_that_neither_answers_nor_ends_is_said_and_left() {
 
 #[test]
 fn a_process_that_got_the_id_of_a_node_is_left_alone() {
-    let lab = Lab::new(HOSTS, &[node("N1", &free_address(), "")]);
+    let fleet = Fleet::new(HOSTS, &[node("N1", &free_address(), "")]);
     let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    fs::create_dir(lab.path("its logs")).unwrap();
-    fs::write(lab.path("its logs/N1.pid"), format!("{} 1 {boot}", stranger.id())).unwrap();
-    let stopped = lab.does("stop", &[]);
+    fs::create_dir(fleet.path("its logs")).unwrap();
+    fs::write(fleet.path("its logs/N1.pid"), format!("{} 1 {boot}", stranger.id())).unwrap();
+    let stopped = fleet.does("stop", &[]);
     assert!(stopped.code == Some(0) && stopped.stdout.contains("nothing to end"), "{stopped:?}");
     assert_eq!(stranger.try_wait().unwrap(), None);
     stranger.kill().unwrap();
@@ -258,24 +258,24 @@ fn a_process_that_got_the_id_of_a_node_is_left_alone() {
 #[test]
 fn what_a_dry_run_prints_does_the_same_when_it_is_pasted() {
     let head = format!("serve = [\"--backend\", \"null\"]\n{HOSTS}");
-    let lab = Lab::new(&head, &[node("N 1", &free_address(), ""), node("N2", &free_address(), "")]);
-    let printed = lab.does("start", &["--dry-run"]);
+    let fleet = Fleet::new(&head, &[node("N 1", &free_address(), ""), node("N2", &free_address(), "")]);
+    let printed = fleet.does("start", &["--dry-run"]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
-    assert!(!lab.path("its logs").exists(), "nothing was done");
+    assert!(!fleet.path("its logs").exists(), "nothing was done");
     assert_says(&printed.stdout, &["# N 1 on here\nsh -c ", "# N2 on here\n"]);
-    let pasted = lab.paste(&printed.stdout);
+    let pasted = fleet.paste(&printed.stdout);
     assert_eq!(pasted.stdout.matches("started ").count(), 2, "{pasted:?}");
-    let (started, code) = lab.document("start");
+    let (started, code) = fleet.document("start");
     assert!(code == Some(0) && started.nodes.iter().all(|it| it.done.as_deref() == Some("ran already")), "{started:?}");
-    let pasted = lab.paste(&lab.does("stop", &["--dry-run"]).stdout);
+    let pasted = fleet.paste(&fleet.does("stop", &["--dry-run"]).stdout);
     assert_eq!(pasted.stdout.matches("ended ").count(), 2, "{pasted:?}");
 }
 
 #[test]
 fn an_interrupt_ends_what_was_under_way() {
-    let lab = Lab::new(&format!("timeout = \"10m\"\n{HOSTS}"), &[on("slow", "N1", "127.0.0.1:8000", "")]);
-    let checking = lab.begin("check", &[]);
-    let begun = lab.path("begun");
+    let fleet = Fleet::new(&format!("timeout = \"10m\"\n{HOSTS}"), &[on("slow", "N1", "127.0.0.1:8000", "")]);
+    let checking = fleet.begin("check", &[]);
+    let begun = fleet.path("begun");
     let read = |path: &Path| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u32>().ok());
     let pid = loop {
         match read(&begun) {
@@ -301,8 +301,8 @@ fn files_that_cannot_be_used_are_refused_with_the_fix() {
         ("timeout = \"soon\"", &["timeout", "for example 10s"]),
         ("[reach]\ntoken-file = \"missing\"", &["[reach]", "missing"]),
     ] {
-        let lab = Lab::new(head, std::slice::from_ref(&at));
-        let refused = lab.does("status", &[]);
+        let fleet = Fleet::new(head, std::slice::from_ref(&at));
+        let refused = fleet.does("status", &[]);
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert_says(&refused.stderr, parts);
         assert!(
@@ -310,16 +310,16 @@ fn files_that_cannot_be_used_are_refused_with_the_fix() {
             "{refused:?}"
         );
     }
-    let lab = Lab::new("", &[at]);
-    let unknown = lab.does("status", &["--only", "N2"]);
+    let fleet = Fleet::new("", &[at]);
+    let unknown = fleet.does("status", &["--only", "N2"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("there are N1"), "{unknown:?}");
-    let twice = lab.does("init", &[]);
+    let twice = fleet.does("init", &[]);
     assert!(twice.code == Some(2) && twice.stderr.contains("never overwritten"), "{twice:?}");
-    fs::remove_file(lab.path("fleet.toml")).unwrap();
-    let missing = lab.does("status", &[]);
+    fs::remove_file(fleet.path("fleet.toml")).unwrap();
+    let missing = fleet.does("status", &[]);
     assert!(missing.code == Some(2) && missing.stderr.contains("fleet init"), "{missing:?}");
-    assert_eq!(lab.does("init", &[]).code, Some(0));
-    let nodes = lab.does("nodes", &[]);
+    assert_eq!(fleet.does("init", &[]).code, Some(0));
+    let nodes = fleet.does("nodes", &[]);
     assert_eq!((nodes.code, nodes.stdout.as_str()), (Some(0), "--sut 10.0.0.2:8000,10.0.0.3:8000 --insecure\n"));
 }
 
@@ -333,9 +333,9 @@ fn hosts_that_are_network_namespaces_are_reached_by_ip() {
                 reach.insecure = true\n";
     let node =
         |(at, host): (usize, &Host)| on(&host.namespace(), &format!("N{at}"), &format!("{}:8000", host.address()), "");
-    let lab = Lab::new(head, &far.into_iter().enumerate().map(node).collect::<Vec<_>>());
-    let file = lab.path("fleet.toml");
-    let folder = format!("folder = \"{}\"", lab.path("its logs").display());
+    let fleet = Fleet::new(head, &far.into_iter().enumerate().map(node).collect::<Vec<_>>());
+    let file = fleet.path("fleet.toml");
+    let folder = format!("folder = \"{}\"", fleet.path("its logs").display());
     fs::write(&file, fs::read_to_string(&file).unwrap().replace("folder = \"its logs\"", &folder)).unwrap();
     let does = |action: &str| LoadGen::start_in(near, &[], &["fleet", action, file.to_str().unwrap()]).finish();
     for (action, processes) in [("check", 0), ("start", 1), ("check", 1), ("status", 1), ("stop", 0)] {

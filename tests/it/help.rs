@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, models, stream, text, usage};
-use lon_tests::kserve::{self, Manners};
+use lon_tests::kserve::{self, Behaviour};
 use lon_tests::process::{SutNode, binary, repository};
+use lon_tests::route::Certificates;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Certificates;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -97,7 +97,7 @@ impl Examples {
 }
 
 /// What the examples stand between: nodes, servers, files and a run folder.
-struct Scene {
+struct Setup {
     folder: TempDir,
     stand_ins: Vec<(String, String)>,
     _nodes: Vec<SutNode>,
@@ -105,8 +105,8 @@ struct Scene {
     _chat: ChatServer,
 }
 
-impl Scene {
-    fn new() -> Scene {
+impl Setup {
+    fn new() -> Setup {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let certificates = Certificates::new();
@@ -160,8 +160,8 @@ impl Scene {
         fs::rename(&left.path, at("left")).unwrap();
         drop(alone);
         let inputs = vec![kserve::tensor("x", "UINT8", &[-1, 1, 8, 8])];
-        let manners = Manners { model: "digits".to_owned(), inputs, ..Manners::good() };
-        let servers = [kserve::Server::start(manners.clone()), kserve::Server::start(manners)];
+        let behaviour = Behaviour { model: "digits".to_owned(), inputs, ..Behaviour::good() };
+        let servers = [kserve::Server::start(behaviour.clone()), kserve::Server::start(behaviour)];
         let answer = [ROLE, &text("hello"), FINISH, &usage(1), DONE].map(str::to_owned);
         let chat = ChatServer::raw(move |asked| {
             let is_list = asked.head.starts_with("GET");
@@ -186,7 +186,7 @@ impl Scene {
             ("127.0.0.1:8002".to_owned(), "127.0.0.1:0".to_owned()),
         ]);
         let nodes = plain.into_iter().chain([secure, any, first, second]).collect();
-        Scene { folder, stand_ins, _nodes: nodes, _servers: servers.into(), _chat: chat }
+        Setup { folder, stand_ins, _nodes: nodes, _servers: servers.into(), _chat: chat }
     }
 
     /// Runs a command as a shell does; those that serve or watch are told to end once they do.
@@ -248,21 +248,21 @@ fn write(folder: &Path, files: &[(String, String)]) {
 const AT_ONCE: usize = 2;
 
 /// Pastes all examples of a program that are wanted, each once; how many there were. Those of one command follow each
-/// other in one scene, as one may read what another has written.
+/// other in one setup, as one may read what another has written.
 fn paste_all(program: &str, wanted: impl Fn(&str) -> bool + Sync) -> usize {
     let left = Mutex::new(commands(program));
     let pasted = Mutex::new(BTreeSet::new());
     let paste_some = || {
-        let scene = Scene::new();
+        let setup = Setup::new();
         while let Some(command) = { left.lock().unwrap().pop() } {
             // The short help may have others.
             let [short, long] = ["-h", "--help"].map(|flag| Examples::of(&help(program, &[&command, flag])));
             assert!(!long.commands.is_empty(), "{program} {command} --help has no example");
-            write(scene.folder.path(), &long.files);
+            write(setup.folder.path(), &long.files);
             for example in [short.commands, long.commands].concat().into_iter().filter(|example| wanted(example)) {
                 let is_new = pasted.lock().unwrap().insert(example.clone());
                 if is_new {
-                    scene.paste(&example);
+                    setup.paste(&example);
                 }
             }
         }

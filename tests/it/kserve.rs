@@ -6,11 +6,11 @@ use h2::Reason;
 use lon_proto::kserve::v2::model_infer_response::InferOutputTensor;
 use lon_proto::kserve::v2::{InferTensorContents, ModelInferRequest};
 use lon_tests::json::Json;
-use lon_tests::kserve::{Manners, Script, Server, Step, floats, output, raw, tensor};
+use lon_tests::kserve::{Behaviour, Script, Server, Step, floats, output, raw, tensor};
 use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::route::Certificates;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Certificates;
 use tonic::Status;
 
 const SHORT: &str = "min_duration=0,min_query_count=100,target_qps=2000";
@@ -65,7 +65,7 @@ fn two_servers_are_one_sut_in_every_scenario() {
         ("MultiStream", "0"),
     ];
     for (scenario, io_threads) in runs {
-        let servers = [Server::start(Manners::good()), Server::start(Manners::good())];
+        let servers = [Server::start(Behaviour::good()), Server::start(Behaviour::good())];
         let sut = format!("{},{}", servers[0].named("a"), servers[1].named("b"));
         let (finished, folder) =
             valid(scenario, &sut).args(&["--connections", "2", "--io-threads", io_threads]).finish();
@@ -113,7 +113,7 @@ fn assert_node(node: &Json, requests: &[ModelInferRequest], scenario: &str) {
 fn calls_go_over_tls_too() {
     let certificates = Certificates::new();
     let server =
-        Server::start_with(Manners { farewell_after: Some(50), ..Manners::good() }, Some(certificates.server()));
+        Server::start_with(Behaviour { farewell_after: Some(50), ..Behaviour::good() }, Some(certificates.server()));
     for scenario in ["Server", "SingleStream"] {
         let (finished, folder) = valid(scenario, &server.named("a")).args(&certificates.trusted()).finish();
         assert_ended(&finished, &folder, 0, &[("failed", 0)], "");
@@ -127,7 +127,7 @@ fn calls_go_over_tls_too() {
 #[test]
 fn large_samples_are_sent_whole_and_with_few_calls_at_a_time() {
     let inputs = vec![tensor("x", "FP32", &[1, 500_000])];
-    let server = Server::start(Manners { inputs, max_streams: 2, ..Manners::good() });
+    let server = Server::start(Behaviour { inputs, max_streams: 2, ..Behaviour::good() });
     let run = test("Offline", &server.named("a")).dataset("synthetic:f32[500000]x3");
     let (finished, folder) = run.set("min_duration=0,min_query_count=40,target_qps=10").finish();
     assert_ended(&finished, &folder, 0, &[("failed", 0)], "");
@@ -138,39 +138,39 @@ fn large_samples_are_sent_whole_and_with_few_calls_at_a_time() {
 
 #[test]
 fn a_model_that_is_not_ready_is_named_and_can_be_waited_for() {
-    let never = Server::start(Manners { unready: u64::MAX, ..Manners::good() });
+    let never = Server::start(Behaviour { unready: u64::MAX, ..Behaviour::good() });
     assert_refused(short(&never), 4, &["server a", &never.address.to_string(), "'m' is not ready", "--wait-ready"]);
     let waited = short(&never).args(&["--wait-ready", "200ms"]).finish().0;
     assert!(
         waited.stderr.contains("--wait-ready has run out") && !waited.stderr.contains("waits for it"),
         "{waited:?}"
     );
-    let later = Server::start(Manners { unready: 4, ..Manners::good() });
+    let later = Server::start(Behaviour { unready: 4, ..Behaviour::good() });
     let (finished, _folder) = valid("Server", &later.named("a")).args(&["--wait-ready", "60s"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
 #[test]
 fn a_server_without_the_model_says_so() {
-    let server = Server::start(Manners { model: "other".to_owned(), ..Manners::good() });
+    let server = Server::start(Behaviour { model: "other".to_owned(), ..Behaviour::good() });
     assert_refused(short(&server), 4, &["unknown model", "'m'", "--model"]);
 }
 
 /// As mlserver does of models that it does not have, or not yet.
 #[test]
 fn an_exception_about_a_model_is_no_lost_server() {
-    let manners =
-        |unready| Manners { unready, unready_status: Some(Status::unknown("ModelNotFound")), ..Manners::good() };
-    let never = Server::start(manners(u64::MAX));
+    let behaviour =
+        |unready| Behaviour { unready, unready_status: Some(Status::unknown("ModelNotFound")), ..Behaviour::good() };
+    let never = Server::start(behaviour(u64::MAX));
     assert_refused(short(&never), 4, &["server a", "'m' is not ready: ModelNotFound", "--model", "--wait-ready"]);
-    let later = Server::start(manners(4));
+    let later = Server::start(behaviour(4));
     let (finished, _folder) = valid("Server", &later.named("a")).args(&["--wait-ready", "60s"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
 #[test]
 fn names_are_unique_and_must_be_given() {
-    let servers = [Server::start(Manners::good()), Server::start(Manners::good())];
+    let servers = [Server::start(Behaviour::good()), Server::start(Behaviour::good())];
     let sut = format!("{},{}", servers[0].named("a"), servers[1].named("a"));
     assert_refused(test("Server", &sut), 4, &["'a'", &servers[0].address.to_string(), "unique"]);
     assert_refused(test("Server", &servers[0].address.to_string()), 2, &["--sut", "NAME=host:port"]);
@@ -185,13 +185,13 @@ fn a_model_that_does_not_fit_the_dataset_is_named() {
         (vec![tensor("x", "UINT8", &[-1, 64]), tensor("z", "INT32", &[-1, 1])], "x, z"),
         (vec![], "--kserve-inputs"),
     ] {
-        let server = Server::start(Manners { inputs, ..Manners::good() });
+        let server = Server::start(Behaviour { inputs, ..Behaviour::good() });
         assert_refused(short(&server), 2, &["u8[64]", part, "server a"]);
         assert!(server.heard().requests.is_empty());
     }
-    let text = Server::start(Manners { inputs: vec![tensor("x", "BYTES", &[-1])], ..Manners::good() });
+    let text = Server::start(Behaviour { inputs: vec![tensor("x", "BYTES", &[-1])], ..Behaviour::good() });
     assert_refused(short(&text), 4, &["'x'", "BYTES"]);
-    let two = [Manners::good(), Manners { inputs: vec![tensor("x", "UINT8", &[64])], ..Manners::good() }];
+    let two = [Behaviour::good(), Behaviour { inputs: vec![tensor("x", "UINT8", &[64])], ..Behaviour::good() }];
     let two = two.map(Server::start);
     let sut = format!("{},{}", two[0].named("a"), two[1].named("b"));
     assert_refused(test("Server", &sut), 2, &["a and b", "u8[N,64]", "u8[64]"]);
@@ -199,7 +199,7 @@ fn a_model_that_does_not_fit_the_dataset_is_named() {
 
 #[test]
 fn inputs_that_the_server_does_not_tell_are_given() {
-    let server = Server::start(Manners { inputs: vec![], ..Manners::good() });
+    let server = Server::start(Behaviour { inputs: vec![], ..Behaviour::good() });
     let (finished, _folder) = valid("Server", &server.named("a")).args(&["--kserve-inputs", "pixels"]).finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let heard = server.heard();
@@ -247,7 +247,7 @@ fn what_is_no_answer_is_a_failure() {
         (|_, r| Step::NoStatus(floats(r)), "without a status"),
     ];
     for (script, reason) in scripts {
-        let (finished, folder) = short(&Server::start(Manners::scripted(script))).finish();
+        let (finished, folder) = short(&Server::start(Behaviour::scripted(script))).finish();
         assert_ended(&finished, &folder, 3, &[("failed", 100), ("completed", 0)], reason);
         assert_eq!(folder.result()["official_result"], "INVALID", "over-latency in the statistics");
     }
@@ -261,8 +261,8 @@ fn typed_outputs_become_the_same_bytes_as_raw_ones() {
         tensor.contents = Some(contents);
         Step::Answer(raw(request, vec![tensor], vec![]))
     };
-    for script in [Manners::good().script, typed] {
-        let server = Server::start(Manners::scripted(script));
+    for script in [Behaviour::good().script, typed] {
+        let server = Server::start(Behaviour::scripted(script));
         let run = test("Offline", &server.named("a")).set(SHORT).args(&["--mode", "AccuracyOnly"]);
         let (finished, folder) = run.finish();
         assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -286,7 +286,7 @@ fn a_call_that_is_refused_fails_alone() {
         (|number, r| if number == 5 { Step::Reset(Reason::CANCEL) } else { Step::Answer(floats(r)) }, "reset the call"),
     ];
     for (script, reason) in scripts {
-        let (finished, folder) = short(&Server::start(Manners::scripted(script))).finish();
+        let (finished, folder) = short(&Server::start(Behaviour::scripted(script))).finish();
         assert_ended(&finished, &folder, 3, &[("failed", 1), ("completed", 99)], reason);
     }
 }
@@ -295,7 +295,7 @@ fn a_call_that_is_refused_fails_alone() {
 fn a_call_that_the_server_has_not_looked_at_is_sent_again() {
     let script: Script =
         |number, r| if number == 5 { Step::Reset(Reason::REFUSED_STREAM) } else { Step::Answer(floats(r)) };
-    let server = Server::start(Manners::scripted(script));
+    let server = Server::start(Behaviour::scripted(script));
     let (finished, folder) = valid("Server", &server.named("a")).finish();
     assert_ended(&finished, &folder, 0, &[("failed", 0), ("completed", 800)], "");
     assert_eq!(server.heard().requests.len(), 801);
@@ -304,7 +304,7 @@ fn a_call_that_the_server_has_not_looked_at_is_sent_again() {
 #[test]
 fn a_call_without_an_answer_times_out_and_the_run_goes_on() {
     let script: Script = |number, r| if number == 5 { Step::Silence } else { Step::Answer(floats(r)) };
-    let server = Server::start(Manners::scripted(script));
+    let server = Server::start(Behaviour::scripted(script));
     let (finished, folder) = short(&server).args(&["--response-timeout", "500ms"]).finish();
     assert_ended(&finished, &folder, 3, &[("failed", 1), ("completed", 99)], "no answer within");
 }
@@ -312,7 +312,7 @@ fn a_call_without_an_answer_times_out_and_the_run_goes_on() {
 #[test]
 fn a_server_that_answers_nothing_any_more_is_lost() {
     let script: Script = |number, r| if number >= 5 { Step::Silence } else { Step::Answer(floats(r)) };
-    let server = Server::start(Manners::scripted(script));
+    let server = Server::start(Behaviour::scripted(script));
     let run = test("Server", &server.named("a")).set("min_duration=60000,target_qps=100");
     let (finished, folder) = run.args(&["--response-timeout", "300ms"]).finish();
     assert_ended(&finished, &folder, 4, &[], "a was lost");
@@ -322,7 +322,7 @@ fn a_server_that_answers_nothing_any_more_is_lost() {
 #[test]
 fn a_server_that_hangs_is_given_the_limit_once() {
     let script: Script = |number, r| if number >= 5 { Step::Silence } else { Step::Answer(floats(r)) };
-    let server = Server::start(Manners::scripted(script));
+    let server = Server::start(Behaviour::scripted(script));
     let run = test("SingleStream", &server.named("a")).set("min_duration=60000,target_latency=1");
     let (finished, folder) = run.args(&["--response-timeout", "2s"]).finish();
     assert_ended(&finished, &folder, 4, &[("failed", 1), ("completed", 5)], "a was lost");
@@ -333,7 +333,7 @@ fn a_server_that_hangs_is_given_the_limit_once() {
 fn a_server_that_asks_for_another_connection_gets_it_and_loses_nothing() {
     for scenario in ["Server", "Offline", "SingleStream"] {
         for after in [1, 7] {
-            let server = Server::start(Manners { farewell_after: Some(after), ..Manners::good() });
+            let server = Server::start(Behaviour { farewell_after: Some(after), ..Behaviour::good() });
             let (finished, folder) = valid(scenario, &server.named("a")).finish();
             assert_ended(&finished, &folder, 0, &[("failed", 0), ("late", 0), ("duplicate", 0)], "");
             let heard = server.heard();
@@ -349,7 +349,7 @@ fn a_server_that_asks_for_another_connection_gets_it_and_loses_nothing() {
 fn a_server_that_hangs_up_is_lost_with_complete_files() {
     for scenario in ["Server", "Offline", "SingleStream"] {
         let script: Script = |number, r| if number == 30 { Step::HangUp } else { Step::Answer(floats(r)) };
-        let servers = [Server::start(Manners::good()), Server::start(Manners::scripted(script))];
+        let servers = [Server::start(Behaviour::good()), Server::start(Behaviour::scripted(script))];
         let sut = format!("{},{}", servers[0].named("stays"), servers[1].named("leaves"));
         let run = test(scenario, &sut).set("min_duration=60000,Server.target_qps=500,Offline.target_qps=5000");
         let (finished, folder) = run.finish();
@@ -368,13 +368,13 @@ fn what_is_no_such_server_is_named() {
     );
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     assert_refused(test("Server", &format!("a={free}")), 4, &[&free, "cannot be reached"]);
-    let server = Server::start(Manners::good());
+    let server = Server::start(Behaviour::good());
     assert_refused(TestRun::new("Server").on(&server.address.to_string()), 4, &["lon.v1"]);
 }
 
 #[test]
 fn what_such_servers_cannot_do_is_refused_before_they_are_asked() {
-    let server = Server::start(Manners::good());
+    let server = Server::start(Behaviour::good());
     for (flags, parts) in [
         (&["--compression", "zstd"][..], &["--compression", "no codec"][..]),
         (&["--response-compression", "lz4"], &["--response-compression", "no codec"]),

@@ -1,26 +1,26 @@
 //! Ends that freeze, and what waits for them. What else can be lost is in the matrix.
 
 use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::route::{OpenRoute, Route};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::{PavedWay, Way};
 use nix::sys::signal::Signal;
 
 const LONG: &str = "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000";
 
-/// A run on each way, all at once, which has begun; with its nodes.
-fn long_runs(scenario: &str, names: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, LoadGen, RunFolder)> {
+/// A run on each route, all at once, which has begun; with its nodes.
+fn long_runs(scenario: &str, names: &[&str]) -> Vec<(OpenRoute, Vec<SutNode>, LoadGen, RunFolder)> {
     long_runs_with(scenario, names, &[])
 }
 
-fn long_runs_with(scenario: &str, names: &[&str], more: &[&str]) -> Vec<(PavedWay, Vec<SutNode>, LoadGen, RunFolder)> {
-    let begin = |way: Way| {
-        let paved = way.paved();
-        let nodes: Vec<_> = names.iter().map(|name| paved.node(name, "synthetic:constant=2ms", &[])).collect();
-        let (run, folder) = paved.on(TestRun::new(scenario), &nodes).args(more).set(LONG).begin();
-        (paved, nodes, run, folder)
+fn long_runs_with(scenario: &str, names: &[&str], more: &[&str]) -> Vec<(OpenRoute, Vec<SutNode>, LoadGen, RunFolder)> {
+    let begin = |route: Route| {
+        let opened = route.open();
+        let nodes: Vec<_> = names.iter().map(|name| opened.node(name, "synthetic:constant=2ms", &[])).collect();
+        let (run, folder) = opened.on(TestRun::new(scenario), &nodes).args(more).set(LONG).begin();
+        (opened, nodes, run, folder)
     };
-    Way::ALL.into_iter().map(begin).collect()
+    Route::ALL.into_iter().map(begin).collect()
 }
 
 /// Other settings make no run better that was broken off.
@@ -48,90 +48,90 @@ fn a_run_that_is_interrupted_gets_no_advice() {
 #[test]
 fn a_node_that_stands_still_for_a_while_makes_the_result_invalid() {
     let settings = "min_duration=7000,Server.target_qps=500,Server.target_latency=60000";
-    let begin = |way: Way| {
-        let paved = way.paved();
-        let nodes = [paved.node("naps", "synthetic:constant=2ms", &["--workers", "4"])];
-        let (run, folder) = paved.on(TestRun::new("Server"), &nodes).set(settings).begin();
-        (way, nodes, run, folder)
+    let begin = |route: Route| {
+        let opened = route.open();
+        let nodes = [opened.node("naps", "synthetic:constant=2ms", &["--workers", "4"])];
+        let (run, folder) = opened.on(TestRun::new("Server"), &nodes).set(settings).begin();
+        (route, nodes, run, folder)
     };
-    let runs = Way::ALL.map(begin);
+    let runs = Route::ALL.map(begin);
     std::thread::sleep(std::time::Duration::from_secs(1));
     runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGSTOP));
     std::thread::sleep(std::time::Duration::from_secs(3));
     runs.iter().for_each(|(_, nodes, ..)| nodes[0].signal(Signal::SIGCONT));
-    for (way, _nodes, run, folder) in runs {
+    for (route, _nodes, run, folder) in runs {
         let finished = run.finish();
-        assert_eq!(finished.code, Some(3), "{way:?}: {finished:?}");
+        assert_eq!(finished.code, Some(3), "{route:?}: {finished:?}");
         let result = folder.result();
-        assert_eq!(result["counts"]["failed"], 0, "{way:?}: {result}");
+        assert_eq!(result["counts"]["failed"], 0, "{route:?}: {result}");
         let stalls = result["stalls"].as_array().unwrap();
         let of_node = stalls.iter().find(|stall| stall["end"] == "naps");
-        let duration_ns = of_node.unwrap_or_else(|| panic!("{way:?}: {result}"))["duration_ns"].as_u64().unwrap();
-        assert!(duration_ns > 2_000_000_000, "{way:?}: {result}");
-        assert!(result["reasons"].to_string().contains("SUT node naps"), "{way:?}: {result}");
+        let duration_ns = of_node.unwrap_or_else(|| panic!("{route:?}: {result}"))["duration_ns"].as_u64().unwrap();
+        assert!(duration_ns > 2_000_000_000, "{route:?}: {result}");
+        assert!(result["reasons"].to_string().contains("SUT node naps"), "{route:?}: {result}");
     }
 }
 
 /// Its kernel goes on acknowledging what the node sends, so only the missing heartbeats tell.
 #[test]
 fn a_node_is_free_again_after_its_loadgen_froze() {
-    let again = |(paved, nodes, frozen, folder): (PavedWay, Vec<SutNode>, LoadGen, RunFolder)| {
+    let again = |(opened, nodes, frozen, folder): (OpenRoute, Vec<SutNode>, LoadGen, RunFolder)| {
         frozen.signal(Signal::SIGSTOP);
-        let next = paved.on(TestRun::new("Offline"), &nodes).args(&["--wait-ready", "90s"]);
-        (next.set("min_duration=0,min_query_count=100,target_qps=1").start(), frozen, folder, nodes, paved)
+        let next = opened.on(TestRun::new("Offline"), &nodes).args(&["--wait-ready", "90s"]);
+        (next.set("min_duration=0,min_query_count=100,target_qps=1").start(), frozen, folder, nodes, opened)
     };
     let runs: Vec<_> = long_runs("Server", &["a"]).into_iter().map(again).collect();
-    for ((run, _), frozen, folder, _nodes, paved) in runs {
+    for ((run, _), frozen, folder, _nodes, opened) in runs {
         let finished = run.finish();
-        assert_eq!(finished.code, Some(0), "{:?}: {finished:?}", paved.way);
+        assert_eq!(finished.code, Some(0), "{:?}: {finished:?}", opened.route);
         frozen.signal(Signal::SIGCONT);
         let finished = frozen.finish();
-        assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", paved.way);
+        assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", opened.route);
         let reasons = folder.result()["reasons"].to_string();
-        assert!(reasons.contains("nothing came from its client for 10s"), "{:?}: {reasons}", paved.way);
+        assert!(reasons.contains("nothing came from its client for 10s"), "{:?}: {reasons}", opened.route);
     }
 }
 
 /// Where a thread of its own does the network's work, it watches over the nodes, too, and sends heartbeats.
 #[test]
 fn a_thread_for_the_network_sends_heartbeats_and_misses_those_of_nodes() {
-    let begin = |way: Way| {
-        let paved = way.paved();
-        let nodes = [paved.node("slow", "synthetic:constant=12s", &[])];
+    let begin = |route: Route| {
+        let opened = route.open();
+        let nodes = [opened.node("slow", "synthetic:constant=12s", &[])];
         let test = TestRun::new("Server").set("min_duration=0,min_query_count=1,target_qps=1,target_latency=60000");
-        let (run, folder) = paved.on(test, &nodes).args(&["--io-threads", "1"]).start();
-        (paved, nodes, run, folder)
+        let (run, folder) = opened.on(test, &nodes).args(&["--io-threads", "1"]).start();
+        (opened, nodes, run, folder)
     };
-    let waiting = Way::ALL.map(begin);
-    for (paved, nodes, run, folder) in long_runs_with("Server", &["freezes"], &["--io-threads", "1"]) {
+    let waiting = Route::ALL.map(begin);
+    for (opened, nodes, run, folder) in long_runs_with("Server", &["freezes"], &["--io-threads", "1"]) {
         nodes[0].signal(Signal::SIGSTOP);
         let finished = run.finish();
-        assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", paved.way);
+        assert_eq!(finished.code, Some(4), "{:?}: {finished:?}", opened.route);
         let reasons = folder.result()["reasons"].to_string();
-        assert!(reasons.contains("nothing was heard from it"), "{:?}: {reasons}", paved.way);
+        assert!(reasons.contains("nothing was heard from it"), "{:?}: {reasons}", opened.route);
         assert_no_advice(&finished);
     }
-    for (paved, _nodes, run, folder) in waiting {
+    for (opened, _nodes, run, folder) in waiting {
         let finished = run.finish();
-        assert_eq!(folder.result()["counts"]["completed"], 1, "{:?}: {finished:?}", paved.way);
+        assert_eq!(folder.result()["counts"]["completed"], 1, "{:?}: {finished:?}", opened.route);
     }
 }
 
 /// Longer than a client may be silent.
 #[test]
 fn a_run_that_waits_long_for_an_answer_keeps_its_node() {
-    let begin = |way: Way| {
-        let paved = way.paved();
-        let nodes = [paved.node("slow", "synthetic:constant=12s", &[])];
+    let begin = |route: Route| {
+        let opened = route.open();
+        let nodes = [opened.node("slow", "synthetic:constant=12s", &[])];
         let test = TestRun::new("SingleStream").set("min_duration=0,min_query_count=1");
-        let (run, folder) = paved.on(test, &nodes).start();
-        (paved, nodes, run, folder)
+        let (run, folder) = opened.on(test, &nodes).start();
+        (opened, nodes, run, folder)
     };
-    for (paved, _nodes, run, folder) in Way::ALL.map(begin) {
+    for (opened, _nodes, run, folder) in Route::ALL.map(begin) {
         let finished = run.finish();
         // INVALID for another reason: one sample says little.
-        assert!(matches!(finished.code, Some(0 | 3)), "{:?}: {finished:?}", paved.way);
-        assert_eq!(folder.result()["counts"]["completed"], 1, "{:?}", paved.way);
+        assert!(matches!(finished.code, Some(0 | 3)), "{:?}: {finished:?}", opened.route);
+        assert_eq!(folder.result()["counts"]["completed"], 1, "{:?}", opened.route);
     }
 }
 

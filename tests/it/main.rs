@@ -1,8 +1,8 @@
 //! Whole-system tests: the two programs as processes, on real sockets.
 //!
-//! - `answers`: answers that are not what a node has said, and books that cannot be true
+//! - `answers`: answers that are not what a node has said, and counts that cannot be true
 //! - `audit`: compliance tests on real runs, as they are and falsified
-//! - `two_nodes`: the main job over separate processes, every scenario, every way to travel
+//! - `two_nodes`: the main job over separate processes, every scenario, every route
 //! - `bandwidth`: bytes, codecs and probes, and what is wrong with them
 //! - `ceilings`: how much memory a SUT node takes at most
 //! - `compare`: runs side by side, and which differences are noise
@@ -32,7 +32,7 @@
 //! - `list`: run folders later: listed
 //! - `log`: events of the log in JSON, and colours on terminals
 //! - `loss`: ends that freeze, and what waits for them
-//! - `odd_runs`: pages and lists of runs without an answer, of one sample, broken off, of many nodes
+//! - `unusual_runs`: pages and lists of runs without an answer, of one sample, broken off, of many nodes
 //! - `openai`: a server that streams chat completions, behind a SUT node
 //! - `overload`: more than the SUT can take
 //! - `security`: TLS, and where plain text is allowed
@@ -85,7 +85,6 @@ mod metrics;
 mod mistakes;
 mod nemesis;
 mod nodes;
-mod odd_runs;
 mod openai;
 mod overload;
 mod peers;
@@ -107,5 +106,6 @@ mod tidy;
 mod tokens;
 mod transport;
 mod two_nodes;
+mod unusual_runs;
 mod verdict;
 mod wire;

@@ -38,10 +38,10 @@ fn cells() -> Vec<Cell> {
 fn judge(cell: &Cell) -> Line {
     let began = Instant::now();
     let mut scene = Scene::set(cell);
-    let Outcome { audit, finished, has_folder, lasted } = scene.run(cell);
-    let mut faults = audit.faults.clone();
+    let Outcome { check, finished, has_folder, lasted } = scene.run(cell);
+    let mut faults = check.faults.clone();
     let expected = &cell.fault.expect;
-    let said = format!("{}\n{}\n{}", audit.words(), finished.stdout, finished.stderr);
+    let said = format!("{}\n{}\n{}", check.words(), finished.stdout, finished.stderr);
     let mut fault = |is_fault: bool, text: String| {
         if is_fault {
             faults.push(text);
@@ -65,7 +65,7 @@ fn judge(cell: &Cell) -> Line {
     fault(said.contains("panicked at"), format!("a panic: {said}"));
     fault(lasted > expected.within, format!("ended after {lasted:.1?}, {:?} allowed: {said}", expected.within));
     faults.extend(scene.leave());
-    let verdict = if audit.verdict_word().is_empty() { "no result" } else { audit.verdict_word() };
+    let verdict = if check.verdict_word().is_empty() { "no result" } else { check.verdict_word() };
     let code = finished.code.map_or("signal".to_owned(), |code| code.to_string());
     let seconds = began.elapsed().as_secs_f64();
     Line { text: format!("{cell} {verdict:<9} {code:>6} {:>6.1} {seconds:>6.1}", lasted.as_secs_f64()), faults }
@@ -92,9 +92,9 @@ fn assert_all(cells: &[Cell]) {
     });
     let mut lines = lines.into_inner().unwrap();
     lines.sort_by(|one, other| one.text.cmp(&other.text));
-    let columns = ["fault", "scenario", "mode", "way", "verdict", "exit", "end s", "all s"];
-    let [fault, scenario, mode, way, verdict, exit, end, all] = columns;
-    println!("{fault:<40} {scenario:<12} {mode:<19} {way:<7} {verdict:<9} {exit:>6} {end:>6} {all:>6}");
+    let columns = ["fault", "scenario", "mode", "route", "verdict", "exit", "end s", "all s"];
+    let [fault, scenario, mode, route, verdict, exit, end, all] = columns;
+    println!("{fault:<40} {scenario:<12} {mode:<19} {route:<7} {verdict:<9} {exit:>6} {end:>6} {all:>6}");
     lines.iter().for_each(|line| println!("{}{}", line.text, if line.faults.is_empty() { "" } else { "  WRONG" }));
     println!("{} cells in {:.0?}", lines.len(), began.elapsed());
     let wrong: Vec<&Line> = lines.iter().filter(|line| !line.faults.is_empty()).collect();

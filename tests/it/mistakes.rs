@@ -111,7 +111,7 @@ impl Stage {
         digits_with_a_label_too_many(&files.path().join("labels"));
         let model = repository("loadgen-node/qsl/digits/digits.onnx");
         let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
-        let triton = kserve::Server::start(kserve::Manners::good());
+        let triton = kserve::Server::start(kserve::Behaviour::good());
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let names = vec![
             ("{node}", node.address.clone()),

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lon_tests::nemesis::haunt;
+use lon_tests::nemesis::disturb;
 use lon_tests::process::binary;
 
 fn number(name: &str) -> Option<u64> {
@@ -21,7 +21,7 @@ fn whatever_happens_no_result_is_valid_that_should_not_be() {
     let made = tempfile::tempdir().unwrap();
     let kept = std::env::var_os("LON_NEMESIS_FOLDER");
     let folder = kept.map_or_else(|| made.path().join("nemesis"), std::path::PathBuf::from);
-    haunt(&folder, seed, lasts);
+    disturb(&folder, seed, lasts);
     let checked = Command::new(binary("nemesis-check")).arg(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&checked.stdout);
     println!("{said}");

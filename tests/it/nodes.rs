@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lon_tests::peer::{Manners, Peer};
+use lon_tests::peer::{Behaviour, Peer};
 use lon_tests::process::SutNode;
 use lon_tests::test_run::TestRun;
 
@@ -66,7 +66,7 @@ fn two_nodes_of_one_name_are_refused_with_both_addresses() {
 
 #[test]
 fn a_name_that_would_fake_a_list_is_refused() {
-    let peer = Peer::start(Manners::good("a, b"));
+    let peer = Peer::start(Behaviour::good("a, b"));
     assert_refused(&peer.address.to_string(), 4, &["'a, b'"]);
 }
 

@@ -155,11 +155,11 @@ fn an_asymmetric_link_is_seen_as_one() {
     fabric.reshape_ways(near, [400, 100]);
     let node = SutNode::start_in(far, "a", "null", &[]);
     let ratios = || {
-        let link = [Direction::Up, Direction::Down].map(|way| iperf::goodput_bits_per_s(near, far, way, 1));
+        let link = [Direction::Up, Direction::Down].map(|direction| iperf::goodput_bits_per_s(near, far, direction, 1));
         let finished = probe(near, &node.address, &["--duration", "1s", "--sizes", "64"]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
         let said = json(&finished);
-        let [up, down] = ["up", "down"].map(|way| said.number(&format!("/nodes/0/goodput_gbit_s/{way}")) * 1e9);
+        let [up, down] = ["up", "down"].map(|key| said.number(&format!("/nodes/0/goodput_gbit_s/{key}")) * 1e9);
         assert!(down > 3.0 * up, "{said}");
         [up / link[0], down / link[1]]
     };

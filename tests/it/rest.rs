@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use lon_tests::route::Route;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Way;
 use nix::sys::signal::Signal;
 
 /// How long the node has to come to rest.
@@ -16,24 +16,25 @@ fn holdings(pid: u32) -> (usize, usize) {
     (count("fd"), count("task"))
 }
 
-/// Connections, streams and tasks go with their run, whichever way it came and however it ended.
+/// Connections, streams and tasks go with their run, whichever route it took and however it ended.
 #[test]
 fn after_a_run_a_node_holds_what_it_held_before() {
-    for way in Way::ALL {
-        let paved = way.paved();
-        let nodes = [paved.node("a", "null", &[])];
+    for route in Route::ALL {
+        let opened = route.open();
+        let nodes = [opened.node("a", "null", &[])];
         let pid = nodes[0].id();
         let before = holdings(pid);
         for _ in 0..2 {
-            let run = paved.on(TestRun::new("Server"), &nodes).set("target_qps=500,min_duration=200,min_query_count=1");
+            let run =
+                opened.on(TestRun::new("Server"), &nodes).set("target_qps=500,min_duration=200,min_query_count=1");
             let (finished, _folder) = run.args(&["--connections", "3"]).finish();
             // A lag that was too long on a busy machine is no matter here.
-            assert!(matches!(finished.code, Some(0 | 3)), "{way:?}: {finished:?}");
+            assert!(matches!(finished.code, Some(0 | 3)), "{route:?}: {finished:?}");
         }
-        let run = paved.on(TestRun::new("Offline"), &nodes).set("min_duration=60000,target_qps=10000");
+        let run = opened.on(TestRun::new("Offline"), &nodes).set("min_duration=60000,target_qps=10000");
         let (run, _folder) = run.begin();
         run.signal(Signal::SIGTERM);
-        assert_eq!(run.finish().code, Some(5), "{way:?}");
+        assert_eq!(run.finish().code, Some(5), "{route:?}");
         let mut after = holdings(pid);
         for _ in 0..LOOKS {
             if after == before {
@@ -42,6 +43,6 @@ fn after_a_run_a_node_holds_what_it_held_before() {
             std::thread::sleep(BETWEEN_LOOKS);
             after = holdings(pid);
         }
-        assert_eq!(after, before, "{way:?}: descriptors and threads");
+        assert_eq!(after, before, "{route:?}: descriptors and threads");
     }
 }

@@ -8,8 +8,8 @@ use lon_net::throwaway::CLIENT_NAME;
 use lon_proto::v1::{DescribeRequest, GetNameRequest, ProbeRequest};
 use lon_proto::{WIRE_VERSION, limits};
 use lon_tests::process::{Finished, SutNode, binary};
+use lon_tests::route::Certificates;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Certificates;
 use tempfile::TempDir;
 use tonic::Code;
 
@@ -239,7 +239,7 @@ fn names_that_look_like_others_are_refused_at_both_ends() {
         let said = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(2), "{said}");
         assert!(said.contains("cannot be a node name"), "{said}");
-        let peer = lon_tests::peer::Peer::start(lon_tests::peer::Manners::good(name));
+        let peer = lon_tests::peer::Peer::start(lon_tests::peer::Behaviour::good(name));
         assert_ends(&peer.address.to_string(), &[], 4, &["gives the unusable name", "\u{fffd}"]);
     }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use lon_tests::json::Json;
 use lon_tests::process::{SutNode, repository};
 use lon_tests::run_folder::RunFolder;
-use lon_tests::servers::Outsider;
+use lon_tests::servers::OtherServer;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
 /// A server of KServe's protocol that is written in Python.
 struct Pythonic {
-    start: fn() -> Outsider,
+    start: fn() -> OtherServer,
     software: &'static str,
     /// Whether it says what inputs its models have.
     tells: bool,
@@ -20,8 +20,8 @@ struct Pythonic {
 }
 
 const PYTHONIC: [Pythonic; 2] = [
-    Pythonic { start: Outsider::mlserver, software: "mlserver 1.7.1", tells: true, limit: 4 << 20 },
-    Pythonic { start: Outsider::kserve, software: "kserve 0.21.0", tells: false, limit: 8 << 20 },
+    Pythonic { start: OtherServer::mlserver, software: "mlserver 1.7.1", tells: true, limit: 4 << 20 },
+    Pythonic { start: OtherServer::kserve, software: "kserve 0.21.0", tells: false, limit: 8 << 20 },
 ];
 
 impl Pythonic {
@@ -77,7 +77,7 @@ fn assert_answers_as_a_sut_node(run: TestRun, software: &str) {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn triton_answers_the_digits_as_a_sut_node_does() {
-    let triton = Outsider::triton(&[]);
+    let triton = OtherServer::triton(&[]);
     assert_answers_as_a_sut_node(digits("Offline", &triton.named("n")), "triton 2.51.0");
 }
 
@@ -93,7 +93,7 @@ fn mlserver_and_kserve_answer_the_digits_as_a_sut_node_does() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn every_scenario_runs_on_two_tritons() {
-    let tritons = [Outsider::triton(&[]), Outsider::triton(&[])];
+    let tritons = [OtherServer::triton(&[]), OtherServer::triton(&[])];
     let sut = format!("{},{}", tritons[0].named("a"), tritons[1].named("b"));
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
         let run = digits(scenario, &sut).set("min_duration=500,Server.target_qps=200,Offline.target_qps=1000");
@@ -138,7 +138,7 @@ fn server_and_offline_run_on_two_mlservers_and_two_kserves() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn a_triton_that_answers_nothing_has_failed_every_sample() {
-    let triton = Outsider::silent_triton();
+    let triton = OtherServer::silent_triton();
     let (finished, folder) = digits("Server", &triton.named("t")).set("min_duration=300,target_qps=300").finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
     folder.assert_complete();
@@ -151,7 +151,7 @@ fn a_triton_that_answers_nothing_has_failed_every_sample() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn what_triton_refuses_is_passed_on() {
-    let triton = Outsider::triton(&[]);
+    let triton = OtherServer::triton(&[]);
     let (finished, _) = digits("Offline", &triton.named("t")).args(&["--mode", "AccuracyOnly"]).finish();
     assert_eq!(finished.code, Some(0), "it is up: {finished:?}");
     let on = |model: &str, dataset: &str| {
@@ -224,7 +224,7 @@ fn samples_beyond_what_mlserver_and_kserve_take_fail_with_the_limit_named() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn kserve_needs_to_be_told_the_inputs() {
-    let kserve = Outsider::kserve();
+    let kserve = OtherServer::kserve();
     let (finished, folder) = digits("Offline", &kserve.named("k")).finish();
     assert_eq!(finished.code, Some(2), "{finished:?}");
     for part in ["server k", "does not say what inputs model 'digits' has", "u8[1,8,8]", "--kserve-inputs"] {
@@ -255,7 +255,7 @@ fn an_mlserver_or_kserve_that_ends_in_the_middle_ends_the_run() {
 #[ignore = "needs LON_TEST_SERVERS"]
 fn a_triton_that_ends_in_the_middle_ends_the_run() {
     for signal in [Signal::SIGKILL, Signal::SIGTERM] {
-        let triton = Outsider::triton(&[]);
+        let triton = OtherServer::triton(&[]);
         let run = digits("Server", &triton.named("t")).set("min_duration=60000,target_qps=200");
         let (run, folder) = run.begin();
         triton.signal(signal);
@@ -271,7 +271,7 @@ fn a_triton_that_ends_in_the_middle_ends_the_run() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn a_node_in_python_from_the_proto_file_alone_gives_valid_results() {
-    let node = Outsider::python_node();
+    let node = OtherServer::python_node();
     for (scenario, settings) in [
         ("Server", "target_qps=200,min_duration=4000,target_latency=5000"),
         ("Offline", "target_qps=20000,min_duration=1000"),

@@ -28,7 +28,7 @@ const MOST_MORE_BYTES: u64 = 64 << 20;
 const MOST_DESCRIPTORS: usize = 450;
 
 /// How long a node has to come to rest: long, since how fast it is is not the question.
-const REST: Duration = Duration::from_secs(60);
+const UNTIL_QUIET: Duration = Duration::from_secs(60);
 
 /// An attack under way. It ends when this is dropped.
 struct Attack {
@@ -118,7 +118,7 @@ fn withstood(transport: &str, begin: impl FnOnce(&SutNode) -> Attack) {
     let more = memory::most_bytes(node.id()).saturating_sub(quiet);
     println!("{quiet} bytes quiet, {more} more under attack");
     assert!(more <= MOST_MORE_BYTES, "{quiet} bytes before the attack, {more} more under it");
-    let deadline = Instant::now() + REST;
+    let deadline = Instant::now() + UNTIL_QUIET;
     while held(&node) > at_rest {
         assert!(Instant::now() < deadline, "{} descriptors before, {} after", at_rest, held(&node));
         std::thread::sleep(Duration::from_millis(50));
@@ -224,7 +224,7 @@ fn one_more(address: SocketAddr, bytes: &[u8]) -> Option<TcpStream> {
 /// The same over TLS: records that do not end the handshake.
 #[test]
 fn a_handshake_that_does_not_end_is_in_nobodys_way() {
-    let made = lon_tests::way::Certificates::new();
+    let made = lon_tests::route::Certificates::new();
     let node = SutNode::start("a", "null", &made.shown());
     let _attack = Attack::begin(&node, 1500, |address| one_more(address, b"\x16\x03\x01\x02\0\x01"));
     std::thread::sleep(Duration::from_millis(700));

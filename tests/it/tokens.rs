@@ -4,10 +4,10 @@ use bytes::Bytes;
 use lon_proto::sample::{self, DType, Tensor};
 use lon_proto::v1::dispatch_response::Kind;
 use lon_proto::v1::{DispatchRequest, DispatchResponse};
-use lon_tests::peer::{Manners, Peer, Script, Step, eight_bytes};
+use lon_tests::peer::{Behaviour, Peer, Script, Step, eight_bytes};
 use lon_tests::process::SutNode;
+use lon_tests::route::Route;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Way;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use sut_node::backend::stream::{Event, What};
@@ -33,27 +33,27 @@ fn ns(value: &Value) -> u64 {
 
 #[test]
 fn first_tokens_and_times_per_token_are_judged_and_every_byte_agrees() {
-    for (way, codec) in [(Way::Grpc, "none"), (Way::Tcp, "zstd:1"), (Way::Quic, "none")] {
-        let paved = way.paved();
-        let nodes = [paved.node("a", STREAM, &["--slots", "64"])];
-        let test = paved.on(token_run("Server"), &nodes).args(&["--response-compression", codec]);
+    for (route, codec) in [(Route::Grpc, "none"), (Route::Tcp, "zstd:1"), (Route::Quic, "none")] {
+        let opened = route.open();
+        let nodes = [opened.node("a", STREAM, &["--slots", "64"])];
+        let test = opened.on(token_run("Server"), &nodes).args(&["--response-compression", codec]);
         let (finished, folder) = test.finish();
         // Bytes that do not agree would be a reason against it.
-        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        assert_eq!(finished.code, Some(0), "{route:?}: {finished:?}");
         folder.assert_complete();
         let result = folder.result();
         let samples = ns(&result["counts"]["completed"]);
-        assert!(samples >= 200 && result["counts"]["failed"] == 0, "{way:?}: {result}");
-        assert!(ns(&result["ttft_ns"]["min"]) >= 20_000_000, "{way:?}: {}", result["ttft_ns"]);
+        assert!(samples >= 200 && result["counts"]["failed"] == 0, "{route:?}: {result}");
+        assert!(ns(&result["ttft_ns"]["min"]) >= 20_000_000, "{route:?}: {}", result["ttft_ns"]);
         assert!(
             ns(&result["tpot_ns"]["p50"]) > 0 && ns(&result["latency_ns"]["min"]) >= 50_000_000,
-            "{way:?}: {result}"
+            "{route:?}: {result}"
         );
         let keys = |key: &str| result[key].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!((keys("ttft_ns"), keys("tpot_ns")), (keys("latency_ns"), keys("latency_ns")));
         assert!(result["tokens_per_s"].as_f64().unwrap() > 0.0);
         let inference = &result["network"]["latency_split_ns"]["inference"];
-        assert!(ns(&inference["p50"]) >= 45_000_000, "{way:?}: from slot to answer: {inference}");
+        assert!(ns(&inference["p50"]) >= 45_000_000, "{route:?}: from slot to answer: {inference}");
         for part in [
             "TTFT",
             "limit 60.0s: within (from when a query was due until its first token came;",
@@ -61,12 +61,12 @@ fn first_tokens_and_times_per_token_are_judged_and_every_byte_agrees() {
             "limit 60.0s: within ((latency - TTFT) / (tokens - 1) of each answer;",
             " tokens/s",
         ] {
-            assert!(finished.stdout.contains(part), "{way:?}: no '{part}' in {}", finished.stdout);
+            assert!(finished.stdout.contains(part), "{route:?}: no '{part}' in {}", finished.stdout);
         }
         let report = std::fs::read_to_string(folder.path.join("network_report.json")).unwrap();
         let report: Value = serde_json::from_str(&report).unwrap();
         // A first token and sixteen, of eight bytes each.
-        assert_eq!(ns(&report["nodes"][0]["tensor_bytes"]["egress"]), samples * 17 * 8, "{way:?}");
+        assert_eq!(ns(&report["nodes"][0]["tensor_bytes"]["egress"]), samples * 17 * 8, "{route:?}");
     }
 }
 
@@ -137,7 +137,7 @@ fn token_information_that_cannot_be_used_makes_a_run_invalid() {
         ),
     ];
     for (script, message) in scripts {
-        let peer = Peer::start(Manners { script, ..Manners::good("peer") });
+        let peer = Peer::start(Behaviour { script, ..Behaviour::good("peer") });
         let (finished, folder) = token_run("Server").on(&peer.address.to_string()).finish();
         assert_eq!(finished.code, Some(3), "{message}: {finished:?}");
         let result = folder.result();
@@ -150,13 +150,13 @@ fn token_information_that_cannot_be_used_makes_a_run_invalid() {
 #[test]
 fn a_first_token_that_comes_twice_or_without_end_is_never_an_answer() {
     let twice: Script = |_, id| vec![first(id), first(id), last(id, 2)];
-    let peer = Peer::start(Manners { script: twice, ..Manners::good("peer") });
+    let peer = Peer::start(Behaviour { script: twice, ..Behaviour::good("peer") });
     let (finished, folder) = token_run("Server").on(&peer.address.to_string()).finish();
     assert_eq!(finished.code, Some(4), "{finished:?}");
     assert!(folder.result()["reasons"].to_string().contains("the first token of a sample twice"));
 
     let no_end: Script = |number, id| if number == 5 { vec![first(id)] } else { vec![first(id), last(id, 2)] };
-    let peer = Peer::start(Manners { script: no_end, ..Manners::good("peer") });
+    let peer = Peer::start(Behaviour { script: no_end, ..Behaviour::good("peer") });
     let test = token_run("Server").on(&peer.address.to_string()).args(&["--response-timeout", "1s"]);
     let (finished, folder) = test.finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");

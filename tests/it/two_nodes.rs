@@ -1,8 +1,8 @@
 //! The main job over separate processes.
 
 use lon_tests::process::{SutNode, repository};
+use lon_tests::route::Route;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Way;
 
 fn digits_backend() -> String {
     format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display())
@@ -45,39 +45,39 @@ fn digits_are_answered_right_over_two_addresses() {
 }
 
 #[test]
-fn every_scenario_is_valid_on_null_nodes_whatever_the_way() {
+fn every_scenario_is_valid_on_null_nodes_on_every_route() {
     for (scenario, settings) in [
         ("SingleStream", "min_duration=300,target_latency=0.01"),
         ("MultiStream", "min_duration=300,min_query_count=700,target_latency=0.1"),
         ("Server", "min_duration=300,target_qps=3000,target_latency=500"),
         ("Offline", "min_duration=300,target_qps=50000"),
     ] {
-        for way in Way::ALL {
-            let paved = way.paved();
-            let nodes = ["a", "b"].map(|name| paved.node(name, "null", &[]));
-            let (finished, folder) = paved.on(TestRun::new(scenario), &nodes).set(settings).finish();
+        for route in Route::ALL {
+            let opened = route.open();
+            let nodes = ["a", "b"].map(|name| opened.node(name, "null", &[]));
+            let (finished, folder) = opened.on(TestRun::new(scenario), &nodes).set(settings).finish();
             folder.assert_complete();
             let result = folder.result();
-            assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{way:?} {scenario}: {result}");
+            assert_eq!(result["counts"]["issued"], result["counts"]["completed"], "{route:?} {scenario}: {result}");
             // A machine that stalls can make a run INVALID; what it may not do is lose samples or hang.
-            assert!(matches!(finished.code, Some(0 | 3)), "{way:?} {scenario}: {finished:?}");
-            assert_eq!(finished.code == Some(0), result["result"] == "VALID", "{way:?} {scenario}: {result}");
+            assert!(matches!(finished.code, Some(0 | 3)), "{route:?} {scenario}: {finished:?}");
+            assert_eq!(finished.code == Some(0), result["result"] == "VALID", "{route:?} {scenario}: {result}");
             let network = &result["network"];
-            assert_eq!((&network["transport"], &network["tls"]), (&way.transport().into(), &way.is_tls().into()));
+            assert_eq!((&network["transport"], &network["tls"]), (&route.transport().into(), &route.is_tls().into()));
         }
     }
 }
 
-/// What is asked, answered and counted is the same on every way.
+/// What is asked, answered and counted is the same on every route.
 #[test]
-fn a_way_changes_nothing_but_the_way() {
+fn a_route_changes_nothing_but_the_route() {
     let backend = digits_backend();
-    let results = Way::ALL.map(|way| {
-        let paved = way.paved();
-        let nodes = ["a", "b"].map(|name| paved.node(name, &backend, &[]));
+    let results = Route::ALL.map(|route| {
+        let opened = route.open();
+        let nodes = ["a", "b"].map(|name| opened.node(name, &backend, &[]));
         let test = TestRun::digits("Offline").args(&["--mode", "AccuracyOnly", "--connections", "2"]);
-        let (finished, folder) = paved.on(test, &nodes).finish();
-        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        let (finished, folder) = opened.on(test, &nodes).finish();
+        assert_eq!(finished.code, Some(0), "{route:?}: {finished:?}");
         folder.result()
     });
     for result in &results {
@@ -94,22 +94,22 @@ fn a_way_changes_nothing_but_the_way() {
 
 #[test]
 fn large_samples_travel_in_parts() {
-    for way in Way::ALL {
-        let paved = way.paved();
-        let nodes = [paved.node("a", "null", &[])];
+    for route in Route::ALL {
+        let opened = route.open();
+        let nodes = [opened.node("a", "null", &[])];
         // Just over two parts each, and one more connection than nodes.
-        let (finished, folder) = paved
+        let (finished, folder) = opened
             .on(TestRun::new("Offline"), &nodes)
             .dataset("synthetic:u8[2097153]x8")
             .set("min_duration=0,min_query_count=64,target_qps=1")
             .args(&["--connections", "2", "--io-threads", "2"])
             .finish();
-        assert_eq!(finished.code, Some(0), "{way:?}: {finished:?}");
+        assert_eq!(finished.code, Some(0), "{route:?}: {finished:?}");
         let result = folder.result();
-        assert_eq!(result["counts"]["completed"], 64, "{way:?}: {result}");
+        assert_eq!(result["counts"]["completed"], 64, "{route:?}: {result}");
         let bytes = &result["network"]["nodes"][0]["message_bytes"]["ingress"];
-        assert_eq!(bytes["loadgen"], bytes["sut"], "{way:?}: {result}");
-        assert!(bytes["sut"].as_u64().unwrap() > 64 * 2_097_153, "{way:?}: {result}");
+        assert_eq!(bytes["loadgen"], bytes["sut"], "{route:?}: {result}");
+        assert!(bytes["sut"].as_u64().unwrap() > 64 * 2_097_153, "{route:?}: {result}");
     }
 }
 

@@ -45,7 +45,7 @@ pub enum Step {
 
 /// How the server behaves beside its answers.
 #[derive(Clone, Debug)]
-pub struct Manners {
+pub struct Behaviour {
     /// The one model that it has.
     pub model: String,
     /// How often it says that the model is not ready before it is.
@@ -62,10 +62,10 @@ pub struct Manners {
     pub script: Script,
 }
 
-impl Manners {
+impl Behaviour {
     /// A well-behaved server of a model that takes 64 bytes.
-    pub fn good() -> Manners {
-        Manners {
+    pub fn good() -> Behaviour {
+        Behaviour {
             model: "m".to_owned(),
             unready: 0,
             unready_status: None,
@@ -77,8 +77,8 @@ impl Manners {
     }
 
     /// The same with another script.
-    pub fn scripted(script: Script) -> Manners {
-        Manners { script, ..Manners::good() }
+    pub fn scripted(script: Script) -> Behaviour {
+        Behaviour { script, ..Behaviour::good() }
     }
 }
 
@@ -133,16 +133,16 @@ pub struct Server {
 
 impl Server {
     /// Starts it on a free port of 127.0.0.1, without TLS.
-    pub fn start(manners: Manners) -> Server {
-        Server::start_with(manners, None)
+    pub fn start(behaviour: Behaviour) -> Server {
+        Server::start_with(behaviour, None)
     }
 
     /// The same with TLS, if given.
-    pub fn start_with(manners: Manners, tls: Option<ServerTls>) -> Server {
+    pub fn start_with(behaviour: Behaviour, tls: Option<ServerTls>) -> Server {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let heard = Arc::<Mutex<Heard>>::default();
-        let scripted = Arc::new(Scripted { manners, heard: Arc::clone(&heard) });
+        let scripted = Arc::new(Scripted { behaviour, heard: Arc::clone(&heard) });
         let (stop, stopped) = oneshot::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -183,7 +183,7 @@ impl Server {
 }
 
 struct Scripted {
-    manners: Manners,
+    behaviour: Behaviour,
     heard: Arc<Mutex<Heard>>,
 }
 
@@ -195,7 +195,7 @@ impl Scripted {
     /// One connection until it ends.
     async fn serve(self: Arc<Scripted>, stream: NetStream) {
         let shaken = h2::server::Builder::new()
-            .max_concurrent_streams(self.manners.max_streams)
+            .max_concurrent_streams(self.behaviour.max_streams)
             .initial_window_size(1 << 20)
             .initial_connection_window_size(1 << 20)
             .handshake(stream)
@@ -212,7 +212,7 @@ impl Scripted {
             if request.uri().path() == INFER_PATH {
                 inferences += 1;
                 self.heard().connections += u64::from(inferences == 1);
-                if self.manners.farewell_after.is_some_and(|after| inferences == after) {
+                if self.behaviour.farewell_after.is_some_and(|after| inferences == after) {
                     connection.graceful_shutdown();
                 }
             }
@@ -232,7 +232,7 @@ impl Scripted {
             heard.requests.push(request.clone());
             heard.requests.len() as u64 - 1
         };
-        match (self.manners.script)(number, &request) {
+        match (self.behaviour.script)(number, &request) {
             Step::Answer(answer) => send(respond, Ok(answer.encode_to_vec())),
             Step::Refuse(status) => send(respond, Err(status)),
             Step::Reset(reason) => reset(respond, reason),
@@ -253,7 +253,7 @@ impl Scripted {
     }
 
     fn control(&self, call: &str, message: &Bytes, respond: SendResponse<Bytes>) {
-        let manners = &self.manners;
+        let behaviour = &self.behaviour;
         let unknown = |model: &str| Status::not_found(format!("Request for unknown model: '{model}' is not found"));
         let answer = match call {
             "ServerLive" => Ok(ServerLiveResponse { live: true }.encode_to_vec()),
@@ -267,20 +267,20 @@ impl Scripted {
                 let asked = ModelReadyRequest::decode(&message[..]).expect("a request that can be read");
                 let mut heard = self.heard();
                 heard.ready_calls += 1;
-                let ready = asked.name == manners.model && heard.ready_calls > manners.unready;
+                let ready = asked.name == behaviour.model && heard.ready_calls > behaviour.unready;
                 let answer = Ok(ModelReadyResponse { ready }.encode_to_vec());
-                manners.unready_status.clone().filter(|_| !ready).map_or(answer, Err)
+                behaviour.unready_status.clone().filter(|_| !ready).map_or(answer, Err)
             }
             "ModelMetadata" => {
                 let asked = ModelMetadataRequest::decode(&message[..]).expect("a request that can be read");
                 let metadata = ModelMetadataResponse {
                     name: asked.name.clone(),
                     platform: "script".to_owned(),
-                    inputs: manners.inputs.clone(),
+                    inputs: behaviour.inputs.clone(),
                     outputs: vec![tensor("y", "FP32", &[-1, 2])],
                     ..ModelMetadataResponse::default()
                 };
-                if asked.name == manners.model { Ok(metadata.encode_to_vec()) } else { Err(unknown(&asked.name)) }
+                if asked.name == behaviour.model { Ok(metadata.encode_to_vec()) } else { Err(unknown(&asked.name)) }
             }
             other => Err(Status::unimplemented(format!("no call {other}"))),
         };

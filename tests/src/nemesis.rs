@@ -52,10 +52,10 @@ pub struct End {
 }
 
 /// Numbers from a seed (splitmix64).
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+impl Random {
+    fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -64,11 +64,11 @@ impl Dice {
     }
 
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.roll(choices.len() as u64) as usize]
+        choices[self.below(choices.len() as u64) as usize]
     }
 
     fn between_ms(&mut self, least: u64, most: u64) -> Duration {
-        Duration::from_millis(least + self.roll(most - least))
+        Duration::from_millis(least + self.below(most - least))
     }
 }
 
@@ -76,12 +76,12 @@ impl Dice {
 ///
 /// # Panics
 /// Something does not end, or the folder cannot be written.
-pub fn haunt(folder: &Path, seed: u64, lasts: Duration) {
+pub fn disturb(folder: &Path, seed: u64, lasts: Duration) {
     std::fs::create_dir_all(folder.join("nodes")).expect("a folder");
     std::fs::create_dir_all(folder.join("runs")).expect("a folder");
     let fabric = Fabric::new(FabricSpec { hosts: NODES + 1, rate_mbit_s: None });
     let (nodes, ending, folder_kept) = (Default::default(), [false; NODES], folder.to_owned());
-    let mut nemesis = Nemesis { fabric, nodes, ending, dice: Dice(seed), folder: folder_kept };
+    let mut nemesis = Nemesis { fabric, nodes, ending, random: Random(seed), folder: folder_kept };
     let began = Instant::now();
     for number in 0.. {
         if began.elapsed() > lasts {
@@ -97,7 +97,7 @@ struct Nemesis {
     nodes: [Option<SutNode>; NODES],
     /// Those that were told to end.
     ending: [bool; NODES],
-    dice: Dice,
+    random: Random,
     folder: PathBuf,
 }
 
@@ -107,7 +107,7 @@ impl Nemesis {
     }
 
     fn start(&mut self, node: usize) {
-        let descriptors = self.dice.of(&[0, 0, 0, 0, 0, 48, 64]);
+        let descriptors = self.random.of(&[0, 0, 0, 0, 0, 48, 64]);
         let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
         let under = if descriptors == 0 { &[][..] } else { &["sh", "-c", script.as_str()] };
         let started = SutNode::start_in_under(self.host(node), PORT, under, NAMES[node], BACKEND);
@@ -155,11 +155,11 @@ impl Nemesis {
 
     /// A run of random shape, and what is wrong with it from the start.
     fn test(&mut self) -> (TestRun, Vec<String>) {
-        let scenario = self.dice.of(&["SingleStream", "MultiStream", "Server", "Offline"]);
-        let mode = self.dice.of(&["PerformanceOnly", "PerformanceOnly", "AccuracyOnly", "SubmissionRun"]);
-        let transport = self.dice.of(&["grpc", "tcp", "quic"]);
-        let connections = self.dice.of(&["1", "2"]);
-        let lasts_ms = self.dice.of(&[500, 2_000, 8_000]);
+        let scenario = self.random.of(&["SingleStream", "MultiStream", "Server", "Offline"]);
+        let mode = self.random.of(&["PerformanceOnly", "PerformanceOnly", "AccuracyOnly", "SubmissionRun"]);
+        let transport = self.random.of(&["grpc", "tcp", "quic"]);
+        let connections = self.random.of(&["1", "2"]);
+        let lasts_ms = self.random.of(&[500, 2_000, 8_000]);
         let settings = format!(
             "min_duration={lasts_ms},min_query_count=64,SingleStream.target_latency=2,Server.target_qps=500,\
              Server.target_latency=4000,Server.target_latency_percentile=90,MultiStream.target_latency=4000,\
@@ -169,13 +169,13 @@ impl Nemesis {
         let mut test = TestRun::new(scenario).dataset("synthetic:u8[64]x1000").set(&settings);
         test = test.inside(self.fabric.host(0)).on(&self.sut()).args(&["--mode", mode, "--transport", transport]);
         test = test.args(&["--connections", connections, "--response-timeout", "5s"]);
-        match self.dice.roll(10) {
+        match self.random.below(10) {
             0 => {
                 faults.push("a small disk".to_owned());
                 test = test.into(RunFolder::on_small_disk(SMALL_DISK_BYTES));
             }
             1 => {
-                let limit = self.dice.of(&["ulimit -n 24", "ulimit -n 48", "trap '' XFSZ; ulimit -f 8"]);
+                let limit = self.random.of(&["ulimit -n 24", "ulimit -n 48", "trap '' XFSZ; ulimit -f 8"]);
                 faults.push(limit.to_owned());
                 test = test.under(&["sh", "-c", &format!("{limit}; exec \"$0\" \"$@\"")]);
             }
@@ -194,10 +194,10 @@ impl Nemesis {
     /// Up to four things go wrong; what they were.
     fn strike(&mut self, run: &LoadGen) -> Vec<String> {
         let mut done = Vec::new();
-        for _ in 0..self.dice.roll(5) {
-            sleep(self.dice.between_ms(50, 900));
-            let node = self.dice.roll(NODES as u64) as usize;
-            let what = match self.dice.roll(12) {
+        for _ in 0..self.random.below(5) {
+            sleep(self.random.between_ms(50, 900));
+            let node = self.random.below(NODES as u64) as usize;
+            let what = match self.random.below(12) {
                 0 => self.kill(node),
                 1 => {
                     self.kill(node);
@@ -211,7 +211,7 @@ impl Nemesis {
                 3 => self.tell(node, Signal::SIGSTOP, "is stopped"),
                 4 => {
                     self.tell(node, Signal::SIGSTOP, "");
-                    sleep(self.dice.between_ms(100, 4_000));
+                    sleep(self.random.between_ms(100, 4_000));
                     self.tell(node, Signal::SIGCONT, "stands still for a while")
                 }
                 5 => {
@@ -220,23 +220,23 @@ impl Nemesis {
                 }
                 6 | 7 => {
                     self.fabric.cut(self.host(node));
-                    sleep(self.dice.between_ms(100, 4_000));
+                    sleep(self.random.between_ms(100, 4_000));
                     self.fabric.heal(self.host(node));
                     "is cut off for a while"
                 }
                 8 | 9 => {
-                    let rate_mbit_s = self.dice.of(&[1, 10, 100]);
+                    let rate_mbit_s = self.random.of(&[1, 10, 100]);
                     self.fabric.reshape(self.host(node), Some(rate_mbit_s));
                     "has a slow link"
                 }
                 10 => {
                     run.signal(Signal::SIGSTOP);
-                    sleep(self.dice.between_ms(100, 4_000));
+                    sleep(self.random.between_ms(100, 4_000));
                     run.signal(Signal::SIGCONT);
                     "sees the LoadGen node stand still"
                 }
                 _ => {
-                    run.signal(self.dice.of(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL]));
+                    run.signal(self.random.of(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL]));
                     SIGNALLED
                 }
             };

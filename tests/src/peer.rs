@@ -2,8 +2,8 @@
 //! down what a LoadGen node says. It is reached over gRPC, plain TCP and QUIC, with TLS or without, and follows the
 //! same script on each.
 
-mod doors;
 mod guard;
+mod listeners;
 mod service;
 mod stream;
 
@@ -39,7 +39,7 @@ pub enum Step {
 
 /// How the peer behaves beside its answers.
 #[derive(Clone, Debug)]
-pub struct Manners {
+pub struct Behaviour {
     /// Its name.
     pub name: String,
     /// The wire version it claims.
@@ -68,16 +68,16 @@ pub struct Manners {
     pub script: Script,
 }
 
-impl Manners {
+impl Behaviour {
     /// A well-behaved node that keeps every rule of the contract.
-    pub fn strict(name: &str) -> Manners {
+    pub fn strict(name: &str) -> Behaviour {
         let codecs = vec!["none".to_owned()];
-        Manners { guards: true, codecs, script: answer_with_stages, ..Manners::good(name) }
+        Behaviour { guards: true, codecs, script: answer_with_stages, ..Behaviour::good(name) }
     }
 
     /// A well-behaved node of this name.
-    pub fn good(name: &str) -> Manners {
-        Manners {
+    pub fn good(name: &str) -> Behaviour {
+        Behaviour {
             name: name.to_owned(),
             wire_version: WIRE_VERSION,
             codecs: Codec::NAMES.map(str::to_owned).to_vec(),
@@ -191,22 +191,22 @@ pub struct Peer {
 
 impl Peer {
     /// Starts it on a free port of 127.0.0.1, without TLS (QUIC: with a certificate of its own).
-    pub fn start(manners: Manners) -> Peer {
-        Peer::start_with(manners, None)
+    pub fn start(behaviour: Behaviour) -> Peer {
+        Peer::start_with(behaviour, None)
     }
 
     /// The same with TLS on every transport, if given.
-    pub fn start_with(manners: Manners, tls: Option<ServerTls>) -> Peer {
-        let sockets = doors::Sockets::bind();
+    pub fn start_with(behaviour: Behaviour, tls: Option<ServerTls>) -> Peer {
+        let sockets = listeners::Sockets::bind();
         let heard = Notes::default();
-        let peer = Arc::new(Scripted { manners, heard: heard.clone(), guard: Guard::default() });
+        let peer = Arc::new(Scripted { behaviour, heard: heard.clone(), guard: Guard::default() });
         let address = sockets.address();
         let (stop, stopped) = oneshot::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
                 tokio::select! {
-                    () = doors::serve(peer, sockets, tls) => {}
+                    () = listeners::serve(peer, sockets, tls) => {}
                     // An error: the sender is gone, and with it the peer.
                     _ = stopped => {}
                 }
@@ -250,7 +250,7 @@ impl Notes {
 /// A peer as its connections see it.
 #[derive(Debug)]
 struct Scripted {
-    manners: Manners,
+    behaviour: Behaviour,
     heard: Notes,
     guard: Guard,
 }

@@ -1,11 +1,11 @@
 //! A stretch of network between a LoadGen node and one SUT node, in this process: bytes pass until a test wants
 //! otherwise. It needs no root, and works for everything that travels over one TCP port and the UDP port of its number.
 //!
-//! - `road`: what passes, and what a test wants of it;
+//! - `path`: what passes, and what a test wants of it;
 //! - `tcp`: connections, each carried by one of the relay's own to the node;
 //! - `udp`: packets, each caller's by a socket of its own.
 
-mod road;
+mod path;
 mod tcp;
 mod udp;
 
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-pub use road::Heading;
-use road::Road;
+pub use path::Heading;
+use path::RelayPath;
 
 /// A TCP port that is free over UDP, too, is found in so many tries.
 const ATTEMPTS: usize = 16;
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 16;
 pub struct Relay {
     /// Where callers reach the node through it.
     pub address: SocketAddr,
-    road: Arc<Road>,
+    path: Arc<RelayPath>,
     _stop: oneshot::Sender<()>,
 }
 
@@ -37,9 +37,9 @@ impl Relay {
         let node: SocketAddr = node.parse().expect("an address and a port");
         let (tcp, udp) = bind();
         let address = tcp.local_addr().expect("its address");
-        let road = Arc::new(Road::new(node));
+        let path = Arc::new(RelayPath::new(node));
         let (stop, stopped) = oneshot::channel();
-        let travelled = Arc::clone(&road);
+        let travelled = Arc::clone(&path);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
@@ -51,37 +51,37 @@ impl Relay {
                 }
             });
         });
-        Relay { address, road, _stop: stop }
+        Relay { address, path, _stop: stop }
     }
 
     /// From now on nothing passes and nothing is refused, as when a cable is pulled.
     pub fn cut(&self) {
-        self.road.is_open.send_replace(false);
+        self.path.is_open.send_replace(false);
     }
 
     /// Everything passes again. What TCP had sent meanwhile arrives now; packets that UDP had sent are lost.
     pub fn heal(&self) {
-        self.road.is_open.send_replace(true);
+        self.path.is_open.send_replace(true);
     }
 
     /// Ends every connection at once with a reset. For UDP the callers' packets come from other ports from now on.
     pub fn reset(&self) {
-        self.road.resets.send_modify(|number| *number += 1);
+        self.path.resets.send_modify(|number| *number += 1);
     }
 
     /// Everything that passes is late by this. At most 64 kB of a connection are under way at a time.
     pub fn delay(&self, by: Duration) {
-        self.road.delay_us.store(by.as_micros() as u64, Relaxed);
+        self.path.delay_us.store(by.as_micros() as u64, Relaxed);
     }
 
     /// Every so many-th packet of UDP is lost. TCP loses nothing.
     pub fn lose_every(&self, packets: u64) {
-        self.road.lost_every.store(packets, Relaxed);
+        self.path.lost_every.store(packets, Relaxed);
     }
 
-    /// Puts 64 bytes of rubbish among what goes this way next, once.
+    /// Puts 64 bytes of rubbish among what goes in this direction next, once.
     pub fn spoil(&self, heading: Heading) {
-        self.road.spoiled(heading).store(true, Relaxed);
+        self.path.spoiled(heading).store(true, Relaxed);
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     use std::io::{ErrorKind, Read as _, Write as _};
     use std::net::TcpStream;
 
-    use super::road::RUBBISH;
+    use super::path::RUBBISH;
     use super::*;
 
     fn echo() -> SocketAddr {

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use crate::process::repository;
 
 /// How long a server gets to end by itself.
-const FAREWELL: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the servers were installed.
 ///
@@ -27,43 +27,43 @@ pub fn installed() -> PathBuf {
 }
 
 /// A server that runs. Told to stop when dropped.
-pub struct Outsider {
+pub struct OtherServer {
     child: Child,
     /// Where it listens.
     pub address: String,
 }
 
-impl Outsider {
+impl OtherServer {
     /// Triton with the digits as its model `digits`. It says nothing when it is ready: that is for its clients to ask.
-    pub fn triton(more: &[&str]) -> Outsider {
-        Outsider::digits("venv", "triton.py", more)
+    pub fn triton(more: &[&str]) -> OtherServer {
+        OtherServer::digits("venv", "triton.py", more)
     }
 
     /// mlserver with the same, and with `total`, which takes bytes of any number.
-    pub fn mlserver() -> Outsider {
-        Outsider::digits("mlserver", "start_mlserver.py", &[])
+    pub fn mlserver() -> OtherServer {
+        OtherServer::digits("mlserver", "start_mlserver.py", &[])
     }
 
     /// kserve with the same as mlserver.
-    pub fn kserve() -> Outsider {
-        Outsider::digits("kserve", "start_kserve.py", &[])
+    pub fn kserve() -> OtherServer {
+        OtherServer::digits("kserve", "start_kserve.py", &[])
     }
 
-    fn digits(venv: &str, script: &str, more: &[&str]) -> Outsider {
+    fn digits(venv: &str, script: &str, more: &[&str]) -> OtherServer {
         let onnx = repository("loadgen-node/qsl/digits/digits.onnx");
         let args = [&["--onnx", onnx.to_str().expect("a path in UTF-8")], more].concat();
-        Outsider::start(venv, script, &args, Stdio::null())
+        OtherServer::start(venv, script, &args, Stdio::null())
     }
 
     /// Triton whose model answers OK and not one byte of data: numpy 2 with a backend that was built for numpy 1.
-    pub fn silent_triton() -> Outsider {
+    pub fn silent_triton() -> OtherServer {
         let numpy = installed().join("numpy2");
-        Outsider::triton(&["--numpy", numpy.to_str().expect("a path in UTF-8")])
+        OtherServer::triton(&["--numpy", numpy.to_str().expect("a path in UTF-8")])
     }
 
     /// llama.cpp with a language model of random weights, `tiny`, which is ready.
-    pub fn llama(more: &[&str]) -> Outsider {
-        let mut server = Outsider::start("venv", "llama.py", more, Stdio::piped());
+    pub fn llama(more: &[&str]) -> OtherServer {
+        let mut server = OtherServer::start("venv", "llama.py", more, Stdio::piped());
         let mut line = String::new();
         BufReader::new(server.child.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
         assert!(line.starts_with("ready on"), "llama.py said '{line}'");
@@ -71,18 +71,18 @@ impl Outsider {
     }
 
     /// A SUT node in Python that was written from lon.proto alone.
-    pub fn python_node() -> Outsider {
+    pub fn python_node() -> OtherServer {
         let script = repository("proto/examples/python_node.py");
-        Outsider::start("kserve", script.to_str().expect("a path in UTF-8"), &[], Stdio::null())
+        OtherServer::start("kserve", script.to_str().expect("a path in UTF-8"), &[], Stdio::null())
     }
 
-    fn start(venv: &str, script: &str, args: &[&str], stdout: Stdio) -> Outsider {
+    fn start(venv: &str, script: &str, args: &[&str], stdout: Stdio) -> OtherServer {
         // Free now, and most likely in a moment too: these servers cannot be told to take any.
         let address = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
         let mut command = Command::new(installed().join(venv).join("bin/python"));
         command.arg(repository("tests/servers").join(script)).args(["--port", &address.port().to_string()]).args(args);
         command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
-        Outsider { child: command.spawn().expect("python starts"), address: address.to_string() }
+        OtherServer { child: command.spawn().expect("python starts"), address: address.to_string() }
     }
 
     /// As `--sut` has it for servers of KServe's protocol.
@@ -96,11 +96,11 @@ impl Outsider {
     }
 }
 
-impl Drop for Outsider {
+impl Drop for OtherServer {
     fn drop(&mut self) {
         // Politely at first, so that it ends its own children.
         self.signal(Signal::SIGTERM);
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -11,10 +11,10 @@ use lon_proto::v1::{DispatchRequest, DispatchResponse, StartRunRequest};
 use lon_proto::{WIRE_VERSION, limits, sample};
 use lon_tests::fabric::{Fabric, FabricSpec};
 use lon_tests::memory;
-use lon_tests::peer::{Manners, Script, Step, eight_bytes};
+use lon_tests::peer::{Behaviour, Script, Step, eight_bytes};
 use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::route::Route;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Way;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
@@ -79,18 +79,18 @@ fn the_open_division_allows_a_forbidden_codec_and_marks_it() {
 
 #[test]
 fn a_node_that_lacks_the_codec_is_named() {
-    for way in Way::ALL {
-        let paved = way.paved();
-        let peer = paved.peer(Manners { codecs: vec!["none".to_owned()], ..Manners::good("plain") });
+    for route in Route::ALL {
+        let opened = route.open();
+        let peer = opened.peer(Behaviour { codecs: vec!["none".to_owned()], ..Behaviour::good("plain") });
         for flag in ["--compression", "--response-compression"] {
-            let test = paved.to(TestRun::new("Offline").args(&[flag, "zstd"]), &peer.address.to_string());
+            let test = opened.to(TestRun::new("Offline").args(&[flag, "zstd"]), &peer.address.to_string());
             let (finished, folder) = test.finish();
-            assert_eq!(finished.code, Some(4), "{way:?}: {finished:?}");
+            assert_eq!(finished.code, Some(4), "{route:?}: {finished:?}");
             for part in ["plain", "zstd", "none"] {
-                assert!(finished.stderr.contains(part), "{way:?}: no '{part}' in: {}", finished.stderr);
+                assert!(finished.stderr.contains(part), "{route:?}: no '{part}' in: {}", finished.stderr);
             }
-            assert!(peer.heard().starts.is_empty(), "{way:?}: it was claimed all the same");
-            assert!(!folder.path.exists(), "{way:?}");
+            assert!(peer.heard().starts.is_empty(), "{route:?}: it was claimed all the same");
+            assert!(!folder.path.exists(), "{route:?}");
         }
     }
 }
@@ -143,18 +143,18 @@ fn an_answer_that_cannot_be_inflated_fails_alone() {
         }]
     };
     let bad = bad_frames("zstd").len() as u64;
-    for way in Way::ALL {
-        let paved = way.paved();
-        let peer = paved.peer(Manners { script, ..Manners::good("odd") });
+    for route in Route::ALL {
+        let opened = route.open();
+        let peer = opened.peer(Behaviour { script, ..Behaviour::good("odd") });
         let test = TestRun::new("Server").args(&["--response-compression", "zstd"]);
         let test = test.set("min_duration=0,min_query_count=200,target_qps=2000");
-        let (finished, folder) = paved.to(test, &peer.address.to_string()).finish();
-        assert_eq!(finished.code, Some(3), "{way:?}: {finished:?}");
+        let (finished, folder) = opened.to(test, &peer.address.to_string()).finish();
+        assert_eq!(finished.code, Some(3), "{route:?}: {finished:?}");
         folder.assert_complete();
         let result = folder.result();
-        assert_eq!(result["counts"]["failed"], bad, "{way:?}: {result}");
-        assert_eq!(result["counts"]["completed"], 200 - bad, "{way:?}: {result}");
-        assert!(result["reasons"].to_string().contains("zstd"), "{way:?}: the cause in {result}");
+        assert_eq!(result["counts"]["failed"], bad, "{route:?}: {result}");
+        assert_eq!(result["counts"]["completed"], 200 - bad, "{route:?}: {result}");
+        assert!(result["reasons"].to_string().contains("zstd"), "{route:?}: the cause in {result}");
     }
 }
 

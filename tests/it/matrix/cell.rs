@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use lon_tests::way::Way;
+use lon_tests::route::Route;
 
 use super::table::{Fault, Over};
 
@@ -20,10 +20,10 @@ const PERFORMANCE: &str = "PerformanceOnly";
 const PEAK: &str = "FindPeakPerformance";
 
 /// The transports, without certificates.
-const PLAIN: [Way; 3] = [Way::Grpc, Way::Tcp, Way::Quic];
+const PLAIN: [Route; 3] = [Route::Grpc, Route::Tcp, Route::Quic];
 
 /// The same with certificates.
-const ENCRYPTED: [Way; 3] = [Way::GrpcTls, Way::TcpTls, Way::QuicTls];
+const ENCRYPTED: [Route; 3] = [Route::GrpcTls, Route::TcpTls, Route::QuicTls];
 
 /// How long a run would go on if nothing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +42,14 @@ pub(super) struct Cell {
     pub(super) fault: &'static Fault,
     pub(super) scenario: &'static str,
     pub(super) mode: &'static str,
-    pub(super) way: Way,
+    pub(super) route: Route,
 }
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Cell { fault, scenario, mode, way } = self;
-        let way = format!("{way:?}").to_lowercase();
-        write!(f, "{:<40} {scenario:<12} {mode:<19} {way:<7}", fault.name)
+        let Cell { fault, scenario, mode, route } = self;
+        let route = format!("{route:?}").to_lowercase();
+        write!(f, "{:<40} {scenario:<12} {mode:<19} {route:<7}", fault.name)
     }
 }
 
@@ -57,7 +57,7 @@ impl Cell {
     /// The cells of a fault, of which `number` is its place in the table: over the rows, modes and transports take
     /// turns.
     pub(super) fn of(fault: &'static Fault, number: usize) -> Vec<Cell> {
-        let cell = |scenario, mode, way| Cell { fault, scenario, mode, way };
+        let cell = |scenario, mode, route| Cell { fault, scenario, mode, route };
         let turn = |offset: usize| MODES[(number + offset) % MODES.len()];
         match fault.over {
             Over::Everything | Over::EveryRun => {
@@ -72,14 +72,14 @@ impl Cell {
                 cells
             }
             Over::EveryScenario => {
-                let way = |row: usize| PLAIN[(number + row) % 3];
-                SCENARIOS.into_iter().enumerate().map(|(row, s)| cell(s, turn(row), way(row))).collect()
+                let route = |row: usize| PLAIN[(number + row) % 3];
+                SCENARIOS.into_iter().enumerate().map(|(row, s)| cell(s, turn(row), route(row))).collect()
             }
             Over::EveryWay(scenario) => {
-                Way::ALL.into_iter().enumerate().map(|(row, way)| cell(scenario, turn(row / 2), way)).collect()
+                Route::ALL.into_iter().enumerate().map(|(row, route)| cell(scenario, turn(row / 2), route)).collect()
             }
-            Over::Ways(scenario, ways) => {
-                ways.iter().enumerate().map(|(row, way)| cell(scenario, turn(row), *way)).collect()
+            Over::Routes(scenario, routes) => {
+                routes.iter().enumerate().map(|(row, route)| cell(scenario, turn(row), *route)).collect()
             }
         }
     }

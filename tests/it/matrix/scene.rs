@@ -3,13 +3,13 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use lon_tests::books::Audit;
+use lon_tests::folder_check::FolderCheck;
 use lon_tests::peer::Peer;
 use lon_tests::process::{Finished, LoadGen, SutNode};
 use lon_tests::relay::Relay;
+use lon_tests::route::OpenRoute;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::PavedWay;
 use nix::sys::signal::Signal;
 
 use super::cell::Cell;
@@ -18,12 +18,12 @@ use super::table::Sut;
 /// From when the run has begun until the fault.
 const INTO_THE_RUN: Duration = Duration::from_millis(300);
 
-/// How soon a node must be free after the run that had it has ended, in whatever way.
+/// How soon a node must be free after the run that had it has ended, however it did.
 const FREE_WITHIN: &str = "20s";
 
 /// Everything of one cell.
 pub(super) struct Scene {
-    pub(super) way: PavedWay,
+    pub(super) route: OpenRoute,
     backend: &'static str,
     /// By number; none once it is gone.
     pub(super) nodes: Vec<Option<SutNode>>,
@@ -39,7 +39,7 @@ pub(super) struct Scene {
 
 /// How a cell came out.
 pub(super) struct Outcome {
-    pub(super) audit: Audit,
+    pub(super) check: FolderCheck,
     pub(super) finished: Finished,
     pub(super) has_folder: bool,
     /// From the fault to the end of the run.
@@ -48,9 +48,9 @@ pub(super) struct Outcome {
 
 impl Scene {
     pub(super) fn set(cell: &Cell) -> Scene {
-        let way = cell.way.paved();
+        let route = cell.route.open();
         let mut scene = Scene {
-            way,
+            route,
             backend: "",
             nodes: Vec::new(),
             ending: Vec::new(),
@@ -67,8 +67,8 @@ impl Scene {
                 scene.start_nodes(backend, &[]);
                 scene.relays = scene.addresses.iter().map(|address| Relay::to(address)).collect();
             }
-            Sut::Scripted(manners) => {
-                let peer = scene.way.peer(manners());
+            Sut::Scripted(behaviour) => {
+                let peer = scene.route.peer(behaviour());
                 scene.addresses.push(peer.address.to_string());
                 scene._peer = Some(peer);
             }
@@ -79,7 +79,7 @@ impl Scene {
     fn start_nodes(&mut self, backend: &'static str, under: &[&str]) {
         self.backend = backend;
         for (name, under) in [("a", &[][..]), ("b", under)] {
-            let node = self.way.node_under(under, name, backend, &["--max-batch", "1"]);
+            let node = self.route.node_under(under, name, backend, &["--max-batch", "1"]);
             self.addresses.push(node.address.clone());
             self.nodes.push(Some(node));
         }
@@ -107,7 +107,7 @@ impl Scene {
     /// Starts a node of the same name where one was.
     pub(super) fn restart(&mut self, number: usize) {
         let flags = ["--max-batch", "1"];
-        self.nodes[number] = Some(self.way.node_on(&self.addresses[number], "b", self.backend, &flags));
+        self.nodes[number] = Some(self.route.node_on(&self.addresses[number], "b", self.backend, &flags));
     }
 
     pub(super) fn signal_run(&self, signal: Signal) {
@@ -117,7 +117,7 @@ impl Scene {
     /// Another run takes the nodes, and keeps them until it is over.
     pub(super) fn occupy(&mut self) {
         let long = TestRun::new("Server").set("min_duration=60000,target_qps=50");
-        self.other = Some(self.way.to(long, &self.addresses.join(",")).begin());
+        self.other = Some(self.route.to(long, &self.addresses.join(",")).begin());
     }
 
     /// Runs the test of this cell to its end, and lets the fault happen.
@@ -130,7 +130,7 @@ impl Scene {
         };
         let test = TestRun::new(cell.scenario).under(fault.under).dataset(cell.dataset());
         let test = test.set(&cell.settings()).args(&["--mode", cell.mode, "--max-lag", fault.max_lag]);
-        let (mut run, folder) = self.way.to(test.args(fault.flags).args(cell.flags()), &to.join(",")).start();
+        let (mut run, folder) = self.route.to(test.args(fault.flags).args(cell.flags()), &to.join(",")).start();
         let has_begun = run.has_logged("run started");
         self.run = Some(run);
         let fault_at = Instant::now();
@@ -140,8 +140,8 @@ impl Scene {
         }
         let finished = self.run.take().expect("it is under way").finish();
         let lasted = fault_at.elapsed();
-        let audit = Audit::of(&folder.path, finished.code);
-        Outcome { audit, finished, has_folder: folder.path.exists(), lasted }
+        let check = FolderCheck::of(&folder.path, finished.code);
+        Outcome { check, finished, has_folder: folder.path.exists(), lasted }
     }
 
     /// What is wrong with the nodes that stayed: they must be free for the next run, and end in good order.
@@ -155,7 +155,7 @@ impl Scene {
             let sut: Vec<&str> = free.iter().map(|node| node.address.as_str()).collect();
             let next = TestRun::new("Offline").set("min_duration=0,min_query_count=20,target_qps=1");
             let next = next.args(&["--wait-ready", FREE_WITHIN, "--max-lag", "10s"]);
-            let (finished, _folder) = self.way.to(next, &sut.join(",")).finish();
+            let (finished, _folder) = self.route.to(next, &sut.join(",")).finish();
             if finished.code != Some(0) {
                 faults.push(format!("the next run on {sut:?} ended with {:?}: {}", finished.code, finished.stderr));
             }

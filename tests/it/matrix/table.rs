@@ -4,9 +4,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use lon_proto::v1::DispatchResponse;
-use lon_tests::peer::{Manners, Script, Step, eight_bytes};
+use lon_tests::peer::{Behaviour, Script, Step, eight_bytes};
 use lon_tests::relay::Heading;
-use lon_tests::way::Way;
+use lon_tests::route::Route;
 use nix::sys::signal::Signal;
 use tonic::Status;
 
@@ -43,7 +43,7 @@ pub(super) enum Sut {
     /// The same, each behind a relay.
     Relayed(&'static str),
     /// A peer that follows a script.
-    Scripted(fn() -> Manners),
+    Scripted(fn() -> Behaviour),
 }
 
 /// Which cells a fault has.
@@ -58,7 +58,7 @@ pub(super) enum Over {
     /// One scenario over every transport, with certificates and without.
     EveryWay(&'static str),
     /// One scenario over these.
-    Ways(&'static str, &'static [Way]),
+    Routes(&'static str, &'static [Route]),
 }
 
 /// How the run must end.
@@ -116,16 +116,16 @@ const INVALID: &[Option<i32>] = &[Some(3)];
 const NETWORK: &[Option<i32>] = &[Some(4)];
 const INTERRUPTED: &[Option<i32>] = &[Some(5)];
 
-const TCP_AND_GRPC: &[Way] = &[Way::Grpc, Way::Tcp, Way::GrpcTls, Way::TcpTls];
-const QUIC: &[Way] = &[Way::Quic, Way::QuicTls];
+const TCP_AND_GRPC: &[Route] = &[Route::Grpc, Route::Tcp, Route::GrpcTls, Route::TcpTls];
+const QUIC: &[Route] = &[Route::Quic, Route::QuicTls];
 
 /// Against a peer with this script.
-const fn scripted(name: &'static str, manners: fn() -> Manners, expect: Expect) -> Fault {
-    Fault { name, sut: Sut::Scripted(manners), expect, over: Over::EveryWay("Server"), ..QUIET }
+const fn scripted(name: &'static str, behaviour: fn() -> Behaviour, expect: Expect) -> Fault {
+    Fault { name, sut: Sut::Scripted(behaviour), expect, over: Over::EveryWay("Server"), ..QUIET }
 }
 
-fn manners(script: Script) -> Manners {
-    Manners { script, ..Manners::good("odd") }
+fn behaviour(script: Script) -> Behaviour {
+    Behaviour { script, ..Behaviour::good("odd") }
 }
 
 pub(super) static FAULTS: &[Fault] = &[
@@ -165,7 +165,7 @@ pub(super) static FAULTS: &[Fault] = &[
             scene.kill(1);
         },
         expect: ends(NETWORK, &["node b was lost"]),
-        over: Over::Ways("Offline", &[Way::Grpc, Way::Tcp, Way::Quic]),
+        over: Over::Routes("Offline", &[Route::Grpc, Route::Tcp, Route::Quic]),
         ..QUIET
     },
     Fault {
@@ -208,13 +208,13 @@ pub(super) static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "node that never opens its streams",
-        sut: Sut::Scripted(|| Manners { opens: false, ..Manners::good("closed") }),
+        sut: Sut::Scripted(|| Behaviour { opens: false, ..Behaviour::good("closed") }),
         expect: refused(NETWORK, &["closed", "open the stream"]),
         ..QUIET
     },
     scripted(
         "node silent on a connection that stands",
-        || Manners { heartbeats: false, ..manners(|_, _| Vec::new()) },
+        || Behaviour { heartbeats: false, ..behaviour(|_, _| Vec::new()) },
         ends(NETWORK, &["nothing was heard"]),
     ),
     Fault {
@@ -261,7 +261,7 @@ pub(super) static FAULTS: &[Fault] = &[
         length: Length::Long,
         during: |scene| scene.relays[1].reset(),
         expect: ends(NETWORK, &["node b was lost"]),
-        over: Over::Ways("Server", TCP_AND_GRPC),
+        over: Over::Routes("Server", TCP_AND_GRPC),
         ..QUIET
     },
     Fault {
@@ -269,7 +269,7 @@ pub(super) static FAULTS: &[Fault] = &[
         sut: Sut::Relayed(STEADY),
         length: Length::Medium,
         during: |scene| scene.relays[1].reset(),
-        over: Over::Ways("Server", QUIC),
+        over: Over::Routes("Server", QUIC),
         ..QUIET
     },
     Fault {
@@ -282,7 +282,7 @@ pub(super) static FAULTS: &[Fault] = &[
         name: "every 20th packet lost",
         sut: Sut::Relayed(STEADY),
         before: |scene| scene.relays.iter().for_each(|relay| relay.lose_every(20)),
-        over: Over::Ways("Offline", QUIC),
+        over: Over::Routes("Offline", QUIC),
         ..QUIET
     },
     Fault {
@@ -291,7 +291,7 @@ pub(super) static FAULTS: &[Fault] = &[
         length: Length::Long,
         during: |scene| scene.relays[1].spoil(Heading::Node),
         expect: ends(NETWORK, &["node b was lost"]),
-        over: Over::Ways("Server", TCP_AND_GRPC),
+        over: Over::Routes("Server", TCP_AND_GRPC),
         ..QUIET
     },
     Fault {
@@ -300,7 +300,7 @@ pub(super) static FAULTS: &[Fault] = &[
         length: Length::Long,
         during: |scene| scene.relays[1].spoil(Heading::LoadGen),
         expect: ends(NETWORK, &["node b was lost"]),
-        over: Over::Ways("Offline", TCP_AND_GRPC),
+        over: Over::Routes("Offline", TCP_AND_GRPC),
         ..QUIET
     },
     Fault {
@@ -310,13 +310,13 @@ pub(super) static FAULTS: &[Fault] = &[
             scene.relays[1].spoil(Heading::Node);
             scene.relays[1].spoil(Heading::LoadGen);
         },
-        over: Over::Ways("Offline", QUIC),
+        over: Over::Routes("Offline", QUIC),
         ..QUIET
     },
     // Answers that are no answers.
     Fault {
         name: "all samples fail at the node",
-        sut: Sut::Scripted(|| manners(|_, id| vec![Step::Send(failure(id))])),
+        sut: Sut::Scripted(|| behaviour(|_, id| vec![Step::Send(failure(id))])),
         expect: ends(INVALID, &["bad weather"]),
         over: Over::EveryRun,
         ..QUIET
@@ -324,7 +324,7 @@ pub(super) static FAULTS: &[Fault] = &[
     Fault {
         name: "one sample in ten fails at the node",
         sut: Sut::Scripted(|| {
-            manners(|number, id| match number % 10 {
+            behaviour(|number, id| match number % 10 {
                 5 => vec![Step::Send(failure(id))],
                 _ => vec![Step::Send(eight_bytes(id))],
             })
@@ -336,7 +336,7 @@ pub(super) static FAULTS: &[Fault] = &[
     Fault {
         name: "one sample is never answered",
         sut: Sut::Scripted(|| {
-            manners(|number, id| match number {
+            behaviour(|number, id| match number {
                 5 => Vec::new(),
                 _ => vec![Step::Send(eight_bytes(id))],
             })
@@ -357,7 +357,7 @@ pub(super) static FAULTS: &[Fault] = &[
     scripted(
         "one answer comes twice",
         || {
-            manners(|number, id| {
+            behaviour(|number, id| {
                 std::iter::repeat_with(|| Step::Send(eight_bytes(id))).take(1 + usize::from(number == 7)).collect()
             })
         },
@@ -366,7 +366,7 @@ pub(super) static FAULTS: &[Fault] = &[
     scripted(
         "an answer to nothing that was asked",
         || {
-            manners(|number, id| {
+            behaviour(|number, id| {
                 let mut steps = vec![Step::Send(eight_bytes(id))];
                 steps.extend((number == 3).then(|| Step::Send(eight_bytes(id ^ 0x00ff_0000))));
                 steps
@@ -376,18 +376,18 @@ pub(super) static FAULTS: &[Fault] = &[
     ),
     scripted(
         "answers whose parts do not begin",
-        || manners(|_, id| vec![Step::Send(DispatchResponse { part: 1, ..eight_bytes(id) })]),
+        || behaviour(|_, id| vec![Step::Send(DispatchResponse { part: 1, ..eight_bytes(id) })]),
         ends(NETWORK, &["node odd was lost"]),
     ),
     scripted(
         "answers of another length than they say",
-        || manners(|_, id| vec![Step::Send(DispatchResponse { total_len: 9, ..eight_bytes(id) })]),
+        || behaviour(|_, id| vec![Step::Send(DispatchResponse { total_len: 9, ..eight_bytes(id) })]),
         ends(NETWORK, &["node odd was lost"]),
     ),
     scripted(
         "answers longer than any may be",
         || {
-            manners(|_, id| {
+            behaviour(|_, id| {
                 vec![Step::Send(DispatchResponse { total_len: u64::MAX, data: bytes::Bytes::new(), ..eight_bytes(id) })]
             })
         },
@@ -396,7 +396,7 @@ pub(super) static FAULTS: &[Fault] = &[
     scripted(
         "a stream ended with a reason",
         || {
-            manners(|number, id| match number {
+            behaviour(|number, id| match number {
                 5 => vec![Step::Fail(Status::internal("out of order"))],
                 _ => vec![Step::Send(eight_bytes(id))],
             })
@@ -405,23 +405,23 @@ pub(super) static FAULTS: &[Fault] = &[
     ),
     scripted(
         "a name that changes in the run",
-        || Manners { later_name: Some("other".to_owned()), ..Manners::good("first") },
+        || Behaviour { later_name: Some("other".to_owned()), ..Behaviour::good("first") },
         ends(NETWORK, &["other"]),
     ),
     scripted(
         "counters that differ from ours",
-        || Manners { miscounts: true, ..Manners::good("odd") },
+        || Behaviour { miscounts: true, ..Behaviour::good("odd") },
         ends(INVALID, &["node odd"]),
     ),
     Fault {
         name: "another wire version",
-        sut: Sut::Scripted(|| Manners { wire_version: 9_999, ..Manners::good("new") }),
+        sut: Sut::Scripted(|| Behaviour { wire_version: 9_999, ..Behaviour::good("new") }),
         expect: refused(NETWORK, &["wire version 9999"]),
         ..QUIET
     },
     Fault {
         name: "another nonce than was sent",
-        sut: Sut::Scripted(|| Manners { honest_nonce: false, ..Manners::good("liar") }),
+        sut: Sut::Scripted(|| Behaviour { honest_nonce: false, ..Behaviour::good("liar") }),
         expect: refused(NETWORK, &["nonce"]),
         ..QUIET
     },
@@ -431,7 +431,7 @@ pub(super) static FAULTS: &[Fault] = &[
         flags: &["--response-timeout", "2s"],
         // A node that is late with one sample after the other is as good as lost.
         expect: ends(&[Some(3), Some(4)], &["no answer within"]),
-        over: Over::Ways("Server", &[Way::Grpc, Way::Tcp, Way::Quic]),
+        over: Over::Routes("Server", &[Route::Grpc, Route::Tcp, Route::Quic]),
         ..QUIET
     },
     // The LoadGen node itself.

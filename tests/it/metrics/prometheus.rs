@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lon_tests::metrics::free_address;
+use lon_tests::route::Certificates;
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
-use lon_tests::way::Certificates;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;

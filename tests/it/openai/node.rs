@@ -10,7 +10,7 @@ use lon_proto::v1::{DispatchRequest, DispatchResponse};
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
 use lon_tests::process::SutNode;
 use lon_tests::run_folder::RunFolder;
-use lon_tests::servers::Outsider;
+use lon_tests::servers::OtherServer;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc;
@@ -172,7 +172,7 @@ fn a_token_run_over_prompts_is_valid() {
 #[test]
 #[ignore = "needs LON_TEST_SERVERS"]
 fn a_real_server_answers_a_token_run() {
-    let llama = Outsider::llama(&[]);
+    let llama = OtherServer::llama(&[]);
     let (result, _) = run_prompts(&format!("openai:http://{}/tiny", llama.address));
     assert_eq!(result["counts"]["failed"], 0, "{result}");
 }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lon_tests::books::Audit;
+use lon_tests::folder_check::FolderCheck;
 use lon_tests::nemesis::End;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String>
     let folder = run.join("run");
     // Whoever insists ends the program at once, and the folder goes on saying that the run has not ended.
     let is_ended_at_once = end.told_twice && end.code == Some(5) && !folder.join("mlperf_log_summary.txt").exists();
-    let Audit { mut faults, result } = Audit::of(&folder, end.code.filter(|_| !is_ended_at_once));
+    let FolderCheck { mut faults, result } = FolderCheck::of(&folder, end.code.filter(|_| !is_ended_at_once));
     let said = std::fs::read_to_string(run.join("log")).expect("log");
     if said.lines().any(is_a_panic) {
         faults.push(format!("a panic: {said}"));
@@ -68,13 +68,14 @@ fn faults(run: &Path, end: &End, logs: &BTreeMap<String, String>) -> Vec<String>
     if end.next_code != Some(0) {
         faults.push(format!("the nodes were not free afterwards: {}", end.next_log));
     }
-    faults.extend(books_differ(&result, end.pid, logs));
-    faults.extend(books_differ(&end.next_result, end.next_pid, logs).into_iter().map(|fault| format!("then: {fault}")));
+    faults.extend(counts_differ(&result, end.pid, logs));
+    faults
+        .extend(counts_differ(&end.next_result, end.next_pid, logs).into_iter().map(|fault| format!("then: {fault}")));
     faults
 }
 
 /// What the nodes wrote down of the run of this process against what its result says of them.
-fn books_differ(result: &Value, pid: u32, logs: &BTreeMap<String, String>) -> Vec<String> {
+fn counts_differ(result: &Value, pid: u32, logs: &BTreeMap<String, String>) -> Vec<String> {
     let is_valid = result["result"] == "VALID";
     let Some(when) = around(result) else {
         return if is_valid { vec!["VALID, and the result does not say when it was".to_owned()] } else { Vec::new() };

@@ -59,27 +59,30 @@ impl SutNode for Scripted {
         let nonce = request.into_inner().nonce;
         let mut heard = self.heard.lock();
         heard.nonces.push(nonce);
-        let later = self.manners.later_name.clone().filter(|_| heard.nonces.len() >= 3);
+        let later = self.behaviour.later_name.clone().filter(|_| heard.nonces.len() >= 3);
         drop(heard);
-        let returned = if self.manners.honest_nonce { nonce } else { nonce ^ 1 };
-        Ok(Response::new(GetNameResponse { nonce: returned, name: later.unwrap_or_else(|| self.manners.name.clone()) }))
+        let returned = if self.behaviour.honest_nonce { nonce } else { nonce ^ 1 };
+        Ok(Response::new(GetNameResponse {
+            nonce: returned,
+            name: later.unwrap_or_else(|| self.behaviour.name.clone()),
+        }))
     }
 
     async fn describe(&self, request: Request<DescribeRequest>) -> Result<Response<DescribeResponse>, Status> {
         let theirs = request.into_inner().wire_version;
-        if theirs != self.manners.wire_version {
-            let ours = self.manners.wire_version;
+        if theirs != self.behaviour.wire_version {
+            let ours = self.behaviour.wire_version;
             return Err(Status::failed_precondition(format!("this node speaks wire version {ours}, not {theirs}")));
         }
         Ok(Response::new(DescribeResponse {
-            wire_version: self.manners.wire_version,
-            name: self.manners.name.clone(),
+            wire_version: self.behaviour.wire_version,
+            name: self.behaviour.name.clone(),
             backend: Some(Backend {
                 engine: "scripted".to_owned(),
-                outputs: self.manners.outputs.clone(),
+                outputs: self.behaviour.outputs.clone(),
                 ..Backend::default()
             }),
-            codecs: self.manners.codecs.clone(),
+            codecs: self.behaviour.codecs.clone(),
             ..DescribeResponse::default()
         }))
     }
@@ -88,8 +91,8 @@ impl SutNode for Scripted {
         let request = request.into_inner();
         let (run_id, codec) = (request.run_id.clone(), request.codec.clone());
         self.heard.lock().starts.push(request);
-        let secret = match self.manners.guards {
-            true if !codec.is_empty() && !self.manners.codecs.contains(&codec) => {
+        let secret = match self.behaviour.guards {
+            true if !codec.is_empty() && !self.behaviour.codecs.contains(&codec) => {
                 return Err(Status::unimplemented(format!("no codec '{codec}' here")));
             }
             true => self.guard.take(run_id)?,
@@ -128,7 +131,7 @@ impl SutNode for Scripted {
 
     async fn flush(&self, request: Request<FlushRequest>) -> Result<Response<FlushResponse>, Status> {
         let request = request.into_inner();
-        if self.manners.guards {
+        if self.behaviour.guards {
             self.guard.admit(&request.run_id, &request.secret)?;
             while self.heard.lock().complete < request.samples_sent {
                 tokio::time::sleep(BETWEEN_LOOKS).await;
@@ -140,20 +143,20 @@ impl SutNode for Scripted {
 
     async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {
         let request = request.into_inner();
-        if self.manners.guards {
+        if self.behaviour.guards {
             self.guard.admit(&request.run_id, &request.secret)?;
             self.guard.free();
         }
         let mut heard = self.heard.lock();
         heard.ends.push(request);
         let mut counters = heard.counters();
-        if !self.manners.honest_sockets {
+        if !self.behaviour.honest_sockets {
             (counters.socket_bytes_in, counters.socket_bytes_out) = (Some(0), Some(0));
         }
-        if !self.manners.counts_sockets {
+        if !self.behaviour.counts_sockets {
             (counters.socket_bytes_in, counters.socket_bytes_out) = (None, None);
         }
-        if self.manners.miscounts {
+        if self.behaviour.miscounts {
             counters.samples_received += 1;
             counters.message_bytes_in += 100;
         }

@@ -66,7 +66,7 @@ impl Fill for Answers {
 /// Starts to listen to a stream; what it is to be answered.
 pub(super) async fn open(peer: &Arc<Scripted>, mut source: impl Source) -> Answers {
     let mut inbound = Inbound::default();
-    let refused = match peer.manners.guards {
+    let refused = match peer.behaviour.guards {
         true => admitted(peer, &mut source, &mut inbound).await.err(),
         false => None,
     };
@@ -75,11 +75,11 @@ pub(super) async fn open(peer: &Arc<Scripted>, mut source: impl Source) -> Answe
         heard.streams += 1;
         heard.streams - 1
     };
-    if !peer.manners.opens {
+    if !peer.behaviour.opens {
         std::future::pending::<()>().await;
     }
     let (steps, answers) = mpsc::unbounded_channel();
-    let heartbeat = peer.manners.heartbeats.then(|| {
+    let heartbeat = peer.behaviour.heartbeats.then(|| {
         let mut interval = interval_at(Instant::now() + HEARTBEAT_INTERVAL, HEARTBEAT_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         interval
@@ -90,12 +90,12 @@ pub(super) async fn open(peer: &Arc<Scripted>, mut source: impl Source) -> Answe
         let _ = steps.send(Step::Fail(status));
         return Answers { peer, steps: answers, greets: false, is_refused: true, heartbeat: None };
     }
-    let ear = Ear { peer: Arc::clone(&peer), number, steps };
+    let reader = Reader { peer: Arc::clone(&peer), number, steps };
     tokio::spawn(async move {
-        if ear.listen(source, inbound).await.is_ok() {
-            ear.peer.heard.lock().good_ends += 1;
+        if reader.listen(source, inbound).await.is_ok() {
+            reader.peer.heard.lock().good_ends += 1;
         }
-        ear.peer.guard.leave();
+        reader.peer.guard.leave();
     });
     Answers { peer, steps: answers, greets: false, is_refused: false, heartbeat }
 }
@@ -118,14 +118,14 @@ async fn admitted(peer: &Scripted, source: &mut impl Source, inbound: &mut Inbou
 }
 
 /// The listening half of a stream.
-struct Ear {
+struct Reader {
     peer: Arc<Scripted>,
     /// Which stream of the peer's it is.
     number: u64,
     steps: mpsc::UnboundedSender<Step>,
 }
 
-impl Ear {
+impl Reader {
     /// Reads until the other end has done; an error if it ended otherwise than a LoadGen node should.
     async fn listen(&self, mut source: impl Source, mut inbound: Inbound) -> Result<(), Status> {
         loop {
@@ -154,7 +154,7 @@ impl Ear {
         heard.message_bytes += bytes;
         drop(heard);
         if completes {
-            for step in (self.peer.manners.script)(number, id) {
+            for step in (self.peer.behaviour.script)(number, id) {
                 // Fails when the stream was ended by an earlier step.
                 let _ = self.steps.send(step);
             }

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-use super::road::{Heading, RUBBISH, Road};
+use super::path::{Heading, RUBBISH, RelayPath};
 
 /// The largest packet of UDP.
 const PACKET: usize = 64 << 10;
 
-/// A caller's own way to the node; its way back ends with it.
+/// A caller's own socket to the node; what comes back on it is carried until it is dropped.
 struct Caller {
     socket: Arc<UdpSocket>,
     back: JoinHandle<()>,
@@ -27,11 +27,11 @@ impl Drop for Caller {
 }
 
 /// Carries packets until it is dropped.
-pub(super) async fn carry(socket: std::net::UdpSocket, road: &Arc<Road>) {
+pub(super) async fn carry(socket: std::net::UdpSocket, path: &Arc<RelayPath>) {
     socket.set_nonblocking(true).expect("a socket");
-    let door = Arc::new(UdpSocket::from_std(socket).expect("a socket"));
+    let listener = Arc::new(UdpSocket::from_std(socket).expect("a socket"));
     let mut callers: HashMap<SocketAddr, Caller> = HashMap::new();
-    let mut resets = road.resets.subscribe();
+    let mut resets = path.resets.subscribe();
     let mut packet = vec![0; PACKET];
     let mut number = 0;
     loop {
@@ -40,24 +40,24 @@ pub(super) async fn carry(socket: std::net::UdpSocket, road: &Arc<Road>) {
                 callers.clear();
                 continue;
             }
-            received = door.recv_from(&mut packet) => received,
+            received = listener.recv_from(&mut packet) => received,
         };
         // An error is a packet that could not be delivered earlier, which is usual for UDP.
         let Ok((count, from)) = received else { continue };
         let caller = match callers.entry(from) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let Ok(caller) = call(&door, from, road).await else { continue };
+                let Ok(caller) = call(&listener, from, path).await else { continue };
                 place.insert(caller)
             }
         };
-        pass(&packet[..count], &mut number, road, Heading::Node, &caller.socket, road.node).await;
+        pass(&packet[..count], &mut number, path, Heading::Node, &caller.socket, path.node).await;
     }
 }
 
-async fn call(door: &Arc<UdpSocket>, caller: SocketAddr, road: &Arc<Road>) -> std::io::Result<Caller> {
+async fn call(listener: &Arc<UdpSocket>, caller: SocketAddr, path: &Arc<RelayPath>) -> std::io::Result<Caller> {
     let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await?);
-    let (door, from, road) = (Arc::clone(door), Arc::clone(&socket), Arc::clone(road));
+    let (listener, from, path) = (Arc::clone(listener), Arc::clone(&socket), Arc::clone(path));
     let back = tokio::spawn(async move {
         let mut packet = vec![0; PACKET];
         let mut number = 0;
@@ -67,22 +67,29 @@ async fn call(door: &Arc<UdpSocket>, caller: SocketAddr, road: &Arc<Road>) -> st
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
                 continue;
             };
-            pass(&packet[..count], &mut number, &road, Heading::LoadGen, &door, caller).await;
+            pass(&packet[..count], &mut number, &path, Heading::LoadGen, &listener, caller).await;
         }
     });
     Ok(Caller { socket, back })
 }
 
 /// Sends a packet on when it is due, unless it is one that is lost.
-async fn pass(packet: &[u8], number: &mut u64, road: &Road, heading: Heading, socket: &Arc<UdpSocket>, to: SocketAddr) {
+async fn pass(
+    packet: &[u8],
+    number: &mut u64,
+    path: &RelayPath,
+    heading: Heading,
+    socket: &Arc<UdpSocket>,
+    to: SocketAddr,
+) {
     *number += 1;
-    if !*road.is_open.borrow() || number.is_multiple_of(road.lost_every.load(Relaxed)) {
+    if !*path.is_open.borrow() || number.is_multiple_of(path.lost_every.load(Relaxed)) {
         return;
     }
-    if road.spoiled(heading).swap(false, Relaxed) {
+    if path.spoiled(heading).swap(false, Relaxed) {
         let _ = socket.send_to(&RUBBISH, to).await;
     }
-    let delay = road.delay();
+    let delay = path.delay();
     if delay.is_zero() {
         let _ = socket.send_to(packet, to).await;
         return;

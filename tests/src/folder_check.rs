@@ -28,34 +28,34 @@ const FILES: [&str; 6] = [
 
 /// What was found in a run folder.
 #[derive(Debug, Default)]
-pub struct Audit {
+pub struct FolderCheck {
     /// What is wrong, in words.
     pub faults: Vec<String>,
     /// `result_summary.json`; null where there is none.
     pub result: Value,
 }
 
-impl Audit {
+impl FolderCheck {
     /// Of the folder of a run that ended with this code; none: by a signal.
-    pub fn of(folder: &Path, code: Option<i32>) -> Audit {
-        let mut audit = Audit::default();
+    pub fn of(folder: &Path, code: Option<i32>) -> FolderCheck {
+        let mut check = FolderCheck::default();
         if let Ok(text) = std::fs::read_to_string(folder.join("result_summary.json")) {
             match serde_json::from_str(&text) {
-                Ok(result) => audit.result = result,
-                Err(error) => audit.faults.push(format!("result_summary.json is no JSON: {error}")),
+                Ok(result) => check.result = result,
+                Err(error) => check.faults.push(format!("result_summary.json is no JSON: {error}")),
             }
         }
-        audit.files(folder, code);
-        audit.sums(folder);
-        audit.verdict(code);
-        audit.counts();
-        let claims = audit.timeline(folder, is_whole(code)) || !claims_in(folder, &mut audit.faults).is_empty();
-        let blemishes = audit.blemishes();
+        check.files(folder, code);
+        check.sums(folder);
+        check.verdict(code);
+        check.counts();
+        let claims = check.timeline(folder, is_whole(code)) || !claims_in(folder, &mut check.faults).is_empty();
+        let blemishes = check.blemishes();
         if claims && !blemishes.is_empty() {
-            let who = claims_in(folder, &mut audit.faults);
-            audit.faults.push(format!("{who:?} or replay say VALID though {}", blemishes.join(", ")));
+            let who = claims_in(folder, &mut check.faults);
+            check.faults.push(format!("{who:?} or replay say VALID though {}", blemishes.join(", ")));
         }
-        audit
+        check
     }
 
     /// The verdict and its reasons, marks included.
@@ -246,7 +246,7 @@ mod tests {
         }
         std::fs::write(folder.path().join("result_summary.json"), result).unwrap();
         std::fs::write(folder.path().join("mlperf_log_summary.txt"), "Result is : VALID\n").unwrap();
-        Audit::of(folder.path(), code).faults.join("; ")
+        FolderCheck::of(folder.path(), code).faults.join("; ")
     }
 
     #[test]

@@ -14,7 +14,7 @@ use lon_tests::page::{Table, answer, section, shows, stands_alone, text};
 use lon_tests::process::{LoadGen, repository};
 use serde::de::DeserializeOwned;
 
-use made::OddRuns;
+use made::UnusualRuns;
 
 /// Most steps of time of a page.
 const STEPS: u64 = 120;
@@ -135,9 +135,9 @@ fn assert_values(run: &Run) {
 }
 
 #[test]
-fn pages_of_odd_runs_show_what_was_recorded() {
-    let odd = OddRuns::make();
-    for folder in odd.whole() {
+fn pages_of_unusual_runs_show_what_was_recorded() {
+    let runs = UnusualRuns::make();
+    for folder in runs.whole() {
         let run = Run::read(&folder);
         stands_alone(&run.page);
         for (id, places) in run.charts() {
@@ -149,7 +149,7 @@ fn pages_of_odd_runs_show_what_was_recorded() {
         let said = format!("{} issued, {} answered", counts.issued, counts.completed);
         assert_eq!(answer(&run.page, "Samples"), said, "{}", run.name);
     }
-    let read = |name: &str| Run::read(&odd.folder(name));
+    let read = |name: &str| Run::read(&runs.folder(name));
     for name in ["silent", "lost"] {
         let run = read(name);
         assert_eq!(run.answered(), 0, "{name}: {:?}", run.result.counts);
@@ -185,19 +185,19 @@ fn pages_of_odd_runs_show_what_was_recorded() {
 
 /// One line for each, and no panic.
 #[test]
-fn commands_say_what_odd_runs_are_in_a_line() {
-    let odd = OddRuns::make();
-    let above = odd.above().to_str().unwrap();
+fn commands_say_what_unusual_runs_are_in_a_line() {
+    let runs = UnusualRuns::make();
+    let above = runs.above().to_str().unwrap();
     let listed = LoadGen::run(&["list", above, "--json"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
     let listed: RunList = serde_json::from_str(&listed.stdout).unwrap();
-    let names = odd.names();
+    let names = runs.names();
     assert!(listed.runs.len() == names.len() && listed.unreadable.is_empty(), "{listed:?}");
     let shown = LoadGen::run(&["list", above]);
     assert_eq!(shown.stdout.lines().count(), names.len() + 1, "a line of heads, and one for each: {}", shown.stdout);
-    let usual = odd.folder("tokens");
+    let usual = runs.folder("tokens");
     for name in names {
-        let folder = odd.folder(name);
+        let folder = runs.folder(name);
         let folder = folder.to_str().unwrap();
         let line = shown.stdout.lines().find(|line| line.contains(folder)).unwrap_or_else(|| panic!("{name}"));
         assert!(line.contains("VALID") && !line.contains("NaN") && !line.contains("null"), "{line}");
@@ -217,10 +217,10 @@ fn commands_say_what_odd_runs_are_in_a_line() {
 
 #[test]
 #[ignore = "needs chromium: Debian's package"]
-fn pages_of_odd_runs_open_in_a_browser() {
-    let odd = OddRuns::make();
+fn pages_of_unusual_runs_open_in_a_browser() {
+    let runs = UnusualRuns::make();
     let mut look = Command::new("python3");
-    look.arg(repository("tests/pages/look.py")).args(odd.whole().iter().map(|folder| folder.join("report.html")));
+    look.arg(repository("tests/pages/look.py")).args(runs.whole().iter().map(|folder| folder.join("report.html")));
     if let Some(pictures) = std::env::var_os("LON_TEST_PICTURES") {
         look.arg("--pictures").arg(pictures);
     }

@@ -1,4 +1,5 @@
-//! The ways to a scripted peer: one TCP port for gRPC and plain TCP, the UDP port of the same number for QUIC.
+//! The sockets that a scripted peer listens on: one TCP port for gRPC and plain TCP, the UDP port of the same number
+//! for QUIC.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -49,10 +50,10 @@ impl Sockets {
 
 /// Serves all transports until it is dropped.
 pub(super) async fn serve(peer: Arc<Scripted>, sockets: Sockets, tls: Option<ServerTls>) {
-    let (grpc, grpc_door) = mpsc::channel(PLACES);
+    let (grpc, grpc_connections) = mpsc::channel(PLACES);
     let listening = listen(Arc::clone(&peer), sockets.tcp, tls.clone(), grpc);
     let node = ScriptedNode::new(Arc::clone(&peer));
-    let serving = tonic::transport::Server::builder().serve_with_incoming(node, ReceiverStream::new(grpc_door));
+    let serving = tonic::transport::Server::builder().serve_with_incoming(node, ReceiverStream::new(grpc_connections));
     let quic = serve_quic(peer, sockets.udp, tls);
     let ((), served, ()) = tokio::join!(listening, serving, quic);
     served.expect("gRPC is served");

@@ -33,11 +33,11 @@ const MAKERS: [(&str, Maker); 8] = [
 ];
 
 /// The run folders, by name. Removed when dropped.
-pub(super) struct OddRuns(TempDir);
+pub(super) struct UnusualRuns(TempDir);
 
-impl OddRuns {
+impl UnusualRuns {
     /// Makes all of them, a few at a time.
-    pub(super) fn make() -> OddRuns {
+    pub(super) fn make() -> UnusualRuns {
         let above = tempfile::tempdir().unwrap();
         for makers in MAKERS.chunks(4) {
             scope(|scope| {
@@ -47,7 +47,7 @@ impl OddRuns {
                 }
             });
         }
-        OddRuns(above)
+        UnusualRuns(above)
     }
 
     pub(super) fn above(&self) -> &Path {

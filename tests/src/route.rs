@@ -1,17 +1,17 @@
-//! The ways that samples can travel, for tests of what must hold on all of them.
+//! The routes that samples can take, for tests of what must hold on all of them.
 
 use lon_net::throwaway::Throwaway;
 use lon_net::tls::{ServerTls, TlsFiles};
 use tempfile::TempDir;
 
 use crate::fabric::{self, Host};
-use crate::peer::{Manners, Peer};
+use crate::peer::{Behaviour, Peer};
 use crate::process::SutNode;
 use crate::test_run::TestRun;
 
 /// A transport, with TLS or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Route {
     /// gRPC in plain text.
     Grpc,
     /// Plain TCP.
@@ -26,39 +26,39 @@ pub enum Way {
     QuicTls,
 }
 
-impl Way {
+impl Route {
     /// All of them.
-    pub const ALL: [Way; 6] = [Way::Grpc, Way::Tcp, Way::Quic, Way::GrpcTls, Way::TcpTls, Way::QuicTls];
+    pub const ALL: [Route; 6] = [Route::Grpc, Route::Tcp, Route::Quic, Route::GrpcTls, Route::TcpTls, Route::QuicTls];
 
     /// As `--transport` has it.
     pub fn transport(self) -> &'static str {
         match self {
-            Way::Grpc | Way::GrpcTls => "grpc",
-            Way::Tcp | Way::TcpTls => "tcp",
-            Way::Quic | Way::QuicTls => "quic",
+            Route::Grpc | Route::GrpcTls => "grpc",
+            Route::Tcp | Route::TcpTls => "tcp",
+            Route::Quic | Route::QuicTls => "quic",
         }
     }
 
     /// Whether certificates are verified.
     pub fn is_tls(self) -> bool {
-        matches!(self, Way::GrpcTls | Way::TcpTls | Way::QuicTls)
+        matches!(self, Route::GrpcTls | Route::TcpTls | Route::QuicTls)
     }
 
     /// With certificates, if it needs any.
-    pub fn paved(self) -> PavedWay {
-        PavedWay { way: self, certificates: self.is_tls().then(Certificates::new) }
+    pub fn open(self) -> OpenRoute {
+        OpenRoute { route: self, certificates: self.is_tls().then(Certificates::new) }
     }
 }
 
-/// A way with all that it takes.
-pub struct PavedWay {
+/// A route with all that it takes.
+pub struct OpenRoute {
     /// Which.
-    pub way: Way,
+    pub route: Route,
     certificates: Option<Certificates>,
 }
 
-impl PavedWay {
-    /// A node that can be reached this way.
+impl OpenRoute {
+    /// A node that can be reached on it.
     pub fn node(&self, name: &str, backend: &str, more: &[&str]) -> SutNode {
         SutNode::start(name, backend, &self.shown(more))
     }
@@ -78,9 +78,9 @@ impl PavedWay {
         SutNode::start_in(host, name, backend, &self.shown(more))
     }
 
-    /// A peer that can be reached this way.
-    pub fn peer(&self, manners: Manners) -> Peer {
-        Peer::start_with(manners, self.certificates.as_ref().map(Certificates::server))
+    /// A peer that can be reached on it.
+    pub fn peer(&self, behaviour: Behaviour) -> Peer {
+        Peer::start_with(behaviour, self.certificates.as_ref().map(Certificates::server))
     }
 
     fn shown<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
@@ -88,7 +88,7 @@ impl PavedWay {
         more.iter().copied().chain(tls).collect()
     }
 
-    /// A run that goes this way.
+    /// A run whose samples take it.
     pub fn on(&self, test: TestRun, nodes: &[SutNode]) -> TestRun {
         let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
         self.to(test, &sut.join(","))
@@ -96,7 +96,7 @@ impl PavedWay {
 
     /// The same to addresses, comma-separated.
     pub fn to(&self, test: TestRun, sut: &str) -> TestRun {
-        let test = test.on(sut).args(&["--transport", self.way.transport()]);
+        let test = test.on(sut).args(&["--transport", self.route.transport()]);
         match &self.certificates {
             Some(certificates) => test.args(&certificates.trusted()),
             None => test,

@@ -1,4 +1,4 @@
-//! What passes on the way between two ends, and how a test changes that while it passes.
+//! The path between two ends: what passes on it, and how a test changes that while it passes.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// What no end can make sense of: too long for any head of a message, no type of any frame.
 pub(super) const RUBBISH: [u8; 64] = [0xff; 64];
 
-/// Which way bytes go.
+/// The direction in which bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
     /// To the SUT node.
@@ -20,7 +20,7 @@ pub enum Heading {
 
 /// What the connections of a relay look at.
 #[derive(Debug)]
-pub(super) struct Road {
+pub(super) struct RelayPath {
     pub(super) node: SocketAddr,
     pub(super) is_open: watch::Sender<bool>,
     pub(super) resets: watch::Sender<u64>,
@@ -30,9 +30,9 @@ pub(super) struct Road {
     pub(super) spoil_to_loadgen: AtomicBool,
 }
 
-impl Road {
-    pub(super) fn new(node: SocketAddr) -> Road {
-        Road {
+impl RelayPath {
+    pub(super) fn new(node: SocketAddr) -> RelayPath {
+        RelayPath {
             node,
             is_open: watch::Sender::new(true),
             resets: watch::Sender::new(0),
