@@ -2,7 +2,7 @@
 //!
 //! The code of the QDL and of the SUT node is the real one, with its framing, HTTP/2 and control calls, and the engine
 //! drives it; the clock, the network below TLS and the backend are simulated. QUIC and TLS are not part of it. A seed
-//! that fails is printed with the command that plays it again.
+//! that fails is printed with the command that plays it again, and `LON_SIM_SEEDS` says how many are played.
 //!
 //! - `rng`: numbers by seed; `record`: what has happened;
 //! - `pipe`, `network`: connections and hosts; `backend`, `node`: the nodes;
@@ -29,22 +29,26 @@ use std::time::Instant;
 
 use self::simulation::{Ended, Outcome, simulate, simulate_lie};
 
-/// How many seeds an ordinary test run plays.
+/// How many seeds are played, from 0 on, unless [`SEEDS_VAR`] has another number.
 const SEEDS: u64 = 400;
-
-/// The variable with the number of seeds of the long run.
+/// The variable with the number of seeds.
 const SEEDS_VAR: &str = "LON_SIM_SEEDS";
-/// How many lies an ordinary test run tells.
-const LIES: u64 = 400;
-
-/// The variable with the one lie to tell.
-const LIE_VAR: &str = "LON_SIM_LIE";
-/// The variable with the one seed to play.
+/// The variable with one seed, which is played alone, with all that happens.
 const SEED_VAR: &str = "LON_SIM_SEED";
+
+/// How many lies are told.
+const LIES: u64 = 400;
+/// The variable with one lie, which is told alone, with all that happens.
+const LIE_VAR: &str = "LON_SIM_LIE";
+
+/// The number in a variable.
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap())
+}
 
 /// The command that plays a seed again.
 fn again(seed: u64) -> String {
-    format!("play it again: {SEED_VAR}={seed} cargo test -p lon-sim -- --ignored one_seed --nocapture")
+    format!("play it again: {SEED_VAR}={seed} cargo test -p lon-sim promises -- --nocapture")
 }
 
 /// What came of a seed; none when it failed, which is printed.
@@ -53,10 +57,10 @@ fn play(seed: u64) -> Option<Outcome> {
     outcome.inspect_err(|_| println!("seed {seed} failed; {}", again(seed))).ok()
 }
 
-/// Plays seeds on two threads, each seed on one of them, and counts.
-fn play_all(seeds: std::ops::Range<u64>) {
+/// Plays so many seeds on two threads, each seed on one of them, and counts.
+fn play_all(count: u64) {
     let begun = Instant::now();
-    let next = AtomicU64::new(seeds.start);
+    let next = AtomicU64::new(0);
     let failed = AtomicU64::new(0);
     let (events, valid, begun_runs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -64,7 +68,7 @@ fn play_all(seeds: std::ops::Range<u64>) {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, SeqCst);
-                    if seed >= seeds.end {
+                    if seed >= count {
                         return;
                     }
                     let Some(outcome) = play(seed) else {
@@ -78,7 +82,7 @@ fn play_all(seeds: std::ops::Range<u64>) {
             });
         }
     });
-    let (took, count) = (begun.elapsed(), seeds.end - seeds.start);
+    let took = begun.elapsed();
     println!(
         "{count} seeds, {begun_runs:?} runs begun, {valid:?} VALID, {events:?} events, {took:.1?}: {:.0} seeds/min",
         count as f64 * 60.0 / took.as_secs_f64()
@@ -89,41 +93,24 @@ fn play_all(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn both_ends_keep_their_promises_under_every_seed() {
-    play_all(0..SEEDS);
+    let Some(seed) = number(SEED_VAR) else { return play_all(number(SEEDS_VAR).unwrap_or(SEEDS)) };
+    println!("{:#?}", plan::Plan::of(seed));
+    println!("{:?}", simulate(seed, true));
 }
 
 /// Every field of every message that a node sends, changed once: no result is VALID by it.
 #[test]
 fn no_result_is_valid_by_a_lie() {
+    if let Some(seed) = number(LIE_VAR) {
+        return println!("{:?}", simulate_lie(seed, true));
+    }
     let (mut lies, mut valid) = (0, 0);
     for seed in 0..LIES {
         let outcome = catch_unwind(|| simulate_lie(seed, false));
-        let outcome = outcome.unwrap_or_else(|_| panic!("the lie {seed} failed; {LIE_VAR}={seed}: see `one_lie`"));
+        let outcome = outcome.unwrap_or_else(|_| panic!("the lie {seed} failed; tell it again: {LIE_VAR}={seed}"));
         lies += u64::from(outcome.is_lie);
         valid += u64::from(outcome.ended == Ended::Valid);
     }
     println!("{LIES} seeds: {lies} lies that matter, {valid} VALID without one");
     assert!(lies > LIES / 3 && valid > LIES / 20);
-}
-
-#[test]
-#[ignore = "plays the one lie in LON_SIM_LIE"]
-fn one_lie() {
-    let seed = std::env::var(LIE_VAR).map_or(0, |text| text.parse().unwrap());
-    println!("{:?}", simulate_lie(seed, true));
-}
-
-#[test]
-#[ignore = "takes as long as LON_SIM_SEEDS says; from the seed after those of the ordinary run"]
-fn many_seeds() {
-    let count = std::env::var(SEEDS_VAR).map_or(100, |text| text.parse().unwrap());
-    play_all(SEEDS..SEEDS + count);
-}
-
-#[test]
-#[ignore = "plays the one seed in LON_SIM_SEED"]
-fn one_seed() {
-    let seed = std::env::var(SEED_VAR).map_or(0, |text| text.parse().unwrap());
-    println!("{:#?}", plan::Plan::of(seed));
-    println!("{:?}", simulate(seed, true));
 }

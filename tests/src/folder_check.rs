@@ -198,6 +198,25 @@ impl FolderCheck {
     }
 }
 
+/// No file below says VALID, in whatever form.
+pub fn assert_nothing_says_valid(folder: &Path, told: &str) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_nothing_says_valid(&path, told);
+        } else if path.file_name().unwrap() == "timeline.bin" {
+            let replay = crate::process::LoadGen::run(&["replay", "--timeline", path.to_str().unwrap()]);
+            assert!(matches!(replay.code, Some(1 | 3..=5)), "{told}: {replay:?}");
+            assert!(replay.stdout.contains("Result is : INVALID\n"), "{told}: {replay:?}");
+        } else {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for valid in ["Result is : VALID", "\"VALID\""] {
+                assert!(!text.contains(valid), "{told}: {} says {valid}", path.display());
+            }
+        }
+    }
+}
+
 /// Whether a run with this exit code has written all its files. Until it has, its result says that it has not ended.
 fn is_whole(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3 | 4 | 5))

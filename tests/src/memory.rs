@@ -4,6 +4,9 @@ use std::fs;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// What a node may take more than when nobody asked it anything, whatever it is sent.
+pub const MOST_MORE_BYTES: u64 = 64 << 20;
+
 /// What it has now, in bytes.
 ///
 /// # Panics

@@ -5,6 +5,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use crate::process::SutNode;
+
 /// An answer of HTTP.
 #[derive(Debug)]
 pub struct Reply {
@@ -144,5 +146,27 @@ impl Page {
         let sum = self.sum(name, labels);
         assert!(sum >= 0.0 && sum.fract() == 0.0, "{name}: {sum}");
         sum as u64
+    }
+}
+
+/// A node that serves metrics.
+pub struct Node {
+    /// The node.
+    pub node: SutNode,
+    /// Where its metrics are, as `HOST:PORT`.
+    pub metrics: String,
+}
+
+impl Node {
+    /// Starts one that has a port for metrics.
+    pub fn start(name: &str, backend: &str, more: &[&str]) -> Node {
+        let metrics = free_address();
+        let node = SutNode::start(name, backend, &[more, &["--metrics-listen", &metrics]].concat());
+        Node { node, metrics }
+    }
+
+    /// Its metrics just now.
+    pub fn page(&self) -> Page {
+        Page::at(&self.metrics)
     }
 }

@@ -122,6 +122,11 @@ impl Drop for SutNode {
     }
 }
 
+/// The value of `--sut` for these nodes.
+pub fn sut(nodes: &[SutNode]) -> String {
+    nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(",")
+}
+
 /// A program of ours as the last arguments of others; on its own where there are none.
 fn command_under(under: &[&str], program: &str) -> Command {
     let Some((first, rest)) = under.split_first() else { return Command::new(binary(program)) };

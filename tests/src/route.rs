@@ -9,6 +9,9 @@ use crate::peer::{Behaviour, Peer};
 use crate::process::SutNode;
 use crate::test_run::TestRun;
 
+/// The transports, as `--transport` has them.
+pub const TRANSPORTS: [&str; 3] = ["grpc", "tcp", "quic"];
+
 /// A transport, with TLS or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {

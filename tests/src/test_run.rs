@@ -1,7 +1,9 @@
 //! `loadgen-node run`, said in a sentence: `TestRun::new("Server").on(&node.address).set("target_qps=500").finish()`.
 
+use std::path::Path;
+
 use crate::fabric::Host;
-use crate::process::{Finished, LoadGen};
+use crate::process::{Finished, LoadGen, SutNode};
 use crate::run_folder::RunFolder;
 use crate::schemas;
 
@@ -101,4 +103,37 @@ impl TestRun {
         schemas::assert_folder(&folder.path);
         (finished, folder)
     }
+}
+
+/// A run whose result may be INVALID for reasons of time, and which went well otherwise.
+pub fn went_well(test: TestRun, what: &str) -> (Finished, RunFolder) {
+    let (finished, folder) = test.finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{what}: {finished:?}");
+    folder.assert_complete();
+    let counts = &folder.result()["counts"];
+    assert_eq!(counts["issued"], counts["completed"], "{what}: {finished:?}");
+    (finished, folder)
+}
+
+/// Limits that a busy machine keeps.
+const JUDGED_BY_TOKENS: &str = "use_token_latencies=1,ttft_latency=60000,tpot_latency=60000,\
+    target_latency_percentile=50,min_duration=0,min_query_count=200,target_qps=200";
+
+/// A run over a model that answers token by token; one of Server is judged by its tokens.
+pub fn token_run(scenario: &str) -> TestRun {
+    let test = TestRun::new(scenario).dataset("synthetic:tokens-i64[16]x8").args(&["--max-lag", "60s"]);
+    if scenario == "Server" { test.set(JUDGED_BY_TOKENS) } else { test }
+}
+
+/// A run of a few samples whose accuracy and performance are both measured.
+pub fn short_submission(node: &SutNode) -> TestRun {
+    let set = "min_duration=0,min_query_count=1,target_qps=1000";
+    TestRun::new("Offline").on(&node.address).set(set).args(&["--mode", "SubmissionRun"])
+}
+
+/// In the shell that becomes the program: `setup` first, and a folder of this path for what the run folder does not
+/// take.
+pub fn in_shell(run: TestRun, setup: &str, other: &Path) -> TestRun {
+    std::fs::create_dir_all(other).unwrap();
+    run.under(&["sh", "-c", &format!("{setup} TMPDIR={} exec \"$0\" \"$@\"", other.display())])
 }

@@ -277,7 +277,7 @@ mod tests {
 
     #[cfg(feature = "onnx")]
     #[test]
-    #[ignore = "needs generated models: set LON_TEST_MODELS"]
+    #[ignore = ".ci/run models"]
     fn a_decoder_runs_on_token_ids() {
         let folder = std::env::var("LON_TEST_MODELS").expect("LON_TEST_MODELS names what tests/models/make.py wrote");
         let measured = measured(&format!("onnx:{folder}/decoder.onnx"), 1, None);

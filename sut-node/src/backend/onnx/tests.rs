@@ -86,7 +86,7 @@ fn tract_reads_digits() {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+#[ignore = ".ci/run models"]
 fn onnx_runtime_reads_digits_as_tract_does() {
     let digits = Digits::load();
     let tract = digits.predictions(OnnxEngine::Tract, 8);
@@ -333,7 +333,7 @@ macro_rules! for_both_engines {
         mod with_onnx_runtime {
             $(
                 #[test]
-                #[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+                #[ignore = ".ci/run models"]
                 fn $name() { super::$name(super::OnnxEngine::OnnxRuntime); }
             )*
         }

@@ -2,7 +2,7 @@
 //!
 //! Heads and the sizes of chunks are read by `httparse`, hyper's own parser. hyper's client itself was tried in this
 //! place, polled after each read and without a runtime, which is the least that it can cost. It cost more. Medians of
-//! eight runs of `tests/it/openai/cost.rs` on one machine, alternating, hyper's number first:
+//! eight runs of `tests/src/bin/openai-cost.rs` on one machine, alternating, hyper's number first:
 //!
 //! - CPU time of the worker for a token that comes alone: 21.3 against 18.8 µs;
 //! - CPU time for a token that comes with others: 1.06 against 0.76 µs;

@@ -18,7 +18,7 @@ fn tract_has_no_providers() {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+#[ignore = ".ci/run models"]
 fn a_provider_is_used_or_those_that_are_there_are_named() {
     let bytes = identity(DType::F32, &["N", "2"]);
     let cpu = with_provider(OnnxEngine::OnnxRuntime, "CPU");

@@ -74,7 +74,7 @@ fn nodes_that_go_in_circles_do_not_hang() {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+#[ignore = ".ci/run models"]
 fn onnx_runtime_computes_a_softmax_that_is_quantised() {
     let model = quantised(vec![node("Softmax", &["d"], "p")]);
     let rows = [sample(&[(DType::U8, &[3], &[112, 128, 144])]), sample(&[(DType::U8, &[3], &[144, 144, 128])])];

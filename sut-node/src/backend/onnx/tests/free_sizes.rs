@@ -70,13 +70,13 @@ mod with_onnx_runtime {
     use super::OnnxEngine;
 
     #[test]
-    #[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+    #[ignore = ".ci/run models"]
     fn what_does_not_fit_is_refused_and_the_rest_is_answered() {
         super::what_does_not_fit_is_refused_and_the_rest_is_answered(OnnxEngine::OnnxRuntime);
     }
 
     #[test]
-    #[ignore = "needs ONNX Runtime: set ORT_DYLIB_PATH"]
+    #[ignore = ".ci/run models"]
     fn a_batch_is_cut_into_what_fits() {
         super::a_batch_is_cut_into_what_fits(OnnxEngine::OnnxRuntime);
     }

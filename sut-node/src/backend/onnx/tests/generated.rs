@@ -70,7 +70,7 @@ fn question(tokens: usize) -> Sample {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
+#[ignore = ".ci/run models"]
 fn a_resnet50_sees_the_same_with_both_engines() {
     let images: Vec<Sample> = (0..6).map(|number| waves(number, 224)).collect();
     let tract = answers(OnnxEngine::Tract, "resnet50.onnx", 2, &images);
@@ -84,7 +84,7 @@ fn a_resnet50_sees_the_same_with_both_engines() {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
+#[ignore = ".ci/run models"]
 fn a_bert_of_free_length_answers_the_same_with_both_engines() {
     let questions: Vec<Sample> = [7, 20, 7, 33, 20, 8, 7].into_iter().map(question).collect();
     let tract = answers(OnnxEngine::Tract, "bert.onnx", 4, &questions);
@@ -101,7 +101,7 @@ fn a_bert_of_free_length_answers_the_same_with_both_engines() {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
+#[ignore = ".ci/run models"]
 fn a_detector_finds_the_same_with_both_engines() {
     let images: Vec<Sample> = (0..5).map(|number| waves(number, 96)).collect();
     let found = |engine, limit: &str| {

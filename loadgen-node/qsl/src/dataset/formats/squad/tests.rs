@@ -108,7 +108,7 @@ fn benchmarks_that_read_nothing_do_not_take_it() {
 
 /// What `tests/models/squad.py` wrote, by transformers' tokenizer and an implementation of its own.
 #[test]
-#[ignore = "needs generated models: set LON_TEST_MODELS"]
+#[ignore = ".ci/run models"]
 fn features_and_scores_are_those_of_another_implementation() {
     let folder = PathBuf::from(std::env::var("LON_TEST_MODELS").unwrap()).join("squad");
     let dataset = opened("bert", &folder).unwrap();

@@ -296,13 +296,13 @@ fn greedy_is_as_without_cache(engine: OnnxEngine) {
 }
 
 #[test]
-#[ignore = "needs ONNX Runtime and generated models: set ORT_DYLIB_PATH and LON_TEST_MODELS"]
+#[ignore = ".ci/run models"]
 fn onnx_runtime_decodes_as_without_a_cache() {
     greedy_is_as_without_cache(OnnxEngine::OnnxRuntime);
 }
 
 #[test]
-#[ignore = "needs generated models: set LON_TEST_MODELS"]
+#[ignore = ".ci/run models"]
 fn tract_decodes_as_without_a_cache() {
     greedy_is_as_without_cache(OnnxEngine::Tract);
 }

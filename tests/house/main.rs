@@ -1,0 +1,8 @@
+//! The rules of the house, checked on the sources and documents of the repository themselves.
+//!
+//! - `reference`: the page of files and grammars against the code
+//! - `rules`: what the sources must keep: modules, rooms, lengths, docs, what is ignored
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
+
+mod reference;
+mod rules;

@@ -1,0 +1,366 @@
+//! What the sources must keep, checked on them.
+//!
+//! Each rule has a test here, and in its own file one on made-up sources that shows that it can fail. A rule that does
+//! not hold yet has a number: how many faults are left. The number must only become smaller.
+//!
+//! - `sources`: the sources and their syntax;
+//! - `modules`: modules and names of a crate; `arrows`: which file uses which;
+//! - `rooms`: what may use what; `places`: what may stand where;
+//! - `lengths`: of functions, files and lines; `docs`: of what the documentation says;
+//! - `ignored`: which tests `cargo test` leaves out, and what runs them.
+
+use self::places::Wanted;
+use self::rooms::Floors;
+use self::sources::House;
+
+mod arrows;
+mod docs;
+mod ignored;
+mod lengths;
+mod modules;
+mod places;
+mod rooms;
+mod sources;
+
+/// Which package may use which of ours, by the manifests.
+const PACKAGES: &[(&str, &[&str])] = &[
+    ("proto", &[]),
+    ("proto/image", &["lon-proto"]),
+    ("proto/net", &["lon-proto"]),
+    ("proto/shell", &["lon-net"]),
+    ("qdl", &["lon-proto", "lon-net"]),
+    ("qdl/probe", &["qdl"]),
+    ("loadgen-node/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
+    ("loadgen-node/engine", &[]),
+    ("loadgen-node/qsl", &["lon-proto", "lon-image"]),
+    ("loadgen-node/world", &["loadgen", "lon-qsl", "lon-shell", "qdl"]),
+    (
+        "loadgen-node",
+        &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-world", "qdl", "sut-node"],
+    ),
+    ("sut-node", &["lon-image", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
+    (
+        "tests",
+        &[
+            "loadgen",
+            "loadgen-node",
+            "lon-capi",
+            "lon-image",
+            "lon-net",
+            "lon-proto",
+            "lon-qsl",
+            "lon-shell",
+            "qdl",
+            "sut-node",
+        ],
+    ),
+    ("tests/perf", &[]),
+    ("tests/sim", &["loadgen", "lon-net", "qdl", "sut-node"]),
+];
+
+/// The rooms of each crate, floor by floor from top to bottom.
+const ROOMS: &[Floors] = &[
+    Floors {
+        folder: "proto",
+        floors: &["assembly codec direction kserve node_name run_pass setup stages sums", "limits sample text", "v1"],
+    },
+    Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear", "pixels preprocess"] },
+    Floors {
+        folder: "proto/net",
+        floors: &[
+            "accept address descriptors dial end_counters grpc host meter quic random slice throwaway token",
+            "accelerator io nic processor storage tcp tls trouble",
+            "clock flow key_file socket",
+            "path tcp_info",
+            "framing",
+        ],
+    },
+    Floors {
+        folder: "proto/shell",
+        floors: &["bugs documents duration failure figures log metrics packaging short_help variables version", "tls"],
+    },
+    Floors {
+        folder: "qdl",
+        floors: &[
+            "conformance fuzz qdl",
+            "config run",
+            "control",
+            "peer_probe",
+            "carry",
+            "dispatch",
+            "account error",
+            "peer_kind types",
+        ],
+    },
+    Floors { folder: "qdl/probe", floors: &["peer", "load", "goodput mailbox trips"] },
+    Floors {
+        folder: "loadgen-node/capi",
+        floors: &["functions", "handles pointers", "run", "callbacks samples", "description queue", "status"],
+    },
+    Floors {
+        folder: "loadgen-node/engine",
+        floors: &[
+            "official sim",
+            "vectors",
+            "conf report",
+            "run",
+            "plan recorder",
+            "trace",
+            "effective settings",
+            "scenario",
+            "judge traffic",
+            "requested value",
+            "world",
+        ],
+    },
+    Floors {
+        folder: "loadgen-node/qsl",
+        floors: &["advice benchmark", "bandwidth dataset", "accuracy digits memory parallel", "encode files"],
+    },
+    Floors {
+        folder: "loadgen-node/world",
+        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally"],
+    },
+    Floors {
+        folder: "loadgen-node",
+        floors: &[
+            "commands",
+            "fleet submission",
+            "cli",
+            "acceptance comparison",
+            "outputs",
+            "display test_run",
+            "live probe verdict",
+            "audit division",
+            "network nodes signals",
+            "exit",
+        ],
+    },
+    Floors {
+        folder: "sut-node",
+        floors: &[
+            "cli fuzz",
+            "bench serve",
+            "accept metrics",
+            "service",
+            "work",
+            "error prober run stop",
+            "backend config host",
+            "pipeline",
+            "memory setting sums tensor",
+        ],
+    },
+    Floors {
+        folder: "tests/perf",
+        floors: &["measure rows", "product report search", "reference row", "args process stats", "load"],
+    },
+];
+
+/// Fails when there are more faults than `left`, and shows them.
+#[track_caller]
+fn no_more_than(left: usize, rule: &str, faults: &[String]) {
+    println!("{rule}: {} faults, {left} allowed for now", faults.len());
+    assert!(faults.len() <= left, "{rule}: {} faults, {left} allowed:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// What may lie at the top: the agreed folders, and the files that are usual there. What is built, and folders of runs,
+/// are not checked in.
+const TOP: [&str; 16] = [
+    "ARCHITECTURE.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "clippy.toml",
+    "deny.toml",
+    "deploy",
+    "loadgen-node",
+    "proto",
+    "qdl",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+    "sut-node",
+    "tests",
+];
+
+#[test]
+fn nothing_else_lies_at_the_top() {
+    let top = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let names = std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_meant = |name: &str| name.starts_with('.') || ["target", "results"].contains(&name) || TOP.contains(&name);
+    let others: Vec<String> = names.filter(|name| !is_meant(name)).collect();
+    no_more_than(0, "files and folders at the top", &others);
+}
+
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    no_more_than(0, "circles of files", &arrows::circle_faults(&House::here(), false));
+}
+
+/// Stricter: the head of a folder counts as a file like any other.
+#[test]
+fn few_folders_and_their_heads_use_each_other() {
+    no_more_than(1, "circles with heads of folders", &arrows::circle_faults(&House::here(), true));
+}
+
+#[test]
+fn rooms_use_only_what_is_below_them() {
+    let house = House::here();
+    let faults = rooms::upward(&house, ROOMS);
+    assert!(faults.is_empty(), "arrows that lead up:\n{}\n\n{}", faults.join("\n"), rooms::as_they_are(&house));
+}
+
+#[test]
+fn packages_use_only_what_is_below_them() {
+    no_more_than(0, "dependencies", &rooms::wrong_dependencies(&House::here(), PACKAGES));
+}
+
+#[test]
+fn functions_fit_on_a_screen() {
+    let functions = lengths::functions(&House::here());
+    let p95 = lengths::p95(&functions);
+    let longest = &functions[functions.len().saturating_sub(5)..];
+    println!("{} functions, p95 {p95} lines, longest {longest:?}", functions.len());
+    assert!(p95 <= 40, "p95 of functions is {p95} lines");
+}
+
+#[test]
+fn no_file_is_a_warehouse() {
+    let files = lengths::files(&House::here());
+    let p95 = lengths::p95(&files);
+    println!("{} files, p95 {p95} lines, longest {:?}", files.len(), &files[files.len().saturating_sub(5)..]);
+    assert!(p95 <= 320, "p95 of files is {p95} lines");
+    let long: Vec<String> =
+        files.into_iter().filter(|(lines, _)| *lines > 450).map(|(lines, path)| format!("{path}: {lines}")).collect();
+    no_more_than(0, "files of more than 450 lines", &long);
+}
+
+#[test]
+fn lines_have_120_columns() {
+    no_more_than(0, "lines of more than 120 columns", &lengths::wide_lines(&House::here()));
+}
+
+#[test]
+fn module_lists_match_the_modules() {
+    no_more_than(0, "module lists", &docs::wrong_module_lists(&House::here()));
+}
+
+/// `cargo test` prints the reason of each test that it leaves out, which says how to run it.
+#[test]
+fn what_is_ignored_names_the_check_that_runs_it() {
+    no_more_than(0, "ignored tests", &ignored::faults(&House::here(), &ignored::checks()));
+}
+
+#[test]
+fn words_are_plain() {
+    no_more_than(0, "words that are not plain", &docs::banned_words(&House::here()));
+}
+
+#[test]
+fn docs_are_sentences() {
+    no_more_than(0, "docs of one or two words", &docs::short_docs(&House::here()));
+}
+
+/// A scenario is known by what it does: the engine's rooms for scenarios and the command line alone choose among them.
+#[test]
+fn scenarios_are_chosen_in_their_rooms() {
+    let allowed = [
+        "loadgen-node/engine/src/traffic/",
+        // Which of LoadGen's keys belong to which scenario.
+        "loadgen-node/engine/src/settings/keys.rs",
+        "loadgen-node/engine/src/judge/",
+        "loadgen-node/src/cli/",
+        "loadgen-node/src/commands/demo.rs",
+        // What nodes answer at once is what Offline measures.
+        "loadgen-node/src/test_run/look.rs",
+    ];
+    let found = places::outside(&House::here(), &Wanted::ChoiceOf("Scenario"), &allowed);
+    no_more_than(0, "choices of a scenario", &found);
+}
+
+/// A transport is known by what it does: its file alone knows which it is.
+#[test]
+fn transports_are_chosen_in_their_rooms() {
+    let allowed = [
+        "qdl/src/carry/",
+        // KServe servers are reached by KServe's transport.
+        "qdl/src/control/peers.rs",
+        "sut-node/src/accept/",
+        "loadgen-node/src/cli/",
+        "loadgen-node/src/commands/demo.rs",
+        "tests/perf/",
+    ];
+    let found = places::outside(&House::here(), &Wanted::ChoiceOf("Transport"), &allowed);
+    no_more_than(0, "choices of a transport", &found);
+}
+
+#[test]
+fn kserve_is_told_apart_in_its_rooms() {
+    let allowed = [
+        "proto/src/kserve.rs",
+        "proto/src/lib.rs",
+        "qdl/src/carry/",
+        "qdl/src/control/",
+        "loadgen-node/qsl/src/encode/kserve.rs",
+        "loadgen-node/src/test_run/kserve.rs",
+        "loadgen-node/src/cli/",
+    ];
+    no_more_than(0, "choices by kserve", &places::outside(&House::here(), &Wanted::BranchOn("kserve"), &allowed));
+}
+
+/// Documents are written and read by structs; JSON by hand is for what has no struct.
+#[test]
+fn json_is_made_by_structs() {
+    let allowed = ["loadgen-node/engine/src/report/", "tests/perf/"];
+    no_more_than(0, "json! by hand", &places::outside(&House::here(), &Wanted::Macro("json"), &allowed));
+}
+
+/// Programs read the log, too: what an event is stands in a message that is always the same, what it is about in
+/// fields.
+#[test]
+fn events_of_the_log_have_fields() {
+    no_more_than(0, "log messages with values in them", &places::outside(&House::here(), &Wanted::LogText, &[]));
+}
+
+#[test]
+fn a_backend_knows_nothing_of_the_network() {
+    for (path, source) in House::here().sources.iter().filter(|(path, _)| path.starts_with("sut-node/src/backend/")) {
+        for word in ["tonic", "lon_proto", "tokio"] {
+            assert!(!source.text.contains(word), "{path} names {word}");
+        }
+    }
+}
+
+/// Both ends run in virtual time as well, so what moves samples reads the clock in one place only.
+#[test]
+fn samples_are_moved_by_one_clock() {
+    let read_it = ["qdl/src/", "proto/net/src/", "sut-node/src/accept/", "sut-node/src/service/", "sut-node/src/work"];
+    let others = ["proto/net/src/clock.rs", "proto/net/src/quic/tests.rs"];
+    for (path, source) in House::here().sources.iter().filter(|(path, _)| !others.contains(&path.as_str())) {
+        let is_bound = read_it.iter().any(|place| path.starts_with(place));
+        let found = is_bound && (source.text.contains("Instant::now()") || source.text.contains(".elapsed()"));
+        assert!(!found, "{path} reads the clock past lon_net::clock");
+    }
+}
+
+/// A simulation is to be the same each time, so no `select!` may look at its branches in an order by chance.
+#[test]
+fn no_choice_is_left_to_chance() {
+    for (path, source) in House::here().sources.iter().filter(|(path, _)| {
+        ["qdl/src/", "proto/net/src/", "sut-node/src/accept/", "sut-node/src/work"].iter().any(|f| path.starts_with(f))
+    }) {
+        let (all, ordered) = (source.text.matches("select! {").count(), source.text.matches("biased;").count());
+        assert!(all <= ordered, "{path} has a select! without `biased;`");
+    }
+}
+
+#[test]
+fn generated_types_stay_inside() {
+    let house = House::here();
+    let sources = house.of_crates().filter(|(path, _)| path.starts_with("qdl/src") || path.starts_with("sut-node/src"));
+    for (path, source) in sources {
+        let leaks = source.text.lines().find(|line| line.trim_start().starts_with("pub fn") && line.contains("v1::"));
+        assert_eq!(leaks, None, "{path} shows a generated type");
+    }
+}

@@ -1,0 +1,213 @@
+//! What may stand only in some places: choices of scenario and transport, JSON by hand.
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Arm, BinOp, ExprBinary, ExprIf, ExprMatch, Ident, Item, Macro, Path};
+
+use super::sources::{House, attributes, is_test};
+
+/// What a search looks for.
+pub(crate) enum Wanted {
+    /// A path that has a name after this one, for example `Scenario::Server`; functions and `ALL` are left out.
+    ChoiceOf(&'static str),
+    /// An identifier with these letters in it that decides something: in the condition of an `if`, in what a `match`
+    /// looks at, in a pattern, beside `==` or `!=`.
+    BranchOn(&'static str),
+    /// A call of this macro.
+    Macro(&'static str),
+    /// An event of the log whose message has values in it: those belong into fields.
+    LogText,
+}
+
+/// Where it is found outside the `allowed` files and folders, test code left out.
+pub(crate) fn outside(house: &House, wanted: &Wanted, allowed: &[&str]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, source) in house.of_crates() {
+        if allowed.iter().any(|place| path.starts_with(place)) {
+            continue;
+        }
+        let mut reader = Reader { wanted, found: Vec::new(), is_deciding: false };
+        reader.visit_file(&source.syntax);
+        reader.found.sort();
+        reader.found.dedup();
+        faults.extend(reader.found.into_iter().map(|(line, what)| format!("{path}:{line}: {what}")));
+    }
+    faults
+}
+
+struct Reader<'a> {
+    wanted: &'a Wanted,
+    found: Vec<(usize, String)>,
+    /// Inside something that decides.
+    is_deciding: bool,
+}
+
+impl Reader<'_> {
+    /// Names with `::` between them.
+    fn path(&mut self, names: &[&Ident]) {
+        let Wanted::ChoiceOf(of) = self.wanted else { return };
+        for pair in names.windows(2) {
+            let choice = pair[1].to_string();
+            let is_choice = choice.starts_with(|c: char| c.is_ascii_uppercase()) && choice != "ALL";
+            if pair[0] == of && is_choice {
+                self.found.push((pair[0].span().start().line, format!("{of}::{choice}")));
+            }
+        }
+    }
+
+    fn ident(&mut self, ident: &Ident) {
+        if let Wanted::BranchOn(letters) = self.wanted {
+            let name = ident.to_string();
+            if self.is_deciding && name.to_lowercase().contains(letters) {
+                self.found.push((ident.span().start().line, name));
+            }
+        }
+    }
+
+    fn deciding(&mut self, read: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.is_deciding, true);
+        read(self);
+        self.is_deciding = before;
+    }
+
+    fn tokens(&mut self, tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut path: Vec<&Ident> = Vec::new();
+        let mut colons = 0;
+        for token in &tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    self.ident(ident);
+                    if colons != 2 {
+                        self.path(&std::mem::take(&mut path));
+                    }
+                    path.push(ident);
+                    colons = 0;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                other => {
+                    self.path(&std::mem::take(&mut path));
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.tokens(group.stream());
+                    }
+                }
+            }
+        }
+        self.path(&path);
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_test(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast Path) {
+        let names: Vec<&Ident> = path.segments.iter().map(|segment| &segment.ident).collect();
+        self.path(&names);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_ident(&mut self, ident: &'ast Ident) {
+        self.ident(ident);
+    }
+
+    fn visit_macro(&mut self, invocation: &'ast Macro) {
+        if let Wanted::Macro(name) = self.wanted {
+            let last = invocation.path.segments.last();
+            if let Some(segment) = last.filter(|segment| segment.ident == name) {
+                self.found.push((segment.ident.span().start().line, format!("{name}!")));
+            }
+        }
+        if let Wanted::LogText = self.wanted
+            && invocation.path.segments.first().is_some_and(|first| first.ident == "tracing")
+        {
+            let found = log_faults(invocation.tokens.clone());
+            self.found.extend(found);
+        }
+        match invocation.path.is_ident("matches") {
+            true => self.deciding(|reader| reader.tokens(invocation.tokens.clone())),
+            false => self.tokens(invocation.tokens.clone()),
+        }
+        visit::visit_macro(self, invocation);
+    }
+
+    fn visit_expr_if(&mut self, branch: &'ast ExprIf) {
+        self.deciding(|reader| reader.visit_expr(&branch.cond));
+        self.visit_block(&branch.then_branch);
+        if let Some((_, other)) = &branch.else_branch {
+            self.visit_expr(other);
+        }
+    }
+
+    fn visit_expr_match(&mut self, branch: &'ast ExprMatch) {
+        self.deciding(|reader| reader.visit_expr(&branch.expr));
+        branch.arms.iter().for_each(|arm| self.visit_arm(arm));
+    }
+
+    fn visit_arm(&mut self, arm: &'ast Arm) {
+        self.deciding(|reader| {
+            reader.visit_pat(&arm.pat);
+            if let Some((_, guard)) = &arm.guard {
+                reader.visit_expr(guard);
+            }
+        });
+        self.visit_expr(&arm.body);
+    }
+
+    fn visit_expr_binary(&mut self, binary: &'ast ExprBinary) {
+        match binary.op {
+            BinOp::Eq(_) | BinOp::Ne(_) => self.deciding(|reader| visit::visit_expr_binary(reader, binary)),
+            _ => visit::visit_expr_binary(self, binary),
+        }
+    }
+}
+
+/// Values in the message of an event, and fields as Rust prints them for programmers: a duration is a number then, or
+/// no program can read it. Each with its line.
+fn log_faults(event: TokenStream) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut before = ",".to_owned();
+    for token in event {
+        let (text, line) = (token.to_string(), token.span().start().line);
+        match token {
+            TokenTree::Literal(_) if text.contains('{') => found.push((line, text.clone())),
+            TokenTree::Punct(_) if text == "?" && [",", "="].contains(&before.as_str()) => {
+                found.push((line, "a field with ?".to_owned()));
+            }
+            _ => {}
+        }
+        before = text;
+    }
+    found
+}
+
+#[test]
+fn what_stands_in_the_wrong_place_is_found() {
+    let house = House::made_up(&[
+        (
+            "a/src/lib.rs",
+            "use kserve::Call;\nfn f(s: Scenario) -> bool {\n\
+             matches!(s, Scenario::Server) || s == Scenario::from_name(\"x\")\n}\n\
+             fn g(kserve_on: bool) {\n    if kserve_on { kserve() }\n\
+             match s { engine::Scenario::Offline => json!({}), _ => Scenario::ALL }\n}\n\
+             #[cfg(test)]\nmod tests { fn t() { Scenario::Server; json!({}) } }",
+        ),
+        ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),
+    ]);
+    let found = |wanted| outside(&house, &wanted, &["a/src/cli/"]);
+    assert_eq!(
+        found(Wanted::ChoiceOf("Scenario")),
+        ["a/src/lib.rs:3: Scenario::Server", "a/src/lib.rs:7: Scenario::Offline"]
+    );
+    assert_eq!(found(Wanted::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
+    assert_eq!(found(Wanted::Macro("json")), ["a/src/lib.rs:7: json!"]);
+    let log = "fn f(n: u8) { tracing::info!(n, \"so many\"); tracing::warn!(\"{n} are many\");\n\
+               tracing::info!(?n,\n took = ?n, of = g()?, %n, \"so many\") }";
+    let faults = outside(&House::made_up(&[("a/src/lib.rs", log)]), &Wanted::LogText, &[]);
+    let fields = ["a/src/lib.rs:2: a field with ?", "a/src/lib.rs:3: a field with ?"];
+    assert_eq!(faults, ["a/src/lib.rs:1: \"{n} are many\"", fields[0], fields[1]]);
+}

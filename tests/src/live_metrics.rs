@@ -1,0 +1,48 @@
+//! Metrics of a LoadGen node, asked for while its run goes on.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::process::LoadGen;
+
+/// How long a run may take to come to where a test wants it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the run says that it serves metrics.
+pub fn address(run: &mut LoadGen) -> String {
+    run.wait_for_log("metrics are served at /metrics address=");
+    run.wait_for_log("\n");
+    let log = run.log();
+    let (_, behind) = log.split_once("metrics are served at /metrics address=").unwrap();
+    behind.split_whitespace().next().unwrap().to_owned()
+}
+
+/// The metrics; none when the port is closed.
+pub fn scrape(address: &str) -> Option<String> {
+    scrape_as(address, "*/*")
+}
+
+/// The same, in a format that is accepted.
+pub fn scrape_as(address: &str, accept: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: here\r\nAccept: {accept}\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    Some(body.to_owned())
+}
+
+/// Asks until the metrics are as they are wanted; the metrics.
+pub fn wait_until(what: &str, is_so: impl Fn(&str) -> bool, address: &str) -> String {
+    let begun = Instant::now();
+    loop {
+        let metrics = scrape(address).unwrap_or_default();
+        if is_so(&metrics) {
+            return metrics;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}:\n{metrics}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

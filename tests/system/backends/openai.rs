@@ -1,0 +1,224 @@
+//! The backend `openai`: what a server may do to a client, and what the client makes of it.
+//!
+//! - `start`: servers that cannot be used, found before the first sample
+//! - `node`: a whole SUT node in front of a server, and a LoadGen node in front of that
+//! - `tls`: servers of `https://` URLs, and those whose certificate is refused
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
+use lon_tests::prompts::{prompt, streamer};
+use sut_node::backend::openai::OpenAiOptions;
+use sut_node::backend::stream::{Event, Output, What};
+use sut_node::backend::{self, Backend, BackendOptions, Sample, Streamer};
+use sut_node::tensor::{DType, Tensor};
+mod node;
+mod start;
+mod tls;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A backend in this process; a server that says nothing for half a second hangs.
+fn open(server: &ChatServer) -> std::sync::Arc<dyn Backend> {
+    let openai = OpenAiOptions { server_timeout: Duration::from_millis(500), ..OpenAiOptions::default() };
+    let options = BackendOptions { openai, ..BackendOptions::default() };
+    backend::open(&server.backend("tiny"), &options).unwrap()
+}
+
+/// The first token and the end.
+type Answer = (Option<Bytes>, Result<Output, String>);
+
+fn ask(streamer: &mut dyn Streamer, tensors: Vec<Tensor>) -> Answer {
+    let sample = Sample { tensors, ..Sample::default() };
+    if let Err(error) = streamer.begin(0, &sample) {
+        return (None, Err(error.to_string()));
+    }
+    let (start, mut events, mut first) = (Instant::now(), Vec::new(), None);
+    loop {
+        streamer.step(&mut events);
+        for Event { slot, what } in events.drain(..) {
+            assert_eq!(slot, 0);
+            match what {
+                What::First(token) => assert_eq!(first.replace(token), None, "two first tokens"),
+                What::Done(output) => return (first, Ok(output)),
+                What::Failed(error) => return (first, Err(error.to_string())),
+            }
+        }
+        assert!(start.elapsed() < PATIENCE, "a hang");
+    }
+}
+
+/// The answer to one prompt of a server that does this with it.
+fn answer(acts: Vec<Act>) -> Answer {
+    let server = ChatServer::start(move |_| acts.clone());
+    ask(streamer(open(&server).as_ref()).as_mut(), prompt("a prompt", None))
+}
+
+fn expect(acts: Vec<Act>, first: &'static str, text: &'static str, n_tokens: u64) {
+    let what = format!("{acts:?}");
+    let bytes = Bytes::from_static(text.as_bytes());
+    assert_eq!(answer(acts), (Some(first.into()), Ok(Output { bytes, n_tokens })), "{what}");
+}
+
+fn expect_failure(acts: Vec<Act>, first: Option<&'static str>, part: &str) {
+    let (found, end) = answer(acts);
+    let error = end.expect_err("a failure");
+    assert!(error.contains(part), "{error}");
+    assert_eq!(found, first.map(Into::into), "{error}");
+}
+
+#[test]
+fn tokens_are_counted_by_the_server_wherever_it_says_so() {
+    let (a, b) = (text("a"), text("b"));
+    expect(vec![Act::Send(stream(&[ROLE, &a, &b, FINISH, &usage(7), DONE]))], "a", "ab", 7);
+    let finish = r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":9}}"#;
+    expect(vec![Act::Send(stream(&[ROLE, &a, &b, finish, DONE]))], "a", "ab", 9);
+    let beside = r#"{"choices":[{"delta":{"content":""}}],"usage":{"completion_tokens":5}}"#;
+    expect(vec![Act::Send(stream(&[&a, &b, FINISH, beside, DONE]))], "a", "ab", 5);
+    expect(vec![Act::Send(stream(&[ROLE, &a, &b, FINISH, DONE]))], "a", "ab", 2);
+}
+
+#[test]
+fn a_role_alone_is_no_token_and_with_text_it_is_one() {
+    let both = r#"{"choices":[{"delta":{"role":"assistant","content":"Hi"}}]}"#;
+    let empty = r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
+    expect(vec![Act::Send(stream(&[both, &text("!"), FINISH, DONE]))], "Hi", "Hi!", 2);
+    expect(vec![Act::Send(stream(&[empty, &text("é"), FINISH, DONE]))], "é", "é", 1);
+    // The role and the first token in one piece, the rest in another.
+    let (one, two) = (cut_stream(&[ROLE, &text("a")]), stream(&[&text("b"), FINISH, DONE]));
+    let rest = two.split_once("\r\n\r\n").unwrap().1.to_owned();
+    expect(vec![Act::Send(one), Act::Send(rest)], "a", "ab", 2);
+}
+
+#[test]
+fn bytes_come_as_they_please() {
+    let events = stream(&[ROLE, &text("où"), &text("…"), FINISH, &usage(2), DONE]);
+    expect(vec![Act::Trickle(events)], "où", "où…", 2);
+    let body =
+        format!(": ping\r\n\r\ndata: {}\r\n\r\n: ping\r\n\r\ndata: {FINISH}\r\n\r\ndata: {DONE}\r\n\r\n", text("a"));
+    expect(vec![Act::Send(whole("200 OK", "text/plain; charset=utf-8", &body))], "a", "a", 1);
+}
+
+#[test]
+fn a_server_that_closes_after_each_reply_loses_nothing() {
+    let server = ChatServer::start(|prompt| vec![Act::Send(stream(&[ROLE, &text(prompt), FINISH, &usage(1), DONE]))]);
+    let backend = open(&server);
+    std::thread::scope(|scope| {
+        for worker in 0..4 {
+            let mut streamer = streamer(backend.as_ref());
+            scope.spawn(move || {
+                for number in 0..25 {
+                    let text = format!("prompt {worker} {number}");
+                    let (_, end) = ask(streamer.as_mut(), prompt(&text, None));
+                    assert_eq!(end, Ok(Output { bytes: text.into(), n_tokens: 1 }));
+                }
+            });
+        }
+    });
+    // And the list of models, and the first prompt of the backend itself.
+    assert_eq!(server.asked().len(), 102);
+}
+
+#[test]
+fn what_ends_too_early_is_a_failure_and_the_next_prompt_is_answered() {
+    let server = ChatServer::start(|prompt| {
+        let (a, b) = (text("a"), text("b"));
+        vec![Act::Send(match prompt {
+            "cut" => cut_stream(&[ROLE, &a, &b]),
+            "ended" => stream(&[ROLE, &a]),
+            "closed" => String::new(),
+            "half a head" => "HTTP/1.1 200 OK\r\nContent-Ty".to_owned(),
+            "no done" => stream(&[ROLE, &a, FINISH]),
+            _ => stream(&[ROLE, &a, &b, FINISH, DONE]),
+        })]
+    });
+    let backend = open(&server);
+    let mut streamer = streamer(backend.as_ref());
+    let mut end = |text: &str| ask(streamer.as_mut(), prompt(text, None)).1;
+    for (text, part) in [
+        ("cut", "closed mid-stream, after 2 chunks"),
+        ("ended", "closed mid-stream, after 1 chunks"),
+        ("closed", "without an answer"),
+        ("half a head", "without an answer"),
+    ] {
+        let error = end(text).expect_err(text);
+        assert!(error.contains(part), "{text}: {error}");
+        assert_eq!(end("good").unwrap().bytes, "ab", "after {text}");
+    }
+    assert_eq!(end("no done").unwrap().bytes, "a", "a finish_reason is an end");
+}
+
+#[test]
+fn no_text_is_never_a_fast_success() {
+    expect_failure(vec![Act::Send(stream(&[DONE]))], None, "without any text");
+    expect_failure(vec![Act::Send(stream(&[ROLE, FINISH, &usage(7), DONE]))], None, "without any text");
+    expect_failure(vec![Act::Send(whole("200 OK", "text/event-stream", ""))], None, "after 0 chunks");
+    expect_failure(vec![Act::Send(whole("200 OK", "application/json", "{}"))], None, "not with a stream");
+}
+
+#[test]
+fn errors_are_told_in_the_servers_words() {
+    let json = r#"{"error":{"message":"out of memory","type":"server_error"}}"#;
+    expect_failure(
+        vec![Act::Send(whole("500 Internal Server Error", "application/json", json))],
+        None,
+        "HTTP 500: out of memory",
+    );
+    let long = "x".repeat(1 << 20);
+    let (_, end) = answer(vec![Act::Send(whole("502 Bad Gateway", "text/html", &long))]);
+    let error = end.unwrap_err();
+    assert!(error.starts_with("HTTP 502: xxx") && error.len() < 400, "{error}");
+    expect_failure(vec![Act::Send(stream(&[ROLE, &text("a"), json]))], Some("a"), "the server says: out of memory");
+    expect_failure(vec![Act::Send("SSH-2.0-x\r\n".to_owned())], None, "not an HTTP/1.1 answer");
+    expect_failure(vec![Act::Send(stream(&["<html>"]))], None, "not a chunk");
+}
+
+#[test]
+fn a_server_that_hangs_fails_the_sample() {
+    expect_failure(vec![Act::Hang], None, "sent nothing for 500ms (--server-timeout)");
+    expect_failure(vec![Act::Send(cut_stream(&[ROLE, &text("a")])), Act::Hang], Some("a"), "sent nothing for 500ms");
+}
+
+#[test]
+fn a_prompt_that_nobody_waits_for_leaves_the_server() {
+    let server = ChatServer::start(|prompt| match prompt {
+        "slow" => vec![Act::Send(cut_stream(&[ROLE, &text("a")])), Act::Hang],
+        _ => vec![Act::Send(stream(&[&text("b"), FINISH, DONE]))],
+    });
+    let backend = open(&server);
+    let mut streamer = streamer(backend.as_ref());
+    streamer.begin(0, &Sample { tensors: prompt("slow", None), ..Sample::default() }).unwrap();
+    let (start, mut events) = (Instant::now(), Vec::new());
+    while events.is_empty() && start.elapsed() < PATIENCE {
+        streamer.step(&mut events);
+    }
+    assert_eq!(events, [Event { slot: 0, what: What::First("a".into()) }]);
+    streamer.cancel(0);
+    while server.left() == 0 {
+        assert!(start.elapsed() < PATIENCE, "the connection stays open");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (first, end) = ask(streamer.as_mut(), prompt("next", None));
+    assert_eq!((first, end.unwrap().bytes), (Some("b".into()), Bytes::from("b")));
+}
+
+#[test]
+fn a_sample_says_how_long_its_answer_may_be() {
+    let server = ChatServer::start(|_| vec![Act::Send(stream(&[&text("a"), FINISH, DONE]))]);
+    let backend = open(&server);
+    let mut streamer = streamer(backend.as_ref());
+    for (tensors, limit) in [(prompt("one", None), 128), (prompt("two", Some(3)), 3)] {
+        ask(streamer.as_mut(), tensors).1.unwrap();
+        let asked = server.asked().pop().unwrap();
+        assert!(asked.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", asked.head);
+        let body = asked.body;
+        assert_eq!((&body["max_tokens"], &body["temperature"]), (&limit.into(), &0.into()), "{body}");
+        assert_eq!((&body["stream"], &body["stream_options"]["include_usage"]), (&true.into(), &true.into()), "{body}");
+    }
+    let requests = server.asked().len();
+    let bytes = Bytes::from_static(&[b'a', 0xff]);
+    let (_, end) = ask(streamer.as_mut(), vec![Tensor::new(DType::U8, &[2], bytes).unwrap()]);
+    assert_eq!(end, Err("the prompt is not UTF-8 from byte 1 on".to_owned()));
+    assert_eq!(server.asked().len(), requests, "what is no prompt is not sent");
+}

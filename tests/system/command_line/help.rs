@@ -1,0 +1,40 @@
+//! Every example in `--help` of both programs runs when it is pasted, and no terminal of 80 columns breaks one in two:
+//! see [`lon_tests::examples`].
+
+use std::fs;
+
+use lon_tests::examples::{NEED_MODELS, NEED_PYTHON, commands, help, paste_all};
+use lon_tests::process::repository;
+
+#[test]
+fn every_example_of_the_loadgen_node_runs_when_it_is_pasted() {
+    let pasted = paste_all("loadgen-node", |example| !example.contains(NEED_PYTHON));
+    assert!(pasted > 20, "only {pasted} examples were found");
+}
+
+#[test]
+fn every_example_of_the_sut_node_runs_when_it_is_pasted() {
+    let pasted = paste_all("sut-node", |example| !example.contains(NEED_MODELS));
+    assert!(pasted > 8, "only {pasted} examples were found");
+}
+
+/// Percentiles and shares are percent wherever a person reads or types them.
+#[test]
+fn no_text_says_fraction_where_percent_is_meant() {
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for program in ["loadgen-node", "sut-node"] {
+        texts.extend(
+            commands(program).into_iter().map(|name| (format!("{program} {name}"), help(program, &[&name, "--help"]))),
+        );
+    }
+    for page in ["README.md", "loadgen-node/REFERENCE.md"] {
+        texts.push((page.to_owned(), fs::read_to_string(repository(page)).unwrap()));
+    }
+    let found: Vec<String> = texts
+        .iter()
+        .flat_map(|(name, text)| text.lines().map(move |line| (name, line)))
+        .filter(|(_, line)| line.contains("fraction"))
+        .map(|(name, line)| format!("{name}: {line}"))
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

@@ -1,0 +1,111 @@
+//! The command `probe` as a daily tool: sweeps, baselines, a watch, and what rates need.
+
+use std::time::Duration;
+
+use lon_tests::json::Json;
+use lon_tests::probe::{args, json};
+use lon_tests::process::{LoadGen, SutNode};
+use lon_tests::schemas;
+use lon_tests::test_run::TestRun;
+use nix::sys::signal::Signal;
+
+/// On loopback: what a probe says beside goodput, and what a sweep and `--require` add.
+#[test]
+fn a_probe_says_what_both_ends_spent_and_what_rates_need() {
+    let node = SutNode::start("a", "null", &[]);
+    let flags = ["probe", "--sut", &node.address, "--json", "--duration", "300ms", "--connections", "2,1"];
+    let more =
+        ["--sizes", "64,4KiB", "--repeats", "2", "--rules", "v5.0", "--require", "resnet50=10", "--dtypes", "f32"];
+    let finished = LoadGen::run(&[&flags[..], &more].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let said = json(&finished);
+    let node = said.at("/nodes/0");
+    let tried: Vec<u64> = node.items("/by_connections").iter().map(|tried| tried.count("/connections")).collect();
+    assert_eq!(tried, [1, 2], "{said}");
+    assert!(tried.contains(&node.count("/fills_with")), "{said}");
+    assert_eq!(node.items("/rtt_ns").len(), 2, "{said}");
+    for end in ["loadgen", "sut"] {
+        assert!(node.number(&format!("/{end}/cpu_s_per_gb/up")) > 0.0, "{said}");
+        assert!(node.count(&format!("/{end}/segment_bytes")) > 1000, "{said}");
+        assert!(!node.text(&format!("/{end}/congestion_control")).is_empty(), "{said}");
+        assert!(node.is_null(&format!("/{end}/interface")), "loopback: {said}");
+    }
+    assert!(node.items("/goodput_repeats_gbit_s/up").len() >= 2, "{said}");
+    assert_eq!(node.items("/goodput_interval_gbit_s/up").len(), 2, "{said}");
+    let need = said.at("/needs/by_codec/0");
+    assert_eq!(need.text("/codec"), "none", "{said}");
+    assert!(need.items("/limits")[0].number("/share") > 1.0, "ten pictures a second are few: {said}");
+    let carried = said.items("/carries");
+    let f32s = carried.iter().filter(|row| row.text("/benchmark") == "resnet50" && !row.is_null("/dtype")).count();
+    assert_eq!(f32s, 1, "{said}");
+}
+
+/// Up to the largest that is taken, over every transport.
+#[test]
+fn requests_of_many_parts_are_measured() {
+    let node = SutNode::start("a", "null", &[]);
+    let flags = ["probe", "--sut", &node.address, "--json", "--duration", "200ms", "--sizes", "1049592,16MiB"];
+    let finished = LoadGen::run(&[&flags[..], &["--transport", "all"]].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(json(&finished).at("/nodes/0").items("/rtt_ns").len(), 2, "{finished:?}");
+}
+
+/// The three transports of SUT nodes, each with its own numbers.
+#[test]
+fn all_transports_are_probed_one_after_the_other() {
+    let node = SutNode::start("a", "null", &[]);
+    let flags = ["probe", "--sut", &node.address, "--json", "--duration", "200ms", "--sizes", "64"];
+    let finished = LoadGen::run(&[&flags[..], &["--transport", "all"]].concat());
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let said = json(&finished);
+    let others: Vec<String> = said.items("/other_transports").iter().map(|other| other.text("/transport")).collect();
+    assert_eq!((said.text("/transport"), others), ("grpc".into(), vec!["tcp".to_owned(), "quic".to_owned()]));
+}
+
+/// A line an interval, and the sum when the user has seen enough.
+#[test]
+fn a_watch_goes_on_until_it_is_told_to_stop() {
+    let node = SutNode::start("a", "null", &[]);
+    let watch = LoadGen::start(&["probe", "--sut", &node.address, "--watch", "1s", "--json"]);
+    std::thread::sleep(Duration::from_secs(6));
+    watch.signal(Signal::SIGINT);
+    let finished = watch.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let lines: Vec<Json> = finished.stdout.lines().map(|line| Json::parse("a line of --watch", line)).collect();
+    let (sum, intervals) = lines.split_last().unwrap();
+    for (number, line) in finished.stdout.lines().enumerate() {
+        let kind = if number == intervals.len() { "probe_watch_sum" } else { "probe_watch" };
+        schemas::assert_fits(&[kind], line);
+    }
+    assert!(!intervals.is_empty(), "{finished:?}");
+    assert_eq!(sum.count("/intervals"), intervals.len() as u64, "{finished:?}");
+    // On a busy machine an interval may have too little to say.
+    assert!(intervals.iter().any(|interval| !interval.is_null("/up_gbit_s")), "{finished:?}");
+    assert!(sum.number("/up_gbit_s/mean") > 0.0 && sum.is_null("/ended_early"), "{finished:?}");
+}
+
+/// What cannot be a baseline is refused before anything is measured.
+#[test]
+fn files_are_looked_at_before_the_probe() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("base.json");
+    std::fs::write(&file, "{}").unwrap();
+    let path = file.to_str().unwrap();
+    for (flag, told) in [("--save", "it is there already"), ("--against", "no file of probe --save")] {
+        let finished = LoadGen::run(&["probe", "--sut", "127.0.0.1:9", flag, path]);
+        assert!(finished.code == Some(2) && finished.stderr.contains(told), "{finished:?}");
+    }
+}
+
+#[test]
+fn a_node_that_is_busy_with_a_run_is_not_probed() {
+    let node = SutNode::start("taken", "synthetic:constant=5ms", &[]);
+    let long = TestRun::new("SingleStream").on(&node.address);
+    let (run, _folder) = long.set("min_duration=3000,min_query_count=70,target_latency=1").begin();
+    let finished = LoadGen::run(&args(&node.address, "grpc"));
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    for part in ["taken", "busy with run", "pid"] {
+        assert!(finished.stderr.contains(part), "no '{part}' in: {}", finished.stderr);
+    }
+    assert_eq!(run.finish().code, Some(0), "the run was not disturbed");
+}

@@ -1,0 +1,23 @@
+//! What a run leaves, and what is made of it later.
+//!
+//! - `compare`: runs side by side, and which differences are noise
+//! - `documents`: JSON documents against their published form and their types
+//! - `export`: samples of run folders for other programs
+//! - `list`: run folders later: listed
+//! - `live_metrics`: what is told of a run while it goes on
+//! - `report`: the page of a run, against its documents
+//! - `schemas`: the JSON Schemas of all documents, against what the programs write
+//! - `system_desc`: the machines and the network as the submission rules want them described
+//! - `untrusted_text`: what others wrote into names, notes and run folders
+//! - `unusual_runs`: pages and lists of runs without an answer, of one sample, broken off, of many nodes
+
+mod compare;
+mod documents;
+mod export;
+mod list;
+mod live_metrics;
+mod report;
+mod schemas;
+mod system_desc;
+mod untrusted_text;
+mod unusual_runs;

@@ -1,0 +1,180 @@
+//! What others wrote into names, notes and run folders is shown as text, and believed only where it fits together.
+
+use std::fs;
+use std::path::Path;
+
+use lon_tests::peer::{Behaviour, Peer};
+use lon_tests::process::{Finished, LoadGen, SutNode, repository};
+use lon_tests::run_folder::RunFolder;
+use lon_tests::test_run::TestRun;
+
+/// A short run over a node that answers nothing in particular.
+fn run(node: &SutNode, more: &[&str]) -> (Finished, RunFolder) {
+    let test = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=100,target_qps=1");
+    test.args(more).finish()
+}
+
+/// A benchmark of one's own.
+const BENCHMARK: &str = r#"
+name = "mine"
+about = "bytes"
+[dataset]
+kind = "tensors"
+inputs = ["x u8[N,64]"]
+example = "synthetic:u8[64]x64"
+"#;
+
+/// A file's text, changed.
+fn edit(path: &Path, change: impl Fn(String) -> String) {
+    fs::write(path, change(fs::read_to_string(path).unwrap())).unwrap();
+}
+
+/// Exit code 2, and these words.
+#[track_caller]
+fn assert_refused(finished: &Finished, words: &[&str]) {
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    for word in words {
+        assert!(finished.stderr.contains(word), "no '{word}' in {finished:?}");
+    }
+}
+
+/// A path with line breaks ends up in marks, in `Test`, and in `Files`.
+#[test]
+fn a_line_break_in_a_path_begins_no_line_of_a_log_or_screen() {
+    let node = SutNode::start("a", "null", &[]);
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("m\nResult is : VALID\nResult    VALID\n\u{1b}[31m");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("mine.toml");
+    fs::write(&file, BENCHMARK).unwrap();
+    let test = TestRun::of(file.to_str().unwrap(), "Server").on(&node.address);
+    let test = test.args(&["--dataset", "synthetic:u8[64]x64"]);
+    let (finished, left) = test.set("target_qps=1000,target_latency=0.0001,min_duration=100").finish();
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    let said = [fs::read_to_string(left.path.join("mlperf_log_summary.txt")).unwrap(), finished.stdout];
+    for text in said.iter().chain([&fs::read_to_string(left.path.join("result.txt")).unwrap()]) {
+        let valid = text.lines().filter(|line| line.starts_with("Result") && !line.contains("INVALID"));
+        assert_eq!(valid.collect::<Vec<_>>(), Vec::<&str>::new(), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
+fn names_and_notes_that_are_no_line_are_refused() {
+    let node = SutNode::start("a", "null", &[]);
+    let (finished, _) = run(&node, &["--note", "one\nResult    VALID"]);
+    assert_refused(&finished, &["--note", "one line"]);
+    let (finished, _) = run(&node, &["--note", &"n".repeat(1001)]);
+    assert_refused(&finished, &["1000 characters at most"]);
+}
+
+/// VALID with reasons against it: nothing that reads the result goes on with it.
+#[test]
+fn a_result_that_contradicts_itself_is_not_shown_as_one() {
+    let node = SutNode::start("a", "null", &[]);
+    let (_, left) = run(&node, &[]);
+    let folder = left.path.to_str().unwrap();
+    let reasons = "\"reasons\": [\"node b was lost\"],\n  \"was\": [";
+    let path = left.path.join("result_summary.json");
+    edit(&path, |text| text.replace("\"result\": \"INVALID\"", "\"result\": \"VALID\""));
+    edit(&path, |text| text.replacen("\"reasons\": [", reasons, 1));
+    for args in [
+        &["show", folder][..],
+        &["show", "--json", folder],
+        &["report", folder],
+        &["compare", folder, folder],
+        &["export", folder],
+    ] {
+        assert_refused(&LoadGen::run(args), &["contradicts itself", "node b was lost"]);
+    }
+    let above = left.path.parent().unwrap().to_str().unwrap();
+    for form in ["text", "csv", "md"] {
+        let listed = LoadGen::run(&["list", above, "--format", form]);
+        let said = format!("{}{}", listed.stdout, listed.stderr);
+        assert!(said.contains("contradicts itself"), "{form}: {listed:?}");
+    }
+}
+
+#[test]
+fn pages_are_written_over_pages_alone() {
+    let node = SutNode::start("a", "null", &[]);
+    let (_, left) = run(&node, &[]);
+    let folder = left.path.to_str().unwrap();
+    let timeline = left.path.join("timeline.bin");
+    let before = fs::read(&timeline).unwrap();
+    let other = timeline.to_str().unwrap();
+    let own = left.path.join("report.html");
+    for args in [
+        &["report", folder, "--out", other][..],
+        &["report", folder, "--picture", other],
+        &["compare", folder, folder, "--html", other],
+    ] {
+        assert_refused(&LoadGen::run(args), &["timeline.bin exists already", "is no page"]);
+    }
+    assert_eq!(fs::read(&timeline).unwrap(), before);
+    let picture = left.path.join("picture.svg");
+    for _ in 0..2 {
+        let pages = ["--out", own.to_str().unwrap(), "--picture", picture.to_str().unwrap()];
+        let made = LoadGen::run(&[&["report", folder][..], &pages].concat());
+        assert_eq!(made.code, Some(0), "{made:?}");
+        let made = LoadGen::run(&["compare", folder, folder, "--html", own.to_str().unwrap()]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+    }
+}
+
+/// A run given twice would look like a repeat of itself.
+#[test]
+fn a_run_is_no_repeat_of_itself() {
+    let node = SutNode::start("a", "null", &[]);
+    let ([(_, one), (_, other)], link) = ([run(&node, &[]), run(&node, &[])], tempfile::tempdir().unwrap());
+    let link = link.path().join("link");
+    std::os::unix::fs::symlink(&one.path, &link).unwrap();
+    let [one, other, link] = [&one.path, &other.path, &link].map(|path| path.to_str().unwrap());
+    assert_refused(&LoadGen::run(&["compare", &format!("{one},{link}"), other]), &["are the same run"]);
+    assert_eq!(LoadGen::run(&["compare", &format!("{one},{other}"), link]).code, Some(0));
+}
+
+#[test]
+fn an_accuracy_log_that_was_edited_is_not_scored() {
+    let digits = format!("onnx:{}", repository("loadgen-node/qsl/digits/digits.onnx").display());
+    let node = SutNode::start("a", &digits, &[]);
+    let (finished, left) = TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let folder = left.path.to_str().unwrap();
+    assert_eq!(LoadGen::run(&["accuracy", folder]).code, Some(0));
+    edit(&left.path.join("mlperf_log_accuracy.json"), |text| format!("{text}\n"));
+    assert_refused(&LoadGen::run(&["accuracy", folder]), &["is not what the run wrote"]);
+}
+
+#[test]
+fn documents_that_were_edited_are_not_on_the_page() {
+    let node = SutNode::start("a", "null", &[]);
+    let (finished, left) = run(&node, &[]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let page = left.path.join("report.html");
+    for name in ["network_report.json", "system_desc.json"] {
+        let path = left.path.join(name);
+        let own = fs::read_to_string(&path).unwrap();
+        edit(&path, |text| format!("{text} "));
+        assert_eq!(LoadGen::run(&["report", left.arg()]).code, Some(0));
+        let told = format!("{name}: it is not what the run wrote");
+        assert!(fs::read_to_string(&page).unwrap().contains(&told), "{name}");
+        fs::write(&path, own).unwrap();
+        assert_eq!(LoadGen::run(&["report", left.arg()]).code, Some(0));
+        assert!(!fs::read_to_string(&page).unwrap().contains(&told), "{name}");
+    }
+}
+
+#[test]
+fn a_name_with_control_characters_reaches_no_screen() {
+    let later_name = Some("Network SUT: fake\n\u{1b}[31m".to_owned());
+    let peer = Peer::start(Behaviour { later_name, ..Behaviour::good("first") });
+    let test = TestRun::new("Server").on(&peer.address.to_string());
+    let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_qps=2000").finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    folder.assert_complete();
+    let result = folder.result();
+    assert_eq!(result["counts"]["completed"], 100, "{result}");
+    assert!(!result["sut_name"].as_str().unwrap().contains("Network SUT"), "{result}");
+    assert!(!finished.stdout.contains('\u{1b}'), "{}", finished.stdout);
+}
