@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lon_tests::board::questions;
-use lon_tests::live_metrics::{address, scrape_as, wait_until};
+use lon_tests::live_metrics::{scrape_as, wait_until};
 use lon_tests::metrics::{Node, ask, free_address};
 use lon_tests::process::SutNode;
 use lon_tests::route::Certificates;
@@ -286,7 +286,7 @@ fn promtool_finds_nothing_wrong_with_a_run() {
     let run = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=1");
     let port = ["--metrics-listen", "127.0.0.1:0", "--metrics-grace", "600s", "--max-lag", "60s"];
     let (mut run, _folder) = run.args(&port).start();
-    let address = address(&mut run);
+    let address = run.metrics_address();
     wait_until("the run is over", |text| text.contains("\nlon_loadgen_finished 1\n"), &address);
     let text = scrape_as(&address, "text/plain").unwrap();
     assert_eq!(promtool(&text), (true, String::new()));

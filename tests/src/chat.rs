@@ -14,7 +14,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 /// How long a server that hangs does so, unless the client leaves first.
-const HANG: Duration = Duration::from_secs(30);
+const HANG: Duration = Duration::from_secs(600);
 
 /// What a server does next on a connection; behind the last it closes.
 #[derive(Clone, Debug)]

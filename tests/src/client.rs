@@ -14,7 +14,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::process::SutNode;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs a conversation; one that hangs fails.
 pub fn talk(node: &SutNode, conversation: impl AsyncFnOnce(SutNodeClient<Channel>)) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::fabric::Host;
 
-/// The direction of the bytes, as the client sees it.
+/// Which way the bytes go, as the client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server.

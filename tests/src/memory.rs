@@ -29,8 +29,9 @@ pub struct Watch(JoinHandle<u64>);
 impl Watch {
     /// Begins to look.
     pub fn begin(process: u32) -> Watch {
+        // Once at least while it is certainly there.
+        let mut most = read(process, "VmHWM:").unwrap_or_default();
         Watch(thread::spawn(move || {
-            let mut most = 0;
             while let Some(bytes) = read(process, "VmHWM:") {
                 most = most.max(bytes);
                 thread::sleep(Duration::from_millis(2));
@@ -65,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_was_taken_is_seen_afterwards() {
-        let mut child = Command::new("sleep").arg("0.2").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("2").spawn().unwrap();
         let watch = Watch::begin(child.id());
         child.wait().unwrap();
         assert!(watch.most_bytes() > 1 << 16);

@@ -2,8 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::process::free_ports;
+
+/// How long a busy machine may take for what is there at once on one at rest.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 use crate::process::SutNode;
 
@@ -18,9 +23,25 @@ pub struct Reply {
     pub body: String,
 }
 
-/// A port of 127.0.0.1 that is free just now, as `HOST:PORT`.
+/// A port of 127.0.0.1 that is free just now, as `HOST:PORT`. The system gives it to nobody who asks for any.
 pub fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a free port").to_string()
+    format!("127.0.0.1:{}", free_ports(1))
+}
+
+/// Waits until a metric at this address, all its series together, is as large.
+///
+/// # Panics
+/// It never is.
+pub fn wait_for(address: &str, name: &str, at_least: u64) {
+    let begun = Instant::now();
+    loop {
+        let found = Page::at(address).count(name, "");
+        if found >= at_least {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{name} is {found}, not {at_least}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Asks for metrics at this address, with more lines of the head.
@@ -29,7 +50,7 @@ pub fn free_address() -> String {
 /// Nobody answers there.
 pub fn ask(address: &str, more: &str) -> Reply {
     let mut stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{address}: {error}"));
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit of time");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit of time");
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: here\r\n{more}\r\n").expect("a request");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");

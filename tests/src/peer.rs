@@ -177,7 +177,7 @@ impl Heard {
 pub const SECRET: [u8; SECRET_BYTES] = [0x5E; SECRET_BYTES];
 
 /// How often it is looked whether something has come, and what lies between.
-const LOOKS: u32 = 1_000;
+const LOOKS: u32 = 30_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// A running peer. Stops when dropped.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tokio::net::TcpSocket;
 
 use crate::fabric::Host;
 use crate::schemas;
@@ -109,7 +110,7 @@ impl SutNode {
 
     /// The same, and what it said on standard error.
     pub fn wait_with_log(mut self) -> (Option<i32>, String) {
-        let code = wait(&mut self.child, Duration::from_secs(60));
+        let code = wait(&mut self.child, Duration::from_secs(300));
         let log = self.log.take().and_then(|log| log.join().ok());
         (code, log.unwrap_or_default())
     }
@@ -146,8 +147,10 @@ fn command_in(host: &Host, under: &[&str], program: &str) -> Command {
 /// A `loadgen-node` under way. Killed when dropped.
 pub struct LoadGen {
     child: Child,
-    /// What was read of its standard error.
+    /// What was read of its standard error,
     seen: Vec<u8>,
+    /// and of its standard output.
+    printed: Vec<u8>,
     /// The schemas that what it prints may fit; empty where it prints no document.
     prints: &'static [&'static str],
 }
@@ -191,6 +194,7 @@ impl LoadGen {
         LoadGen {
             child: command.spawn().expect("loadgen-node starts"),
             seen: Vec::new(),
+            printed: Vec::new(),
             prints: schemas::printed(args),
         }
     }
@@ -237,9 +241,46 @@ impl LoadGen {
         true
     }
 
-    /// Waits for its end. A run that hangs fails the test: nothing may ever hang.
+    /// Where it says that it serves metrics.
+    pub fn metrics_address(&mut self) -> String {
+        const SAID: &str = "metrics are served at /metrics address=";
+        self.wait_for_log(SAID);
+        self.wait_for_log("\n");
+        let log = self.log();
+        let (_, behind) = log.split_once(SAID).expect("it was waited for");
+        behind.split_whitespace().next().expect("an address").to_owned()
+    }
+
+    /// Reads standard output until a line is as wanted. What was read is in `stdout` at the end as well.
+    ///
+    /// # Panics
+    /// It ends without.
+    pub fn wait_for_line(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        let stdout = self.child.stdout.as_mut().expect("piped");
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        loop {
+            match stdout.read(&mut byte) {
+                Ok(1) => line.push(byte[0]),
+                _ => panic!("loadgen-node ended without the line: {}", String::from_utf8_lossy(&self.printed)),
+            }
+            if byte == *b"\n" {
+                self.printed.extend(&line);
+                if is_wanted(&String::from_utf8_lossy(&line)) {
+                    return;
+                }
+                line.clear();
+            }
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_some()
+    }
+
+    /// Waits for its end. A run that hangs fails the test: nothing may ever hang. A busy machine is no hang.
     pub fn finish(self) -> Finished {
-        self.finish_within(Duration::from_secs(120))
+        self.finish_within(Duration::from_secs(600))
     }
 
     /// The same for a run that is meant to take longer.
@@ -249,7 +290,7 @@ impl LoadGen {
         let code = wait(&mut self.child, patience);
         let before = String::from_utf8_lossy(&self.seen).into_owned();
         let stderr = before + &stderr.join().expect("read");
-        let stdout = stdout.join().expect("read");
+        let stdout = String::from_utf8_lossy(&self.printed).into_owned() + &stdout.join().expect("read");
         // Whoever is killed may be killed while printing.
         if code.is_some() && !stdout.is_empty() && !self.prints.is_empty() {
             schemas::assert_fits(self.prints, &stdout);
@@ -285,6 +326,30 @@ fn wait(child: &mut Child, patience: Duration) -> Option<i32> {
             panic!("still running after {patience:?}");
         }
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// An address at which nobody listens, and nobody else will as long as this is there.
+pub struct Closed {
+    _socket: TcpSocket,
+    /// As `HOST:PORT`.
+    pub address: String,
+}
+
+impl Default for Closed {
+    fn default() -> Closed {
+        Closed::new()
+    }
+}
+
+impl Closed {
+    /// On a free port of 127.0.0.1.
+    pub fn new() -> Closed {
+        // Bound, so that the port is taken; without a listener, so that callers are refused.
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let address = socket.local_addr().expect("an address").to_string();
+        Closed { _socket: socket, address }
     }
 }
 

@@ -37,7 +37,7 @@ pub fn run_prompts(backend: &str) -> (serde_json::Value, RunFolder) {
     // Limits that a busy machine keeps.
     let settings = "target_qps=50,min_duration=0,min_query_count=100,use_token_latencies=1,\
                     ttft_latency=60000,tpot_latency=60000,target_latency_percentile=50";
-    let run = TestRun::of("synthetic", "Server").args(&["--dataset", &prompts(&data, 64), "--max-lag", "60s"]);
+    let run = TestRun::of("synthetic", "Server").patient().args(&["--dataset", &prompts(&data, 64)]);
     let run = run.set(settings);
     let (finished, folder) = run.on(&node.address).finish();
     assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);

@@ -79,7 +79,7 @@ impl Relay {
         self.path.lost_every.store(packets, Relaxed);
     }
 
-    /// Puts 64 bytes of rubbish among what goes in this direction next, once.
+    /// Puts 64 bytes of rubbish among what goes this way next, once.
     pub fn spoil(&self, heading: Heading) {
         self.path.spoiled(heading).store(true, Relaxed);
     }
@@ -127,15 +127,15 @@ mod tests {
     fn what_is_cut_passes_when_it_is_healed_and_a_reset_is_a_reset() {
         let relay = Relay::to(&echo().to_string());
         let mut stream = TcpStream::connect(relay.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let mut bytes = [0; 4];
         stream.write_all(b"here").unwrap();
         stream.read_exact(&mut bytes).unwrap();
         relay.cut();
+        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         stream.write_all(b"late").unwrap();
         assert_eq!(stream.read(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
         relay.heal();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(None).unwrap();
         stream.read_exact(&mut bytes).unwrap();
         assert_eq!(&bytes, b"late");
         relay.spoil(Heading::Node);

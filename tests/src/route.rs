@@ -1,4 +1,4 @@
-//! The routes that samples can take, for tests of what must hold on all of them.
+//! The ways that samples can travel, for tests of what must hold on all of them.
 
 use lon_net::throwaway::Throwaway;
 use lon_net::tls::{ServerTls, TlsFiles};
@@ -53,7 +53,7 @@ impl Route {
     }
 }
 
-/// A route with all that it takes.
+/// A way with all that it takes.
 pub struct OpenRoute {
     /// Which.
     pub route: Route,
@@ -61,7 +61,7 @@ pub struct OpenRoute {
 }
 
 impl OpenRoute {
-    /// A node that can be reached on it.
+    /// A node that can be reached this way.
     pub fn node(&self, name: &str, backend: &str, more: &[&str]) -> SutNode {
         SutNode::start(name, backend, &self.shown(more))
     }
@@ -81,7 +81,7 @@ impl OpenRoute {
         SutNode::start_in(host, name, backend, &self.shown(more))
     }
 
-    /// A peer that can be reached on it.
+    /// A peer that can be reached this way.
     pub fn peer(&self, behaviour: Behaviour) -> Peer {
         Peer::start_with(behaviour, self.certificates.as_ref().map(Certificates::server))
     }
@@ -91,7 +91,7 @@ impl OpenRoute {
         more.iter().copied().chain(tls).collect()
     }
 
-    /// A run whose samples take it.
+    /// A run that goes this way.
     pub fn on(&self, test: TestRun, nodes: &[SutNode]) -> TestRun {
         let sut: Vec<&str> = nodes.iter().map(|node| node.address.as_str()).collect();
         self.to(test, &sut.join(","))

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use loadgen::run::SearchRecord;
 use loadgen_node::documents::find_peak;
@@ -16,6 +17,9 @@ use tempfile::TempDir;
 
 use crate::json::Json;
 use crate::schemas;
+
+/// How long a busy machine may take to write.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A place for a run folder; removed when dropped.
 pub struct RunFolder {
@@ -69,6 +73,31 @@ impl RunFolder {
     pub fn texts(&self) -> Vec<String> {
         let files = std::fs::read_dir(&self.path).expect("the run folder");
         files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
+    }
+
+    /// Waits until a file of a run that goes on has grown twice: then it has all that there was to write when this was
+    /// called.
+    ///
+    /// # Panics
+    /// It does not grow.
+    pub fn wait_until_written(&self, file: &str) {
+        let begun = Instant::now();
+        let (mut last, mut growths) = (self.part_bytes(file), 0);
+        while growths < 2 {
+            assert!(begun.elapsed() < PATIENCE, "{file} has {last:?} bytes and does not grow");
+            std::thread::sleep(Duration::from_millis(20));
+            let now = self.part_bytes(file);
+            growths += u32::from(now > last);
+            last = now;
+        }
+    }
+
+    /// Bytes of a file that has not been given its name yet; none while it is not there.
+    fn part_bytes(&self, file: &str) -> Option<u64> {
+        let begin = format!(".{file}.");
+        let entries = std::fs::read_dir(&self.path).ok()?;
+        let mut parts = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
+        Some(parts.next()?.metadata().ok()?.len())
     }
 
     /// The official log files are there, whole, and every line of the detail log is JSON. The documents are what their

@@ -1,7 +1,6 @@
 //! Inference servers that nobody of ours wrote, as child processes: what `tests/servers/install.sh` has installed.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::process::repository;
+use crate::process::{free_ports, repository};
 
 /// How long a server gets to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -78,11 +77,11 @@ impl OtherServer {
 
     fn start(venv: &str, script: &str, args: &[&str], stdout: Stdio) -> OtherServer {
         // Free now, and most likely in a moment too: these servers cannot be told to take any.
-        let address = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
+        let port = free_ports(1);
         let mut command = Command::new(installed().join(venv).join("bin/python"));
-        command.arg(repository("tests/servers").join(script)).args(["--port", &address.port().to_string()]).args(args);
+        command.arg(repository("tests/servers").join(script)).args(["--port", &port.to_string()]).args(args);
         command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
-        OtherServer { child: command.spawn().expect("python starts"), address: address.to_string() }
+        OtherServer { child: command.spawn().expect("python starts"), address: format!("127.0.0.1:{port}") }
     }
 
     /// As `--sut` has it for servers of KServe's protocol.

@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread::{scope, sleep};
-use std::time::Duration;
+use std::thread::scope;
 
+use crate::peer::{Behaviour, Peer, Script, Step};
 use crate::process::{LoadGen, SutNode, free_ports};
 use crate::run_folder::RunFolder;
 use crate::test_run::TestRun;
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
+use tonic::Status;
 
-/// Longer than a run needs to have been looked at twice.
-const A_WHILE: Duration = Duration::from_millis(2500);
 /// Answers nothing while a test lasts.
 const SILENT: &str = "synthetic:constant=600s";
 /// Nodes of a large system.
@@ -71,8 +70,8 @@ impl UnusualRuns {
     }
 }
 
-fn long(node: &SutNode) -> TestRun {
-    TestRun::new("Server").on(&node.address).set("target_qps=200,min_duration=60000,min_query_count=1")
+fn long(address: &str) -> TestRun {
+    TestRun::new("Server").on(address).set("target_qps=200,min_duration=600s,min_query_count=1")
 }
 
 /// No sample is answered in time.
@@ -86,10 +85,10 @@ fn silent() -> RunFolder {
 
 /// The node is gone before it has answered.
 fn lost() -> RunFolder {
-    let node = SutNode::start("lost", SILENT, &[]);
-    let (run, folder) = long(&node).begin();
-    drop(node);
-    let finished = run.finish();
+    let script: Script =
+        |number, _| if number == 3 { vec![Step::Fail(Status::unavailable("gone"))] } else { Vec::new() };
+    let peer = Peer::start(Behaviour { script, ..Behaviour::good("lost") });
+    let (finished, folder) = long(&peer.address.to_string()).finish();
     assert_eq!(finished.code, Some(4), "{finished:?}");
     folder
 }
@@ -104,8 +103,7 @@ fn single() -> RunFolder {
 
 fn interrupted() -> RunFolder {
     let node = SutNode::start("stopped", "null", &[]);
-    let (run, folder) = long(&node).begin();
-    sleep(A_WHILE);
+    let (run, folder) = long(&node.address).begin_until_answered(400);
     run.signal(Signal::SIGINT);
     let finished = run.finish();
     assert_eq!(finished.code, Some(5), "{finished:?}");
@@ -114,8 +112,8 @@ fn interrupted() -> RunFolder {
 
 fn killed() -> RunFolder {
     let node = SutNode::start("killed", "null", &[]);
-    let (run, folder) = long(&node).begin();
-    sleep(A_WHILE);
+    let (run, folder) = long(&node.address).begin_until_answered(400);
+    folder.wait_until_written("timeline.bin");
     run.signal(Signal::SIGKILL);
     run.finish();
     folder

@@ -24,7 +24,7 @@ const THREAD: i32 = 8;
 const BUSY: i32 = 9;
 
 /// How long something may take that takes a second at most on a machine at rest.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What came back, by the sample's id; and what was said of the loss.
 #[derive(Default)]
@@ -257,8 +257,8 @@ fn more_samples_than_nodes_take_wait_at_the_issuing_thread() {
 /// What has room is sent; what has none is neither sent nor counted, and can be issued by the call that waits.
 #[test]
 fn a_sample_is_tried_without_waiting() {
-    // It holds 16,384 at a time.
-    let node = SutNode::start("full", "synthetic:constant=5ms", &["--max-batch", "64"]);
+    // It holds 16,384 at a time, and answers 3200 of them a second: fewer than the slowest machine issues.
+    let node = SutNode::start("full", "synthetic:constant=20ms", &["--max-batch", "64"]);
     let options = json!({"sut": node.address, "benchmark": "synthetic", "dataset": "synthetic:u8[64]x16",
                          "scenario": "Server"});
     let heard = Heard::default();

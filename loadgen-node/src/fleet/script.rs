@@ -193,8 +193,8 @@ mod tests {
             );
             assert!(listening("[::1]:80").contains("(00000000000000000000000001000000|"), "{}", listening("[::1]:80"));
         }
-        let here = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let held = std::net::TcpListener::bind(here).unwrap();
+        let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = held.local_addr().unwrap();
         let is_taken = |listen: &str| said(&format!("if {}; then echo yes; else echo no; fi", taken(listen)));
         let port = here.port();
         assert_eq!(is_taken(&here.to_string()), "yes");
@@ -262,7 +262,7 @@ mod tests {
         line.kill().unwrap();
         line.wait().unwrap();
         // Whatever was begun may still come to its end.
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(300);
         loop {
             said(&stop(&node, Duration::from_secs(60)).unwrap());
             match with_words(&node.folder) {

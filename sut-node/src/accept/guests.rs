@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lon_net::{clock, descriptors};
 
@@ -69,10 +69,14 @@ impl Guests {
 
     /// Whether somebody who has just come would have to leave if one came from `address`.
     pub(crate) fn is_crowded(&self, address: IpAddr) -> bool {
+        self.is_crowded_at(address, clock::now())
+    }
+
+    fn is_crowded_at(&self, address: IpAddr, now: Instant) -> bool {
         let book = self.lock();
         let leaver = book.is_full_for(Place::of(address)).then(|| book.leaver(Duration::ZERO)).flatten();
         let seat = leaver.and_then(|id| book.seats.get(&id));
-        seat.is_some_and(|seat| clock::now().saturating_duration_since(seat.since) < NEWCOMER)
+        seat.is_some_and(|seat| now.saturating_duration_since(seat.since) < NEWCOMER)
     }
 
     /// Takes a connection in, and has others leave for it where needed. `None` when nobody can: every connection that
@@ -205,11 +209,11 @@ mod tests {
     fn whoever_has_just_come_is_given_time() {
         let guests = Guests::new();
         let _few = enter(&guests, 1, MAX_STRANGERS_OF_ADDRESS - 1);
-        assert!(!guests.is_crowded(address(1)), "there is room");
+        let came = guests.lock().seats.values().next().unwrap().since;
+        assert!(!guests.is_crowded_at(address(1), came), "there is room");
         let _one = enter(&guests, 1, 1);
-        assert!(guests.is_crowded(address(1)) && !guests.is_crowded(address(2)));
-        std::thread::sleep(NEWCOMER);
-        assert!(!guests.is_crowded(address(1)), "the first may leave now");
+        assert!(guests.is_crowded_at(address(1), came) && !guests.is_crowded_at(address(2), came));
+        assert!(!guests.is_crowded_at(address(1), came + NEWCOMER), "the first may leave now");
     }
 
     #[test]

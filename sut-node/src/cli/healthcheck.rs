@@ -115,7 +115,7 @@ mod tests {
 
     fn asked(address: &str, tls: TlsFiles) -> Result<(), HealthError> {
         let TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key, allows_open_key: allow_open_key_files } = tls;
-        let timeout = Duration::from_secs(3);
+        let timeout = Duration::from_secs(300);
         let address = address.to_owned();
         healthcheck(HealthcheckArgs { address, timeout, tls_ca, tls_cert, tls_key, allow_open_key_files })
     }

@@ -1,5 +1,4 @@
-//! The sockets that a scripted peer listens on: one TCP port for gRPC and plain TCP, the UDP port of the same number
-//! for QUIC.
+//! The ways to a scripted peer: one TCP port for gRPC and plain TCP, the UDP port of the same number for QUIC.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};

@@ -1,4 +1,4 @@
-//! The path between two ends: what passes on it, and how a test changes that while it passes.
+//! What passes on the way between two ends, and how a test changes that while it passes.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// What no end can make sense of: too long for any head of a message, no type of any frame.
 pub(super) const RUBBISH: [u8; 64] = [0xff; 64];
 
-/// The direction in which bytes go.
+/// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
     /// To the SUT node.

@@ -14,7 +14,7 @@ use super::path::{Heading, RUBBISH, RelayPath};
 /// The largest packet of UDP.
 const PACKET: usize = 64 << 10;
 
-/// A caller's own socket to the node; what comes back on it is carried until it is dropped.
+/// A caller's own way to the node; its way back ends with it.
 struct Caller {
     socket: Arc<UdpSocket>,
     back: JoinHandle<()>,

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use lon_tests::kserve;
-use lon_tests::process::{LoadGen, SutNode, binary, repository};
+use lon_tests::process::{Closed, LoadGen, SutNode, binary, repository};
 use sha2::{Digest as _, Sha256};
 
 /// Words of `run` before the mistake; `RUN` in a row stands for them.
@@ -98,6 +98,7 @@ struct Stage {
     names: Vec<(&'static str, String)>,
     _node: SutNode,
     _triton: kserve::Server,
+    _closed: Closed,
     _files: tempfile::TempDir,
 }
 
@@ -112,15 +113,15 @@ impl Stage {
         let model = repository("loadgen-node/qsl/digits/digits.onnx");
         let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
         let triton = kserve::Server::start(kserve::Behaviour::good());
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let closed = Closed::new();
         let names = vec![
             ("{node}", node.address.clone()),
-            ("{free}", free.to_string()),
+            ("{free}", closed.address.clone()),
             ("{http}", http1()),
             ("{triton}", triton.address.to_string()),
             ("{in}", files.path().display().to_string()),
         ];
-        Stage { names, _node: node, _triton: triton, _files: files }
+        Stage { names, _node: node, _triton: triton, _closed: closed, _files: files }
     }
 
     fn filled(&self, text: &str) -> String {

@@ -56,7 +56,8 @@ fn colours_are_for_terminals_that_want_them() {
         }
         let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("24 kept"), "{text} {}", String::from_utf8_lossy(&output.stderr));
+        // Of how many rules is a matter of time.
+        assert!(text.contains(" kept, "), "{text} {}", String::from_utf8_lossy(&output.stderr));
         text.contains("\u{1b}[")
     };
     assert_eq!([shown(false, true), shown(true, true), shown(false, false)], [true, false, false]);

@@ -192,7 +192,8 @@ fn files_as_they_are_need_a_node_that_decodes_them() {
 fn aggregated_samples_leave_a_trace_from_which_they_are_made_again() {
     let node = SutNode::start("a", "null", &[]);
     let run = |aggregate: &str| {
-        let test = TestRun::new("Offline").on(&node.address).dataset("synthetic:f16[13]+i32[214]x500").set(SHORT);
+        let test = TestRun::new("Offline").patient().on(&node.address);
+        let test = test.dataset("synthetic:f16[13]+i32[214]x500").set(SHORT);
         let (finished, folder) = test.args(&["--aggregate", aggregate]).finish();
         (finished, folder)
     };

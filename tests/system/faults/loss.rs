@@ -1,14 +1,17 @@
 //! Ends that freeze, and what waits for them. What else can be lost is in the matrix.
+//!
+//! That whoever is silent is lost, and whoever has heartbeats is not, is a matter of time: the simulation (`tests/sim`)
+//! plays it, and the tests of it here, with real clocks, run alone.
 
-use lon_tests::process::{Finished, LoadGen, SutNode};
+use lon_tests::process::{Closed, Finished, LoadGen, SutNode};
 use lon_tests::route::{OpenRoute, Route};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
-const LONG: &str = "min_duration=60000,Server.target_qps=500,Offline.target_qps=5000";
+const LONG: &str = "min_duration=600s,Server.target_qps=100,Offline.target_qps=5000";
 
-/// A run on each route, all at once, which has begun; with its nodes.
+/// A run on each way, all at once, which has begun; with its nodes.
 fn long_runs(scenario: &str, names: &[&str]) -> Vec<(OpenRoute, Vec<SutNode>, LoadGen, RunFolder)> {
     long_runs_with(scenario, names, &[])
 }
@@ -27,12 +30,12 @@ fn long_runs_with(scenario: &str, names: &[&str], more: &[&str]) -> Vec<(OpenRou
 fn assert_no_advice(finished: &Finished) {
     assert!(finished.stdout.contains("INVALID"), "{finished:?}");
     // Beside the rate that was reached stands the one that was asked for.
-    let told = finished.stdout.replace("(target_qps 500)", "");
+    let told = finished.stdout.replace("(target_qps 100)", "");
     let advises = ["Try ", "advice", "target_qps"].iter().any(|word| told.contains(word));
     assert!(!advises, "{finished:?}");
 }
 
-/// A minute was asked for, and half a second is there.
+/// Ten minutes were asked for, and half a second is there.
 #[test]
 fn a_run_that_is_interrupted_gets_no_advice() {
     for (_paved, _nodes, run, _folder) in long_runs("Server", &["a"]) {
@@ -46,6 +49,7 @@ fn a_run_that_is_interrupted_gets_no_advice() {
 
 /// Too short for it to be lost, and longer than any schedule lag that is allowed.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_node_that_stands_still_for_a_while_makes_the_result_invalid() {
     let settings = "min_duration=7000,Server.target_qps=500,Server.target_latency=60000";
     let begin = |route: Route| {
@@ -74,6 +78,7 @@ fn a_node_that_stands_still_for_a_while_makes_the_result_invalid() {
 
 /// Its kernel goes on acknowledging what the node sends, so only the missing heartbeats tell.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_node_is_free_again_after_its_loadgen_froze() {
     let again = |(opened, nodes, frozen, folder): (OpenRoute, Vec<SutNode>, LoadGen, RunFolder)| {
         frozen.signal(Signal::SIGSTOP);
@@ -94,6 +99,7 @@ fn a_node_is_free_again_after_its_loadgen_froze() {
 
 /// Where a thread of its own does the network's work, it watches over the nodes, too, and sends heartbeats.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_thread_for_the_network_sends_heartbeats_and_misses_those_of_nodes() {
     let begin = |route: Route| {
         let opened = route.open();
@@ -119,6 +125,7 @@ fn a_thread_for_the_network_sends_heartbeats_and_misses_those_of_nodes() {
 
 /// Longer than a client may be silent.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_run_that_waits_long_for_an_answer_keeps_its_node() {
     let begin = |route: Route| {
         let opened = route.open();
@@ -137,8 +144,8 @@ fn a_run_that_waits_long_for_an_answer_keeps_its_node() {
 
 #[test]
 fn waiting_for_nodes_can_be_interrupted_too() {
-    let absent = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let (mut run, folder) = TestRun::digits("Server").on(&absent).args(&["--wait-ready", "60s"]).start();
+    let absent = Closed::new();
+    let (mut run, folder) = TestRun::digits("Server").on(&absent.address).args(&["--wait-ready", "600s"]).start();
     run.wait_for_log("waiting for");
     run.signal(Signal::SIGINT);
     assert_eq!(run.finish().code, Some(5));
@@ -147,6 +154,7 @@ fn waiting_for_nodes_can_be_interrupted_too() {
 
 /// All that the node held is given up at once; what still waits must go to it when it is back.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_node_that_freezes_for_a_while_is_asked_on() {
     let node = SutNode::start("naps", "synthetic:constant=2ms", &["--max-batch", "1"]);
     let run = TestRun::new("Offline").on(&node.address).set("target_qps=2000,min_duration=1000,min_query_count=1");

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
 
-/// All answers come before anything looks for samples that are overdue.
+/// They come before anything looks for samples that are overdue, or after that. What happens in the one case and in the
+/// other the tests of `qdl::dispatch::lane` say, by a clock of their own.
 #[test]
 fn answers_beyond_the_response_timeout_are_none() {
     let node = SutNode::start("slow", "synthetic:constant=20ms", &[]);
@@ -21,11 +22,15 @@ fn answers_beyond_the_response_timeout_are_none() {
         let set = "min_duration=300,min_query_count=3,Offline.target_qps=20";
         let run = TestRun::new(scenario).on(&node.address).set(set).args(&["--response-timeout", "1ms"]);
         let (finished, folder) = run.finish();
-        assert_eq!(finished.code, Some(3), "{scenario}: {finished:?}");
+        // A node that is late with one after the other is given up.
+        assert!(matches!(finished.code, Some(3 | 4)), "{scenario}: {finished:?}");
         let (result, report) = (folder.result(), folder.network_report());
         assert_eq!(result["counts"]["completed"], 0, "{scenario}: {result}");
-        assert_eq!(result["counts"]["late"], result["counts"]["issued"], "{scenario}: {result}");
-        assert_eq!(report.items("/differences").len(), 0, "{scenario}");
+        assert_eq!(result["counts"]["failed"], result["counts"]["issued"], "{scenario}: {result}");
+        if finished.code == Some(3) {
+            assert_eq!(result["counts"]["late"], result["counts"]["issued"], "{scenario}: {result}");
+            assert_eq!(report.items("/differences").len(), 0, "{scenario}");
+        }
         assert_nothing_says_valid(&folder.path, scenario);
     }
 }
@@ -54,7 +59,9 @@ fn a_sut_that_answers_nothing_has_no_rate() {
     }
 }
 
+/// Also in the matrix, beside other faults.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_loadgen_node_that_stood_still_says_so_in_every_scenario() {
     let runs: Vec<_> = SCENARIOS
         .into_iter()
@@ -84,20 +91,20 @@ fn a_loadgen_node_that_stood_still_says_so_in_every_scenario() {
 
 /// A second between two queries, most of it after an answer. Nothing else is due then.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_pause_between_two_queries_is_no_stall() {
     let node = SutNode::start("a", "null", &[]);
     let test = TestRun::new("Server").on(&node.address).set("min_duration=8000,min_query_count=1,target_qps=1");
     let (finished, folder) = test.finish();
     let result = folder.result();
     let (stalls, queries) = (result["stalls"].as_array().unwrap().len(), result["counts"]["issued"].as_u64().unwrap());
-    // A machine under load may really stand still once.
-    assert!(queries >= 4 && stalls < 2, "{stalls} stalls among {queries} queries: {finished:?}");
+    assert!(queries >= 4 && stalls == 0, "{stalls} stalls among {queries} queries: {finished:?}");
 }
 
 #[test]
 fn a_run_that_was_killed_has_not_ended() {
     let node = SutNode::start("a", "null", &[]);
-    let (run, folder) = TestRun::new("Server").on(&node.address).set("min_duration=60000,target_qps=100").begin();
+    let (run, folder) = TestRun::new("Server").on(&node.address).set("min_duration=600s,target_qps=100").begin();
     run.signal(Signal::SIGKILL);
     assert_eq!(run.finish().code, None);
     let result = folder.result();

@@ -1,4 +1,4 @@
-//! Answers that are not what a node has said of its model, answers without end, and counts that cannot be true.
+//! Answers that are not what a node has said of its model, answers without end, and books that cannot be true.
 
 use bytes::Bytes;
 use lon_proto::v1::{DispatchResponse, TensorSpec};
@@ -45,12 +45,13 @@ impl Outcome {
     }
 }
 
-/// A short run against a peer of this behaviour on each route, all at once.
+/// A short run against a peer with these manners on each way, all at once.
 fn outcomes(behaviour: &Behaviour, more: &[&str]) -> [Outcome; 3] {
     let begun = [Route::Grpc, Route::Tcp, Route::QuicTls].map(|route| {
         let opened = route.open();
         let peer = opened.peer(behaviour.clone());
-        let test = TestRun::new("Server").args(more).set("min_duration=0,min_query_count=100,target_qps=2000");
+        let test =
+            TestRun::new("Server").patient().args(more).set("min_duration=0,min_query_count=100,target_qps=2000");
         let (run, folder) = opened.to(test, &peer.address.to_string()).start();
         (opened, peer, memory::Watch::begin(run.id()), run, folder)
     });

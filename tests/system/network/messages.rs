@@ -1,4 +1,4 @@
-//! What crosses the network, seen by a peer that records it; on every route.
+//! What crosses the network, seen by a peer that records it; on every way to travel.
 
 use std::collections::{HashMap, HashSet};
 
@@ -145,7 +145,7 @@ fn the_secret_of_a_run_is_shown_to_its_node_and_to_nobody_else() {
     for route in Route::ALL {
         let opened = route.open();
         let peer = opened.peer(Behaviour::good("peer"));
-        let test = TestRun::digits("Offline").set("min_duration=0,min_query_count=10,target_qps=1");
+        let test = TestRun::digits("Offline").patient().set("min_duration=0,min_query_count=10,target_qps=1");
         let (finished, folder) = opened.to(test, &peer.address.to_string()).finish();
         assert_eq!(finished.code, Some(0), "{route:?}: {finished:?}");
         let heard = peer.heard();
@@ -169,7 +169,7 @@ fn name_trips_are_real_and_each_has_a_nonce_of_its_own() {
         let opened = route.open();
         let peers = ["a", "b"].map(|name| opened.peer(Behaviour::good(name)));
         let sut = peers.each_ref().map(|peer| peer.address.to_string()).join(",");
-        let test = TestRun::digits("Offline").set("min_duration=0,min_query_count=10,target_qps=1");
+        let test = TestRun::digits("Offline").patient().set("min_duration=0,min_query_count=10,target_qps=1");
         let (finished, _folder) = opened.to(test, &sut).finish();
         assert_eq!(finished.code, Some(0), "{route:?}: {finished:?}");
         let nonces = peers.each_ref().map(|peer| peer.heard().nonces.clone());

@@ -1,7 +1,5 @@
 //! The command `probe` as a daily tool: sweeps, baselines, a watch, and what rates need.
 
-use std::time::Duration;
-
 use lon_tests::json::Json;
 use lon_tests::probe::{args, json};
 use lon_tests::process::{LoadGen, SutNode};
@@ -66,8 +64,9 @@ fn all_transports_are_probed_one_after_the_other() {
 #[test]
 fn a_watch_goes_on_until_it_is_told_to_stop() {
     let node = SutNode::start("a", "null", &[]);
-    let watch = LoadGen::start(&["probe", "--sut", &node.address, "--watch", "1s", "--json"]);
-    std::thread::sleep(Duration::from_secs(6));
+    let mut watch = LoadGen::start(&["probe", "--sut", &node.address, "--watch", "1s", "--json"]);
+    // On a busy machine an interval may have too little to say.
+    watch.wait_for_line(|line| !Json::parse("a line of --watch", line).is_null("/up_gbit_s"));
     watch.signal(Signal::SIGINT);
     let finished = watch.finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -79,7 +78,6 @@ fn a_watch_goes_on_until_it_is_told_to_stop() {
     }
     assert!(!intervals.is_empty(), "{finished:?}");
     assert_eq!(sum.count("/intervals"), intervals.len() as u64, "{finished:?}");
-    // On a busy machine an interval may have too little to say.
     assert!(intervals.iter().any(|interval| !interval.is_null("/up_gbit_s")), "{finished:?}");
     assert!(sum.number("/up_gbit_s/mean") > 0.0 && sum.is_null("/ended_early"), "{finished:?}");
 }
@@ -101,11 +99,17 @@ fn files_are_looked_at_before_the_probe() {
 fn a_node_that_is_busy_with_a_run_is_not_probed() {
     let node = SutNode::start("taken", "synthetic:constant=5ms", &[]);
     let long = TestRun::new("SingleStream").on(&node.address);
-    let (run, _folder) = long.set("min_duration=3000,min_query_count=70,target_latency=1").begin();
+    // Far longer than until it is told to end.
+    let (run, folder) = long.patient().set("min_duration=600s,min_query_count=70,target_latency=1").begin();
     let finished = LoadGen::run(&args(&node.address, "grpc"));
     assert_eq!(finished.code, Some(4), "{finished:?}");
     for part in ["taken", "busy with run", "pid"] {
         assert!(finished.stderr.contains(part), "no '{part}' in: {}", finished.stderr);
     }
-    assert_eq!(run.finish().code, Some(0), "the run was not disturbed");
+    run.signal(Signal::SIGINT);
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(5), "{finished:?}");
+    let result = folder.result();
+    assert_eq!(result["counts"]["failed"], 0, "{result}");
+    assert!(!result["reasons"].to_string().contains("node"), "interrupted, and not disturbed: {result}");
 }

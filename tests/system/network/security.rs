@@ -16,7 +16,8 @@ use tonic::Code;
 
 /// A short run with these flags; it fails with `code` and says all `parts`, or goes well with code 0.
 fn assert_ends(sut: &str, flags: &[&str], code: i32, parts: &[&str]) {
-    let test = TestRun::new("Offline").on(sut).set("min_duration=0,min_query_count=10,target_qps=1").args(flags);
+    let test = TestRun::new("Offline").patient().on(sut);
+    let test = test.set("min_duration=0,min_query_count=10,target_qps=1").args(flags);
     let (finished, folder) = test.finish();
     assert_eq!(finished.code, Some(code), "{flags:?}: {finished:?}");
     assert_eq!(folder.path.exists(), code == 0, "a run that never started leaves nothing");

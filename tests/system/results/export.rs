@@ -75,9 +75,13 @@ fn every_sample_has_its_node_and_stages() {
             // Stages are rounded to 0.025 %.
             assert!(stages_ns as f64 <= latency_ns as f64 * 1.001, "{scenario}: {stages_ns} of {latency_ns}");
         }
-        for (name, inference_ns) in table.texts("node").zip(table.numbers("inference_ns")) {
-            assert_eq!(name == "slow", inference_ns > 2_900_000, "{scenario}: {name} {inference_ns}");
-        }
+        let of = |node: &str| {
+            let all = table.texts("node").zip(table.numbers("inference_ns"));
+            all.filter(|(name, _)| *name == node).map(|(_, inference_ns)| inference_ns).collect::<Vec<_>>()
+        };
+        assert!(of("slow").iter().all(|ns| *ns > 2_900_000), "{scenario}: {:?}", of("slow"));
+        // Some of them may have been held up.
+        assert!(of("quick").iter().min().is_none_or(|ns| *ns < 2_900_000), "{scenario}: {:?}", of("quick"));
     }
 }
 
@@ -99,8 +103,8 @@ fn a_file_that_was_changed_is_refused_and_one_that_is_gone_is_left_out() {
 fn stages_of_a_run_that_was_killed_are_recovered() {
     let node = SutNode::start("n1", "null", &[]);
     let test = TestRun::new("Server").on(&node.address).args(&["--record-stages"]);
-    let (run, folder) = test.set("target_qps=200,min_duration=60000").begin();
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    let (run, folder) = test.set("target_qps=200,min_duration=600s").begin_until_answered(300);
+    ["timeline.bin", "stages.bin"].iter().for_each(|file| folder.wait_until_written(file));
     run.signal(Signal::SIGKILL);
     run.finish();
     let recovered = LoadGen::run(&["recover", folder.arg(), "--json"]);
@@ -114,7 +118,7 @@ fn stages_of_a_run_that_was_killed_are_recovered() {
     let answered = table.numbers("latency_ns").len();
     let with_stages = table.numbers("inference_ns").len();
     // Rows follow the samples by a moment, or come before them.
-    assert!(answered > 200 && with_stages + 50 > answered, "{with_stages} of {answered}");
+    assert!(answered >= 300 && with_stages >= 300, "{with_stages} of {answered}");
 }
 
 #[test]

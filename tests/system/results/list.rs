@@ -27,7 +27,7 @@ fn moved(folder: &RunFolder, to: &Path) {
 #[test]
 fn a_run_that_goes_on_is_no_interrupted_one() {
     let node = SutNode::start("n1", "null", &[]);
-    let server = TestRun::new("Server").on(&node.address).set("target_qps=100,min_duration=60000,min_query_count=100");
+    let server = TestRun::new("Server").on(&node.address).set("target_qps=100,min_duration=600s,min_query_count=100");
     let (run, folder) = server.begin();
     let above = folder.path.parent().unwrap();
     let one = || listed(above, &[]).runs.into_iter().find(|run| Path::new(&run.folder) == folder.path);

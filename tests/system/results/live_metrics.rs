@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use lon_tests::json::Json;
-use lon_tests::live_metrics::{PATIENCE, address, scrape, wait_until};
+use lon_tests::live_metrics::{PATIENCE, scrape, wait_until};
 use lon_tests::metrics::Page;
 use lon_tests::process::SutNode;
 use lon_tests::run_folder::RunFolder;
@@ -80,11 +80,11 @@ fn metrics_are_served_while_a_run_goes_on_and_agree_with_its_result() {
     let node = SutNode::start("N1", "null", &[]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.prom");
-    let run = TestRun::new("Server").on(&node.address).set("min_duration=3s,min_query_count=100,target_qps=200");
+    let run = TestRun::new("Server").on(&node.address).set("min_duration=12s,min_query_count=100,target_qps=200");
     let grace =
         ["--metrics-listen", "127.0.0.1:0", "--metrics-grace", "600s", "--metrics-file", file.to_str().unwrap()];
     let (mut run, out) = run.args(&grace).args(&["--max-lag", "60s"]).start();
-    let address = address(&mut run);
+    let address = run.metrics_address();
     let goes_on = |text: &str| text.contains("\nlon_loadgen_phase 1\n") && text.contains("\nlon_loadgen_finished 0\n");
     wait_until("the run goes on", goes_on, &address);
     let last = wait_until("the run is over", |text| text.contains("\nlon_loadgen_finished 1\n"), &address);

@@ -27,7 +27,7 @@ fn made_again(folder: &Path) -> String {
 fn a_run_becomes_a_page_with_the_numbers_of_its_documents() {
     let node = SutNode::start("n1", "null", &[]);
     let test = TestRun::new("Server").on(&node.address);
-    let set = "target_qps=200,min_duration=2500,min_query_count=300,target_latency=1000";
+    let set = "target_qps=200,min_duration=6000,min_query_count=300,target_latency=1000";
     let (finished, folder) = test.set(set).args(&["--note", "<b>a note</b>"]).finish();
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     let path = folder.path.join("report.html");

@@ -10,8 +10,8 @@ use lon_tests::test_run::TestRun;
 
 /// A short run over a node that answers nothing in particular.
 fn run(node: &SutNode, more: &[&str]) -> (Finished, RunFolder) {
-    let test = TestRun::new("Offline").on(&node.address).set("min_duration=0,min_query_count=100,target_qps=1");
-    test.args(more).finish()
+    let test = TestRun::new("Offline").patient().on(&node.address);
+    test.set("min_duration=0,min_query_count=100,target_qps=1").args(more).finish()
 }
 
 /// A benchmark of one's own.

@@ -132,8 +132,8 @@ fn assert_values(run: &Run) {
 
 #[test]
 fn pages_of_unusual_runs_show_what_was_recorded() {
-    let runs = UnusualRuns::make();
-    for folder in runs.whole() {
+    let odd = UnusualRuns::make();
+    for folder in odd.whole() {
         let run = Run::read(&folder);
         stands_alone(&run.page);
         for (id, places) in run.charts() {
@@ -145,7 +145,7 @@ fn pages_of_unusual_runs_show_what_was_recorded() {
         let said = format!("{} issued, {} answered", counts.issued, counts.completed);
         assert_eq!(answer(&run.page, "Samples"), said, "{}", run.name);
     }
-    let read = |name: &str| Run::read(&runs.folder(name));
+    let read = |name: &str| Run::read(&odd.folder(name));
     for name in ["silent", "lost"] {
         let run = read(name);
         assert_eq!(run.answered(), 0, "{name}: {:?}", run.result.counts);
@@ -182,18 +182,18 @@ fn pages_of_unusual_runs_show_what_was_recorded() {
 /// One line for each, and no panic.
 #[test]
 fn commands_say_what_unusual_runs_are_in_a_line() {
-    let runs = UnusualRuns::make();
-    let above = runs.above().to_str().unwrap();
+    let odd = UnusualRuns::make();
+    let above = odd.above().to_str().unwrap();
     let listed = LoadGen::run(&["list", above, "--json"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
     let listed: RunList = serde_json::from_str(&listed.stdout).unwrap();
-    let names = runs.names();
+    let names = odd.names();
     assert!(listed.runs.len() == names.len() && listed.unreadable.is_empty(), "{listed:?}");
     let shown = LoadGen::run(&["list", above]);
     assert_eq!(shown.stdout.lines().count(), names.len() + 1, "a line of heads, and one for each: {}", shown.stdout);
-    let usual = runs.folder("tokens");
+    let usual = odd.folder("tokens");
     for name in names {
-        let folder = runs.folder(name);
+        let folder = odd.folder(name);
         let folder = folder.to_str().unwrap();
         let line = shown.stdout.lines().find(|line| line.contains(folder)).unwrap_or_else(|| panic!("{name}"));
         assert!(line.contains("VALID") && !line.contains("NaN") && !line.contains("null"), "{line}");

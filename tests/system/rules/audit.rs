@@ -35,7 +35,7 @@ impl Runs {
 
     /// A run in the folder `name`.
     fn run(&self, name: &str, more: &[&str]) {
-        let test = TestRun::digits("Offline").on(&self.node.address).set(SETTINGS);
+        let test = TestRun::digits("Offline").patient().on(&self.node.address).set(SETTINGS);
         let (finished, folder) = test.args(more).finish();
         assert_eq!(finished.code, Some(0), "{finished:?}");
         fs::rename(&folder.path, self.at(name)).unwrap();

@@ -77,7 +77,7 @@ fn conf_lists_the_rules_before_anything_runs() {
     assert_eq!(broken, ["run_duration"], "{json}");
 }
 
-/// An accuracy run of the Network division, on as many volumes as KiTS19 has, against a peer of this behaviour.
+/// An accuracy run of the Network division, on as many volumes as KiTS19 has, against a peer with these manners.
 fn accuracy_run(behaviour: Behaviour) -> (Finished, RunFolder) {
     let data = tempfile::tempdir().unwrap();
     let header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (43, 1, 2, 2, 2), }\n";

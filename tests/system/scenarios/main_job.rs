@@ -41,7 +41,7 @@ fn digits_are_answered_right_over_two_addresses() {
 }
 
 #[test]
-fn every_scenario_is_valid_on_null_nodes_on_every_route() {
+fn every_scenario_is_valid_on_null_nodes_whatever_the_way() {
     for (scenario, settings) in [
         ("SingleStream", "min_duration=300,target_latency=0.01"),
         ("MultiStream", "min_duration=300,min_query_count=700,target_latency=0.1"),
@@ -64,9 +64,9 @@ fn every_scenario_is_valid_on_null_nodes_on_every_route() {
     }
 }
 
-/// What is asked, answered and counted is the same on every route.
+/// What is asked, answered and counted is the same on every way.
 #[test]
-fn a_route_changes_nothing_but_the_route() {
+fn a_way_changes_nothing_but_the_way() {
     let backend = digits_backend();
     let results = Route::ALL.map(|route| {
         let opened = route.open();
@@ -95,7 +95,7 @@ fn large_samples_travel_in_parts() {
         let nodes = [opened.node("a", "null", &[])];
         // Just over two parts each, and one more connection than nodes.
         let (finished, folder) = opened
-            .on(TestRun::new("Offline"), &nodes)
+            .on(TestRun::new("Offline").patient(), &nodes)
             .dataset("synthetic:u8[2097153]x8")
             .set("min_duration=0,min_query_count=64,target_qps=1")
             .args(&["--connections", "2", "--io-threads", "2"])
@@ -112,7 +112,7 @@ fn large_samples_travel_in_parts() {
 #[test]
 fn synthetic_service_time_shows_in_the_latency() {
     let node = SutNode::start("a", "synthetic:constant=2ms", &["--max-batch", "1"]);
-    let test = TestRun::new("SingleStream").on(&node.address);
+    let test = TestRun::new("SingleStream").patient().on(&node.address);
     let (finished, folder) = test.set("min_duration=0,min_query_count=100,target_latency=1").finish();
     let result = folder.result();
     assert_eq!(finished.code, Some(0), "{finished:?}");

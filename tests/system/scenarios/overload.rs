@@ -10,8 +10,26 @@ fn samples_by_node(result: &Value) -> Vec<(String, u64)> {
     nodes.iter().map(|node| (node["name"].as_str().unwrap().to_owned(), node["samples"].as_u64().unwrap())).collect()
 }
 
-/// One sample in 20 ms, and 40,000 queries a second: most of what is asked finds the node full, and all of it ends.
+/// Room for 256 samples, of which it answers 50 a second: most of 2000 find the node full, and all of them end.
 #[test]
+fn more_than_a_node_has_room_for_is_overload_with_a_reason() {
+    let node = SutNode::start("slow", "synthetic:constant=20ms", &["--max-batch", "1", "--memory", "64MiB"]);
+    let run = TestRun::new("Server").on(&node.address).dataset("synthetic:u8[65536]x16");
+    let (finished, folder) = run.set("target_qps=40000,min_duration=0,min_query_count=2000").finish();
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    folder.assert_complete();
+    let result = folder.result();
+    assert_eq!(result["result"], "INVALID");
+    assert!(result["reasons"].to_string().contains("overload: every node"), "{result}");
+    let count = |name: &str| result["counts"][name].as_u64().unwrap();
+    assert_eq!((count("issued"), count("completed") + count("failed")), (2_000, 2_000), "{result}");
+    let refused = result["saturation"]["refused"].as_u64().unwrap();
+    assert!(refused > 0 && refused == count("failed"), "{result}");
+}
+
+/// One sample in 20 ms, and 40,000 queries a second, as fast as they can be issued.
+#[test]
+#[ignore = ".ci/run timing"]
 fn a_rate_beyond_capacity_is_overload_with_a_reason() {
     let node = SutNode::start("slow", "synthetic:constant=20ms", &["--max-batch", "1"]);
     let settings = "target_qps=40000,min_duration=1000,max_duration=1000,min_query_count=1";
@@ -53,6 +71,7 @@ fn large_answers_to_large_samples_do_not_stand_in_each_others_way() {
 
 /// Nodes pull: the one that is ten times slower gets its share and no more, so it does not decide the run.
 #[test]
+#[ignore = ".ci/run timing"]
 fn a_node_ten_times_slower_gets_a_tenth() {
     let node = |name: &str, spec: &str| SutNode::start(name, spec, &["--max-batch", "1"]);
     let nodes = [

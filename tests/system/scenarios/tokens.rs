@@ -142,7 +142,7 @@ fn a_first_token_that_comes_twice_or_without_end_is_never_an_answer() {
 
     let no_end: Script = |number, id| if number == 5 { vec![first(id)] } else { vec![first(id), last(id, 2)] };
     let peer = Peer::start(Behaviour { script: no_end, ..Behaviour::good("peer") });
-    let test = token_run("Server").on(&peer.address.to_string()).args(&["--response-timeout", "1s"]);
+    let test = token_run("Server").on(&peer.address.to_string()).args(&["--response-timeout", "20s"]);
     let (finished, folder) = test.finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
     assert!(folder.result()["reasons"].to_string().contains("no answer within"));

@@ -19,7 +19,7 @@ fn sample(id: u64) -> DispatchRequest {
 
 #[test]
 fn the_end_of_a_run_ends_its_streams_and_frees_the_node() {
-    let node = SutNode::start("a", "synthetic:constant=20ms", &["--max-batch", "1"]);
+    let node = SutNode::start("a", "synthetic:constant=1s", &["--max-batch", "1"]);
     talk(&node, async |mut client| {
         let run = start(&mut client, 1).await.unwrap();
         let (sender, mut answers) = open(&mut client, &run).await.unwrap();

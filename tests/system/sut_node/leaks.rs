@@ -7,7 +7,7 @@ use lon_tests::test_run::TestRun;
 use nix::sys::signal::Signal;
 
 /// How long the node has to come to rest.
-const LOOKS: u32 = 100;
+const LOOKS: u32 = 3_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Descriptors and threads of a process.
@@ -16,7 +16,7 @@ fn holdings(pid: u32) -> (usize, usize) {
     (count("fd"), count("task"))
 }
 
-/// Connections, streams and tasks go with their run, whichever route it took and however it ended.
+/// Connections, streams and tasks go with their run, whichever way it came and however it ended.
 #[test]
 fn after_a_run_a_node_holds_what_it_held_before() {
     for route in Route::ALL {

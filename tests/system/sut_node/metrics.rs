@@ -96,8 +96,10 @@ fn runs_add_up_and_both_ends_have_the_same_numbers() {
     let mut expected = [[0; 2]; 4];
     let mut samples = 0;
     for transport in ["grpc", "tcp"] {
-        let test =
-            TestRun::new("Offline").on(&node.node.address).set("min_duration=0,min_query_count=1,target_qps=500");
+        let test = TestRun::new("Offline")
+            .patient()
+            .on(&node.node.address)
+            .set("min_duration=0,min_query_count=1,target_qps=500");
         let test = test.args(&["--transport", transport, "--compression", "zstd", "--probe"]);
         let (finished, folder) = test.finish();
         assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -129,7 +131,8 @@ fn runs_add_up_and_both_ends_have_the_same_numbers() {
 /// A client that goes without a word: its samples leave the gauges, and the counters say what happened to them.
 #[test]
 fn a_run_that_lapses_is_told_as_one() {
-    let Node { node, metrics } = Node::start("a", "synthetic:constant=100ms", &["--max-batch", "1"]);
+    // So long that none but the first is begun before the run lapses.
+    let Node { node, metrics } = Node::start("a", "synthetic:constant=8s", &["--max-batch", "1"]);
     client::talk(&node, async |mut client| {
         let run = client::start(&mut client, 1).await.unwrap();
         let (sender, answers) = client::open(&mut client, &run).await.unwrap();
@@ -154,6 +157,7 @@ fn a_run_that_lapses_is_told_as_one() {
         {
             break page;
         }
+        std::thread::sleep(Duration::from_millis(50));
     };
     assert_eq!(page.count("lon_sut_in_flight_samples", ""), 0);
     assert!(page.count("lon_sut_failed_samples_total", "reason=run_over") >= 3);

@@ -343,7 +343,7 @@ async fn an_address_where_nothing_answers_is_given_up_for_the_next() {
     let accept = async { node.accept().await.unwrap().await };
     // Long enough for a handshake on a busy machine, and waited for once: at the dead address.
     let addresses = [silent, live].into_iter();
-    let connecting = connect_to_any(addresses, "127.0.0.1", &config, Duration::from_secs(3));
+    let connecting = connect_to_any(addresses, "127.0.0.1", &config, Duration::from_secs(8));
     let (near, far) = tokio::join!(connecting, accept);
     assert_eq!(near.unwrap().connection.remote_address(), live);
     far.unwrap();

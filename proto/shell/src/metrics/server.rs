@@ -209,7 +209,7 @@ mod tests {
 
     fn dialled(server: &MetricsServer) -> TcpStream {
         let stream = TcpStream::connect(server.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         stream
     }
 

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_large_prompt_arrives_whole_while_its_answer_is_awaited() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut connection = open(&listener, vec![0; 32 << 20], Duration::from_secs(20));
+        let mut connection = open(&listener, vec![0; 32 << 20], Duration::from_secs(300));
         let reader = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             std::thread::sleep(Duration::from_millis(150));

@@ -1,12 +1,11 @@
 //! Servers that cannot be used are found at the start, with an error that says what to do.
 
 use std::fs::Permissions;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, models, stream, text, usage, whole};
-use lon_tests::process::binary;
+use lon_tests::process::{Closed, binary};
 
 /// What `sut-node describe` says, which opens the backend and nothing else.
 pub(super) fn describe(backend: &str, more: &[&str], key: Option<&str>) -> Output {
@@ -20,7 +19,7 @@ pub(super) fn describe(backend: &str, more: &[&str], key: Option<&str>) -> Outpu
 
 /// The one line of an error, with exit code 2.
 fn refused(backend: &str, parts: &[&str]) {
-    let output = describe(backend, &["--server-timeout", "5s"], None);
+    let output = describe(backend, &["--server-timeout", "300s"], None);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     let line = stderr.lines().last().unwrap_or_default();
@@ -49,8 +48,8 @@ fn a_wrong_url_is_told() {
     // An address for documentation, which leads nowhere: nothing may be sent there.
     refused("openai:http://192.0.2.7:8080/tiny", &["http://192.0.2.7:8080", "plain text", "https://", "--insecure"]);
     refused("openai:http://no-such-host.invalid/tiny", &["no-such-host.invalid", "has no address"]);
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    refused(&format!("openai:http://{free}/tiny"), &[&free.to_string(), "refused", "correct the URL"]);
+    let closed = Closed::new();
+    refused(&format!("openai:http://{}/tiny", closed.address), &[&closed.address, "refused", "correct the URL"]);
 }
 
 #[test]

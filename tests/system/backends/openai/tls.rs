@@ -89,9 +89,9 @@ fn tls_on_one_side_alone_is_told() {
     let secured = Secured::start(&["127.0.0.1"]);
     let asks_for_tls = format!("openai:https://{}/tiny", plain.address);
     refused(&asks_for_tls, &[], &["needs --server-ca", "/etc/ssl/certs/ca-certificates.crt"]);
-    let arguments = ["--server-ca", &secured.ca(), "--server-timeout", "1s"];
+    let arguments = ["--server-ca", &secured.ca(), "--server-timeout", "8s"];
     refused(&asks_for_tls, &arguments, &["cannot be reached by TLS"]);
     refused(&plain.backend("tiny"), &arguments, &["plain text", "--server-ca is for https://"]);
     let asks_plainly = format!("openai:http://{}/tiny", secured.server.address);
-    refused(&asks_plainly, &["--server-timeout", "1s"], &["is no server that can be asked"]);
+    refused(&asks_plainly, &["--server-timeout", "8s"], &["is no server that can be asked"]);
 }

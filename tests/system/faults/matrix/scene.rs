@@ -18,7 +18,7 @@ use super::table::Sut;
 /// From when the run has begun until the fault.
 const INTO_THE_RUN: Duration = Duration::from_millis(300);
 
-/// How soon a node must be free after the run that had it has ended, however it did.
+/// How soon a node must be free after the run that had it has ended, in whatever way.
 const FREE_WITHIN: &str = "20s";
 
 /// Everything of one cell.
