@@ -110,34 +110,24 @@ need_inference() {
     did_not_run "needs a clone of mlcommons/inference, named by MLCOMMONS_INFERENCE"
 }
 
-# The targets of tests/ that have ignored tests.
-test_targets="system hosts others kernel"
-
-# Prints `TARGET TEST` of each test that is ignored with the reason `.ci/run NAME`. To be asked for by name without
-# --ignored runs no ignored test, and prints its reason.
+# Prints the tests that are ignored with the reason `.ci/run NAME`. A run that asks for ignored tests by name, without
+# --ignored, prints their reasons and runs none of them.
 ignored_tests() {
-  local target names
-  for target in $test_targets; do
-    mapfile -t names < <(cargo test --quiet --locked --workspace --test "$target" -- --ignored --list --format terse |
-      sed -n 's/: test$//p')
-    test ${#names[@]} -gt 0 || continue
-    cargo test --quiet --locked --workspace --test "$target" -- --exact --format pretty "${names[@]}" |
-      sed -n "s|^test \(.*\) \.\.\. ignored, \.ci/run $1\$|$target \1|p"
-  done
+  local names
+  mapfile -t names < <(cargo test --locked --workspace --tests -- --ignored --list --format terse 2>/dev/null |
+    sed -n 's/: test$//p')
+  test ${#names[@]} -gt 0 || return 0
+  cargo test --locked --workspace --tests -- --exact "${names[@]}" 2>/dev/null |
+    sed -n "s|^test \(.*\) \.\.\. ignored, \.ci/run $1\$|\1|p"
 }
 
-# Runs the tests that are ignored with the reason `.ci/run NAME`; further arguments go to the test program. A name that
+# Runs the tests that are ignored with the reason `.ci/run NAME`; further arguments go to the test programs. A name that
 # no test has is an error.
 ignored() {
-  local name=$1 chosen target tests status=0
+  local name=$1 tests
   shift
   built
-  chosen=$(ignored_tests "$name")
-  test -n "$chosen" || { echo "no test is ignored with the reason '.ci/run $name'"; return 1; }
-  for target in $test_targets; do
-    mapfile -t tests < <(sed -n "s/^$target //p" <<<"$chosen")
-    test ${#tests[@]} -gt 0 || continue
-    cargo test --locked --workspace --test "$target" -- --ignored --exact "$@" "${tests[@]}" || status=1
-  done
-  return $status
+  mapfile -t tests < <(ignored_tests "$name")
+  test ${#tests[@]} -gt 0 || { echo "no test is ignored with the reason '.ci/run $name'"; return 1; }
+  cargo test --locked --workspace --tests --no-fail-fast -- --ignored --exact "$@" "${tests[@]}"
 }
