@@ -92,9 +92,12 @@ class AuditTests(Tests):
             altered = Runs(runs.results, self.copy(runs.audit))
             alter_answer(altered.audit / "mlperf_log_accuracy.json")
             expect("with one altered answer", {"Accuracy": False, "Performance": True}, self.verdicts(audit, altered))
-        # The audit run then is half as fast again as the run that it is held against.
+        # The audit run then is half as fast again as the run that it is held against, however slow it was: the script of
+        # TEST04 passes an audit run that is slower by any amount.
         altered = Runs(self.copy(runs.results), runs.audit)
-        alter_rate(altered.results / "performance/run_1" / LOGS[audit], RATES[scenario][audit])
+        pattern = RATES[scenario][audit]
+        alter_rate(altered.results / "performance/run_1" / LOGS[audit], pattern,
+                   rate_of(runs.audit / LOGS[audit], pattern) / 1.5)
         expect("with an altered rate", {**ALL_RIGHT[audit], "Performance": False}, self.verdicts(audit, altered))
 
     def compared(self, addresses: list[str], scenario: str, audit: str, runs: Runs) -> None:
@@ -187,13 +190,12 @@ def rate_of(path: pathlib.Path, pattern: str) -> float:
     return float(found[1])
 
 
-def alter_rate(path: pathlib.Path, pattern: str) -> None:
-    """Two thirds of the rate."""
-    lower = rate_of(path, pattern) / 1.5
+def alter_rate(path: pathlib.Path, pattern: str, rate: float) -> None:
+    """Puts another rate in its place."""
     text = path.read_text()
     found = re.search(pattern, text, re.MULTILINE)
     assert found is not None
-    path.write_text(f"{text[:found.start(1)]}{lower:.2f}{text[found.end(1):]}")
+    path.write_text(f"{text[:found.start(1)]}{rate:.2f}{text[found.end(1):]}")
 
 
 if __name__ == "__main__":
