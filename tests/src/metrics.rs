@@ -35,7 +35,9 @@ pub fn free_address() -> String {
 pub fn wait_for(address: &str, name: &str, at_least: u64) {
     let begun = Instant::now();
     loop {
-        let found = Page::at(address).count(name, "");
+        let page = Page::at(address);
+        // A run has its counters once it has begun.
+        let found = if page.names().contains(name) { page.count(name, "") } else { 0 };
         if found >= at_least {
             return;
         }

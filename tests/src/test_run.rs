@@ -58,8 +58,8 @@ impl TestRun {
         self.args(&["--set", settings])
     }
 
-    /// With limits that no machine exceeds: how late or how slow it is, and how long it was held up, does not decide the
-    /// verdict. What is asserted of time is tested in virtual time (`tests/sim`), or by tests that run alone and are
+    /// With limits that no machine exceeds: how late or how slow it is, and how long it was held up, does not decide
+    /// the verdict. What is asserted of time is tested in virtual time (`tests/sim`), or by tests that run alone and are
     /// ignored for `.ci/run timing`. Settings that follow count.
     pub fn patient(self) -> TestRun {
         let is_server = self.args.iter().any(|arg| arg == "Server");
