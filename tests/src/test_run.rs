@@ -58,9 +58,9 @@ impl TestRun {
         self.args(&["--set", settings])
     }
 
-    /// With limits that no machine exceeds: how late or how slow it is, and how long it was held up, does not decide
-    /// the verdict. What is asserted of time is tested in virtual time (`tests/sim`), or by tests that run alone and are
-    /// ignored for `.ci/run timing`. Settings that follow count.
+    /// With limits that no machine exceeds: its lateness, its speed and its stalls do not decide the verdict. What is
+    /// asserted of time is tested in virtual time (`tests/sim`), or by tests that run alone and are ignored for
+    /// `.ci/run timing`. Settings that follow count.
     pub fn patient(self) -> TestRun {
         let is_server = self.args.iter().any(|arg| arg == "Server");
         let test = self.args(&["--max-lag", "3600s"]);
