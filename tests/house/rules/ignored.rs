@@ -16,8 +16,8 @@ const RUN: &str = ".ci/run ";
 /// Folders of tests that need more than `cargo test` has, so that each of them is ignored.
 const ALL_IGNORED: [&str; 3] = ["tests/hosts/", "tests/kernel/", "tests/others/"];
 
-/// Folders where only tests are ignored that some checks run: those that take minutes or gigabytes.
-const FEW_IGNORED: [(&str, &[&str]); 2] = [("tests/system/", &["large", "matrix"]), ("tests/house/", &[])];
+/// Folders where only tests are ignored that some checks run: those that take minutes, gigabytes or a quiet machine.
+const FEW_IGNORED: [(&str, &[&str]); 2] = [("tests/system/", &["large", "matrix", "timing"]), ("tests/house/", &[])];
 
 /// The long checks of `.ci/checks`, by name, each with its text.
 pub(crate) fn checks() -> BTreeMap<String, String> {
