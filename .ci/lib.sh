@@ -129,5 +129,19 @@ ignored() {
   built
   mapfile -t tests < <(ignored_tests "$name")
   test ${#tests[@]} -gt 0 || { echo "no test is ignored with the reason '.ci/run $name'"; return 1; }
-  cargo test --locked --workspace --tests --no-fail-fast -- --ignored --exact "$@" "${tests[@]}"
+  run_ignored "$@" "${tests[@]}"
+}
+
+run_ignored() { cargo test --locked --workspace --tests --no-fail-fast -- --ignored --exact "$@"; }
+
+# The same as `ignored`, and a second try for what failed, one test at a time.
+ignored_then_alone() {
+  local log failed
+  log=$(mktemp)
+  if ignored "$@" | tee "$log"; then return; fi
+  mapfile -t failed < <(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log")
+  test ${#failed[@]} -gt 0 || return 1
+  printf '\n!! failed beside others, once more alone: %s\n' "${failed[@]}"
+  unset LON_TEST_BESIDE
+  run_ignored --test-threads 1 "${failed[@]}"
 }

@@ -59,7 +59,8 @@ fn fault_of(path: &str, reason: &str, checks: &BTreeMap<String, String>) -> Opti
 /// Whether a line of a check runs all tests with its name as their reason.
 fn calls(line: &str, name: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
-    words.windows(2).any(|pair| pair[0] == "ignored" && pair[1].trim_end_matches(';') == name)
+    let runs = ["ignored", "ignored_then_alone"];
+    words.windows(2).any(|pair| runs.contains(&pair[0]) && pair[1].trim_end_matches(';') == name)
 }
 
 /// The reasons of all that is ignored, those in macros too, each with its line; empty: none is given.
