@@ -106,7 +106,7 @@ fn commands_print_documents_of_the_published_forms() {
     );
     let nodes = ["a", "b"].map(|name| SutNode::start(name, "null", &[]));
     let sut = format!("{},{}", nodes[0].address, nodes[1].address);
-    let probe = LoadGen::run(&["probe", "--sut", &sut, "--json", "--duration", "100ms"]);
+    let probe = LoadGen::run(&["probe", "--sut", &sut, "--json", "--duration", "100ms", "--wait-ready", "300s"]);
     assert_eq!(probe.code, Some(0), "{probe:?}");
     assert_read_back::<ProbeDocument>(&probe.stdout, "\n");
     let goodput = json!({ "up": null, "down": null, "both": null });
