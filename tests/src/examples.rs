@@ -1,7 +1,7 @@
 //! The examples in `--help` of both programs, pasted into a shell. No terminal of 80 columns breaks one in two.
 //!
 //! The examples are taken from what the programs print. Addresses of other hosts and folders of the system stand for
-//! what a test has: see [`STAND_INS`].
+//! what a test has: see `STAND_INS`.
 
 use std::collections::BTreeSet;
 use std::fs;
