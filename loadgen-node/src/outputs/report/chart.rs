@@ -289,15 +289,23 @@ impl Axis {
         if self.is_log { 10f64.powf(scaled) } else { scaled }
     }
 
-    /// Round places between two others, as they are drawn.
+    /// Round places between two others, as they are drawn. No two say the same: where the text has too few digits for a
+    /// step, the first place that it fits stands alone.
     fn ticks(&self, low: f64, high: f64) -> Vec<f64> {
+        let mut ticks = self.round(low, high);
+        ticks.dedup_by_key(|tick| (self.text)(self.unscaled(*tick)));
+        ticks
+    }
+
+    /// Round places between two others, as they are drawn.
+    fn round(&self, low: f64, high: f64) -> Vec<f64> {
         if !(low.is_finite() && high.is_finite() && high - low > 1e-6 * high.abs().max(1e-6)) {
             return vec![low];
         }
         let between = |ticks: Vec<f64>| ticks.into_iter().filter(|tick| (low..=high).contains(tick)).collect();
         if self.is_log && high - low < NARROW {
             let straight = Axis { is_log: false, ..*self };
-            let ticks = straight.ticks(self.unscaled(low), self.unscaled(high));
+            let ticks = straight.round(self.unscaled(low), self.unscaled(high));
             return ticks.into_iter().map(|tick| self.scaled(tick)).collect();
         }
         if self.is_log {
@@ -355,5 +363,14 @@ mod tests {
         assert_eq!(axis(true).scaled(0.0), 0.0);
         assert_eq!(axis(false).ticks(1e9, 1e9), [1e9]);
         assert_eq!(axis(false).ticks(0.0, f64::INFINITY), [0.0]);
+    }
+
+    #[test]
+    fn no_two_ticks_say_the_same() {
+        let tenths = Axis { text: |value| format!("{value:.1}"), ..axis(true) };
+        assert!(tenths.round(0.0, 0.1).len() > 3, "steps of less than a tenth");
+        let texts: Vec<String> =
+            tenths.ticks(0.0, 0.1).into_iter().map(|tick| (tenths.text)(10f64.powf(tick))).collect();
+        assert!(texts.len() >= 3 && texts.windows(2).all(|two| two[0] != two[1]), "{texts:?}");
     }
 }
