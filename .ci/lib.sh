@@ -3,6 +3,8 @@
 
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/loadgen-network
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+# Our own crates are compiled anew in each checkout: parts for a next time cost time, and 2 GB.
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 # Where cargo puts the programs.
 programs=$CARGO_TARGET_DIR/debug
 # Most tests wait most of the time.

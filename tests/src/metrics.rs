@@ -1,7 +1,7 @@
 //! What a program tells at `GET /metrics`, asked for and read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -30,16 +30,19 @@ pub fn free_address() -> String {
 
 /// Waits until a metric at this address, all its series together, is as large.
 ///
+/// # Errors
+/// The program there does not answer any more.
+///
 /// # Panics
 /// It never is.
-pub fn wait_for(address: &str, name: &str, at_least: u64) {
+pub fn wait_for(address: &str, name: &str, at_least: u64) -> io::Result<()> {
     let begun = Instant::now();
     loop {
-        let page = Page::at(address);
+        let page = Page::of(&try_ask(address, "")?);
         // A run has its counters once it has begun.
         let found = if page.names().contains(name) { page.count(name, "") } else { 0 };
         if found >= at_least {
-            return;
+            return Ok(());
         }
         assert!(begun.elapsed() < PATIENCE, "{name} is {found}, not {at_least}");
         std::thread::sleep(Duration::from_millis(50));
@@ -51,14 +54,18 @@ pub fn wait_for(address: &str, name: &str, at_least: u64) {
 /// # Panics
 /// Nobody answers there.
 pub fn ask(address: &str, more: &str) -> Reply {
-    let mut stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{address}: {error}"));
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit of time");
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: here\r\n{more}\r\n").expect("a request");
+    try_ask(address, more).unwrap_or_else(|error| panic!("{address}: {error}"))
+}
+
+fn try_ask(address: &str, more: &str) -> io::Result<Reply> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: here\r\n{more}\r\n")?;
     let mut text = String::new();
-    stream.read_to_string(&mut text).expect("an answer");
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in: {text}"));
+    stream.read_to_string(&mut text)?;
+    let (head, body) = text.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Reply { status: status.expect("a status"), head: head.to_lowercase(), body: body.to_owned() }
+    Ok(Reply { status: status.expect("a status"), head: head.to_lowercase(), body: body.to_owned() })
 }
 
 /// The metrics of a program at one moment, from OpenMetrics text.
@@ -90,10 +97,13 @@ impl Page {
     /// # Panics
     /// There are none, or they are not as OpenMetrics has them.
     pub fn at(address: &str) -> Page {
-        let Reply { status, head, body } = ask(address, "");
-        assert_eq!(status, 200, "{head}");
+        Page::of(&ask(address, ""))
+    }
+
+    fn of(Reply { status, head, body }: &Reply) -> Page {
+        assert_eq!(*status, 200, "{head}");
         assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");
-        Page::read(&body)
+        Page::read(body)
     }
 
     /// Reads OpenMetrics text.

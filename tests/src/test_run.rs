@@ -110,8 +110,10 @@ impl TestRun {
     pub fn begin_until_answered(self, samples: u64) -> (LoadGen, RunFolder) {
         let (mut run, folder) = self.args(&["--metrics-listen", "127.0.0.1:0"]).start();
         let address = run.metrics_address();
-        metrics::wait_for(&address, "lon_loadgen_answered_samples_total", samples);
-        (run, folder)
+        match metrics::wait_for(&address, "lon_loadgen_answered_samples_total", samples) {
+            Ok(()) => (run, folder),
+            Err(error) => panic!("it ended before {samples} answers ({error}): {:?}", run.finish()),
+        }
     }
 
     /// Runs it to its end.
