@@ -161,6 +161,33 @@ fn what_ends_too_early_is_a_failure_and_the_next_prompt_is_answered() {
 }
 
 #[test]
+fn an_end_is_told_by_the_server_and_not_by_done_alone() {
+    let a = text("a");
+    let none = "without a finish_reason and without a count of tokens that agrees";
+    expect_failure(vec![Act::Send(stream(&[ROLE, &a, DONE]))], Some("a"), none);
+    expect_failure(vec![Act::Send(stream(&[ROLE, &a, r#"{"choices":[]}"#, DONE]))], Some("a"), none);
+    expect_failure(vec![Act::Send(stream(&[ROLE, &a, &usage(2), DONE]))], Some("a"), none);
+    expect(vec![Act::Send(stream(&[ROLE, &a, &usage(1), DONE]))], "a", "a", 1);
+    let overloaded = r#"{"object":"error","message":"overloaded","code":503}"#;
+    expect_failure(vec![Act::Send(stream(&[ROLE, &a, overloaded, FINISH, DONE]))], Some("a"), "says: overloaded");
+    let refused = r#"{"choices":[{"delta":{"refusal":"I will not"}}]}"#;
+    expect_failure(vec![Act::Send(stream(&[ROLE, refused, FINISH, DONE]))], None, "'I will not' as delta.refusal");
+    expect_failure(vec![Act::Send(whole("200 OK", "text/event-stream", r#"{"detail":"no"}"#))], None, "says: no");
+}
+
+/// vLLM calls them `reasoning`, and others `reasoning_content`. Right: the first token is the first that is generated.
+#[test]
+fn what_a_model_thinks_begins_its_answer_under_either_name() {
+    for name in ["reasoning", "reasoning_content"] {
+        let thought = format!(r#"{{"choices":[{{"index":0,"delta":{{"{name}":"hm"}},"finish_reason":null}}]}}"#);
+        let letters = ["a", "b", "c", "d"].map(text);
+        let [a, b, c, d] = letters.each_ref().map(String::as_str);
+        let events = [ROLE, &thought, a, b, c, d, FINISH, &usage(5), DONE];
+        expect(vec![Act::Send(stream(&events))], "hm", "hmabcd", 5);
+    }
+}
+
+#[test]
 fn no_text_is_never_a_fast_success() {
     expect_failure(vec![Act::Send(stream(&[DONE]))], None, "without any text");
     expect_failure(vec![Act::Send(stream(&[ROLE, FINISH, &usage(7), DONE]))], None, "without any text");

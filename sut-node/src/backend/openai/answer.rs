@@ -1,10 +1,17 @@
 //! The text, the tokens and the end of a streamed chat completion, chunk by chunk. No socket and no clock.
 //!
-//! Servers differ in all that is not text: the tests say which server sends what.
+//! Servers differ in all that is not text: the tests say which server sends what. So nothing is taken for granted:
+//!
+//! - *End.* An answer is whole when the server says why it ended, with a reason that is an end, or when its own count,
+//!   given behind the last text, is the number of chunks that came. `[DONE]` alone is none: servers send it behind a
+//!   failure, too.
+//! - *Failures.* What a chunk says besides choices and a count is an error of the server's.
+//! - *Text.* What a model thinks before it answers is generated text. Text in other parts (`refusal`, `tool_calls`) is
+//!   no answer to a prompt; a chunk with nothing else is a failure.
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::error::Failure;
 use super::sse::Event;
@@ -12,6 +19,13 @@ use crate::backend::stream::Output;
 
 /// Bytes of an answer's text at most.
 const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// Reasons that are the end of an answer: OpenAI's, and those of text-generation-inference and of Together.
+const ENDS: [&str; 5] = ["stop", "length", "eos_token", "stop_sequence", "eos"];
+
+/// The parts of a delta with text, in their order. vLLM and others send thoughts under both names at once.
+const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
+const CONTENT: &str = "content";
 
 /// An answer, as far as it came.
 #[derive(Debug)]
@@ -23,10 +37,14 @@ pub(super) struct Answer {
     chunks: u64,
     /// The server's count, when it sent one. The last count is the one of the whole answer.
     tokens: Option<u64>,
-    /// A chunk gave the reason for the end of the answer (`finish_reason`).
+    /// The count came behind all text so far. One beside text is of what came up to there.
+    is_counted: bool,
+    /// The last text, or what came behind it, had the reason for the end of the answer (`finish_reason`).
     has_reason: bool,
     /// The event `[DONE]` came, which ends the stream.
     is_done: bool,
+    /// A part with text that stood beside the answer's own and is not known.
+    unread: Option<String>,
 }
 
 /// A whole answer, and who counted its tokens.
@@ -35,26 +53,34 @@ pub(super) struct Completion {
     pub(super) output: Output,
     /// The server did not count its tokens: chunks with text were counted instead.
     pub(super) chunks_counted: bool,
+    /// A part of a chunk whose text was left out.
+    pub(super) unread: Option<String>,
 }
 
-#[derive(Deserialize)]
+/// A chunk, and where servers put errors.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Chunk {
     choices: Option<Vec<Choice>>,
     usage: Option<Usage>,
-    error: Option<Value>,
+    error: Value,
+    errors: Value,
+    detail: Value,
+    message: Value,
+    code: Value,
+    object: Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Choice {
-    delta: Option<Delta>,
-    finish_reason: Option<Value>,
-}
-
-/// The text of a chunk. What a model thinks before it answers is generated text, too, and some servers keep it apart.
-#[derive(Deserialize)]
-struct Delta {
-    reasoning_content: Option<String>,
-    content: Option<String>,
+    index: u64,
+    delta: Option<Map<String, Value>>,
+    finish_reason: Value,
+    error: Value,
+    /// What whole answers, and completions that are no chats, have in place of a delta.
+    message: Value,
+    text: Value,
 }
 
 #[derive(Deserialize)]
@@ -62,10 +88,29 @@ struct Usage {
     completion_tokens: Option<u64>,
 }
 
+impl Chunk {
+    /// Whether it says that something went wrong. A message may also say that all is well, with a code of 0.
+    fn is_error(&self) -> bool {
+        let is_failed = self.choices.as_ref().is_none_or(Vec::is_empty) || says(&self.code);
+        [&self.error, &self.errors, &self.detail].into_iter().any(says)
+            || self.object == "error"
+            || (says(&self.message) && is_failed)
+    }
+}
+
 impl Answer {
     /// An answer of which nothing came, and which may have so many tokens.
     pub(super) fn new(max_tokens: u32) -> Answer {
-        Answer { max_tokens, text: Vec::new(), chunks: 0, tokens: None, has_reason: false, is_done: false }
+        Answer {
+            max_tokens,
+            text: Vec::new(),
+            chunks: 0,
+            tokens: None,
+            is_counted: false,
+            has_reason: false,
+            is_done: false,
+            unread: None,
+        }
     }
 
     /// Takes one event. Gives its text when that is the first text of the answer.
@@ -77,47 +122,63 @@ impl Answer {
             return Ok(None);
         }
         if event.is_error {
-            return Err(Failure::Told(message_of(event.data)));
+            let words = if event.data.is_empty() { &b"error"[..] } else { event.data };
+            return Err(Failure::Told(message_of(words)));
         }
         if event.data.trim_ascii() == b"[DONE]" {
             self.is_done = true;
             return Ok(None);
         }
-        let chunk: Chunk = serde_json::from_slice(event.data)
-            .map_err(|error| Failure::NotAChunk { text: shorten(event.data), reason: error.to_string() })?;
-        if chunk.error.is_some_and(|error| !error.is_null()) {
+        let no_chunk = |reason: String| Failure::NotAChunk { text: shorten(event.data), reason };
+        let chunk: Chunk = serde_json::from_slice(event.data).map_err(|error| no_chunk(error.to_string()))?;
+        if chunk.is_error() || chunk.choices.iter().flatten().any(|choice| says(&choice.error)) {
             return Err(Failure::Told(message_of(event.data)));
         }
-        if let Some(tokens) = chunk.usage.and_then(|usage| usage.completion_tokens) {
-            self.tokens = Some(tokens);
-        }
+        let choices = match (chunk.choices, &chunk.usage) {
+            (None, None) => return Err(no_chunk("it has no choices".to_owned())),
+            (choices, _) => choices.unwrap_or_default(),
+        };
         // One answer was asked for, so there is one choice at most; usage alone has none.
-        let choice = chunk.choices.into_iter().flatten().next();
-        choice.map_or(Ok(None), |choice| self.choice(choice))
+        if choices.len() > 1 || choices.iter().any(|choice| choice.index > 0) {
+            return Err(no_chunk("it is of another answer than the one that was asked for".to_owned()));
+        }
+        let (text_before, chunks_before) = (self.text.len(), self.chunks);
+        choices.into_iter().try_for_each(|choice| self.choice(choice))?;
+        let has_text = self.chunks > chunks_before;
+        match chunk.usage.and_then(|usage| usage.completion_tokens) {
+            Some(tokens) => (self.tokens, self.is_counted) = (Some(tokens), !has_text),
+            None => self.is_counted &= !has_text,
+        }
+        Ok((has_text && text_before == 0).then(|| Bytes::copy_from_slice(&self.text)))
     }
 
-    fn choice(&mut self, choice: Choice) -> Result<Option<Bytes>, Failure> {
-        match choice.finish_reason {
-            None | Some(Value::Null) => {}
-            // Some say with every chunk that there is no reason yet.
-            Some(Value::String(reason)) if reason.is_empty() => {}
-            Some(Value::String(reason)) if matches!(reason.as_str(), "stop" | "length") => self.has_reason = true,
-            Some(Value::String(reason)) => return Err(Failure::Stopped(shorten(reason.as_bytes()))),
-            Some(other) => return Err(Failure::Stopped(shorten(other.to_string().as_bytes()))),
-        }
-        let delta = choice.delta.map(|delta| [delta.reasoning_content, delta.content]);
+    fn choice(&mut self, choice: Choice) -> Result<(), Failure> {
+        let mut delta = choice.delta.unwrap_or_default();
         let before = self.text.len();
-        for part in delta.into_iter().flatten().flatten() {
+        for part in text_of(&mut delta)? {
             self.text.extend_from_slice(part.as_bytes());
-        }
-        if self.text.len() == before {
-            return Ok(None);
         }
         if self.text.len() > MAX_TEXT_BYTES {
             return Err(Failure::TooLong(MAX_TEXT_BYTES));
         }
-        self.chunks += 1;
-        Ok((before == 0).then(|| Bytes::copy_from_slice(&self.text)))
+        let has_text = self.text.len() > before;
+        self.chunks += u64::from(has_text);
+        let others = delta.iter().map(|(name, value)| (format!("delta.{name}"), value));
+        let others = others.chain([("message".to_owned(), &choice.message), ("text".to_owned(), &choice.text)]);
+        if let Some((part, value)) = others.into_iter().find(|(_, value)| has_words(value)) {
+            match has_text {
+                true => self.unread = Some(shorten(part.as_bytes())),
+                false => {
+                    let text = shorten(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_bytes());
+                    return Err(Failure::Unread { part: shorten(part.as_bytes()), text });
+                }
+            }
+        }
+        match ended(&choice.finish_reason)? {
+            true => self.has_reason = true,
+            false => self.has_reason &= !has_text,
+        }
+        Ok(())
     }
 
     /// Whether the stream has ended and nothing can follow.
@@ -130,11 +191,15 @@ impl Answer {
     /// # Errors
     /// The answer has no end or no text, or its count of tokens cannot be true.
     pub(super) fn finish(&mut self) -> Result<Completion, Failure> {
-        if !self.is_done && !self.has_reason {
+        let is_whole = self.has_reason || (self.is_counted && self.tokens == Some(self.chunks));
+        if !self.is_done && !is_whole {
             return Err(Failure::Cut { chunks: self.chunks });
         }
         if self.text.is_empty() {
             return Err(Failure::Empty);
+        }
+        if !is_whole {
+            return Err(Failure::Unfinished { chunks: self.chunks });
         }
         // Tokens are what is measured: a count that cannot be true is not passed on.
         match self.tokens {
@@ -146,7 +211,61 @@ impl Answer {
         }
         let n_tokens = self.tokens.unwrap_or(self.chunks);
         let output = Output { bytes: std::mem::take(&mut self.text).into(), n_tokens };
-        Ok(Completion { output, chunks_counted: self.tokens.is_none() })
+        Ok(Completion { output, chunks_counted: self.tokens.is_none(), unread: self.unread.take() })
+    }
+}
+
+/// Takes the parts with text out of a delta: what the model thinks, once, and what it answers. The rest stays.
+fn text_of(delta: &mut Map<String, Value>) -> Result<[String; 3], Failure> {
+    delta.remove("role");
+    let mut part = |name: &str| match delta.remove(name) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => {
+            let (part, text) = (format!("delta.{name}"), shorten(other.to_string().as_bytes()));
+            Err(Failure::Unread { part, text })
+        }
+    };
+    let [one, other] = THOUGHTS.map(&mut part);
+    let (one, other, content) = (one?, other?, part(CONTENT)?);
+    let other = if one == other { String::new() } else { other };
+    Ok([one, other, content])
+}
+
+/// Whether this is the reason for the end of an answer.
+///
+/// # Errors
+/// It is the reason for another end.
+fn ended(reason: &Value) -> Result<bool, Failure> {
+    match reason {
+        Value::Null => Ok(false),
+        // Some say with every chunk that there is no reason yet.
+        Value::String(reason) if reason.is_empty() => Ok(false),
+        Value::String(reason) if ENDS.contains(&reason.as_str()) => Ok(true),
+        Value::String(reason) => Err(Failure::Stopped(shorten(reason.as_bytes()))),
+        other => Err(Failure::Stopped(shorten(other.to_string().as_bytes()))),
+    }
+}
+
+/// Whether a field says anything.
+fn says(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(is_so) => *is_so,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+    }
+}
+
+/// Whether there is text in it, however deep.
+fn has_words(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => values.iter().any(has_words),
+        Value::Object(fields) => fields.values().any(has_words),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -158,7 +277,8 @@ const WORDS: usize = 300;
 pub(super) fn message_of(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let at = |pointer: &str| json.pointer(pointer).and_then(Value::as_str);
-    let found = ["/error/message", "/error", "/message", "/detail"].into_iter().find_map(at);
+    let places = ["/error/message", "/error", "/errors/0/message", "/message", "/detail", "/choices/0/error/message"];
+    let found = places.into_iter().find_map(at).filter(|text| !text.is_empty());
     found.map_or_else(|| shorten(body), |text| shorten(text.as_bytes()))
 }
 
@@ -188,7 +308,7 @@ mod tests {
             first = first.or(found);
         }
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        let Completion { output, chunks_counted } = answer.finish()?;
+        let Completion { output, chunks_counted, .. } = answer.finish()?;
         Ok((text(&first.unwrap()), text(&output.bytes), output.n_tokens, chunks_counted))
     }
 
@@ -260,24 +380,91 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_or_done_ends_an_answer() {
-        expect(&[A, DONE], "a", "a", 1, true);
+    fn a_reason_ends_an_answer_and_nothing_behind_done_is_read() {
         expect(&[A, STOP], "a", "a", 1, true);
-        expect(&[A, DONE, B, "what follows is not read"], "a", "a", 1, true);
+        expect(&[A, STOP, DONE, B, "what follows is not read"], "a", "a", 1, true);
+        for reason in ENDS {
+            let end = format!(r#"{{"choices":[{{"delta":{{"content":"b"}},"finish_reason":"{reason}"}}]}}"#);
+            expect(&[A, &end, DONE], "a", "ab", 2, true);
+        }
+        // A reason before the last text is not that of the end.
+        assert_eq!(read(&[A, STOP, B, DONE]), Err(Failure::Unfinished { chunks: 2 }));
+        assert_eq!(read(&[A, STOP, B]), Err(Failure::Cut { chunks: 2 }));
         assert_eq!(read(&[ROLE, A]), Err(Failure::Cut { chunks: 1 }));
         assert_eq!(read(&[]), Err(Failure::Cut { chunks: 0 }));
     }
 
     #[test]
-    fn thoughts_are_text() {
-        let thought = r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#;
-        expect(&[ROLE, thought, A, STOP, DONE], "hm", "hma", 2, true);
+    fn done_alone_is_no_end() {
+        assert_eq!(read(&[A, DONE]), Err(Failure::Unfinished { chunks: 1 }));
+        assert_eq!(read(&[A, r#"{"choices":[]}"#, DONE]), Err(Failure::Unfinished { chunks: 1 }));
+        assert_eq!(read(&[A, r#"{"choices":[]}"#]), Err(Failure::Cut { chunks: 1 }));
+    }
+
+    #[test]
+    fn a_count_behind_the_text_that_agrees_with_it_is_an_end() {
+        let usage = |n: u64| format!(r#"{{"choices":[],"usage":{{"completion_tokens":{n}}}}}"#);
+        expect(&[A, B, &usage(2), DONE], "a", "ab", 2, false);
+        expect(&[A, B, &usage(2)], "a", "ab", 2, false);
+        assert_eq!(read(&[A, B, &usage(3), DONE]), Err(Failure::Unfinished { chunks: 2 }));
+        assert_eq!(read(&[A, &usage(1), B, DONE]), Err(Failure::Unfinished { chunks: 2 }), "a count of the first half");
+        // As vLLM counts with every chunk, where it is asked to.
+        let beside =
+            |n: u64| format!(r#"{{"choices":[{{"delta":{{"content":"x"}}}}],"usage":{{"completion_tokens":{n}}}}}"#);
+        assert_eq!(read(&[&beside(1), &beside(2), DONE]), Err(Failure::Unfinished { chunks: 2 }));
+    }
+
+    #[test]
+    fn thoughts_are_text_under_either_name() {
+        let delta = |parts: &str| format!(r#"{{"choices":[{{"delta":{{{parts}}}}}]}}"#);
+        for thought in [
+            r#""reasoning_content":"hm""#,
+            r#""reasoning":"hm""#,
+            r#""reasoning":"hm","reasoning_content":"hm","content":null"#,
+        ] {
+            expect(&[ROLE, &delta(thought), A, STOP, DONE], "hm", "hma", 2, true);
+        }
+        let both = delta(r#""content":"a","reasoning":"hm""#);
+        expect(&[ROLE, &both, STOP, DONE], "hma", "hma", 1, true);
+    }
+
+    #[test]
+    fn text_in_other_parts_is_no_answer_and_is_named() {
+        for (choice, part, text) in [
+            (r#""delta":{"refusal":"I will\nnot"}"#, "delta.refusal", "I will not"),
+            (r#""delta":{"content":"","thinking":"hm"}"#, "delta.thinking", "hm"),
+            (r#""delta":{"tool_calls":[{"id":"x"}]}"#, "delta.tool_calls", r#"[{"id":"x"}]"#),
+            (r#""delta":{"content":[{"text":"a"}]}"#, "delta.content", r#"[{"text":"a"}]"#),
+            (r#""message":{"content":"a"},"finish_reason":"stop""#, "message", r#"{"content":"a"}"#),
+            (r#""text":"a","finish_reason":"stop""#, "text", "a"),
+        ] {
+            let event = format!(r#"{{"choices":[{{{choice}}}]}}"#);
+            let failure = Failure::Unread { part: part.to_owned(), text: text.to_owned() };
+            assert_eq!(read(&[A, &event, STOP, DONE]), Err(failure), "{event}");
+        }
+        let empty = r#"{"choices":[{"delta":{"content":"b","refusal":null,"tool_calls":[],"token_id":7,"x":""}}]}"#;
+        expect(&[A, empty, STOP, DONE], "a", "ab", 2, true);
+        // Beside the answer's own text it is left out, and said.
+        let mut answer = Answer::new(ASKED);
+        for data in [r#"{"choices":[{"delta":{"content":"a","kind":"text"}}]}"#, STOP] {
+            answer.event(Event { data: data.as_bytes(), is_error: false }).unwrap();
+        }
+        assert_eq!(answer.finish().unwrap().unread.as_deref(), Some("delta.kind"));
+    }
+
+    #[test]
+    fn one_answer_was_asked_for() {
+        let other = r#"{"choices":[{"index":1,"delta":{"content":"a"}}]}"#;
+        let two = r#"{"choices":[{"index":0,"delta":{"content":"a"}},{"index":0,"delta":{"content":"b"}}]}"#;
+        for event in [other, two] {
+            assert!(matches!(read(&[A, event, STOP, DONE]), Err(Failure::NotAChunk { .. })), "{event}");
+        }
     }
 
     #[test]
     fn no_text_is_no_answer() {
         let usage = r#"{"choices":[],"usage":{"completion_tokens":7}}"#;
-        for events in [&[DONE][..], &[ROLE, STOP, DONE], &[ROLE, STOP, usage, DONE], &[r#"{"choices":null}"#, DONE]] {
+        for events in [&[DONE][..], &[ROLE, STOP, DONE], &[ROLE, STOP, usage, DONE]] {
             assert_eq!(read(events), Err(Failure::Empty));
         }
     }
@@ -286,7 +473,28 @@ mod tests {
     fn errors_are_passed_on() {
         let told = |text: &str| Err(Failure::Told(text.to_owned()));
         assert_eq!(read(&[A, r#"{"error":{"code":500,"message":"out of\n slots"}}"#]), told("out of slots"));
-        assert_eq!(read(&[A, r#"{"error":"no"}"#]), told("no"));
+        for words in [
+            r#"{"error":"no"}"#,
+            r#"{"error":"no","error_type":"overloaded"}"#,
+            r#"{"choices":[],"error":{"message":"no"}}"#,
+            r#"{"object":"error","message":"no","code":400}"#,
+            r#"{"message":"no","code":503}"#,
+            r#"{"message":"no"}"#,
+            r#"{"choices":[],"message":"no"}"#,
+            r#"{"choices":[{"delta":{}}],"message":"no","code":"x"}"#,
+            r#"{"detail":"no"}"#,
+            r#"{"errors":[{"message":"no"}],"success":false}"#,
+            r#"{"choices":[{"delta":{},"error":{"message":"no"},"finish_reason":"stop"}]}"#,
+        ] {
+            assert_eq!(read(&[A, words, STOP, DONE]), told("no"), "{words}");
+            assert_eq!(read(&[A, STOP, words, DONE]), told("no"), "{words}");
+        }
+        let well = r#"{"code":0,"message":"Success","error":null,"choices":[{"delta":{"content":"b"}}]}"#;
+        expect(&[A, well, STOP, DONE], "a", "ab", 2, true);
+        for odd in ["{}", r#"{"choices":null}"#, r#"{"status":"overloaded"}"#] {
+            let failure = Failure::NotAChunk { text: odd.to_owned(), reason: "it has no choices".to_owned() };
+            assert_eq!(read(&[A, odd, STOP, DONE]), Err(failure));
+        }
         let mut answer = Answer::new(ASKED);
         let outcome = answer.event(Event { data: br#"{"message":"bad"}"#, is_error: true });
         assert_eq!(outcome, Err(Failure::Told("bad".to_owned())));

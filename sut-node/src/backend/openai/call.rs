@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::answer::Completion;
 use super::connection::{Connection, Heard, READ_BYTES};
 use super::error::Failure;
 use super::prompt::Prompt;
@@ -54,12 +55,19 @@ pub(super) struct Shared {
     pub(super) max_tokens: u32,
     /// The log says already that chunks are counted as tokens.
     pub(super) has_warned: AtomicBool,
+    /// The log names already a part of chunks that is left out.
+    pub(super) has_named: AtomicBool,
 }
 
 impl Shared {
-    /// Says in the log, once, that the server does not count its tokens.
-    pub(super) fn warn_of_chunks(&self) {
-        if !self.has_warned.swap(true, Ordering::Relaxed) {
+    /// Says in the log, once each, that the server does not count its tokens, and which text of its is left out.
+    pub(super) fn warn(&self, completion: &Completion) {
+        if let Some(part) = &completion.unread
+            && !self.has_named.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(server = self.server.authority, part, "text beside the answer's is left out");
+        }
+        if completion.chunks_counted && !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 server = self.server.authority,
                 "the server does not say how many tokens its answers have: tokens counted as chunks"
@@ -101,9 +109,7 @@ impl Streamer for Caller {
         self.call = None;
         events.push(event(match end {
             Ok(completion) => {
-                if completion.chunks_counted {
-                    self.shared.warn_of_chunks();
-                }
+                self.shared.warn(&completion);
                 What::Done(completion.output)
             }
             Err(failure) => What::Failed(failure.into()),

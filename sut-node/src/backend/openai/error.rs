@@ -193,10 +193,27 @@ pub enum Failure {
     #[error("the server counts 0 tokens in an answer with text")]
     NoTokens,
     /// The stream ended in the middle.
-    #[error("the server closed mid-stream, after {chunks} chunks with text and without a finish_reason or [DONE]")]
+    #[error("the server closed mid-stream, after {chunks} chunks with text and without a finish_reason")]
     Cut {
         /// Chunks with text that came.
         chunks: u64,
+    },
+    /// The stream ended in good order, and the server does not say that the answer did.
+    #[error(
+        "the server ended its stream after {chunks} chunks with text, without a finish_reason and without a count of \
+         tokens that agrees"
+    )]
+    Unfinished {
+        /// Chunks with text that came.
+        chunks: u64,
+    },
+    /// A chunk has text, and none of it is the answer's.
+    #[error("the server sent '{text}' as {part}, which is not known as a part of an answer")]
+    Unread {
+        /// The part of the chunk.
+        part: String,
+        /// What it says, shortened.
+        text: String,
     },
     /// The answer has no text, and an answer that says nothing must not count as a fast one.
     #[error("the server answered OK, but without any text")]

@@ -20,7 +20,7 @@
 //! first token is the text of the first chunk that has any (a chunk with a role alone is none), and it is told as soon
 //! as the read returns that brought it; the answer is the whole text. Tokens are counted as the server counts them
 //! (`usage.completion_tokens`). Where it does not, chunks with text are counted, and the name of the engine and the log
-//! say so. An answer without text is a failure, even when it ends well.
+//! say so. An answer without text is a failure, even when it ends well; so is one whose end the server does not tell.
 //!
 //! A worker holds one prompt and waits; `--workers` is how many prompts the server has at one time. A server's
 //! reply is awaited as long as it sends anything; after `--server-timeout` of silence the sample fails.
@@ -93,8 +93,8 @@ impl OpenAi {
         let server = Server::find(&target, key, &options.openai)?;
         start::check_model(&server, &target.model, limit)?;
         let max_tokens = u32::try_from(options.tokens.max_tokens.get()).unwrap_or(u32::MAX);
-        let has_warned = AtomicBool::new(false);
-        let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned });
+        let (has_warned, has_named) = (AtomicBool::new(false), AtomicBool::new(false));
+        let shared = Arc::new(Shared { server, model: target.model.clone(), max_tokens, has_warned, has_named });
         let warm_up = start::warm_up(&shared, begun_at, limit)?;
         let info = BackendInfo::without_model(engine(&shared.server.origin, &warm_up), "text", DType::U8, &[None]);
         let settings = vec![

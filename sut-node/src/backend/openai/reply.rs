@@ -212,6 +212,13 @@ mod tests {
         let whole = error(&format!("HTTP/1.1 200 OK\r\n{head}{body}"));
         assert!(whole.contains("not with a stream") && whole.contains("Loading model"), "{whole}");
         assert_eq!(error(&stream(&[ROLE, A, "data: {\"error\":{\"message\":\"no\"}}"])), "the server says: no");
+        for body in [r#"{"detail":"no"}"#, "{\n \"error\": {\n  \"message\": \"no\"\n }\n}\n", "no", "event: x\nno\n\n"]
+        {
+            for head in ["Content-Type: text/event-stream\r\n", "Content-Type: text/plain\r\n", ""] {
+                let head = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: {}\r\n\r\n", body.len());
+                assert_eq!(error(&(head + body)), "the server says: no");
+            }
+        }
         let endless = format!("HTTP/1.1 500 X\r\n\r\n{}", "x".repeat(3 * MAX_BODY_BYTES));
         assert!(error(&endless).len() < 400);
     }

@@ -28,7 +28,8 @@ pub(super) struct SseParser {
 pub(super) struct Event<'a> {
     /// Its data, the lines joined by line feeds.
     pub(super) data: &'a [u8],
-    /// The event is called `error`, or its data stands in a field `error`, as older servers of llama.cpp send it.
+    /// The event is called `error`, or its data stands in a field `error`, as older servers of llama.cpp send it, or in
+    /// no field of events at all.
     pub(super) is_error: bool,
 }
 
@@ -80,7 +81,7 @@ impl SseParser {
         if text.is_empty() {
             let has_data = std::mem::take(&mut self.has_data);
             let event = Event { data: &self.data, is_error: std::mem::take(&mut self.is_error) };
-            let outcome = if has_data { each(event) } else { Ok(()) };
+            let outcome = if has_data || event.is_error { each(event) } else { Ok(()) };
             self.data.clear();
             outcome?;
         } else {
@@ -91,21 +92,31 @@ impl SseParser {
         Ok(())
     }
 
+    /// Adds a line of data.
+    fn add(&mut self, line: &[u8]) {
+        if std::mem::replace(&mut self.has_data, true) {
+            self.data.push(b'\n');
+        }
+        self.data.extend_from_slice(line);
+    }
+
     fn field(&mut self, line: &[u8]) {
         let colon = line.iter().position(|&byte| byte == b':');
         let (name, value) = colon.map_or((line, &b""[..]), |at| (&line[..at], &line[at + 1..]));
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
             b"data" | b"error" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.data.push(b'\n');
-                }
-                self.data.extend_from_slice(value);
+                self.add(value);
                 self.is_error |= name == b"error";
             }
             b"event" => self.is_error |= value == b"error",
             // Comments have no name, and ids and times to wait are for clients that connect again.
-            _ => {}
+            b"" | b"id" | b"retry" => {}
+            // The standard passes over it. Servers that fail send JSON, HTML or plain text where a stream was due.
+            _ => {
+                self.add(line);
+                self.is_error = true;
+            }
         }
     }
 }
@@ -150,6 +161,14 @@ mod tests {
     fn what_is_no_data_is_passed_over() {
         assert_eq!(events(b": ping\n\nevent: x\nid: 7\nretry: 3\n\n: \ndata: a\n\n"), ["a"]);
         assert_eq!(events(b"data: a\n\nevent: error\ndata: b\n\ndata: c\n\nerror: d\n\n"), ["a", "!b", "c", "!d"]);
+    }
+
+    #[test]
+    fn what_is_no_event_is_an_error() {
+        assert_eq!(events(b"{\n  \"detail\": \"no\"\n}"), ["!{\n  \"detail\": \"no\"\n}"]);
+        assert_eq!(events(b"data: a\n\nInternal Server Error"), ["a", "!Internal Server Error"]);
+        assert_eq!(events(b"<html>\n\ndata: a\n\n"), ["!<html>", "a"]);
+        assert_eq!(events(b"event: error\n\ndata: a\n\n"), ["!", "a"]);
     }
 
     #[test]

@@ -103,9 +103,7 @@ pub(super) fn warm_up(shared: &Shared, start: Instant, limit: Duration) -> Resul
     let server = call.server().to_owned();
     match end {
         Ok(completion) => {
-            if completion.chunks_counted {
-                shared.warn_of_chunks();
-            }
+            shared.warn(&completion);
             Ok(WarmUp { server, chunks_counted: completion.chunks_counted })
         }
         // A model may have nothing to say to this one.
