@@ -54,6 +54,8 @@ pub struct Behaviour {
     pub unready_status: Option<Status>,
     /// What it says of the model's inputs.
     pub inputs: Vec<TensorMetadata>,
+    /// What it says of the model's outputs.
+    pub outputs: Vec<TensorMetadata>,
     /// Says goodbye on a connection after so many calls of inference, while the last of them is under way.
     pub farewell_after: Option<u64>,
     /// Calls at a time on one connection.
@@ -70,6 +72,7 @@ impl Behaviour {
             unready: 0,
             unready_status: None,
             inputs: vec![tensor("x", "UINT8", &[-1, 64])],
+            outputs: vec![tensor("y", "FP32", &[-1, 2])],
             farewell_after: None,
             max_streams: 100,
             script: |_, request| Step::Answer(floats(request)),
@@ -277,7 +280,7 @@ impl Scripted {
                     name: asked.name.clone(),
                     platform: "script".to_owned(),
                     inputs: behaviour.inputs.clone(),
-                    outputs: vec![tensor("y", "FP32", &[-1, 2])],
+                    outputs: behaviour.outputs.clone(),
                     ..ModelMetadataResponse::default()
                 };
                 if asked.name == behaviour.model { Ok(metadata.encode_to_vec()) } else { Err(unknown(&asked.name)) }

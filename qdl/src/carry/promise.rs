@@ -25,33 +25,44 @@ impl Promise {
         !self.outputs.is_empty()
     }
 
-    /// All outputs are there, by name and in any order, each of the type and shape that was said, and no others.
+    /// The places of an answer's outputs, in the order in which the metadata names them: an answer has them in any
+    /// order, and what reads it knows that of the metadata. All are there once, by name, each of the type and shape
+    /// that was said, and no others. Where nothing was said they stay as they are.
     ///
     /// # Errors
     /// What is wrong with the answer, in words.
-    pub(crate) fn check(&self, outputs: &[InferOutputTensor]) -> Result<(), String> {
+    pub(crate) fn places(&self, outputs: &[InferOutputTensor]) -> Result<Vec<usize>, String> {
         if self.outputs.is_empty() {
-            return Ok(());
+            return Ok((0..outputs.len()).collect());
         }
-        for said in &self.outputs {
-            let Some(output) = outputs.iter().find(|output| output.name == said.name) else {
-                return Err(format!("its answer lacks output '{}', which its metadata names", said.name));
-            };
-            let is_type = said.datatype.is_empty() || said.datatype == output.datatype;
-            if !is_type || !fits(&said.shape, &output.shape) {
-                let (got, said) = (shown(output), shape_of(said));
-                return Err(format!("its output {got} is not {said}, as its metadata has it"));
+        let places: Vec<usize> = self.outputs.iter().map(|said| place(said, outputs)).collect::<Result<_, _>>()?;
+        match outputs.iter().enumerate().find(|(place, _)| !places.contains(place)) {
+            Some((_, other)) => {
+                Err(format!("its answer has an output {}, which its metadata does not name", shown(other)))
             }
-        }
-        match outputs.iter().find(|output| self.outputs.iter().all(|said| said.name != output.name)) {
-            Some(other) => Err(format!("its answer has an output {}, which its metadata does not name", shown(other))),
-            None if outputs.len() > self.outputs.len() => {
-                let (got, said) = (outputs.len(), self.outputs.len());
-                Err(format!("its answer has {got} outputs, {said} by its metadata"))
+            None if outputs.len() < places.len() => {
+                let (got, said) = (outputs.len(), places.len());
+                Err(format!("its answer has {got} outputs, {said} by its metadata, which has a name twice"))
             }
-            None => Ok(()),
+            None => Ok(places),
         }
     }
+}
+
+/// The place of the one output that has the name, type and shape that were said.
+fn place(said: &TensorMetadata, outputs: &[InferOutputTensor]) -> Result<usize, String> {
+    let mut named = outputs.iter().enumerate().filter(|(_, output)| output.name == said.name);
+    let (place, output) = match (named.next(), named.next()) {
+        (Some(one), None) => one,
+        (None, _) => return Err(format!("its answer lacks output '{}', which its metadata names", said.name)),
+        (Some(_), Some(_)) => return Err(format!("its answer has output '{}' twice", said.name)),
+    };
+    let is_type = said.datatype.is_empty() || said.datatype == output.datatype;
+    if is_type && fits(&said.shape, &output.shape) {
+        return Ok(place);
+    }
+    let (got, said) = (shown(output), shape_of(said));
+    Err(format!("its output {got} is not {said}, as its metadata has it"))
 }
 
 /// A dimension that was not fixed is free, and so is a shape that was not given. Metadata may leave the batch dimension
@@ -89,7 +100,7 @@ mod tests {
     #[test]
     fn an_answer_has_what_the_metadata_says_and_nothing_else() {
         let promise = Promise::new(&[said("y", "FP32", &[-1, 10])]);
-        promise.check(&[got("y", "FP32", &[1, 10])]).unwrap();
+        assert_eq!(promise.places(&[got("y", "FP32", &[1, 10])]), Ok(vec![0]));
         for (outputs, part) in [
             (vec![got("y", "FP32", &[1, 1])], "y FP32[1,1] is not FP32[-1,10]"),
             (vec![got("y", "FP32", &[10])], "y FP32[10] is not"),
@@ -98,36 +109,38 @@ mod tests {
             (vec![got("y", "BYTES", &[1])], "y BYTES[1] is not"),
             (vec![got("nope", "FP32", &[1, 10])], "lacks output 'y'"),
             (vec![got("y", "FP32", &[1, 10]), got("z", "INT8", &[1])], "an output z INT8[1]"),
-            (vec![got("y", "FP32", &[1, 10]), got("y", "FP32", &[1, 10])], "2 outputs, 1 by"),
+            (vec![got("y", "FP32", &[1, 10]), got("y", "FP32", &[1, 10])], "has output 'y' twice"),
         ] {
-            let error = promise.check(&outputs).unwrap_err();
+            let error = promise.places(&outputs).unwrap_err();
             assert!(error.contains(part), "no '{part}' in: {error}");
         }
     }
 
     #[test]
-    fn two_outputs_come_in_any_order() {
+    fn outputs_come_in_any_order_and_are_used_in_that_of_the_metadata() {
         let promise = Promise::new(&[said("boxes", "FP32", &[-1, 4]), said("count", "INT32", &[1])]);
         let (boxes, count) = (got("boxes", "FP32", &[0, 4]), got("count", "INT32", &[1]));
-        promise.check(&[boxes.clone(), count.clone()]).unwrap();
-        promise.check(&[count, boxes.clone()]).unwrap();
-        assert!(promise.check(&[boxes]).unwrap_err().contains("lacks output 'count'"));
+        assert_eq!(promise.places(&[boxes.clone(), count.clone()]), Ok(vec![0, 1]));
+        assert_eq!(promise.places(&[count, boxes.clone()]), Ok(vec![1, 0]));
+        assert!(promise.places(&[boxes]).unwrap_err().contains("lacks output 'count'"));
+        let twice = Promise::new(&[said("y", "FP32", &[1]), said("y", "FP32", &[1])]);
+        assert!(twice.places(&[got("y", "FP32", &[1])]).unwrap_err().contains("has a name twice"));
     }
 
     #[test]
     fn a_batch_of_one_may_stand_in_front() {
         let promise = Promise::new(&[said("y", "FP32", &[10])]);
-        promise.check(&[got("y", "FP32", &[10])]).unwrap();
-        promise.check(&[got("y", "FP32", &[1, 10])]).unwrap();
-        assert!(promise.check(&[got("y", "FP32", &[2, 10])]).is_err());
-        assert!(promise.check(&[got("y", "FP32", &[1, 1, 10])]).is_err());
+        promise.places(&[got("y", "FP32", &[10])]).unwrap();
+        promise.places(&[got("y", "FP32", &[1, 10])]).unwrap();
+        assert!(promise.places(&[got("y", "FP32", &[2, 10])]).is_err());
+        assert!(promise.places(&[got("y", "FP32", &[1, 1, 10])]).is_err());
     }
 
     #[test]
     fn what_was_not_said_is_free() {
         let anything = [got("x", "FOO", &[3]), got("y", "FP32", &[])];
-        Promise::default().check(&anything).unwrap();
-        Promise::new(&[said("", "FP32", &[1])]).check(&anything).unwrap();
-        Promise::new(&[said("x", "", &[]), said("y", "FP32", &[])]).check(&anything).unwrap();
+        Promise::default().places(&anything).unwrap();
+        Promise::new(&[said("", "FP32", &[1])]).places(&anything).unwrap();
+        Promise::new(&[said("x", "", &[]), said("y", "FP32", &[])]).places(&anything).unwrap();
     }
 }

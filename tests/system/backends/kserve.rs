@@ -272,6 +272,32 @@ fn typed_outputs_become_the_same_bytes_as_raw_ones() {
     }
 }
 
+/// The protocol names outputs and leaves their order free. Right: the bytes of `y` come first, as the metadata has it.
+#[test]
+fn outputs_in_another_order_than_the_metadata_are_used_in_its_order() {
+    let script: Script = |_, request| {
+        let extra = InferOutputTensor { name: "extra".into(), ..output("INT64", &[1, 1]) };
+        let data = [1.0f32, -2.0].map(f32::to_le_bytes).concat();
+        Step::Answer(raw(request, vec![extra, output("FP32", &[1, 2])], vec![Bytes::from_static(&[7; 8]), data.into()]))
+    };
+    let outputs = vec![tensor("y", "FP32", &[-1, 2]), tensor("extra", "INT64", &[-1, 1])];
+    let server = Server::start(Behaviour { outputs, ..Behaviour::scripted(script) });
+    let run = test("Offline", &server.named("a")).set(SHORT).args(&["--mode", "AccuracyOnly"]);
+    let (finished, folder) = run.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let log = std::fs::read_to_string(folder.path.join("mlperf_log_accuracy.json")).unwrap();
+    assert!(log.contains("\"0000803F000000C00707070707070707\""), "{log}");
+}
+
+#[test]
+fn answers_of_texts_are_not_scored_as_numbers() {
+    let (inputs, outputs) = (vec![tensor("image", "UINT8", &[-1, 1, 8, 8])], vec![tensor("y", "BYTES", &[-1])]);
+    let server = Server::start(Behaviour { inputs, outputs, ..Behaviour::good() });
+    let run = TestRun::digits("Offline").on(&server.named("a")).args(&["--transport", "kserve", "--model", "m"]);
+    assert_refused(run.args(&["--mode", "AccuracyOnly"]), 2, &["could not be scored", "'m'", "BYTES"]);
+    assert!(server.heard().requests.is_empty());
+}
+
 #[test]
 fn a_call_that_is_refused_fails_alone() {
     let scripts: [(Script, &str); 2] = [

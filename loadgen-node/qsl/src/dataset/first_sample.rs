@@ -81,12 +81,15 @@ impl FirstSample {
 }
 
 /// Returns the names of the model's inputs in the order of `names`, when the model has the same inputs in another
-/// order. None when the order is the same, or when the names do not say which input is which.
+/// order. A name that is not the model's stands for the first input that no other name stands for. None when the order
+/// is the same, or when the names do not say which input is which.
 pub(super) fn other_order(names: &[String], model: &Signature) -> Option<Vec<String>> {
     let ours: Vec<&str> = names.iter().map(String::as_str).collect();
     let theirs: Vec<&str> = model.iter().map(|input| input.name.as_str()).collect();
-    let places: Vec<usize> = places(&ours, &theirs).into_iter().flatten().collect();
-    let is_all = places.len() == theirs.len();
+    let found = places(&ours, &theirs);
+    let mut left = (0..theirs.len()).filter(|place| !found.contains(&Some(*place)));
+    let places: Vec<usize> = found.iter().filter_map(|place| place.or_else(|| left.next())).collect();
+    let is_all = places.len() == theirs.len() && ours.len() == theirs.len();
     (is_all && !places.is_sorted()).then(|| places.into_iter().map(|place| theirs[place].to_owned()).collect())
 }
 

@@ -1,4 +1,5 @@
-//! From a server's answer to the bytes that scripts read: outputs one after the other, row-major, little-endian. Pure.
+//! From a server's answer to the bytes that scripts read: outputs one after the other, in the order of the model's
+//! metadata, row-major, little-endian. Pure.
 //!
 //! A status of OK says little: there are servers that answer OK, with the right names and shapes, and without data. So
 //! every output is held against what the server said of its model before the run, and its data against the type and
@@ -21,15 +22,15 @@ pub(crate) fn outputs(response: ModelInferResponse, promise: &Promise) -> Result
     if outputs.is_empty() {
         return Err("its answer has no outputs".to_owned());
     }
-    promise.check(&outputs)?;
+    let places = promise.places(&outputs)?;
     if !raw.is_empty() && raw.len() != outputs.len() {
         return Err(format!("its answer has {} outputs and data for {}", outputs.len(), raw.len()));
     }
     let is_raw = !raw.is_empty();
-    let data = outputs.iter().enumerate().map(|(at, output)| match (&output.contents, is_raw) {
-        (_, true) => raw_data(output, std::mem::take(&mut raw[at])),
-        (Some(contents), false) => typed_data(output, contents),
-        (None, false) => raw_data(output, Bytes::new()),
+    let data = places.into_iter().map(|at| match (&outputs[at].contents, is_raw) {
+        (_, true) => raw_data(&outputs[at], std::mem::take(&mut raw[at])),
+        (Some(contents), false) => typed_data(&outputs[at], contents),
+        (None, false) => raw_data(&outputs[at], Bytes::new()),
     });
     let mut data = data.collect::<Result<Vec<Bytes>, String>>()?;
     let whole = if data.len() == 1 { data.remove(0) } else { data.concat().into() };
@@ -196,6 +197,28 @@ mod tests {
         let response = ModelInferResponse { outputs: vec![output("FP32", &[1, 1])], ..response };
         let error = outputs(response, &promise).unwrap_err();
         assert!(error.contains("y FP32[1,1] is not FP32[-1,10]"), "{error}");
+    }
+
+    /// An answer names its outputs, and what reads its bytes knows the order of the metadata.
+    #[test]
+    fn outputs_are_in_the_order_of_the_metadata_raw_and_typed() {
+        let said = |name: &str, datatype: &str, shape: &[i64]| TensorMetadata {
+            name: name.into(),
+            datatype: datatype.into(),
+            shape: shape.into(),
+        };
+        let promise = Promise::new(&[said("logits", "FP32", &[-1, 2]), said("extra", "INT32", &[-1, 1])]);
+        let named = |name: &str, output| InferOutputTensor { name: name.into(), ..output };
+        let tensors = || vec![named("extra", output("INT32", &[1, 1])), named("logits", output("FP32", &[1, 2]))];
+        let raw_output_contents = vec![Bytes::from_static(b"xxxx"), Bytes::from_static(b"abcdefgh")];
+        let raw = ModelInferResponse { outputs: tensors(), raw_output_contents, ..ModelInferResponse::default() };
+        assert_eq!(outputs(raw, &promise).unwrap(), "abcdefghxxxx");
+        let mut typed = tensors();
+        typed[0].contents = Some(InferTensorContents { int_contents: vec![7], ..Default::default() });
+        typed[1].contents = Some(InferTensorContents { fp32_contents: vec![1.0, -2.0], ..Default::default() });
+        let typed = ModelInferResponse { outputs: typed, ..ModelInferResponse::default() };
+        let right = [&1.0f32.to_le_bytes()[..], &(-2.0f32).to_le_bytes(), &7i32.to_le_bytes()].concat();
+        assert_eq!(outputs(typed, &promise).unwrap(), right);
     }
 
     #[test]

@@ -532,6 +532,9 @@ fn a_model_of_another_order_is_refused() {
     dataset.fits_model(&model(["a", "b", "c"])).unwrap();
     let told = dataset.fits_model(&model(["input_ids", "token_type_ids", "attention_mask"])).unwrap_err().to_string();
     assert!(told.contains("--inputs input_ids,attention_mask,token_type_ids"), "{told}");
+    // What one name says, the others must not contradict.
+    let told = dataset.fits_model(&model(["a", "input_ids", "b"])).unwrap_err().to_string();
+    assert!(told.contains("--inputs input_ids,a,b"), "{told}");
     let made_up = "synthetic:tokens-i64[384]+ones-i64[384]+zeros-i64[384]x4";
     let bert = Benchmark::find("bert").unwrap();
     let dataset = bert.open(Some(made_up)).unwrap();
