@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use lon_net::descriptors;
 use lon_proto::node_name::short_sut_name;
 use lon_qsl::Codec;
@@ -162,11 +162,9 @@ impl Test {
             nodes.first().iter().flat_map(|node| node.outputs.iter()).map(|spec| spec.dtype).collect();
         setup.bandwidth = setup.benchmark.bandwidth_of(&sent, &answered);
         if setup.plan.effective().mode.has_accuracy()
-            && setup.benchmark.accuracy.is_some()
-            && let (Some(truths), Some(rows)) = (dataset.truths(), score::rows(nodes))
-            && let Err(fault) = truths.fits(rows)
+            && let (Some(target), Some(truths)) = (&setup.benchmark.accuracy, dataset.truths())
         {
-            return Err(anyhow!("the answers could not be scored: {fault}")).or_exit(Exit::Usage);
+            score::check(target, truths, nodes).context("the answers could not be scored").or_exit(Exit::Usage)?;
         }
         match &setup.baseline {
             Some(baseline) => baseline.fits(nodes).context("--baseline").or_exit(Exit::Usage),

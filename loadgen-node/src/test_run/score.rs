@@ -1,10 +1,43 @@
 //! How right the answers were.
 
-use lon_qsl::accuracy::{Rows, Score, ScoreError};
+use anyhow::{anyhow, bail};
+use lon_qsl::accuracy::{Rows, Score, ScoreError, Target, Truths};
 use lon_qsl::dataset::Dataset;
 use qdl::NodeDescription;
 
 use super::finished::Setup;
+
+/// Checks, before a run, that the answers of these nodes can be scored.
+///
+/// # Errors
+/// They cannot, or two nodes answer in different forms; the error says why.
+pub(super) fn check(target: &Target, truths: &Truths, nodes: &[NodeDescription]) -> anyhow::Result<()> {
+    let form = |node: &NodeDescription| Rows::of(&node.outputs);
+    let Some((first, others)) = nodes.split_first() else { return Ok(()) };
+    if let Some(other) = others.iter().find(|other| form(other) != form(first)) {
+        let said = |node: &NodeDescription| match node.outputs.is_empty() {
+            true => "what it does not say".to_owned(),
+            false => node.outputs.to_string(),
+        };
+        bail!(
+            "node {} answers with {}, node {} with {}, and an answer does not say whose it is: give nodes of one model",
+            first.name,
+            said(first),
+            other.name,
+            said(other)
+        );
+    }
+    match form(first) {
+        Some(rows) => target.fits(truths, rows).map_err(|why| anyhow!(why)),
+        // Only a server of KServe's protocol says what is no signature.
+        None if first.answers_checked => bail!(
+            "the outputs of model '{}' are of a type or shape that is not scored, such as BYTES: serve a model that \
+             gives numbers",
+            first.model
+        ),
+        None => Ok(()),
+    }
+}
 
 /// The form of the answers, when all nodes say the same.
 pub(super) fn rows(nodes: &[NodeDescription]) -> Option<Rows> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lon_proto::v1::{DispatchResponse, TensorSpec};
 use lon_tests::memory;
-use lon_tests::peer::{Behaviour, Script, Step, eight_bytes};
+use lon_tests::peer::{Behaviour, Peer, Script, Step, eight_bytes};
 use lon_tests::process::Finished;
 use lon_tests::route::Route;
 use lon_tests::run_folder::RunFolder;
@@ -72,6 +72,26 @@ fn tokens_that_cannot_be_in_an_answer_make_the_run_invalid() {
         outcome.assert(3, &[("completed", 0), ("failed", 100)]);
         outcome.assert_reason("node odd counts 18446744073709551615 tokens in an answer of 8 bytes");
     }
+}
+
+/// Right: before the run, with the type or the difference. Some were scored as 0 %, others failed after the run.
+#[test]
+fn answers_that_could_not_be_scored_are_refused_before_the_run() {
+    let output = |dtype: &str, last: i64| {
+        vec![TensorSpec { name: "y".into(), dtype: dtype.into(), dims: vec![-1, last], ..TensorSpec::default() }]
+    };
+    let peer = |name: &str, outputs| Peer::start(Behaviour { outputs, ..Behaviour::good(name) });
+    let refused = |peers: &[Peer], parts: &[&str]| {
+        let sut = peers.iter().map(|peer| peer.address.to_string()).collect::<Vec<_>>().join(",");
+        let (finished, folder) = TestRun::digits("Offline").on(&sut).args(&["--mode", "AccuracyOnly"]).finish();
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        parts.iter().for_each(|part| assert!(finished.stderr.contains(part), "no '{part}' in: {finished:?}"));
+        assert!(!folder.path.exists());
+    };
+    refused(&[peer("a", output("f8e4m3", 10))], &["could not be scored", "answers of f8e4m3", "a Cast"]);
+    refused(&[peer("a", output("f16", 12))], &["could not be scored", "12 f16 are no score for each of 10 classes"]);
+    let both = [peer("a", output("f32", 10)), peer("b", output("i64", 10))];
+    refused(&both, &["node a answers with y f32[N,10], node b with y i64[N,10]"]);
 }
 
 /// Of a node that has said that its answers are ten floats.

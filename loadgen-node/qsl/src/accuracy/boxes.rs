@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Deserialize;
 
+use super::elements::Elements;
+
 /// The right boxes of all images. The image of sample i is the i-th of the file.
 #[derive(Debug)]
 pub struct Boxes {
@@ -123,17 +125,13 @@ impl Boxes {
     }
 
     /// Reads the answer to a sample, as the SUTs of MLPerf's reference implementation log it
-    /// (`vision/classification_and_detection/tools/accuracy-coco.py`): seven f32 for each box. They are the number of
-    /// the sample, the box (top, left, bottom, right, as shares of the image), its score and its category. An answer
+    /// (`vision/classification_and_detection/tools/accuracy-coco.py`): seven floats for each box. They are the number
+    /// of the sample, the box (top, left, bottom, right, as shares of the image), its score and its category. An answer
     /// of fewer than seven has no boxes. The boxes become pixels in f32, as in that script with NumPy 2.
     ///
-    /// None when the length is no multiple of seven f32, or a number is infinite or a NaN.
-    pub(super) fn detections(&self, index: usize, answer: &[u8]) -> Option<Vec<Detection>> {
-        let (values, rest) = answer.as_chunks::<4>();
-        if !rest.is_empty() {
-            return None;
-        }
-        let values: Vec<f32> = values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    /// None when the number of floats is no multiple of seven, or one is infinite or a NaN.
+    pub(super) fn detections(&self, index: usize, answer: Elements<'_>) -> Option<Vec<Detection>> {
+        let values: Vec<f32> = answer.floats().map(|value| value as f32).collect();
         if values.len() < 7 {
             return Some(Vec::new());
         }
@@ -190,6 +188,8 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
+    use lon_proto::sample::DType;
+
     use super::*;
 
     const FILE: &str = r#"{"info": {}, "images": [{"id": 7, "height": 10, "width": 20, "file_name": "a"}],
@@ -202,15 +202,17 @@ mod tests {
     fn answers_become_pixels() {
         let boxes = Boxes::from_json(FILE.as_bytes()).unwrap();
         assert_eq!((boxes.len(), boxes.images[0].objects.len()), (1, 1));
-        let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-        let found = boxes.detections(0, &bytes(&[0.0, 0.1, 0.1, 0.3, 0.3, 0.5, 3.0])).unwrap();
+        let found = |values: &[f32]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            boxes.detections(0, Elements::new(DType::F32, &bytes).unwrap())
+        };
+        assert_eq!(found(&[0.0; 6]), Some(vec![]));
+        assert_eq!(found(&[0.0; 8]), None);
+        assert_eq!(found(&[f32::NAN; 7]), None);
+        let found = found(&[0.0, 0.1, 0.1, 0.3, 0.3, 0.5, 3.0]).unwrap();
         let place = Place { left: 2.0, top: 1.0, width: 4.0, height: 2.0 };
         assert_eq!(found, [Detection { category: 3, score: 0.5, place }]);
         assert_eq!(found[0].place.overlap(&boxes.images[0].objects[0]), 1.0);
-        assert_eq!(boxes.detections(0, &bytes(&[0.0; 6])), Some(vec![]));
-        assert_eq!(boxes.detections(0, &bytes(&[0.0; 8])), None);
-        assert_eq!(boxes.detections(0, &bytes(&[f32::NAN; 7])), None);
-        assert_eq!(boxes.detections(0, &[0; 29]), None);
     }
 
     #[test]

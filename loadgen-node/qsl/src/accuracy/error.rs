@@ -7,6 +7,9 @@ use lon_proto::sample::DType;
 /// The reasons why answers cannot be scored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScoreError {
+    /// No answer with the layout that the SUT gives can be scored; the clause says why.
+    #[error("{0}")]
+    Unfit(String),
     /// The dataset does not have the sample.
     #[error("the log answers sample {index}, the dataset has {count}")]
     NoSample {
@@ -25,6 +28,12 @@ pub enum ScoreError {
         /// The layouts that an answer could have.
         rows: String,
     },
+    /// All answers have as many whole numbers as there are classes, and each class once.
+    #[error(
+        "every answer has each class once: as many whole numbers as there are classes are their scores, and these may \
+         be the classes in order; answer with fewer of them (--postprocess top-k=NUMBER)"
+    )]
+    InOrder,
     /// The answer is not a text. The number is the sample's index.
     #[error(
         "the answer to sample {0} is not UTF-8: on this dataset texts are scored; start and end logits are on a folder \
@@ -76,7 +85,7 @@ pub enum ScoreError {
         dtype: DType,
     },
     /// The answer does not have a score for each item of the sample.
-    #[error("the answer to sample {index} has {bytes} bytes: no f32 for each of {items} items, and none is a NaN")]
+    #[error("the answer to sample {index} has {bytes} bytes: no {dtype} for each of {items} items, none of them a NaN")]
     Items {
         /// The index of the sample.
         index: usize,
@@ -84,6 +93,8 @@ pub enum ScoreError {
         bytes: usize,
         /// The number of items that have a label.
         items: usize,
+        /// The type of the scores.
+        dtype: DType,
     },
     /// The labels of all items are equal, so that there is nothing to tell apart.
     #[error("all labels are equal: there is no auc")]
@@ -116,12 +127,14 @@ pub enum ScoreError {
         reason: String,
     },
     /// The answer is no row of boxes.
-    #[error("the answer to sample {index} has {bytes} bytes: no boxes of seven finite f32")]
+    #[error("the answer to sample {index} has {bytes} bytes: no boxes of seven finite {dtype}")]
     Boxes {
         /// The index of the sample.
         index: usize,
         /// The length of the answer in bytes.
         bytes: usize,
+        /// The type of the numbers.
+        dtype: DType,
     },
     /// There is nothing to find.
     #[error("the annotations have no box that counts")]
@@ -129,9 +142,6 @@ pub enum ScoreError {
     /// There is no model by which the sentences of a text are found.
     #[error("{0} needs the model that finds sentences: put the folder punkt_tab of NLTK's data beside the right texts")]
     Sentences(&'static str),
-    /// The answers are texts, and how many tokens they were is not known.
-    #[error("the SUT answers with texts: how many tokens they were is not known")]
-    NoTokens,
     /// The right texts have no words, of which a share could be wrong.
     #[error("the right texts have no words")]
     NoWords,

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use half::f16;
 use lon_proto::sample::{DType, TensorSpec};
+
+use super::elements::{self, Elements};
 
 /// The layout of start and end logits in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,18 +65,15 @@ impl Layout {
         }
     }
 
-    /// Returns the layout when its type is one of floating-point numbers that logits have.
+    /// Returns the layout when its type is one that is read.
     fn checked(self) -> Option<Layout> {
-        matches!(self.dtype, DType::F32 | DType::F16).then_some(self)
+        elements::kind(self.dtype).map(|_| self)
     }
 
     /// Reads the logits of an answer for a window of `places` places, of which `least` are not padding. None when the
     /// answer does not have this layout.
     pub(super) fn read(self, answer: &[u8], least: usize, places: usize) -> Option<Logits> {
-        let values: Vec<f64> = match self.dtype {
-            DType::F16 => whole(answer)?.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f64()).collect(),
-            _ => whole(answer)?.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
-        };
+        let values: Vec<f64> = Elements::new(self.dtype, answer)?.floats().collect();
         let given = values.len() / 2;
         let is_as_told = self.places.is_none_or(|told| told as usize == given);
         if !values.len().is_multiple_of(2) || given < least.max(1) || given > places || !is_as_told {
@@ -97,12 +95,6 @@ impl Layout {
     }
 }
 
-/// Splits bytes into numbers of `N` bytes; none when some bytes are left.
-fn whole<const N: usize>(bytes: &[u8]) -> Option<&[[u8; N]]> {
-    let (chunks, rest) = bytes.as_chunks();
-    rest.is_empty().then_some(chunks)
-}
-
 /// Shows pairs as `f32[384,2]`, and one after the other as `f32[2,?]`.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,6 +108,8 @@ impl fmt::Display for Layout {
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::*;
 
     fn spec(name: &str, dtype: DType, dims: &[Option<u32>]) -> TensorSpec {
@@ -150,6 +144,8 @@ mod tests {
         let halves: Vec<u8> = [1.0, -2.5].iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
         let half = Layout::of(&[spec("logits", DType::F16, &[n, n, Some(2)])]).unwrap();
         assert_eq!(half.read(&halves, 1, 1), Some(Logits { start: vec![1.0], end: vec![-2.5] }));
+        let quantised = Layout::of(&[spec("logits", DType::I8, &[n, Some(1), Some(2)])]).unwrap();
+        assert_eq!(quantised.read(&[3, 0xfe], 1, 1), Some(Logits { start: vec![3.0], end: vec![-2.0] }));
     }
 
     #[test]
@@ -161,7 +157,7 @@ mod tests {
             vec![start.clone()],
             vec![start.clone(), spec("end", DType::F16, &[n, l])],
             vec![start.clone(), spec("end", DType::F32, &[n, Some(4)])],
-            vec![spec("ids", DType::I64, &[n, l, Some(2)])],
+            vec![spec("ids", DType::F8E4M3, &[n, l, Some(2)])],
             vec![start.clone(), start.clone(), start],
         ] {
             assert_eq!(Layout::of(&outputs), None, "{outputs:?}");

@@ -10,11 +10,11 @@ use super::truth::{Truth, Truths};
 pub enum Metric {
     /// The share of samples whose class is the label.
     ///
-    /// An answer is a row of f32 (logits or scores), whose largest value gives the class. Or it is whole numbers, i32
-    /// or i64, of which the first is the class, as an argmax or top-k at the SUT leaves them. Of several largest values
-    /// the first counts, as in numpy's `argmax`. A row with a NaN is wrong. [`Rows`](super::Rows) tell which layout an
-    /// answer has. When they are not known, a row has as many f32 as there are
-    /// [`Target::classes`](super::Target::classes); when those are not known either, every answer is a row of f32.
+    /// An answer is a row of logits or scores, one for each class, of any type, whose largest value gives the class. Or
+    /// it is whole numbers, fewer than there are classes, of which the first is the class, as an argmax or top-k at the
+    /// SUT leaves them. Of several largest values the first counts, as in numpy's `argmax`. A row with a NaN is wrong.
+    /// [`Rows`](super::Rows) tell which layout an answer has. When they are not known, a row has as many f32 as there
+    /// are [`Target::classes`](super::Target::classes); when those are not known either, every answer is a row of f32.
     Top1,
     /// The share of samples whose label is among the first five classes.
     Top5,
@@ -35,19 +35,19 @@ pub enum Metric {
     Gsm8k,
     /// The word error rate: wrong words of all samples for each word of the right texts. Lower is better.
     Wer,
-    /// The mean of DICE over samples and over all classes but the first. An answer is the class of each voxel, u8, i32
-    /// or i64.
+    /// The mean of DICE over samples and over all classes but the first. An answer is the class of each voxel, as a
+    /// whole number.
     Dice,
-    /// The area under the curve of the receiver operating characteristic. An answer is an f32 for each item of the
-    /// sample, or for each item an f32 and its label as another.
+    /// The area under the curve of the receiver operating characteristic. An answer is a score for each item of the
+    /// sample, or for each item a score and its label as another number.
     Auc,
-    /// The mean average precision of boxes by COCO's rules. An answer is seven f32 for each box: the number of the
+    /// The mean average precision of boxes by COCO's rules. An answer is seven floats for each box: the number of the
     /// sample, top, left, bottom and right as shares of the image, score, category.
     Map,
     /// The number of characters of all answers together, each without blanks at its ends and with its sentences on
     /// lines of their own (`gen_len` of the official scripts). It needs the model of sentences.
     GenLen,
-    /// The mean number of token ids of an answer. Answers are token ids of i32 or i64.
+    /// The mean number of token ids of an answer. Answers are token ids, whole numbers of any type but u8.
     TokensPerSample,
 }
 

@@ -3,8 +3,9 @@
 //! - `metric`: the ways to score answers;
 //! - `truth`: the right answers, for each sample or for each question;
 //! - `target`: scores a run's answers, and compares the score with what it must reach;
+//! - `fit`: whether answers of a layout can be scored, before a run;
 //! - `error`: the reasons why answers cannot be scored;
-//! - `rows`: the layout of answers, as the SUT's outputs give it;
+//! - `rows`: the layout of answers, as the SUT's outputs give it; `elements`: the numbers in them, of any type;
 //! - `round`: five significant digits, with which scores are compared;
 //! - [`squad`]: how SQuAD compares texts;
 //! - `logits`: the layout of start and end logits;
@@ -21,16 +22,17 @@
 //! Start and end logits are the answers of a reading model, such as BERT on SQuAD. They are scored on a folder as SQuAD
 //! is published. There a sample is a window of a passage, and several windows answer one question. The SUT's outputs
 //! give the layout of the logits. They may be two outputs of one length, the start first unless their names say
-//! otherwise. Or one output, `[L,2]` or `[2,L]` without the batch. The type is f32 or f16, and the padding of the
-//! window may be left out. When no node gives its outputs, or two nodes differ, an answer is taken for two outputs of
-//! f32, one after the other. A window with a NaN among its logits answers nothing. On other datasets of questions the
-//! SUT answers with the text itself. In both cases the accuracy log has the raw bytes in hexadecimal, as the reference
-//! implementation's script reads them.
+//! otherwise. Or one output, `[L,2]` or `[2,L]` without the batch. The padding of the window may be left out. When no
+//! node gives its outputs, an answer is taken for two outputs of f32, one after the other. A window with a NaN among
+//! its logits answers nothing. On other datasets of questions the SUT answers with the text itself. In both cases the
+//! accuracy log has the raw bytes in hexadecimal, as the reference implementation's script reads them.
 
 pub mod auc;
 mod boxes;
 pub mod dice;
+mod elements;
 mod error;
+mod fit;
 pub mod gsm8k;
 mod logits;
 mod map;

@@ -1,10 +1,11 @@
-//! The layout of answers, as the SUT's outputs give it. Answers that name classes are rows of scores, or the classes
-//! themselves.
+//! The layout of answers, as the SUT's outputs give it. It is made from the signature, before a run, and every scorer
+//! reads answers by it. Answers that name classes are rows of scores, or the classes themselves.
 
 use std::fmt;
 
 use lon_proto::sample::{DType, Signature, TensorSpec};
 
+use super::elements::{self, Elements, Kind, Number};
 use super::logits::Layout;
 
 /// The layout of a model's answers.
@@ -14,10 +15,19 @@ pub struct Rows {
     dtype: DType,
     /// The number of elements of the first output for one sample, when all sizes are fixed.
     elements: Option<u64>,
-    /// Whether other outputs follow the first.
-    is_first_of_many: bool,
+    /// The bytes of the outputs behind the first; none when a size of theirs is free or not known.
+    behind: Option<u64>,
     /// The layout of start and end logits, when the outputs are such.
     logits: Option<Layout>,
+}
+
+/// What the elements of an answer are, where it names classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// A score for each class.
+    Scores,
+    /// Classes, the likeliest first.
+    Classes,
 }
 
 /// Shows the first output as `5 i64`, with `?` when the number is not fixed.
@@ -46,15 +56,20 @@ impl Rows {
         let rows = Rows::of_specs(&specs)?;
         // A part that cannot be read is an output all the same.
         let is_whole = rest.is_empty();
-        let logits = rows.logits.filter(|_| is_whole);
-        Some(Rows { is_first_of_many: rows.is_first_of_many || !is_whole, logits, ..rows })
+        let (behind, logits) = (rows.behind.filter(|_| is_whole), rows.logits.filter(|_| is_whole));
+        Some(Rows { behind, logits, ..rows })
     }
 
     fn of_specs(outputs: &[TensorSpec]) -> Option<Rows> {
-        let first = outputs.first()?;
-        let elements = first.own_dims().iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)));
-        let (is_first_of_many, logits) = (outputs.len() > 1, Layout::of(outputs));
-        Some(Rows { dtype: first.dtype, elements, is_first_of_many, logits })
+        let (first, others) = outputs.split_first()?;
+        let add = |sum: u64, other: &TensorSpec| sum.checked_add(other.dtype.bytes_of(elements_of(other)?)?);
+        let behind = others.iter().try_fold(0, add);
+        Some(Rows { dtype: first.dtype, elements: elements_of(first), behind, logits: Layout::of(outputs) })
+    }
+
+    /// Returns the layout of answers of which no more is known than that they are of this type.
+    pub(super) fn untold(dtype: DType) -> Rows {
+        Rows { dtype, elements: None, behind: Some(0), logits: None }
     }
 
     /// Returns the type of the first output.
@@ -62,9 +77,24 @@ impl Rows {
         self.dtype
     }
 
-    /// Returns the number of classes, when each has a score and their number is fixed.
-    pub(super) fn scored_classes(self) -> Option<u64> {
-        self.elements.filter(|_| self.is_floats() && self.logits.is_none())
+    /// Returns the kind of the type of the first output; none when answers of this type are not read.
+    pub(super) fn kind(self) -> Option<Kind> {
+        elements::kind(self.dtype)
+    }
+
+    /// Returns the number of elements of the first output for one sample, when it is fixed.
+    pub(super) fn count(self) -> Option<u64> {
+        self.elements
+    }
+
+    /// Tells whether other outputs follow the first.
+    pub(super) fn is_first_of_many(self) -> bool {
+        self.behind != Some(0)
+    }
+
+    /// Tells whether it is known where in an answer the first output ends.
+    pub(super) fn has_end(self) -> bool {
+        self.elements.is_some() || self.behind.is_some()
     }
 
     /// Returns the layout of start and end logits, when the outputs are such.
@@ -72,27 +102,58 @@ impl Rows {
         self.logits
     }
 
-    /// Tells whether the first output is a row of f32.
-    pub(super) fn is_floats(self) -> bool {
-        self.dtype == DType::F32
+    /// Returns the elements of the first output in an answer. None when the answer does not have this layout.
+    pub(super) fn elements(self, answer: &[u8]) -> Option<Elements<'_>> {
+        let all = answer.len() as u64;
+        let own = match (self.elements, self.behind) {
+            (Some(elements), behind) => {
+                let own = self.dtype.bytes_of(elements)?;
+                let is_all = behind.is_none_or(|behind| own.checked_add(behind) == Some(all));
+                Some(own).filter(|_| is_all)?
+            }
+            (None, behind) => all.checked_sub(behind?)?,
+        };
+        Elements::new(self.dtype, answer.get(..usize::try_from(own).ok()?)?)
+    }
+
+    /// Returns what so many elements of this type are, when there are `known` classes; none when they name no classes.
+    /// Of whole numbers as many as there are classes are their scores, and fewer are classes.
+    pub(super) fn naming(self, count: u64, known: Option<usize>) -> Option<Naming> {
+        let known = known.map(|classes| classes as u64);
+        match self.kind()? {
+            Kind::Floats => known.is_none_or(|classes| count == classes).then_some(Naming::Scores),
+            Kind::WholeNumbers if count == 1 => Some(Naming::Classes),
+            Kind::WholeNumbers if Some(count) == known => Some(Naming::Scores),
+            Kind::WholeNumbers => known.is_none_or(|classes| count < classes).then_some(Naming::Classes),
+        }
     }
 
     /// Returns the first `most` classes that an answer names; `known` is the number of classes, when it is known. None
     /// when the answer does not have this layout.
     pub(super) fn classes(self, answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
-        let bytes = self.elements.and_then(|elements| usize::try_from(self.dtype.bytes_of(elements)?).ok());
-        let row = match bytes {
-            Some(bytes) if self.is_first_of_many => answer.get(..bytes)?,
-            Some(bytes) if bytes != answer.len() => return None,
-            _ => answer,
-        };
-        match self.dtype {
-            DType::F32 if known.is_none_or(|classes| row.len() == 4 * classes) => largest(row, most),
-            DType::I64 => wide(row, most),
-            DType::I32 => narrow(row, most),
-            _ => None,
+        let elements = self.elements(answer).filter(|elements| elements.iter().len() > 0)?;
+        match self.naming(elements.iter().len() as u64, known)? {
+            Naming::Scores => Some(largest(elements.iter(), most)),
+            Naming::Classes => Some(elements.classes().take(most).collect()),
         }
     }
+
+    /// Tells whether an answer of whole numbers that are read as scores has each class once, as all classes in order
+    /// have.
+    pub(super) fn may_be_in_order(self, answer: &[u8], known: Option<usize>) -> bool {
+        let Some(elements) = self.elements(answer).filter(|_| self.kind() == Some(Kind::WholeNumbers)) else {
+            return false;
+        };
+        let mut classes: Vec<i64> = elements.classes().collect();
+        classes.sort_unstable();
+        let is_scores = self.naming(classes.len() as u64, known) == Some(Naming::Scores);
+        is_scores && classes.into_iter().eq(0..elements.iter().len() as i64)
+    }
+}
+
+/// Returns the number of elements of an output for one sample, when all sizes are fixed.
+fn elements_of(output: &TensorSpec) -> Option<u64> {
+    output.own_dims().iter().try_fold(1u64, |product, dim| product.checked_mul(u64::from((*dim)?)))
 }
 
 /// Returns the first output in a text, and the rest of the text. A name may contain any characters; it ends before the
@@ -108,67 +169,33 @@ fn first_spec(outputs: &str) -> Option<(TensorSpec, &str)> {
     outputs.match_indices(']').find_map(|(end, _)| spec(end))
 }
 
-/// Returns the first `most` classes that an answer names when its layout is not known; `known` is the number of
-/// classes.
-pub(super) fn guessed(answer: &[u8], most: usize, known: Option<usize>) -> Option<Vec<i64>> {
-    match known.is_none_or(|classes| answer.len() == 4 * classes) {
-        true => largest(answer, most),
-        false => ids(answer, most),
-    }
+/// Returns the layout of an answer when the SUT does not say it; `known` is the number of classes. It is a row of f32,
+/// or 1 to 5 classes of i64 when the length allows it, else of i32.
+pub(super) fn guessed(answer: &[u8], known: Option<usize>) -> Option<Rows> {
+    let dtype = match answer.len() {
+        bytes if known.is_none_or(|classes| bytes == 4 * classes) => DType::F32,
+        8 | 16 | 24 | 32 | 40 => DType::I64,
+        4 | 12 | 20 => DType::I32,
+        _ => return None,
+    };
+    Some(Rows::untold(dtype))
 }
 
-/// Returns the places of the `most` largest f32, the largest first; of equal ones the first comes first. Empty when one
-/// of them is a NaN. None when the answer is not a row of f32.
-fn largest(answer: &[u8], most: usize) -> Option<Vec<i64>> {
-    let (values, rest) = answer.as_chunks::<4>();
-    if values.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    let mut best: Vec<(f32, i64)> = Vec::with_capacity(most + 1);
-    for (place, value) in values.iter().map(|bytes| f32::from_le_bytes(*bytes)).enumerate() {
+/// Returns the places of the `most` largest numbers, the largest first; of equal ones the first comes first. Empty when
+/// one of them is a NaN.
+fn largest(values: impl Iterator<Item = Number>, most: usize) -> Vec<i64> {
+    let mut best: Vec<(Number, i64)> = Vec::with_capacity(most + 1);
+    for (value, place) in values.zip(0..) {
         if value.is_nan() {
-            return Some(Vec::new());
+            return Vec::new();
         }
         let before = best.partition_point(|(other, _)| *other >= value);
         if before < most {
-            best.insert(before, (value, place as i64));
+            best.insert(before, (value, place));
             best.truncate(most);
         }
     }
-    Some(best.into_iter().map(|(_, place)| place).collect())
-}
-
-/// Reads an answer of i32 or i64, which may be empty. None when it is not a row of them, or the type is another.
-pub(super) fn whole_numbers(answer: &[u8], dtype: DType) -> Option<Vec<i64>> {
-    match dtype {
-        _ if answer.is_empty() => Some(Vec::new()),
-        DType::I64 => wide(answer, usize::MAX),
-        DType::I32 => narrow(answer, usize::MAX),
-        _ => None,
-    }
-}
-
-/// Reads classes as whole numbers: 1 to 5 of i64 when the length allows it, else of i32.
-fn ids(answer: &[u8], most: usize) -> Option<Vec<i64>> {
-    match answer.len() {
-        8 | 16 | 24 | 32 | 40 => wide(answer, most),
-        4 | 12 | 20 => narrow(answer, most),
-        _ => None,
-    }
-}
-
-/// Reads the first `most` numbers of an answer of i64.
-fn wide(answer: &[u8], most: usize) -> Option<Vec<i64>> {
-    let (ids, rest) = answer.as_chunks::<8>();
-    let is_whole = rest.is_empty() && !ids.is_empty();
-    is_whole.then(|| ids.iter().take(most).map(|bytes| i64::from_le_bytes(*bytes)).collect())
-}
-
-/// Reads the first `most` numbers of an answer of i32.
-fn narrow(answer: &[u8], most: usize) -> Option<Vec<i64>> {
-    let (ids, rest) = answer.as_chunks::<4>();
-    let is_whole = rest.is_empty() && !ids.is_empty();
-    is_whole.then(|| ids.iter().take(most).map(|bytes| i64::from(i32::from_le_bytes(*bytes))).collect())
+    best.into_iter().map(|(_, place)| place).collect()
 }
 
 #[cfg(test)]
@@ -191,6 +218,8 @@ mod tests {
         assert_eq!(rows(DType::F32, &[None, Some(10)]).classes(&answer, 1, Some(10)).map(|top| top.len()), Some(1));
         assert_eq!(rows(DType::I64, &[None, Some(4)]).classes(&answer, 5, Some(10)), None);
         assert_eq!(rows(DType::U8, &[None, Some(40)]).classes(&answer, 5, Some(10)), None);
+        // As many whole numbers as there are classes are scores.
+        assert_eq!(rows(DType::I64, &[None, Some(5)]).classes(&answer, 2, Some(5)), Some(vec![0, 4]));
         // A class without a size of its own.
         assert_eq!(rows(DType::I64, &[None]).classes(&answer[..8], 5, Some(10)), Some(vec![7]));
     }
@@ -203,6 +232,12 @@ mod tests {
         assert_eq!(Rows::from_text(&both.to_string()), Some(rows));
         let answer = [&3i64.to_le_bytes()[..], &[0; 8]].concat();
         assert_eq!(rows.classes(&answer, 5, Some(4)), Some(vec![3]));
+        // What is behind the first tells where it ends, unless both are free.
+        let free = Signature::new(vec![spec(DType::F32, &[None, None]), spec(DType::I64, &[None, Some(1)])]);
+        let answer = [&1f32.to_le_bytes()[..], &2f32.to_le_bytes(), &[0; 8]].concat();
+        assert_eq!(Rows::of(&free).unwrap().classes(&answer, 1, None), Some(vec![1]));
+        let endless = Signature::new(vec![spec(DType::F32, &[None, None]), spec(DType::F32, &[None, None])]);
+        assert_eq!(Rows::of(&endless).unwrap().classes(&answer, 1, None), None);
         assert!(Rows::of(&Signature::default()).is_none() && Rows::from_text("").is_none());
     }
 }

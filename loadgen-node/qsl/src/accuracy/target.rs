@@ -1,12 +1,14 @@
 //! Scores the answers of a run, and compares the score with what it must reach.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use lon_proto::sample::DType;
 
 use super::auc;
 use super::boxes::Boxes;
 use super::dice;
+use super::elements::Elements;
 use super::error::ScoreError;
 use super::logits::Layout;
 use super::map;
@@ -114,10 +116,13 @@ impl Target {
         {
             return Err(ScoreError::Label { index, metric: self.metric.name() });
         }
+        if let Some(rows) = rows {
+            self.fits(truths, rows).map_err(ScoreError::Unfit)?;
+        }
         match truths {
             Truths::Samples(truths) => Form { rows, reader: &Reader::default() }.score(self, answers, truths),
             Truths::Decoded(truths, reader) => Form { rows, reader }.score(self, answers, truths),
-            Truths::Boxes(boxes) => of_boxes(answers, boxes),
+            Truths::Boxes(boxes) => of_boxes(answers, boxes, rows.unwrap_or(Rows::untold(DType::F32))),
             Truths::Questions(reading) => self.of_questions(answers, reading, rows),
         }
     }
@@ -141,13 +146,10 @@ impl Target {
 
     /// Returns the first `most` classes that an answer names, the likeliest first.
     fn likeliest(&self, index: usize, answer: &[u8], most: usize, rows: Option<Rows>) -> Result<Vec<i64>, ScoreError> {
-        let classes = match rows {
-            Some(rows) => rows.classes(answer, most, self.classes),
-            None => rows::guessed(answer, most, self.classes),
-        };
-        classes.ok_or_else(|| {
+        let layout = rows.or_else(|| rows::guessed(answer, self.classes));
+        layout.and_then(|rows| rows.classes(answer, most, self.classes)).ok_or_else(|| {
             let rows = match (rows, self.classes) {
-                (Some(rows), Some(classes)) if rows.is_floats() => format!("{classes} f32"),
+                (Some(rows), Some(classes)) if rows.count().is_none() => format!("{classes} {}", rows.dtype()),
                 (Some(rows), _) => rows.to_string(),
                 (None, Some(classes)) => format!("{classes} f32, and not 1 to 5 i32 or i64"),
                 (None, None) => "f32".to_owned(),
@@ -186,12 +188,19 @@ impl Form<'_> {
                 mean(target.metric, of_each(answers, samples, |index, answer| self.tokens(index, answer))?.into_iter())
             }
             Metric::Auc => {
-                let items = of_each(answers, samples, |index, answer| items(index, answer, truth(index)))?;
+                let items = of_each(answers, samples, |index, answer| self.items(index, answer, truth(index)))?;
                 scale * auc::auc(items.into_iter().flatten().collect()).ok_or(ScoreError::OneClass)?
             }
             _ => {
-                let points =
-                    of_each(answers, samples, |index, answer| self.points(target, index, answer, truth(index)))?;
+                let all_in_order = Cell::new(matches!(target.metric, Metric::Top1 | Metric::Top5));
+                let points = of_each(answers, samples, |index, answer| {
+                    let in_order = |rows: Rows| rows.may_be_in_order(answer, target.classes);
+                    all_in_order.set(all_in_order.get() && self.rows.is_some_and(in_order));
+                    self.points(target, index, answer, truth(index))
+                })?;
+                if all_in_order.get() && samples > 0 {
+                    return Err(ScoreError::InOrder);
+                }
                 mean(target.metric, points.into_iter())
             }
         };
@@ -224,16 +233,28 @@ impl Form<'_> {
         }
     }
 
+    /// Returns the layout of answers, which are one output of a type unless the SUT says otherwise.
+    fn rows_or(&self, dtype: DType) -> Rows {
+        self.rows.unwrap_or(Rows::untold(dtype))
+    }
+
+    /// Returns the token ids of an answer.
+    fn token_ids<'a>(&self, index: usize, answer: &'a [u8]) -> Result<Elements<'a>, ScoreError> {
+        let rows = self.rows_or(DType::I64);
+        rows.elements(answer).ok_or(ScoreError::Tokens { index, bytes: answer.len(), dtype: rows.dtype() })
+    }
+
     /// Returns the text of an answer. Where there is a tokenizer, it is token ids of i64 unless the SUT says otherwise.
     fn text<'a>(&self, index: usize, answer: &'a [u8]) -> Result<Cow<'a, str>, ScoreError> {
-        let dtype = self.rows.map_or(DType::I64, Rows::dtype);
         match &self.reader.tokenizer {
-            Some(tokenizer) if dtype != DType::U8 => {
-                let ids = rows::whole_numbers(answer, dtype);
-                let ids = ids.ok_or(ScoreError::Tokens { index, bytes: answer.len(), dtype })?;
-                Ok(tokenizer.decode(ids.into_iter()).into())
+            Some(tokenizer) if self.rows_or(DType::I64).dtype() != DType::U8 => {
+                Ok(tokenizer.decode(self.token_ids(index, answer)?.classes()).into())
             }
-            _ => std::str::from_utf8(answer).map(Cow::from).map_err(|_| ScoreError::Text(index)),
+            _ => {
+                let own = self.rows.map_or(Some(answer), |rows| rows.elements(answer).map(Elements::bytes));
+                let text = own.and_then(|bytes| std::str::from_utf8(bytes).ok());
+                text.map(Cow::from).ok_or(ScoreError::Text(index))
+            }
         }
     }
 
@@ -245,13 +266,7 @@ impl Form<'_> {
 
     /// Returns the number of token ids of an answer.
     fn tokens(&self, index: usize, answer: &[u8]) -> Result<f64, ScoreError> {
-        let dtype = self.rows.map_or(DType::I64, Rows::dtype);
-        let ids = match dtype {
-            DType::U8 => return Err(ScoreError::NoTokens),
-            _ => rows::whole_numbers(answer, dtype),
-        };
-        let ids = ids.ok_or(ScoreError::Tokens { index, bytes: answer.len(), dtype })?;
-        Ok(ids.len() as f64)
+        Ok(self.token_ids(index, answer)?.iter().len() as f64)
     }
 
     fn word_errors(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<WordErrors, ScoreError> {
@@ -265,42 +280,46 @@ impl Form<'_> {
 
     /// Returns the DICE of a segmentation. Its classes are u8 unless the SUT says otherwise.
     fn dice(&self, index: usize, answer: &[u8], mask: &[u8], classes: usize) -> Result<f64, ScoreError> {
-        let dtype = self.rows.map_or(DType::U8, Rows::dtype);
-        let score = match dtype {
-            DType::U8 => dice::dice(answer.iter().map(|class| i64::from(*class)), mask, classes),
-            _ => rows::whole_numbers(answer, dtype).and_then(|given| dice::dice(given.into_iter(), mask, classes)),
-        };
-        let (bytes, voxels) = (answer.len(), mask.len());
+        let rows = self.rows_or(DType::U8);
+        let score = rows.elements(answer).and_then(|given| dice::dice(given.classes(), mask, classes));
+        let (bytes, voxels, dtype) = (answer.len(), mask.len(), rows.dtype());
         score.ok_or(ScoreError::Voxels { index, bytes, dtype, classes, voxels })
     }
-}
 
-/// Returns the score of each item of a sample, and whether its label is 1. Scores are f32. They may be followed by
-/// another f32 each, which is the label in the log of MLPerf's reference implementation; it is not looked at.
-fn items(index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<Vec<(f32, bool)>, ScoreError> {
-    let labels = match truth {
-        Some(Truth::Class(label)) => std::slice::from_ref(label),
-        Some(Truth::Classes(labels)) => labels,
-        _ => &[],
-    };
-    if labels.is_empty() || labels.iter().any(|label| !matches!(label, 0 | 1)) {
-        return Err(ScoreError::Label { index, metric: Metric::Auc.name() });
-    }
-    let (bytes, items) = (answer.len(), labels.len());
-    let step = if bytes == 8 * items { 2 } else { 1 };
-    let scores = answer.as_chunks::<4>().0.iter().step_by(step).map(|bytes| f32::from_le_bytes(*bytes));
-    let scored: Vec<(f32, bool)> = scores.zip(labels.iter().map(|label| *label == 1)).collect();
-    match bytes == 4 * step * items && scored.iter().all(|(score, _)| !score.is_nan()) {
-        true => Ok(scored),
-        false => Err(ScoreError::Items { index, bytes, items }),
+    /// Returns the score of each item of a sample, and whether its label is 1. Scores are f32 unless the SUT says
+    /// otherwise. They may be followed by another number each, which is the label in the log of MLPerf's reference
+    /// implementation; it is not looked at.
+    fn items(&self, index: usize, answer: &[u8], truth: Option<&Truth>) -> Result<Vec<(f32, bool)>, ScoreError> {
+        let labels = match truth {
+            Some(Truth::Class(label)) => std::slice::from_ref(label),
+            Some(Truth::Classes(labels)) => labels,
+            _ => &[],
+        };
+        if labels.is_empty() || labels.iter().any(|label| !matches!(label, 0 | 1)) {
+            return Err(ScoreError::Label { index, metric: Metric::Auc.name() });
+        }
+        let (rows, bytes, items) = (self.rows_or(DType::F32), answer.len(), labels.len());
+        let scored = rows.elements(answer).and_then(|elements| {
+            let step = elements.iter().len() / items;
+            let is_whole = matches!(step, 1 | 2) && elements.iter().len() == step * items;
+            let scores = elements.floats().map(|score| score as f32).step_by(step.max(1));
+            let scored: Vec<(f32, bool)> = scores.zip(labels.iter().map(|label| *label == 1)).collect();
+            (is_whole && scored.iter().all(|(score, _)| !score.is_nan())).then_some(scored)
+        });
+        scored.ok_or(ScoreError::Items { index, bytes, items, dtype: rows.dtype() })
     }
 }
 
 /// Scores boxes in images.
-fn of_boxes<'a>(answers: impl Iterator<Item = (usize, &'a [u8])>, boxes: &Boxes) -> Result<Score, ScoreError> {
+fn of_boxes<'a>(
+    answers: impl Iterator<Item = (usize, &'a [u8])>,
+    boxes: &Boxes,
+    rows: Rows,
+) -> Result<Score, ScoreError> {
     let samples = boxes.len();
     let found = of_each(answers, samples, |index, answer| {
-        boxes.detections(index, answer).ok_or(ScoreError::Boxes { index, bytes: answer.len() })
+        let detections = rows.elements(answer).and_then(|elements| boxes.detections(index, elements));
+        detections.ok_or(ScoreError::Boxes { index, bytes: answer.len(), dtype: rows.dtype() })
     })?;
     let value = map::mean_average_precision(boxes, &found).ok_or(ScoreError::NoBoxes)?;
     Ok(Score { value: value * Metric::Map.scale(), samples, questions: None, others: Vec::new() })
@@ -335,12 +354,13 @@ fn mean(metric: Metric, points: impl ExactSizeIterator<Item = f64>) -> f64 {
 /// Returns the likeliest span of one window, by its logits. None when the window has no spans.
 fn span(reading: &Reading, index: usize, answer: &[u8], rows: Option<Rows>) -> Result<Option<Span>, ScoreError> {
     let (bytes, least, places) = (answer.len(), reading.len(index), reading.places());
-    let (layout, told) = match rows.map(|rows| (rows.logits(), rows)) {
-        Some((Some(layout), _)) => (Some(layout), format!("the SUT's outputs are {layout}")),
-        Some((None, rows)) => (None, format!("the SUT's first output is {rows}")),
-        None => (Some(Layout::UNTOLD), format!("taken for {}, since the SUT does not say what it is", Layout::UNTOLD)),
-    };
-    let logits = layout.and_then(|layout| layout.read(answer, least, places));
-    let logits = logits.ok_or(ScoreError::Logits { index, bytes, least, places, told })?;
+    let layout = rows.and_then(Rows::logits);
+    let logits = layout.unwrap_or(Layout::UNTOLD).read(answer, least, places).ok_or_else(|| {
+        let told = match layout {
+            Some(layout) => format!("the SUT's outputs are {layout}"),
+            None => format!("taken for {}, since the SUT does not say what it is", Layout::UNTOLD),
+        };
+        ScoreError::Logits { index, bytes, least, places, told }
+    })?;
     Ok(spans::likeliest(reading, index, &logits))
 }

@@ -1,5 +1,8 @@
 use std::sync::Arc;
 
+use half::{bf16, f16};
+use lon_proto::sample::DType;
+
 use super::*;
 
 fn row(values: &[f32]) -> Vec<u8> {
@@ -138,8 +141,9 @@ fn items_of_samples_by_hand() {
     assert_eq!(of([row(&[0.5, 0.9]), row(&[0.1])]), Ok(50.0));
     // With the labels behind the scores, as the reference implementation logs them.
     assert_eq!(of([row(&[0.5, 0.0, 0.9, 1.0]), row(&[0.1, 1.0])]), Ok(50.0));
-    assert_eq!(of([row(&[0.5]), row(&[0.1])]), Err(ScoreError::Items { index: 0, bytes: 4, items: 2 }));
-    assert_eq!(of([row(&[0.5, f32::NAN]), row(&[0.1])]), Err(ScoreError::Items { index: 0, bytes: 8, items: 2 }));
+    let items = |bytes| Err(ScoreError::Items { index: 0, bytes, items: 2, dtype: DType::F32 });
+    assert_eq!(of([row(&[0.5]), row(&[0.1])]), items(4));
+    assert_eq!(of([row(&[0.5, f32::NAN]), row(&[0.1])]), items(8));
     let same = score(target(Metric::Auc, None), &[row(&[0.1])], &truths[1..]);
     assert_eq!(same, Err(ScoreError::OneClass));
 }
@@ -154,4 +158,96 @@ fn masks_are_read_when_they_are_needed() {
     assert_eq!(of(vec![0, 1, 2, 2]).unwrap().value, 1.0);
     let odd = of(vec![0, 1, 2, 3]).unwrap_err().to_string();
     assert_eq!(odd, "the answer to sample 0 has 4 bytes: no u8 from 0 to 2 for each of 4 voxels");
+}
+
+/// Numbers as the bytes of a type.
+fn cast(dtype: DType, values: &[i8]) -> Vec<u8> {
+    let one = |value: &i8| match dtype {
+        DType::I8 | DType::U8 | DType::Bool => value.to_le_bytes().to_vec(),
+        DType::I16 | DType::U16 => i16::from(*value).to_le_bytes().to_vec(),
+        DType::I32 | DType::U32 => i32::from(*value).to_le_bytes().to_vec(),
+        DType::I64 | DType::U64 => i64::from(*value).to_le_bytes().to_vec(),
+        DType::F16 => f16::from(*value).to_le_bytes().to_vec(),
+        DType::Bf16 => bf16::from(*value).to_le_bytes().to_vec(),
+        DType::F32 => f32::from(*value).to_le_bytes().to_vec(),
+        DType::F64 => f64::from(*value).to_le_bytes().to_vec(),
+        DType::F8E4M3 | DType::F8E5M2 | DType::U4 | DType::I4 => Vec::new(),
+    };
+    values.iter().flat_map(one).collect()
+}
+
+/// The score of answers of which the SUT says this.
+fn scored(told: &str, answers: &[Vec<u8>], labels: &[i64]) -> Result<f64, String> {
+    let answers = answers.iter().enumerate().map(|(index, answer)| (index, answer.as_slice()));
+    let (rows, truths) = (Rows::from_text(told), Truths::Samples(classes(labels)));
+    let score = target(Metric::Top1, Some(4)).score(answers, &truths, rows);
+    score.map(|score| score.value).map_err(|error| error.to_string())
+}
+
+#[test]
+fn logits_of_every_type_are_scored() {
+    for dtype in DType::ALL.iter().copied().filter(|dtype| dtype.bits() >= 8 && !dtype.name().starts_with("f8")) {
+        let lowest = if dtype.name().starts_with('i') || dtype.name().contains('f') { -7 } else { 0 };
+        // Of the last no number is the largest, so that the first of them counts.
+        let rows = [[0, 3, 1, 2], [9, 3, 1, 2], [lowest, 0, 1, lowest], [1, 1, 0, 0]];
+        let rows = if dtype == DType::Bool { [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]] } else { rows };
+        let answers = rows.map(|row| cast(dtype, &row));
+        // Of u8 a free number is a text.
+        let free = if dtype == DType::U8 { "4" } else { "?" };
+        for told in [format!("y {dtype}[N,4]"), format!("y {dtype}[N,{free}]"), format!("y {dtype}[1,4]")] {
+            assert_eq!(scored(&told, &answers, &[1, 0, 2, 0]), Ok(100.0), "{told}");
+            assert_eq!(scored(&told, &answers, &[1, 0, 2, 3]), Ok(75.0), "{told}");
+        }
+    }
+}
+
+#[test]
+fn classes_of_every_whole_type_are_scored() {
+    let is_whole = |dtype: &DType| dtype.bits() >= 8 && !dtype.name().contains('f') && *dtype != DType::Bool;
+    for dtype in DType::ALL.iter().copied().filter(is_whole) {
+        for (told, more) in [("[N]", &[][..]), ("[N,1]", &[]), ("[N,3]", &[0, 1])] {
+            let answers = [3, 2].map(|class| cast(dtype, &[&[class][..], more].concat()));
+            assert_eq!(scored(&format!("y {dtype}{told}"), &answers, &[3, 1]), Ok(50.0), "{dtype}{told}");
+        }
+    }
+}
+
+/// All classes in order look like scores, and would be taken for them.
+#[test]
+fn whole_numbers_that_may_be_scores_and_classes_are_not_scored() {
+    let orders = |rows: &[&[i8]]| rows.iter().map(|row| cast(DType::I64, row)).collect::<Vec<_>>();
+    let all = scored("y i64[N,4]", &orders(&[&[3, 1, 0, 2], &[0, 1, 2, 3]]), &[3, 0]);
+    assert!(all.unwrap_err().contains("every answer has each class once"));
+    assert_eq!(scored("y i64[N,4]", &orders(&[&[3, 1, 0, 2], &[0, 1, 2, 4]]), &[0, 3]), Ok(100.0));
+    assert_eq!(scored("y i64[N,3]", &orders(&[&[3, 1, 0]]), &[3]), Ok(100.0));
+}
+
+#[test]
+fn answers_that_cannot_be_scored_are_refused_before_a_run() {
+    let samples = Truths::Samples(classes(&[3, 1]));
+    let refused = |target: Target, truths: &Truths, told: &str, part: &str| {
+        let why = target.fits(truths, Rows::from_text(told).unwrap()).unwrap_err();
+        assert!(why.contains(part), "{told}: {why}");
+    };
+    let top1 = |classes| target(Metric::Top1, classes);
+    for dtype in ["f8e4m3", "f8e5m2", "u4", "i4"] {
+        let part = format!("answers of {dtype} are not scored, those of f32 are: a Cast");
+        refused(top1(Some(4)), &samples, &format!("y {dtype}[N,4]"), &part);
+    }
+    refused(top1(Some(4)), &samples, "y f16[N,5]", "answers of 5 f16 are no score for each of 4 classes");
+    refused(top1(Some(4)), &samples, "y i64[N,5]", "answers of 5 i64 are no score for each of 4 classes");
+    refused(top1(None), &samples, "y i64[N,5]", "accuracy.classes");
+    refused(top1(None), &samples, "y i8[N,?]", "accuracy.classes");
+    refused(top1(Some(4)), &samples, "text u8[N,?]", "answers with texts (u8), and the labels are classes");
+    refused(top1(None), &samples, "y f64[N,2]", "the label of sample 0 is 3, the model has the classes 0 to 1");
+    refused(top1(None), &samples, "y f32[N,?], z f32[N,?]", "where the first ends");
+    // More labels than elements: they can only be classes.
+    assert_eq!(top1(None).fits(&samples, Rows::from_text("y i64[N,3]").unwrap()), Ok(()));
+    let mask = Truths::Samples(vec![Some(Truth::Mask("x".into()))]);
+    refused(target(Metric::Dice, None), &mask, "y f16[N,8]", "whole numbers, not 8 f16: an argmax");
+    refused(target(Metric::Auc, None), &samples, "y f64[N,1]", "as f32, and are 1 f64: a Cast");
+    let texts = Truths::Samples(vec![Some(Truth::Texts(vec!["a".to_owned()]))]);
+    refused(target(Metric::F1, None), &texts, "y f32[N,8]", "not by 8 f32");
+    refused(target(Metric::F1, None), &texts, "y u32[N,?]", "no tokenizer.json");
+    refused(target(Metric::TokensPerSample, None), &texts, "y u8[N,?]", "how many tokens");
 }

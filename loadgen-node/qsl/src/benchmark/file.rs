@@ -138,8 +138,8 @@ struct Accuracy {
     target: Option<f64>,
     /// The score that must not be exceeded, in the metric's unit.
     at_most: Option<f64>,
-    /// How many classes the model has; labels beyond are refused before a run. For dice they include the background;
-    /// 3 unless given, as in KiTS19.
+    /// How many classes the model has: answers of as many numbers are a score for each, of fewer whole numbers the
+    /// likeliest classes. For dice they include the background; 3 unless given, as in KiTS19.
     classes: Option<usize>,
     /// The source of the target.
     #[serde(default, rename = "source")]
@@ -270,7 +270,7 @@ impl Accuracy {
     fn others(&self) -> Result<Vec<Target>, String> {
         let mut targets = Vec::with_capacity(self.others.len());
         for OtherAccuracy { metric, target: at_least, at_most, .. } in &self.others {
-            let other = target(metric, *at_least, *at_most, None)?;
+            let other = target(metric, *at_least, *at_most, self.classes)?;
             let is_known = |known: &Target| known.metric == other.metric;
             if *metric == self.metric || targets.iter().any(is_known) {
                 return Err(format!("accuracy has the metric {metric} twice"));
