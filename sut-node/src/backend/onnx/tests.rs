@@ -232,6 +232,21 @@ fn several_inputs_and_outputs(engine: OnnxEngine) {
     assert_eq!(answers, [expected(1, b"ab"), expected(-3, b"cd"), expected(500, b"ef")]);
 }
 
+/// All are of one type and shape, so that another order would be seen in the numbers alone. Right: the order in which
+/// the model names them, which is neither that of its nodes nor that of the alphabet.
+fn outputs_and_inputs_are_those_of_their_names(engine: OnnxEngine) {
+    let ports = |names: [&str; 3]| names.map(|name| value(name, DType::I64, &["N"])).to_vec();
+    let nodes =
+        vec![node("Add", &["i", "j"], "i_j"), node("Add", &["j", "k"], "j_k"), node("Add", &["i_j", "i"], "i_j_i")];
+    let model = model(ports(["k", "i", "j"]), ports(["j_k", "i_j_i", "i_j"]), nodes);
+    let ints = |values: &[i64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let one = |[k, i, j]: [i64; 3]| {
+        sample(&[k, i, j].map(i64::to_le_bytes).each_ref().map(|int| (DType::I64, &[][..], &int[..])))
+    };
+    let answers = infer(model, engine, 2, &[one([100, 10, 1]), one([500, 70, 3])]);
+    assert_eq!(answers, [ints(&[101, 21, 11]), ints(&[503, 143, 73])]);
+}
+
 fn free_sizes_run_in_groups(engine: OnnxEngine) {
     for dims in [["N", "length"], ["", ""]] {
         let model = model(
@@ -343,6 +358,7 @@ macro_rules! for_both_engines {
 for_both_engines! {
     every_type_goes_through,
     several_inputs_and_outputs,
+    outputs_and_inputs_are_those_of_their_names,
     free_sizes_run_in_groups,
     a_fixed_batch_of_one_runs_one_by_one,
     an_answer_that_cannot_be_cut_is_found_before_the_run,
