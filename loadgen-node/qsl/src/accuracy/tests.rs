@@ -238,7 +238,7 @@ fn answers_that_cannot_be_scored_are_refused_before_a_run() {
     refused(top1(Some(4)), &samples, "y i64[N,5]", "answers of 5 i64 are no score for each of 4 classes");
     refused(top1(None), &samples, "y i64[N,5]", "accuracy.classes");
     refused(top1(None), &samples, "y i8[N,?]", "accuracy.classes");
-    refused(top1(Some(4)), &samples, "text u8[N,?]", "answers with texts (u8), and the labels are classes");
+    refused(top1(Some(4)), &samples, "text u8[N,?]", "answers with texts (u8), and labels are classes");
     refused(top1(None), &samples, "y f64[N,2]", "the label of sample 0 is 3, the model has the classes 0 to 1");
     refused(top1(None), &samples, "y f32[N,?], z f32[N,?]", "where the first ends");
     // More labels than elements: they can only be classes.
