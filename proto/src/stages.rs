@@ -51,6 +51,23 @@ impl Stages {
     }
 }
 
+impl Stages {
+    /// Clocks of two machines do not run at the same speed: stages may take this share longer than was measured here,
+    const SLACK_SHARE: u64 = 100;
+    /// and this much more, in ns.
+    const SLACK_NS: u64 = 1_000_000;
+
+    /// All of them together.
+    pub fn sum_ns(&self) -> u64 {
+        self.durations_ns().into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Whether the stages can have been passed while the sample, and its answer, were under way for so long.
+    pub fn fit_into_ns(&self, whole_ns: u64) -> bool {
+        self.sum_ns() <= whole_ns.saturating_add(whole_ns / Stages::SLACK_SHARE).saturating_add(Stages::SLACK_NS)
+    }
+}
+
 /// A duration in ns as [`Stages`] has it; [`u64::MAX`] for those that are longer (584 years).
 pub fn duration_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -91,6 +108,12 @@ mod tests {
         };
         assert_eq!(stages.durations_ns(), [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(Stages::from(v1::Stages::from(stages)), Stages { inflate_ns: 0, ..stages });
+    }
+
+    #[test]
+    fn stages_fit_into_the_time_under_way_but_for_a_slack() {
+        let fits = |inference_ns| Stages { decode_ns: 10_000_000, inference_ns, ..Stages::default() }.fit_into_ns(20_000_000);
+        assert!(fits(10_000_000) && fits(11_200_000) && !fits(11_200_001) && !fits(u64::MAX));
     }
 
     #[test]

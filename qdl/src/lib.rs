@@ -53,7 +53,7 @@ pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::NodeTraffic;
 pub use carry::{BareStream, Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
 pub use config::{Config, RunConfig};
-pub use control::{KserveServer, NameTrip, NodeDescription, Peers, SutName};
+pub use control::{AnswersChecked, KserveServer, NameTrip, NodeDescription, Peers, SutName};
 pub use dispatch::Policy;
 pub use error::ConnectError;
 pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};

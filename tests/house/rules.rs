@@ -119,7 +119,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node/world",
-        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally"],
+        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally", "odd"],
     },
     Floors {
         folder: "loadgen-node",

@@ -2,17 +2,45 @@
 //! the plan.
 
 use lon_proto::text::few;
-use qdl::{NodeDescription, NodeReport};
+use qdl::{AnswersChecked, NodeDescription, NodeReport};
 
 use loadgen::run::PhaseOutcome;
+use lon_world::odd::OddAnswers;
 
-/// The mark of a run with nodes, given here, whose answers could be anything: they do not say what their model gives.
-pub(crate) fn unchecked<'a>(nodes: impl Iterator<Item = &'a NodeDescription>) -> Option<String> {
-    let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
-    let who = if names.len() == 1 { "node" } else { "nodes" };
-    let say = if names.len() == 1 { "names" } else { "name" };
-    let what = "no outputs, so that answers of any size are taken";
-    (!names.is_empty()).then(|| format!("answers not checked: {who} {} {say} {what}", few(&names, ", ")))
+/// The marks of a run with nodes whose answers could be anything, or of any length: they do not say what their model
+/// gives, or leave sizes of it free.
+pub(crate) fn unchecked(nodes: &[NodeDescription]) -> Vec<String> {
+    let mut marks = Vec::new();
+    let who_have = |checked: &AnswersChecked| {
+        let alike = nodes.iter().filter(|node| node.answers_checked == *checked);
+        names(alike.map(|node| node.name.as_str()))
+    };
+    if let Some((who, is_one)) = who_have(&AnswersChecked::No) {
+        let say = if is_one { "names" } else { "name" };
+        marks.push(format!("answers not checked: {who} {say} no outputs, so that answers of any size are taken"));
+    }
+    let mut seen: Vec<&[String]> = Vec::new();
+    for node in nodes {
+        let AnswersChecked::InPart(free) = &node.answers_checked else { continue };
+        if seen.contains(&free.as_slice()) {
+            continue;
+        }
+        seen.push(free);
+        let Some((who, is_one)) = who_have(&node.answers_checked) else { continue };
+        let leave = if is_one { "leaves" } else { "leave" };
+        marks.push(format!("lengths of answers checked in part: {who} {leave} {} of any size", few(free, ", ")));
+    }
+    marks
+}
+
+/// Nodes in a sentence, and whether it is a single one; none without a name.
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> Option<(String, bool)> {
+    let names: Vec<&str> = names.collect();
+    match &names[..] {
+        [] => None,
+        [one] => Some((format!("node {one}"), true)),
+        all => Some((format!("nodes {}", few(all, ", ")), false)),
+    }
 }
 
 /// The mark of a run that went on beyond its plan.
@@ -27,9 +55,22 @@ pub(crate) fn uncounted(reports: &[NodeReport]) -> Option<String> {
         let sut = report.sut.as_ref().ok();
         sut.is_none_or(|sut| sut.socket_bytes_in.is_some() && sut.socket_bytes_out.is_some())
     };
-    let names: Vec<&str> = reports.iter().filter(|report| !counts(report)).map(|report| report.name.as_str()).collect();
-    let who = if names.len() == 1 { "node" } else { "nodes" };
-    let say = if names.len() == 1 { "counts" } else { "count" };
-    let what = "no bytes of sockets";
-    (!names.is_empty()).then(|| format!("socket bytes not compared: {who} {} {say} {what}", few(&names, ", ")))
+    let (who, is_one) = names(reports.iter().filter(|report| !counts(report)).map(|report| report.name.as_str()))?;
+    let count = if is_one { "counts" } else { "count" };
+    Some(format!("socket bytes not compared: {who} {count} no bytes of sockets"))
+}
+
+/// The marks of nodes that gave answers as no honest node often does. `odd` has them by the places of the reports.
+pub(crate) fn odd(reports: &[NodeReport], odd: &[OddAnswers]) -> Vec<String> {
+    let marks = |(report, odd): (&NodeReport, &OddAnswers)| {
+        let (name, OddAnswers { answers, empty, too_long }) = (&report.name, *odd);
+        [
+            (empty, "empty answers", "have not a byte"),
+            (too_long, "stages not plausible", "have stages that took longer than sample and answer were under way"),
+        ]
+        .map(|(count, mark, what)| {
+            (count > 0).then(|| format!("{mark}: {count} of the {answers} answers of node {name} {what}"))
+        })
+    };
+    reports.iter().zip(odd).flat_map(marks).flatten().collect()
 }

@@ -72,7 +72,7 @@ fn node(name: &str, host_id: &str, engine: &str) -> NodeDescription {
         model_sha256: "abc".to_owned(),
         inputs: Default::default(),
         outputs: Default::default(),
-        answers_checked: true,
+        answers_checked: qdl::AnswersChecked::Wholly,
         codecs: Vec::new(),
         build: Default::default(),
         model_bytes: Default::default(),

@@ -99,7 +99,7 @@ impl Connected {
     ) -> Outcome<Holding> {
         let Connected { mut test, qdl, fabric } = self;
         let host = qdl.here();
-        test.notes.extend(notes::unchecked(qdl.nodes().iter().filter(|node| !node.answers_checked)));
+        test.notes.extend(notes::unchecked(qdl.nodes()));
         let asked = std::time::Instant::now();
         let first_name = qdl.name();
         let took_us = asked.elapsed().as_micros() as u64;

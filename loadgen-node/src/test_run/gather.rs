@@ -105,8 +105,9 @@ impl Held {
             },
         );
         let nodes = Nodes { host: self.host, described, reports, first_name: self.first_name, last_name, tally };
-        let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases)];
-        let notes = self.notes.into_iter().chain(more.into_iter().flatten()).collect();
+        let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases)].into_iter().flatten();
+        let odd = notes::odd(&nodes.reports, nodes.tally.odd.nodes());
+        let notes = self.notes.into_iter().chain(odd).chain(more).collect();
         let judgement = Judgement { notes, findings, score, saturation: seen.saturation, stalls };
         Finished { setup, started: seen.started, wall_time: seen.wall_time, outcome, nodes, network, judgement }
     }

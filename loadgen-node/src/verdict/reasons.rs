@@ -71,6 +71,9 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     if !searched {
         add_failures(verdict, tally);
     }
+    for answers in tally.odd.empty_phases() {
+        verdict.add("empty_answers", format!("all {answers} answers of a phase have not a byte"));
+    }
     for doubt in names.iter().filter_map(|name| name.doubt.as_ref()) {
         verdict.add("sut_name", doubt.clone());
     }

@@ -4,7 +4,7 @@
 //! - [`net_world`]: the world itself;
 //! - [`inbox`]: arrivals, from the threads of the QDL to the engine's;
 //! - [`pace`]: waiting, and which thread does the network's work;
-//! - [`counts`], [`failures`], [`tally`]: what is counted, for displays and for the result;
+//! - [`counts`], [`failures`], [`tally`], [`odd`]: what is counted, for displays and for the result;
 //! - [`stage_rows`]: node and stages of each sample, for a file;
 //! - [`stall`]: when one end stood still.
 //!
@@ -14,6 +14,7 @@ pub mod counts;
 pub mod failures;
 pub mod inbox;
 pub mod net_world;
+pub mod odd;
 pub mod pace;
 pub mod stage_rows;
 pub mod stall;

@@ -128,9 +128,12 @@ impl NetWorld {
             Outcome::Done(answer) => {
                 self.counts.ended.fetch_add(1, Relaxed);
                 // The display counts from 1.
-                self.tally.begin_phase((self.counts.phase.load(Relaxed) as usize).saturating_sub(1));
+                let phase = (self.counts.phase.load(Relaxed) as usize).saturating_sub(1);
+                self.tally.begin_phase(phase);
                 if let Some(node) = node {
-                    let stages = self.tally.answered(node, &answer.stages, sent_at.map(|sent_at| at.since(sent_at)));
+                    let round_trip_ns = sent_at.map(|sent_at| at.since(sent_at));
+                    self.tally.odd.answered(phase, node, &answer, round_trip_ns);
+                    let stages = self.tally.answered(node, &answer.stages, round_trip_ns);
                     self.note(seq, node, stages);
                 }
                 ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }

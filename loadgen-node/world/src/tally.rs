@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use qdl::{Failure, NodeIndex, Stages};
 
+use crate::odd::Odd;
+
 /// Names of the stages of a round trip: the time outside the SUT first, then the SUT's own stages, then this end's.
 pub const STAGES: [&str; 9] =
     ["outside_sut", "decode", "preprocess", "queue", "batch", "inference", "postprocess", "encode", "inflate"];
@@ -21,6 +23,8 @@ pub struct Tally {
     shown: Option<usize>,
     failures: BTreeMap<String, u64>,
     refused: u64,
+    /// Answers that are odd.
+    pub odd: Odd,
 }
 
 /// What the answers of one phase took.

@@ -188,13 +188,14 @@ pub struct TensorSpec {
     #[prost(string, tag = "2")]
     pub dtype: ::prost::alloc::string::String,
     /// -1: any size. A leading -1 or 1 is the batch, which is 1 in a sample and in an answer: an answer has as many bytes
-    /// as its outputs say, one after the other.
+    /// as its outputs say, one after the other. It has none only where each of them is rows: -1 comes first behind the
+    /// batch, and the one output is no text or tokens.
     #[prost(sint64, repeated, tag = "3")]
     pub dims: ::prost::alloc::vec::Vec<i64>,
     /// Types that are taken as well.
     #[prost(string, repeated, tag = "4")]
     pub other_dtypes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// A sample may leave it out.
+    /// A sample may leave it out. Of an output it says nothing.
     #[prost(bool, tag = "5")]
     pub optional: bool,
 }

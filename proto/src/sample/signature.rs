@@ -17,7 +17,7 @@ pub struct TensorSpec {
     pub other_dtypes: Vec<DType>,
     /// The dimensions, outermost first; `None` stands for any size.
     pub dims: Vec<Option<u32>>,
-    /// Whether a sample may leave it out; of an output, whether answers may have nothing of it.
+    /// Whether a sample may leave it out. Of an output it says nothing: what is due is in the dimensions.
     pub is_optional: bool,
 }
 

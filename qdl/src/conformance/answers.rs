@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lon_proto::assembly::Part;
 use lon_proto::limits::HEARTBEAT_INTERVAL;
-use lon_proto::v1::Stages;
+use lon_proto::stages::{Stages, duration_ns};
 use tokio::task::JoinHandle;
 use tonic::Status;
 
@@ -17,7 +17,7 @@ use super::rules::{
 };
 use super::samples;
 use super::talk::{Answer, Count, Talk};
-use crate::control::NodeDescription;
+use crate::control::{AnswersChecked, NodeDescription};
 use crate::dispatch::AnswerRule;
 
 /// How many samples are sent in one go, where the node takes as many.
@@ -35,9 +35,6 @@ const LEAST_HEARTBEATS: u64 = 3;
 
 /// How long a Flush is given to return too soon.
 const TOO_SOON: Duration = Duration::from_millis(300);
-
-/// Stages may add up to a little more than was measured here: clocks do not run at the same speed.
-const CLOCK_SLACK: Duration = Duration::from_millis(5);
 
 /// Bytes of an answer whose size is free, at most.
 const MAX_ANSWER_BYTES: u64 = 1 << 30;
@@ -237,7 +234,7 @@ fn judge(node: &NodeDescription, talk: &Talk, notes: &mut Notes) {
         return;
     };
     notes.judge(&ANSWER_PARTS, Ok(format!("{} answers, the first has {bytes} bytes", whole.len())));
-    if node.answers_checked {
+    if node.answers_checked != AnswersChecked::No {
         let rule = AnswerRule::new(&node.name, &node.outputs, MAX_ANSWER_BYTES);
         let fit = whole.iter().try_for_each(|&(_, bytes, tokens)| rule.check(bytes, tokens));
         notes.judge(&ANSWER_OUTPUTS, fit.map(|()| node.outputs.to_string()));
@@ -250,13 +247,13 @@ fn judge(node: &NodeDescription, talk: &Talk, notes: &mut Notes) {
 
 fn plausible(answer: &Answer) -> Result<(), String> {
     let Some(stages) = &answer.stages else { return Err(format!("the answer to id {} has none", answer.id)) };
-    let Stages { decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, preprocess_ns, postprocess_ns } = *stages;
-    let all = [decode_ns, queue_ns, batch_ns, inference_ns, encode_ns, preprocess_ns, postprocess_ns];
-    let sum = Duration::from_nanos(all.into_iter().fold(0, u64::saturating_add));
-    let most = answer.took + answer.took / 10 + CLOCK_SLACK;
-    match sum <= most {
+    let stages = Stages::from(*stages);
+    match stages.fit_into_ns(duration_ns(answer.took)) {
         true => Ok(()),
-        false => Err(format!("id {}: stages of {sum:?} in an answer that took {:?}", answer.id, answer.took)),
+        false => {
+            let sum = Duration::from_nanos(stages.sum_ns());
+            Err(format!("id {}: stages of {sum:?} in an answer that took {:?}", answer.id, answer.took))
+        }
     }
 }
 
@@ -267,7 +264,7 @@ mod tests {
     #[test]
     fn stages_fit_into_the_time_that_an_answer_took() {
         let answer = |inference_ns| {
-            let stages = Some(Stages { inference_ns, ..Stages::default() });
+            let stages = Some(Stages { inference_ns, ..Stages::default() }.into());
             Answer { id: 1, result: Ok((8, 0)), stages, took: Duration::from_millis(10) }
         };
         assert_eq!(plausible(&answer(10_000_000)), Ok(()));

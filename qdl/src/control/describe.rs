@@ -32,14 +32,43 @@ pub struct NodeDescription {
     pub inputs: Signature,
     /// What an answer consists of.
     pub outputs: Signature,
-    /// Answers are held against what the node has said of its outputs; it has said nothing otherwise.
-    pub answers_checked: bool,
+    /// How far the lengths of its answers are held against what it has said of its outputs.
+    pub answers_checked: AnswersChecked,
     /// Names of the codecs that the node knows, for samples and for answers, without levels.
     pub codecs: Vec<String>,
     /// How the node answers samples; empty when it does not tell.
     pub settings: Vec<Setting>,
     /// What its program was built from; none when it does not tell.
     pub build: Option<Build>,
+}
+
+/// How far the lengths of a node's answers are held against what it has said of its outputs before the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswersChecked {
+    /// Not at all: it has said nothing.
+    No,
+    /// Of these outputs any number of elements is taken: a size is free, or their elements have none.
+    InPart(Vec<String>),
+    /// An answer has exactly the bytes that were said.
+    Wholly,
+}
+
+impl AnswersChecked {
+    /// With outputs of these names, each with whether any number of its elements is taken.
+    pub(crate) fn with(outputs: impl Iterator<Item = (String, bool)>) -> AnswersChecked {
+        let outputs: Vec<(String, bool)> = outputs.collect();
+        let free: Vec<String> =
+            outputs.iter().filter(|(_, is_free)| *is_free).map(|(name, _)| printable(name)).collect();
+        match free.len() {
+            _ if outputs.is_empty() => AnswersChecked::No,
+            0 => AnswersChecked::Wholly,
+            _ => AnswersChecked::InPart(free),
+        }
+    }
+
+    fn by(outputs: &Signature) -> AnswersChecked {
+        AnswersChecked::with(outputs.iter().map(|output| (output.name.clone(), output.own_dims().contains(&None))))
+    }
 }
 
 impl NodeDescription {
@@ -63,7 +92,7 @@ impl NodeDescription {
             model_sha256: printable(&backend.model_sha256),
             model_bytes: Some(backend.model_bytes).filter(|bytes| *bytes > 0),
             inputs: specs(&backend.inputs)?,
-            answers_checked: !outputs.is_empty(),
+            answers_checked: AnswersChecked::by(&outputs),
             outputs,
             codecs: description.codecs.iter().map(|codec| printable(codec)).collect(),
             settings: description.settings.into_iter().map(Setting::from).collect(),

@@ -25,7 +25,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
 use super::connect::{Reach, connect};
-use super::describe::NodeDescription;
+use super::describe::{AnswersChecked, NodeDescription};
 use super::peer::{Claim, Claimed, Described, Peer};
 use crate::account::report::SutCounts;
 use crate::account::traffic::Sockets;
@@ -105,7 +105,9 @@ impl Peer for Server {
         let mut client = self.client.clone();
         let model = self.call("ModelMetadata", client.model_metadata(self.metadata_request())).await?;
         let ModelMetadataResponse { platform, inputs, outputs, .. } = model;
-        let promise = Arc::new(Promise::new(&outputs));
+        let refused = |reason| ConnectError::Refused { address: self.address.clone(), call: "ModelMetadata", reason };
+        let promise = Promise::new(&inputs, &outputs).map(Arc::new);
+        let promise = promise.map_err(|error| refused(format!("its model's outputs: {}", printable(&error.to_string()))))?;
         let (kind, platform) = (printable(&server.name), printable(&platform));
         let node = NodeDescription {
             address: self.address.clone(),
@@ -119,7 +121,7 @@ impl Peer for Server {
             inputs: self.signature(&inputs)?,
             // Only shown: answers are held against the promise. A signature has no type for texts.
             outputs: self.signature(&outputs).unwrap_or_default(),
-            answers_checked: promise.is_made(),
+            answers_checked: AnswersChecked::with(promise.outputs()),
             codecs: Vec::new(),
             settings: Vec::new(),
             build: None,

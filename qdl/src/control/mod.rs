@@ -21,7 +21,7 @@ mod thread;
 
 pub(crate) use claiming::claim_all;
 pub(crate) use connect::{Reach, connect};
-pub use describe::NodeDescription;
+pub use describe::{AnswersChecked, NodeDescription};
 pub use name::SutName;
 pub use peer::NameTrip;
 pub(crate) use peer::{Claim, Claimed, Described, Peer, Purpose};

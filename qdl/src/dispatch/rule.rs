@@ -5,7 +5,8 @@
 //! KServe servers have types and shapes of their own: see `carry/promise.rs`.
 //!
 //! - *Size.* An answer is for one sample, so the batch is 1. Where all sizes are fixed it has exactly their bytes;
-//!   where some are free, those of the fixed outputs and whole elements of the others.
+//!   where some are free, those of the fixed outputs and whole elements of the others. It has no bytes only where every
+//!   output is rows of any number, which a detector may not find; such answers are counted, and results are marked.
 //! - *Tokens.* Where the one output is of integers, so many tokens as are counted must be in the answer. Where it is of
 //!   bytes (text), or nothing is said, a token has a byte at least, a few tokens aside: marks of the end have no text.
 //!   Anything else has no tokens.
@@ -59,17 +60,16 @@ impl AnswerRule {
         let sizes: Vec<(u64, bool)> = outputs.iter().map(size).collect();
         let least_bytes =
             sizes.iter().filter(|(_, is_free)| !is_free).fold(0, |sum: u64, (n, _)| sum.saturating_add(*n));
+        let tokens = tokens(outputs);
         let step_bytes = sizes.iter().filter(|(_, is_free)| *is_free).fold(0, |step, (bytes, _)| gcd(step, *bytes));
         AnswerRule {
             node: node.to_owned(),
             outputs: outputs.to_string(),
             least_bytes,
             step_bytes,
-            // Rows of a detector that found nothing. One output alone has something in it, unless answers may lack it.
-            may_be_empty: least_bytes == 0
-                && (outputs.len() > 1 || step_bytes == 0 || outputs.iter().all(|output| output.is_optional)),
+            may_be_empty: tokens == Tokens::None && outputs.iter().all(|output| may_be_none(output.own_dims())),
             max_bytes: if step_bytes == 0 { least_bytes } else { max_bytes.max(least_bytes) },
-            tokens: tokens(outputs),
+            tokens,
         }
     }
 
@@ -146,6 +146,11 @@ impl AnswerRule {
     }
 }
 
+/// Whether an answer may have nothing of an output with these dimensions for one sample: rows, of any number.
+pub(crate) fn may_be_none(own_dims: &[Option<u32>]) -> bool {
+    matches!(own_dims.first(), Some(None | Some(0)))
+}
+
 /// Bytes of an output for one sample, or of one step where a size is free; and whether one is.
 fn size(output: &TensorSpec) -> (u64, bool) {
     let dims = output.own_dims();
@@ -204,14 +209,23 @@ mod tests {
 
     #[test]
     fn free_sizes_are_whole_elements() {
-        assert_eq!(sizes(&rule(&[("y", DType::F32, &[-1, -1, 4])]), 60), [16, 32, 48]);
-        let rows = TensorSpec { is_optional: true, ..spec("detections", DType::F32, &[-1, -1, 7]) };
-        assert_eq!(sizes(&AnswerRule::new("n", &Signature::new(vec![rows]), 1_000), 60), [0, 28, 56]);
-        // Boxes, scores and labels of a detector, of one image: there may be none.
+        assert_eq!(sizes(&rule(&[("y", DType::F32, &[-1, 4, -1])]), 60), [16, 32, 48]);
+        // Of one image: there may be no boxes, scores and labels.
+        assert_eq!(sizes(&rule(&[("detections", DType::F32, &[-1, -1, 7])]), 60), [0, 28, 56]);
         let rows: &[(&str, DType, &[i64])] =
             &[("boxes", DType::F32, &[1, -1, 4]), ("scores", DType::F32, &[1, -1]), ("labels", DType::I64, &[1, -1])];
         assert_eq!(sizes(&rule(rows), 24), [0, 4, 8, 12, 16, 20, 24]);
+        // Text and tokens have something in them.
+        assert_eq!(sizes(&rule(&[("tokens", DType::I32, &[-1, -1])]), 12), [4, 8, 12]);
         assert_eq!(sizes(&rule(&[("n", DType::I32, &[-1]), ("y", DType::F64, &[-1, -1])]), 30), [4, 12, 20, 28]);
+    }
+
+    #[test]
+    fn an_output_that_claims_to_be_optional_is_due_all_the_same() {
+        let optional = |dims| TensorSpec { is_optional: true, ..spec("y", DType::F32, dims) };
+        let rule = |outputs| AnswerRule::new("n", &Signature::new(outputs), 1_000);
+        assert_eq!(sizes(&rule(vec![optional(&[-1, 4, -1])]), 40), [16, 32]);
+        assert_eq!(sizes(&rule(vec![optional(&[-1, 4]), spec("z", DType::U8, &[-1, 3])]), 40), [19]);
     }
 
     #[test]

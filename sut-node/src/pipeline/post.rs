@@ -298,9 +298,7 @@ fn found_boxes(outputs: &[TensorSpec], size: ImageSize) -> Result<Vec<TensorSpec
             return Err(format!("'{odd}' has not the {} anchors of {height}x{width} pixels", size.anchors()));
         }
     }
-    let boxes = TensorSpec::new("detections", DType::F32, vec![None, None, u32::try_from(BOX).ok()]);
-    // There may be nothing to find.
-    Ok(vec![TensorSpec { is_optional: true, ..boxes }])
+    Ok(vec![TensorSpec::new("detections", DType::F32, vec![None, None, u32::try_from(BOX).ok()])])
 }
 
 /// The answer to one sample: its boxes.

@@ -208,10 +208,52 @@ fn inputs_that_the_server_does_not_tell_are_given() {
     );
 }
 
+/// The main output has no rows; another has something.
+#[test]
+fn an_answer_without_its_main_output_is_a_failure() {
+    let outputs = vec![tensor("y", "FP32", &[-1, 2]), tensor("z", "INT8", &[-1])];
+    let script: Script = |_, r| {
+        let other = InferOutputTensor { name: "z".into(), ..output("INT8", &[1]) };
+        Step::Answer(raw(r, vec![output("FP32", &[0, 2]), other], vec![Bytes::new(), Bytes::from_static(b"i")]))
+    };
+    let server = Server::start(Behaviour { outputs, ..Behaviour::scripted(script) });
+    let (finished, folder) = short(&server).finish();
+    assert_ended(&finished, &folder, 3, &[("failed", 100), ("completed", 0)], "y FP32[0,2] is not FP32[-1,2]");
+}
+
+/// A detector that found nothing.
+#[test]
+fn answers_of_rows_may_be_empty_and_are_marked_but_not_all_of_them() {
+    fn rows(request: &ModelInferRequest, count: usize) -> Step {
+        let data = Bytes::from(vec![0; 8 * count]);
+        Step::Answer(raw(request, vec![output("FP32", &[1, count as i64, 2])], vec![data]))
+    }
+    let run = |script: Script| {
+        let outputs = vec![tensor("y", "FP32", &[-1, -1, 2])];
+        let server = Server::start(Behaviour { outputs, ..Behaviour::scripted(script) });
+        let (finished, folder) = short(&server).finish();
+        assert_ended(&finished, &folder, 3, &[("failed", 0), ("completed", 100)], "");
+        let (marks, reasons) = (folder.result()["marks"].to_string(), folder.result()["reasons"].to_string());
+        assert!(marks.contains("lengths of answers checked in part: node a leaves y of any size"), "{marks}");
+        (marks, reasons)
+    };
+    let (marks, reasons) = run(|number, request| rows(request, usize::from(number != 7)));
+    assert!(marks.contains("empty answers: 1 of the 100 answers of node a have not a byte"), "{marks}");
+    assert!(!reasons.contains("have not a byte"), "{reasons}");
+    let (_, reasons) = run(|_, request| rows(request, 0));
+    assert!(reasons.contains("all 100 answers of a phase have not a byte"), "{reasons}");
+}
+
+#[test]
+fn a_dimension_that_is_no_size_is_named() {
+    let server = Server::start(Behaviour { outputs: vec![tensor("y", "FP32", &[-1, -2])], ..Behaviour::good() });
+    assert_refused(short(&server), 4, &["'y' has a dimension of -2", &server.address.to_string()]);
+}
+
 /// Each of these has the status OK. The fastest server of all must not be one that answers nothing.
 #[test]
 fn what_is_no_answer_is_a_failure() {
-    let scripts: [(Script, &str); 10] = [
+    let scripts: [(Script, &str); 11] = [
         (
             |_, r| Step::Answer(raw(r, vec![output("FP32", &[1, 1])], vec![Bytes::from_static(b"abcd")])),
             "y FP32[1,1] is not FP32[-1,2], as its metadata has it",
@@ -234,6 +276,10 @@ fn what_is_no_answer_is_a_failure() {
                 Step::Answer(raw(r, vec![output("FP32", &[1, 2]), other], data.into()))
             },
             "an output z INT8[1]",
+        ),
+        (
+            |_, r| Step::Answer(raw(r, vec![output("FP32", &[2, 2])], vec![Bytes::from_static(&[0; 16])])),
+            "y FP32[2,2] is not FP32[-1,2], as its metadata has it for one sample",
         ),
         (|_, r| Step::Answer(raw(r, vec![], vec![])), "no outputs"),
         (|_, r| Step::Answer(raw(r, vec![output("FP32", &[1, 2])], vec![Bytes::new()])), "has 0 bytes of data, not 8"),

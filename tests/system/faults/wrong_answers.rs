@@ -1,9 +1,9 @@
 //! Answers that are not what a node has said of its model, answers without end, and books that cannot be true.
 
 use bytes::Bytes;
-use lon_proto::v1::{DispatchResponse, TensorSpec};
+use lon_proto::v1::{DispatchResponse, Stages, TensorSpec};
 use lon_tests::memory;
-use lon_tests::peer::{Behaviour, Peer, Script, Step, eight_bytes};
+use lon_tests::peer::{Behaviour, Peer, Script, Step, answer_with_stages, eight_bytes};
 use lon_tests::process::Finished;
 use lon_tests::route::Route;
 use lon_tests::run_folder::RunFolder;
@@ -37,6 +37,11 @@ impl Outcome {
         let told = format!("{route:?}: {most_bytes} bytes, {quiet_bytes} of a quiet run, {set_aside} set aside");
         println!("{told}");
         assert!(*most_bytes < quiet_bytes + set_aside + (64 << 20), "{told}");
+    }
+
+    fn assert_mark(&self, part: &str) {
+        let marks = self.folder.result()["marks"].to_string();
+        assert!(marks.contains(part), "{:?}: no '{part}' in {marks}", self.route);
     }
 
     fn assert_reason(&self, part: &str) {
@@ -122,6 +127,63 @@ fn answers_that_are_not_what_the_node_described_make_the_run_invalid() {
         let marks = folder.result()["marks"].to_string();
         assert!(marks.contains("answers not checked: node odd"), "{route:?}: {marks}");
         assert!(finished.stdout.contains("answers not checked"), "{route:?}: {}", finished.stdout);
+    }
+}
+
+/// Whatever a node says of its outputs.
+#[test]
+fn answers_without_a_byte_make_the_run_invalid() {
+    let output = |name: &str, dtype: &str, dims: &[i64], optional| TensorSpec {
+        name: name.into(),
+        dtype: dtype.into(),
+        dims: dims.to_vec(),
+        optional,
+        ..TensorSpec::default()
+    };
+    let behaviour = |script, outputs| Behaviour { script, outputs, ..Behaviour::good("odd") };
+    let nothing: Script =
+        |_, id| vec![Step::Send(DispatchResponse { total_len: 0, data: Bytes::new(), ..eight_bytes(id) })];
+    // Text, and tensors whose rows have a size: something is due.
+    for (dtype, dims) in [("u8", &[-1, -1][..]), ("i64", &[-1, -1]), ("f32", &[-1, 2, -1])] {
+        for outcome in outcomes(&behaviour(nothing, vec![output("y", dtype, dims, true)]), &[]) {
+            outcome.assert(3, &[("completed", 0), ("failed", 100)]);
+            outcome.assert_reason("node odd gave an answer of 0 bytes");
+        }
+    }
+    let rows = [output("boxes", "f32", &[-1, -1, 4], false), output("scores", "f32", &[-1, -1], true)];
+    for outputs in [rows[..1].to_vec(), rows.to_vec()] {
+        for outcome in outcomes(&behaviour(nothing, outputs), &[]) {
+            outcome.assert(3, &[("completed", 100), ("failed", 0)]);
+            outcome.assert_reason("all 100 answers of a phase have not a byte");
+            outcome.assert_mark("empty answers: 100 of the 100 answers of node odd have not a byte");
+        }
+    }
+    let seldom: Script = |number, id| match number {
+        7 => vec![Step::Send(DispatchResponse { total_len: 0, data: Bytes::new(), ..eight_bytes(id) })],
+        _ => vec![Step::Send(eight_bytes(id))],
+    };
+    for outcome in outcomes(&behaviour(seldom, vec![output("y", "f32", &[-1, -1, 2], false)]), &[]) {
+        outcome.assert(3, &[("completed", 100), ("failed", 0)]);
+        outcome.assert_mark("lengths of answers checked in part: node odd leaves y of any size");
+        outcome.assert_mark("empty answers: 1 of the 100 answers of node odd have not a byte");
+        assert!(!outcome.folder.result()["reasons"].to_string().contains("byte"), "{:?}", outcome.route);
+    }
+}
+
+/// They are shown as where the time went.
+#[test]
+fn stages_that_take_longer_than_the_round_trip_are_marked() {
+    let long: Script = |number, id| {
+        let inference_ns = if number < 3 { 3_600_000_000_000 } else { 0 };
+        let stages = Some(Stages { inference_ns, ..Stages::default() });
+        vec![Step::Send(DispatchResponse { stages, ..eight_bytes(id) })]
+    };
+    for outcome in runs_against(long, &[]) {
+        outcome.assert(3, &[("completed", 100)]);
+        outcome.assert_mark("stages not plausible: 3 of the 100 answers of node odd have stages that took longer");
+    }
+    for outcome in runs_against(answer_with_stages, &[]) {
+        assert!(!outcome.folder.result()["marks"].to_string().contains("not plausible"), "{:?}", outcome.route);
     }
 }
 

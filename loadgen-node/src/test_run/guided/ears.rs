@@ -185,7 +185,9 @@ impl Ears {
                     completed += 1;
                     if let Some(node) = reply.node {
                         let took = reply.sent_at.map(|sent_at| reply.at.saturating_duration_since(sent_at));
-                        tally.answered(node, &answer.stages, took.map(|took| took.as_nanos() as u64));
+                        let round_trip_ns = took.map(|took| took.as_nanos() as u64);
+                        tally.odd.answered(0, node, answer, round_trip_ns);
+                        tally.answered(node, &answer.stages, round_trip_ns);
                     }
                     return true;
                 }

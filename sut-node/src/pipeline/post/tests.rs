@@ -54,7 +54,7 @@ fn heads_become_boxes_of_each_sample() {
     let anchors = size.anchors();
     let names = [("reg", 4), ("cls", 2)].map(|(name, last)| spec(name, DType::F32, &[-1, anchors as i64, last]));
     let what: Postprocess = "retinanet=32x64".parse().unwrap();
-    assert_eq!(what.outputs(&signature(&names)).unwrap().to_string(), "detections? f32[N,?,7]");
+    assert_eq!(what.outputs(&signature(&names)).unwrap().to_string(), "detections f32[N,?,7]");
     let mut logits = vec![-20.0; 2 * 2 * anchors];
     // Of the second sample alone: the second place of the first row, of two pixels more than 8.
     logits[2 * anchors + 2 * (9 + 3) + 1] = 0.0;
