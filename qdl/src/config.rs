@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lon_net::lookup::Lookup;
 use lon_net::socket::Network;
 use lon_net::tls::ClientTls;
 use lon_net::token::Token;
@@ -30,6 +31,9 @@ pub struct Config {
     pub tls: Option<ClientTls>,
     /// What nodes that want a token are shown. Where there is no TLS it travels in plain text, as all else does.
     pub token: Option<Token>,
+    /// How the nodes' names are looked up, and which addresses may be dialled: where there is no TLS, perhaps those of
+    /// this host alone.
+    pub lookup: Lookup,
     /// The network that is used instead of the kernel's TCP, without QUIC; `None`: TCP.
     pub network: Option<Arc<dyn Network>>,
     /// The runtime on which control calls run, and with [`Driver::Inline`] the lanes. The caller's thread drives it,
@@ -48,6 +52,7 @@ impl Config {
             call_timeout: Duration::from_secs(5),
             tls: None,
             token: None,
+            lookup: Lookup::anywhere(),
             network: None,
             runtime: None,
         }

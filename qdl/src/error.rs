@@ -1,6 +1,7 @@
 //! Why the nodes could not be brought together, and errors of the network in words.
 
 use std::error::Error;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use lon_net::address::NodeAddress;
@@ -22,6 +23,14 @@ pub enum ConnectError {
         address: NodeAddress,
         /// The error of the last attempt.
         reason: String,
+    },
+    /// A node's name leads to another host, which may not be dialled.
+    #[error("SUT node {address} is another host ({found}), and there is no TLS")]
+    AnotherHost {
+        /// The node's address.
+        address: NodeAddress,
+        /// Where it leads.
+        found: SocketAddr,
     },
     /// A node answered a control call with an error.
     #[error("SUT node {address} refused {call}: {reason}")]

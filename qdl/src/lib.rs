@@ -50,7 +50,7 @@ pub use account::counters::NodeCounts;
 pub use account::now::NodeNow;
 pub use account::reconcile::{Comparable, Difference, Layer, comparable, reconcile};
 pub use account::report::{NicTraffic, NodeReport, SutCounts};
-pub use account::traffic::NodeTraffic;
+pub use account::traffic::{Ends, NodeTraffic};
 pub use carry::{BareStream, Carry, Driver, Endpoint, LaneTask, Transport, Wait, shorten_slice};
 pub use config::{Config, RunConfig};
 pub use control::{AnswersChecked, KserveServer, NameTrip, NodeDescription, Peers, SutName};

@@ -60,8 +60,9 @@ impl Qdl {
         let control = Arc::new(Control::start(config.runtime.as_ref())?);
         let (ours, nonce) = (config.clone(), HostNonce(random_bytes("a nonce")?));
         let reached = control.wait(async move {
-            let Config { peers, wait_ready, call_timeout, tls, token, network, .. } = ours;
-            let reached = peers.reach_all(&Reach { wait_ready, call_timeout, tls, token, nonce, network }).await?;
+            let Config { peers, wait_ready, call_timeout, tls, token, lookup, network, .. } = ours;
+            let reach = Reach { wait_ready, call_timeout, tls, token, lookup, nonce, network };
+            let reached = peers.reach_all(&reach).await?;
             let (connected, names): (Vec<_>, Vec<_>) = reached.into_iter().unzip();
             check_names(&names, peers.addresses())?;
             let described = many::try_all(connected.iter().map(|peer| peer.describe())).await?;
@@ -249,7 +250,9 @@ impl Qdl {
         let described = self.descriptions.iter().zip(&self.promises);
         for ((node, claimed), (description, promise)) in dispatcher.nodes.iter().zip(claimed).zip(described) {
             let (address, sockets) = (description.address.clone(), Arc::clone(&node.sockets));
-            let endpoint = Endpoint { address, tls: tls.clone(), network: network.clone(), sockets };
+            // Where the node was asked. Its name may lead elsewhere by now, to one that nobody has claimed.
+            let at = description.ends.map(|ends| ends.remote).into_iter().collect();
+            let endpoint = Endpoint { address, at, tls: tls.clone(), network: network.clone(), sockets };
             let lanes = node.lanes.chunks(transport.lanes_per_connection());
             connections.extend(lanes.map(|lanes| Connection {
                 lanes: lanes.to_vec(),
@@ -347,7 +350,7 @@ mod tests {
             codecs: codecs.iter().map(|&codec| codec.to_owned()).collect(),
             ..v1::DescribeResponse::default()
         };
-        NodeDescription::read("10.0.0.1:9000".parse().unwrap(), description).unwrap()
+        NodeDescription::read("10.0.0.1:9000".parse().unwrap(), None, description).unwrap()
     }
 
     #[test]

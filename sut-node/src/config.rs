@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use lon_net::address::NodeAddress;
+use lon_net::lookup::Lookup;
 use lon_net::tls::{ClientTls, ServerTls};
 use lon_net::token::Token;
 use lon_proto::limits;
@@ -60,6 +61,8 @@ pub struct PeerProbes {
     pub tls: Option<ClientTls>,
     /// What they are shown if they want a token.
     pub token: Option<Token>,
+    /// How their names are looked up, and where they may lead.
+    pub lookup: Lookup,
 }
 
 impl ServeConfig {

@@ -65,6 +65,7 @@ impl Prober {
         config.client = format!("SUT node {}", self.node);
         config.tls = peers.tls.clone();
         config.token = peers.token.clone();
+        config.lookup = peers.lookup.clone();
         tracing::info!(address = %order.address, transport = order.transport.name(), "measuring another node");
         let found = measured(config, order, busy, is_over).await?;
         Ok(response(&found))
@@ -180,6 +181,8 @@ impl Drop for StopOnDrop {
 mod tests {
     use lon_net::token::Token;
 
+    use lon_net::lookup::Lookup;
+
     use super::*;
 
     fn request() -> ProbePeerRequest {
@@ -204,6 +207,7 @@ mod tests {
             allowed: vec![address.parse().unwrap()],
             tls: None,
             token: config.token.clone(),
+            lookup: Lookup::on_this_host(),
         });
         Prober::new(&config)
     }

@@ -69,6 +69,7 @@ const ROOMS: &[Floors] = &[
         folder: "proto/net",
         floors: &[
             "accept address descriptors dial end_counters grpc host meter quic random slice throwaway token",
+            "lookup",
             "accelerator io nic processor storage tcp tls trouble",
             "clock flow key_file socket",
             "path tcp_info",

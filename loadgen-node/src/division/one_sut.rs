@@ -128,6 +128,7 @@ mod tests {
             model_bytes: Some(7),
             inputs: Default::default(),
             outputs: Default::default(),
+            ends: None,
             answers_checked: qdl::AnswersChecked::Wholly,
             codecs: Vec::new(),
             settings: vec![Setting::of_speed("workers", 1), Setting::of_answers("postprocess", "argmax")],

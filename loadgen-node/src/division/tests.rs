@@ -72,6 +72,7 @@ fn node(name: &str, host_id: &str, engine: &str) -> NodeDescription {
         model_sha256: "abc".to_owned(),
         inputs: Default::default(),
         outputs: Default::default(),
+        ends: None,
         answers_checked: qdl::AnswersChecked::Wholly,
         codecs: Vec::new(),
         build: Default::default(),
@@ -291,6 +292,15 @@ fn nodes_are_separate_named_and_have_a_model() {
     let mut silent = node("n1", "2", "x");
     silent.host = Host::default();
     not_seen(with("separate_hosts", &[silent]), "neither its machine id");
+    let dialled = |local: &str, remote: &str| {
+        let ends = Some(qdl::Ends { local: local.parse().unwrap(), remote: remote.parse().unwrap() });
+        with("separate_hosts", &[NodeDescription { ends, ..node("n1", "2", "x") }])
+    };
+    for (local, remote) in [("127.0.0.1", "127.0.0.1:8000"), ("10.0.0.1", "127.0.0.2:8000"), ("::1", "[::1]:8000")] {
+        broken(dialled(local, remote), &["one host: node n1 runs on"]);
+    }
+    broken(dialled("10.0.0.1", "10.0.0.1:8000"), &["one host: node n1 runs on"]);
+    assert_eq!(dialled("10.0.0.1", "10.0.0.2:8000"), Verdict::Kept);
     broken(with("named_nodes", &[node("n1", "2", "x"), node("n1", "3", "x")]), &["'n1'"]);
     for engine in ["null", "synthetic:fixed=1ms", "echo"] {
         broken(with("inference", &[node("n1", "2", engine)]), &["node n1 has no model", engine]);

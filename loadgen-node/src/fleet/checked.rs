@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use lon_net::address::NodeAddress;
+use lon_net::lookup::{Lookup, stays_on_host};
 use lon_net::token::Token;
 use lon_proto::node_name::NodeName;
 use lon_proto::text::few;
@@ -126,7 +127,9 @@ impl Fleet {
         let files = tls::files(tls_ca.as_ref(), tls_cert.as_ref(), tls_key.as_ref(), *allow_open_key_files);
         let tls = tls::client(&files).context("[reach]")?;
         let token = token_file.as_ref().map(|file| Token::read(file, *allow_open_key_files));
-        Ok(Dial { tls, token: token.transpose().context("[reach]")?, transport })
+        let stays_here = tls.is_none() && !self.reach.insecure;
+        let lookup = if stays_here { Lookup::on_this_host() } else { Lookup::anywhere() };
+        Ok(Dial { tls, token: token.transpose().context("[reach]")?, lookup, transport })
     }
 
     fn of(text: &str, folder: &Path) -> Result<Fleet> {
@@ -251,7 +254,7 @@ fn reached(host: &str) -> &str {
 /// What a node listens on unless it says so: the very address where that is a loopback one, else all of its host's.
 fn listen(address: &NodeAddress) -> String {
     match (ip(address), address.port()) {
-        (Some(ip), _) if tls::stays_on_host(ip) => address.to_string(),
+        (Some(ip), _) if stays_on_host(ip) => address.to_string(),
         (Some(IpAddr::V6(_)), port) => format!("[::]:{port}"),
         (_, port) => format!("0.0.0.0:{port}"),
     }
@@ -263,7 +266,7 @@ fn ip(address: &NodeAddress) -> Option<IpAddr> {
 
 /// Paths from the folder of the file, and no plain text to other hosts that nobody has allowed.
 fn reach(reach: &Reach, folder: &Path, nodes: &[Node]) -> Result<Reach> {
-    let is_here = |node: &Node| ip(&node.address).map_or(node.address.host() == "localhost", tls::stays_on_host);
+    let is_here = |node: &Node| ip(&node.address).map_or(node.address.host() == "localhost", stays_on_host);
     if reach.tls_ca.is_none()
         && !reach.insecure
         && let Some(node) = nodes.iter().find(|node| !is_here(node))

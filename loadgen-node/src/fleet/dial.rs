@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use lon_net::address::NodeAddress;
+use lon_net::lookup::Lookup;
 use lon_net::tls::ClientTls;
 use lon_net::token::Token;
 use lon_proto::text::printable;
@@ -15,6 +16,7 @@ use crate::outputs::documents::fleet::FleetAnswer;
 pub(super) struct Dial {
     pub(super) tls: Option<ClientTls>,
     pub(super) token: Option<Token>,
+    pub(super) lookup: Lookup,
     pub(super) transport: Transport,
 }
 
@@ -28,6 +30,7 @@ impl Dial {
         config.call_timeout = timeout;
         config.tls = self.tls.clone();
         config.token = self.token.clone();
+        config.lookup = self.lookup.clone();
         let qdl = Qdl::connect(config)?;
         qdl.nodes().first().map(answer).ok_or_else(|| anyhow!("no node is described"))
     }

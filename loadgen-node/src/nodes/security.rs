@@ -1,55 +1,47 @@
-//! Where samples may travel without TLS: decided before anything is sent.
+//! Where samples may travel without TLS: decided by the addresses that are dialled, before anything is sent.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use anyhow::anyhow;
+use qdl::{ConnectError, Transport};
 
-use anyhow::{anyhow, bail};
-use lon_shell::tls::stays_on_host;
-use qdl::{NodeAddress, Transport};
+use crate::exit::{Exit, Failure};
 
-/// Refuses nodes on other hosts when there is no TLS: samples would travel in plain text, or over QUIC to any node that
-/// answers. Host names are resolved for this.
-pub(crate) fn check_plain_text(transport: Transport, nodes: &[NodeAddress]) -> anyhow::Result<()> {
-    nodes.iter().try_for_each(|node| check_loopback(node, transport))
-}
-
-/// Refuses a node that is not on this host. Every address of its name has to be a loopback address.
-fn check_loopback(node: &NodeAddress, transport: Transport) -> anyhow::Result<()> {
+/// The failure of a connection to nodes. Plain text to another host is refused as a matter of how the program was
+/// called: samples would travel in plain text, or over QUIC to any node that answers.
+pub(crate) fn refused(error: ConnectError, transport: Transport) -> Failure {
+    let first = match &error {
+        ConnectError::Several { first, .. } => first,
+        alone => alone,
+    };
+    let ConnectError::AnotherHost { address, found } = first else { return Failure::new(Exit::Network, error) };
+    let (address, found) = (address.to_string(), found.to_string());
+    let shown = if address == found { address } else { format!("{address} ({found})") };
     let way = transport.without_tls();
-    let text = node.to_string();
-    let resolved: Vec<SocketAddr> = text
-        .to_socket_addrs()
-        .map_err(|error| anyhow!("--sut: whether {text} is on this host is not known: {error}; {}", advice(way)))?
-        .collect();
-    match resolved.iter().find(|address| !stays_on_host(address.ip())) {
-        None => Ok(()),
-        Some(address) if address.to_string() == text => bail!("--sut: {text} is another host; {}", advice(way)),
-        Some(address) => bail!("--sut: {text} ({address}) is another host; {}", advice(way)),
-    }
-}
-
-fn advice(way: &str) -> String {
-    format!("without TLS samples would travel {way}: give --tls-ca, or --insecure on a network that you trust")
+    let advice = "give --tls-ca, or --insecure on a network that you trust";
+    Failure::new(Exit::Usage, anyhow!("--sut: {shown} is another host; without TLS samples would travel {way}: {advice}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(transport: Transport, nodes: &[&str]) -> Option<String> {
-        let nodes: Vec<NodeAddress> = nodes.iter().map(|node| node.parse().unwrap()).collect();
-        check_plain_text(transport, &nodes).err().map(|error| format!("{error:#}"))
+    fn refused_at(address: &str, transport: Transport) -> Failure {
+        let address = address.parse().unwrap();
+        refused(ConnectError::AnotherHost { address, found: "192.0.2.7:8000".parse().unwrap() }, transport)
     }
 
     #[test]
-    fn plain_text_stays_on_this_host() {
+    fn plain_text_to_another_host_is_an_error_of_usage_with_what_to_do() {
         for transport in [Transport::GRPC, Transport::TCP, Transport::QUIC] {
-            assert_eq!(refused(transport, &["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]), None);
-            let error = refused(transport, &["127.0.0.1:1", "192.0.2.7:8000"]).unwrap();
-            for part in ["192.0.2.7:8000", "--tls-ca", "--insecure", "--sut"] {
-                assert!(error.contains(part), "no '{part}' in: {error}");
+            for address in ["192.0.2.7:8000", "node:8000"] {
+                let failure = refused_at(address, transport);
+                let line = failure.one_line();
+                assert_eq!(failure.exit, Exit::Usage, "{line}");
+                for part in [address, "192.0.2.7:8000", "--tls-ca", "--insecure", "--sut"] {
+                    assert!(line.contains(part), "no '{part}' in: {line}");
+                }
             }
         }
-        let error = refused(Transport::GRPC, &["no.such.host.invalid:1"]).unwrap();
-        assert!(error.contains("no.such.host.invalid:1") && error.contains("--insecure"), "{error}");
+        let failure = refused(ConnectError::NoNodes, Transport::GRPC);
+        assert_eq!(failure.exit, Exit::Network);
     }
 }

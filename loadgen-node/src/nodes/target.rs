@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use lon_net::lookup::Lookup;
 use lon_net::tls::ClientTls;
 use lon_net::token::Token;
 use lon_proto::text::printable;
-use qdl::{Config, NodeAddress, PeerKind, Peers, Qdl, Transport};
+use qdl::{Config, ConnectError, NodeAddress, PeerKind, Peers, Qdl, Transport};
 
 use super::security;
-use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::exit::{Failure, Outcome};
 
 /// Nodes, transport and TLS, checked. Nothing has been sent to a node yet.
 #[derive(Clone, Debug)]
@@ -47,34 +48,39 @@ impl Target {
 
     /// Reaches every node.
     pub(crate) fn connect(&self) -> Outcome<Qdl> {
-        Qdl::connect(self.config()?).or_exit(Exit::Network)
+        Qdl::connect(self.config()).map_err(|error| self.refused(error))
+    }
+
+    /// The failure of a connection to the nodes.
+    pub(crate) fn refused(&self, error: ConnectError) -> Failure {
+        security::refused(error, self.peers.transport())
     }
 
     /// How the nodes are reached. Says so in the log when they are to be waited for.
-    pub(crate) fn config(&self) -> Outcome<Config> {
-        if self.tls.is_none() && !self.allows_plain_text {
-            let (transport, nodes) = (self.peers.transport(), self.peers.addresses());
-            security::check_plain_text(transport, nodes).or_exit(Exit::Usage)?;
-        }
+    pub(crate) fn config(&self) -> Config {
         let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut config = Config::new(self.peers.clone());
         config.client = format!("{host} (pid {})", std::process::id());
         config.wait_ready = self.wait_ready;
         config.tls = self.tls.clone();
         config.token = self.token.clone();
+        if self.tls.is_none() && !self.allows_plain_text {
+            config.lookup = Lookup::on_this_host();
+        }
         if !self.wait_ready.is_zero() {
             let at_most_ms = self.wait_ready.as_millis() as u64;
             // A list may be as long as the nodes are many.
             let nodes = printable(&self.written);
             tracing::info!(nodes, at_most_ms, "waiting for SUT nodes");
         }
-        Ok(config)
+        config
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
 
     #[test]
     fn plain_text_to_another_host_is_refused_before_anything_is_sent() {

@@ -1,9 +1,9 @@
 //! The nodes that `--sut` names: a list, ranges of ports in it, a file, or every address of a host name.
 
 use std::collections::HashSet;
-use std::net::ToSocketAddrs as _;
 
 use anyhow::{Context as _, anyhow, bail};
+use lon_net::lookup::Lookup;
 use qdl::NodeAddress;
 
 /// The nodes that the text names: `host:port[,host:port...]` (`host:first-last` is a node on each of these ports),
@@ -95,7 +95,7 @@ fn from_name(name: &str) -> anyhow::Result<Vec<NodeAddress>> {
         Some((host, port)) => (host, port.parse().map_err(|_| anyhow!("'{port}' in dns:{name} is not a port"))?),
         None => (name, qdl::DEFAULT_PORT),
     };
-    let addresses = (host, port).to_socket_addrs().with_context(|| format!("{host} has no address"))?;
+    let addresses = Lookup::anywhere().find_now(&format!("{host}:{port}"))?;
     let mut nodes: Vec<NodeAddress> = Vec::new();
     for address in addresses {
         let node = address.to_string().parse()?;

@@ -122,8 +122,7 @@ impl Asking<'_> {
         };
         let peers = Peers::sut_nodes(vec![self.nodes[from].address.clone()], transport);
         let target = Target { peers, wait_ready: BUSY_WAIT, ..self.target.clone() };
-        let config = target.config().map_err(|failure| failure.one_line())?;
-        let qdl = Qdl::connect(config).map_err(|error| error.to_string())?;
+        let qdl = Qdl::connect(target.config()).map_err(|error| error.to_string())?;
         // Nobody pumps while the node is waited for.
         let config = RunConfig::new(Policy::LeastOutstanding, Driver::Threads(NonZeroUsize::MIN));
         let run = qdl.probe(&config, Arc::new(Inbox::default())).map_err(|error| error.to_string())?;

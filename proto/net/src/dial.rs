@@ -2,39 +2,56 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::io::{Counted, NetStream, SocketCounters, own_shortage};
+use crate::lookup::Lookup;
 use crate::socket::Socket;
 use crate::tcp::MAGIC;
 use crate::tls::{ClientTls, Protocol, advice, host_of, server_name};
 
-/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`): TCP without Nagle's delay, then TLS if asked for, then, for
-/// [`Protocol::Tcp`], the magic. What the caller writes first is its first message.
-///
-/// The addresses of a host are tried in turn. The operating system decides how long each takes: callers set a limit.
-/// With TLS 1.3 a node that misses a client's certificate says so only when something is read.
+/// Looks `HOST:PORT` (or `[ADDRESS]:PORT`) up and connects as [`dial_at`] does.
 ///
 /// # Errors
-/// There is no such host, no connection at any of its addresses, or a handshake failed. Each error names the host and
-/// what to do.
+/// There is no such host, and those of [`dial_at`].
 pub async fn dial(
     host_and_port: &str,
     tls: Option<&ClientTls>,
     protocol: Protocol,
     counters: Arc<SocketCounters>,
 ) -> io::Result<NetStream> {
-    begin(host_and_port, async { connect(host_and_port).await.map(Socket::Tcp) }, tls, protocol, counters).await
+    dial_at(host_and_port, &Lookup::anywhere().find(host_and_port).await?, tls, protocol, counters).await
+}
+
+/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`) at these addresses of it, the first that answers: TCP without Nagle's
+/// delay, then TLS if asked for, then, for [`Protocol::Tcp`], the magic. What the caller writes first is its first
+/// message.
+///
+/// The operating system decides how long each address takes: callers set a limit. With TLS 1.3 a node that misses a
+/// client's certificate says so only when something is read.
+///
+/// # Errors
+/// No connection at any of the addresses, or a handshake failed. Each error names the host and what to do.
+pub async fn dial_at(
+    host_and_port: &str,
+    addresses: &[SocketAddr],
+    tls: Option<&ClientTls>,
+    protocol: Protocol,
+    counters: Arc<SocketCounters>,
+) -> io::Result<NetStream> {
+    let connect = async { connect(host_and_port, addresses).await.map(Socket::Tcp) };
+    begin(host_and_port, connect, tls, protocol, counters).await
 }
 
 /// The same over a connection that `connect` makes.
 ///
 /// # Errors
-/// Those of [`dial`].
+/// Those of [`dial_at`].
 pub async fn begin(
     host_and_port: &str,
     connect: impl Future<Output = io::Result<Socket>>,
@@ -59,13 +76,13 @@ pub async fn begin(
     Ok(stream)
 }
 
-async fn connect(host_and_port: &str) -> io::Result<TcpStream> {
+async fn connect(host_and_port: &str, addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let named = |error: io::Error| {
         let shortage = own_shortage(&error).unwrap_or_default();
         io::Error::new(error.kind(), format!("cannot connect to {host_and_port}: {error}{shortage}"))
     };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in lookup_host(host_and_port).await.map_err(named)? {
+    for address in addresses {
         match TcpStream::connect(address).await {
             Ok(tcp) => {
                 tcp.set_nodelay(true).map_err(named)?;

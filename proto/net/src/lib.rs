@@ -11,7 +11,7 @@
 //!
 //! - `framing`: messages as bytes; `flow`: what a transport sends from and reads from;
 //! - `grpc`, `tcp`, `quic`: the three transports;
-//! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server;
+//! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server; `lookup`: where names lead;
 //! - `socket`: what is below a connection, the kernel's TCP or a network that is brought; `io`: a connection with its
 //!   counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: how
 //!   much was sent again; `path`: how a connection sends;
@@ -38,6 +38,7 @@ pub mod grpc;
 pub mod host;
 pub mod io;
 pub mod key_file;
+pub mod lookup;
 pub mod meter;
 pub mod nic;
 pub mod path;

@@ -25,9 +25,9 @@ use quinn::{
     ClientConfig, ConnectError, Connection, ConnectionError, Endpoint, EndpointConfig, ServerConfig, TokioRuntime,
     TransportConfig, TransportErrorCode, VarInt,
 };
-use tokio::net::lookup_host;
 
 use crate::io::own_shortage;
+use crate::lookup::Lookup;
 use crate::path::Path;
 use crate::tls::{ClientTls, Protocol, ServerTls, Unverified, host_of, server_name};
 pub use socket::{UdpBuffers, enlarge_buffers};
@@ -172,31 +172,35 @@ impl Link {
     }
 }
 
-/// Connects as [`connect_within`] does. An address where nothing answers is given up after the connection's idle time
-/// (30 s).
+/// Looks `HOST:PORT` up and connects as [`connect_at`] does. An address where nothing answers is given up after the
+/// connection's idle time (30 s).
 ///
 /// # Errors
-/// The errors of [`connect_within`].
+/// There is no such host, and those of [`connect_at`].
 pub async fn connect(host_and_port: &str, config: &ClientConfig) -> io::Result<Link> {
-    connect_within(host_and_port, config, Duration::from_millis(IDLE_TIMEOUT_MILLIS.into())).await
+    let addresses = Lookup::anywhere().find(host_and_port).await?;
+    connect_at(host_and_port, &addresses, config, Duration::from_millis(IDLE_TIMEOUT_MILLIS.into())).await
 }
 
-/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`), at each of the host's addresses in turn, each for `patience` at most.
+/// Connects to `HOST:PORT` (or `[ADDRESS]:PORT`) at these addresses of it in turn, each for `patience` at most.
 ///
 /// A node that misses a client's certificate says so only afterwards, by closing the connection.
 ///
 /// # Errors
-/// There is no such host, no connection at any of its addresses, or a certificate is refused. Each error names the host
-/// and what to do.
-pub async fn connect_within(host_and_port: &str, config: &ClientConfig, patience: Duration) -> io::Result<Link> {
+/// No connection at any of the addresses, or a certificate is refused. Each error names the host and what to do.
+pub async fn connect_at(
+    host_and_port: &str,
+    addresses: &[SocketAddr],
+    config: &ClientConfig,
+    patience: Duration,
+) -> io::Result<Link> {
     let host = host_of(host_and_port)?;
     let name = server_name(host)?.to_str().into_owned();
     let named = |why: io::Error| {
         let shortage = own_shortage(&why).unwrap_or_default();
         io::Error::new(why.kind(), format!("cannot connect to {host_and_port} (QUIC): {why}{shortage}"))
     };
-    let addresses = lookup_host(host_and_port).await.map_err(named)?;
-    connect_to_any(addresses, &name, config, patience).await.map_err(named)
+    connect_to_any(addresses.iter().copied(), &name, config, patience).await.map_err(named)
 }
 
 async fn connect_to_any(

@@ -2,7 +2,6 @@
 //!
 //! Plain text stays on the host unless `--insecure` is given; each end decides that for itself.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use lon_net::tls::{ClientName, ClientTls, ServerTls, TlsError, TlsFiles};
@@ -33,25 +32,9 @@ pub fn server(files: &TlsFiles, allowed: &[ClientName]) -> Result<Option<ServerT
     }
 }
 
-/// Whether what is sent to this address stays on this host, so that plain text is allowed: loopback addresses, also
-/// those that IPv6 maps to IPv4.
-pub fn stays_on_host(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_loopback_stays_on_the_host() {
-        for here in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-            assert!(stays_on_host(here.parse().unwrap()), "{here}");
-        }
-        for elsewhere in ["192.0.2.7", "0.0.0.0", "::", "::ffff:192.0.2.7"] {
-            assert!(!stays_on_host(elsewhere.parse().unwrap()), "{elsewhere}");
-        }
-    }
 
     #[test]
     fn no_file_means_no_tls_and_half_a_pair_is_an_error() {

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lon_net::io::SocketCounters;
+use lon_net::lookup::stays_on_host;
 use lon_net::path::Path;
 use lon_net::quic::{self, QuicStatistics, statistics};
 use quinn::Connection;
@@ -27,6 +28,23 @@ pub struct NodeTraffic {
     pub retransmits: Option<u64>,
 }
 
+/// The addresses of the two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The one here.
+    pub local: IpAddr,
+    /// The one that was dialled.
+    pub remote: SocketAddr,
+}
+
+impl Ends {
+    /// Both are on this machine, whatever the other end says of itself: it was dialled at a loopback address, or at the
+    /// one that this end has.
+    pub fn are_here(&self) -> bool {
+        stays_on_host(self.remote.ip()) || self.local.to_canonical() == self.remote.ip().to_canonical()
+    }
+}
+
 /// The sockets to one node.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
@@ -34,8 +52,8 @@ pub(crate) struct Sockets {
     counters: Arc<SocketCounters>,
     /// QUIC connections that are open. They are asked for their counters.
     quic: Mutex<Vec<Connection>>,
-    /// The address that this end of the first connection has.
-    local: OnceLock<IpAddr>,
+    /// The two ends of the first connection.
+    ends: OnceLock<Ends>,
 }
 
 impl Sockets {
@@ -51,18 +69,24 @@ impl Sockets {
 
     /// The address that this end of the first connection has.
     pub(crate) fn local(&self) -> Option<IpAddr> {
-        self.local.get().copied()
+        self.ends().map(|ends| ends.local)
     }
 
-    /// A connection was made from `address`.
-    pub(crate) fn connected_from(&self, address: IpAddr) {
-        let _ = self.local.set(address);
+    /// The two ends of the first connection; none where it has no addresses.
+    pub(crate) fn ends(&self) -> Option<Ends> {
+        self.ends.get().copied()
+    }
+
+    /// A connection was made between these.
+    pub(crate) fn connected(&self, ends: Ends) {
+        let _ = self.ends.set(ends);
     }
 
     /// A QUIC connection was opened; it is asked for its counters from now on.
     pub(crate) fn quic_opened(&self, connection: &Connection) {
-        if let Some(address) = local_towards(connection.remote_address()) {
-            self.connected_from(address);
+        let remote = connection.remote_address();
+        if let Some(local) = local_towards(remote) {
+            self.connected(Ends { local, remote });
         }
         self.quic().push(connection.clone());
     }
@@ -147,8 +171,9 @@ mod tests {
             retransmits: Some(3),
         };
         assert_eq!(sockets.traffic(&counts), expected);
-        sockets.connected_from(Ipv4Addr::LOCALHOST.into());
-        sockets.connected_from(Ipv4Addr::BROADCAST.into());
+        let remote = (Ipv4Addr::LOCALHOST, 1).into();
+        sockets.connected(Ends { local: Ipv4Addr::LOCALHOST.into(), remote });
+        sockets.connected(Ends { local: Ipv4Addr::BROADCAST.into(), remote });
         assert_eq!(sockets.local(), Some(Ipv4Addr::LOCALHOST.into()), "the first one stays");
     }
 }

@@ -1,6 +1,7 @@
 //! Where a node is and how it is connected to: its address, TLS, and counters of what crosses the sockets.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use lon_net::address::NodeAddress;
-use lon_net::dial::{begin, dial};
+use lon_net::dial::{begin, dial_at};
 use lon_net::io::NetStream;
 use lon_net::socket::Network;
 use lon_net::tls::{ClientTls, Protocol};
@@ -18,7 +19,7 @@ use tonic::codegen::http::Uri;
 use tonic::transport::{Channel, Error};
 use tower::service_fn;
 
-use crate::account::traffic::Sockets;
+use crate::account::traffic::{Ends, Sockets};
 
 /// A connection's socket as HTTP/2 sees it.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -32,6 +33,8 @@ pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Channel, Error>>
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(crate) address: NodeAddress,
+    /// The addresses that its name led to, which are dialled in turn. None on a network that was brought.
+    pub(crate) at: Vec<SocketAddr>,
     pub(crate) tls: Option<ClientTls>,
     /// The network that is used instead of the kernel's TCP, if one was brought.
     pub(crate) network: Option<Arc<dyn Network>>,
@@ -40,9 +43,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A node that is reached over the kernel's TCP.
-    pub fn new(address: NodeAddress, tls: Option<ClientTls>) -> Endpoint {
-        Endpoint { address, tls, network: None, sockets: Arc::default() }
+    /// A node that is reached over the kernel's TCP, where its name led.
+    pub fn new(address: NodeAddress, at: Vec<SocketAddr>, tls: Option<ClientTls>) -> Endpoint {
+        Endpoint { address, at, tls, network: None, sockets: Arc::default() }
     }
 
     /// The node's address as the caller gave it.
@@ -61,14 +64,14 @@ impl Endpoint {
     /// # Errors
     /// No connection, or a TLS handshake that failed.
     pub async fn dial(&self, protocol: Protocol) -> io::Result<NetStream> {
-        let Endpoint { address, tls, network, sockets } = self;
+        let Endpoint { address, at, tls, network, sockets } = self;
         let (address, tls, counters) = (address.to_string(), tls.as_ref(), sockets.counters());
         let stream = match network {
-            None => dial(&address, tls, protocol, counters).await?,
+            None => dial_at(&address, at, tls, protocol, counters).await?,
             Some(network) => begin(&address, network.connect(&address), tls, protocol, counters).await?,
         };
-        if let Some(local) = stream.socket().local_addr() {
-            sockets.connected_from(local.ip());
+        if let (Some(local), Some(remote)) = (stream.socket().local_addr(), stream.socket().peer_addr()) {
+            sockets.connected(Ends { local: local.ip(), remote });
         }
         Ok(stream)
     }

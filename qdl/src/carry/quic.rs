@@ -59,7 +59,7 @@ impl Carry for Quic {
         Box::pin(async move {
             let unknown = |error: io::Error| Status::unknown(error.to_string());
             let config = config(&endpoint).map_err(unknown)?;
-            let link = quic::connect_within(&endpoint.address.to_string(), &config, CONNECT_TIMEOUT).await;
+            let link = quic::connect_at(&endpoint.address.to_string(), &endpoint.at, &config, CONNECT_TIMEOUT).await;
             let link = link.map_err(unknown)?;
             let (mut sending, reading) = link.connection.open_bi().await.map_err(|error| unknown(error.into()))?;
             // The connection lives as long as somebody writes; what fails here is seen by who reads.
@@ -131,7 +131,7 @@ impl SharedConnection {
         let Shared { endpoint, config, timeout, link } = &*self.0;
         let make = async || {
             let address = endpoint.address.to_string();
-            let link = quic::connect_within(&address, config, *timeout).await.map_err(broken)?;
+            let link = quic::connect_at(&address, &endpoint.at, config, *timeout).await.map_err(broken)?;
             endpoint.sockets.quic_opened(&link.connection);
             Ok(link)
         };

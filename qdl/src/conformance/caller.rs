@@ -22,7 +22,7 @@ use tonic::{Response, Status};
 
 use super::talk::Talk;
 use crate::carry::{Endpoint, Transport};
-use crate::control::{Reach, Shown, connect};
+use crate::control::{Reach, Shown, connect, look_up};
 use crate::error::ConnectError;
 
 /// The control connection to the node that is checked, and the way to its streams.
@@ -45,13 +45,16 @@ impl Caller {
         reach: &Reach,
         us: &str,
     ) -> Result<Caller, ConnectError> {
-        let (channel, _) = connect(address, reach, clock::now()).await?;
+        let now = clock::now();
+        let found = look_up(address, reach, now).await?;
+        let (channel, sockets) = connect(address, found, reach, now).await?;
+        let at = sockets.ends().map(|ends| ends.remote).into_iter().collect();
         let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
         let Reach { tls, network, .. } = reach.clone();
         Ok(Caller {
             client: client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES),
             timeout: reach.call_timeout,
-            endpoint: Endpoint { address: address.clone(), tls, network, sockets: Arc::default() },
+            endpoint: Endpoint { address: address.clone(), at, tls, network, sockets: Arc::default() },
             transport,
             nonce: Bytes::copy_from_slice(&reach.nonce.0),
             address: address.clone(),

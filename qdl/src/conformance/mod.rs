@@ -77,7 +77,7 @@ async fn all(config: &Config) -> Result<Conformance, ConnectError> {
         Err(status) if status.code() == Code::Unauthenticated => return Err(caller.refused("Describe", &status)),
         Err(_) => None,
     };
-    let (software, node) = match described.map(|described| NodeDescription::read(address.clone(), described)) {
+    let (software, node) = match described.map(|described| NodeDescription::read(address.clone(), None, described)) {
         Some(Ok(node)) => (node.software.clone(), Some(node)),
         _ => (String::new(), None),
     };
@@ -96,6 +96,6 @@ fn reach(config: &Config) -> Result<Reach, ConnectError> {
     let mut nonce = [0; HOST_NONCE_BYTES];
     let os = |error: random::Error| ConnectError::Os { what: "no random bytes for a nonce", reason: error.to_string() };
     random::fill(&mut nonce).map_err(os)?;
-    let Config { wait_ready, call_timeout, tls, token, network, .. } = config.clone();
-    Ok(Reach { wait_ready, call_timeout, tls, token, nonce: HostNonce(nonce), network })
+    let Config { wait_ready, call_timeout, tls, token, lookup, network, .. } = config.clone();
+    Ok(Reach { wait_ready, call_timeout, tls, token, lookup, nonce: HostNonce(nonce), network })
 }

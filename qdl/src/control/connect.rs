@@ -1,14 +1,17 @@
 //! Control connections: one gRPC connection to each node, tried again while the node is not there yet.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lon_net::address::NodeAddress;
 use lon_net::clock;
 use lon_net::host::HostNonce;
+use lon_net::lookup::{Lookup, LookupError};
 use lon_net::socket::Network;
 use lon_net::tls::ClientTls;
 use lon_net::token::Token;
+use lon_proto::text::printable;
 use tonic::transport::Channel;
 
 use crate::account::traffic::Sockets;
@@ -29,27 +32,58 @@ pub(crate) struct Reach {
     pub(crate) tls: Option<ClientTls>,
     /// What nodes are shown that want a token.
     pub(crate) token: Option<Token>,
+    /// How their names are looked up.
+    pub(crate) lookup: Lookup,
     /// The key of the ids that nodes tell of their machines.
     pub(crate) nonce: HostNonce,
     /// The network that is used instead of the kernel's TCP, if one was brought.
     pub(crate) network: Option<Arc<dyn Network>>,
 }
 
-/// Connects to `address`; tries again until `deadline` when the node is not there yet. The connection, and the
-/// counters of what crosses it.
-pub(crate) async fn connect(
+/// Where a node is: the addresses of its name, all of which may be dialled. On a network that was brought, none. Looks
+/// again until `deadline` where nothing is found yet.
+///
+/// # Errors
+/// Nothing is found, or what may not be dialled.
+pub(crate) async fn look_up(
     address: &NodeAddress,
     reach: &Reach,
     deadline: Instant,
+) -> Result<Vec<SocketAddr>, ConnectError> {
+    if reach.network.is_some() {
+        return Ok(Vec::new());
+    }
+    loop {
+        match reach.lookup.find(&address.to_string()).await {
+            Ok(found) => return Ok(found),
+            Err(LookupError::Elsewhere { address: found, .. }) => {
+                return Err(ConnectError::AnotherHost { address: address.clone(), found });
+            }
+            Err(error) if clock::now() >= deadline => {
+                return Err(ConnectError::Unreachable { address: address.clone(), reason: printable(&error.to_string()) });
+            }
+            Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+        }
+    }
+}
+
+/// Connects to `address` where it was `found`; tries again until `deadline` when the node is not there yet, wherever
+/// its name leads then. The connection, and the sockets that it has.
+pub(crate) async fn connect(
+    address: &NodeAddress,
+    mut found: Vec<SocketAddr>,
+    reach: &Reach,
+    deadline: Instant,
 ) -> Result<(Channel, Arc<Sockets>), ConnectError> {
-    let Reach { tls, network, .. } = reach.clone();
-    let endpoint = Endpoint { address: address.clone(), tls, network, sockets: Arc::default() };
+    let Reach { tls, network, .. } = reach;
     let unreachable = |reason| ConnectError::Unreachable { address: address.clone(), reason };
     let waited = deadline.saturating_duration_since(clock::now());
     loop {
+        let (tls, network, sockets) = (tls.clone(), network.clone(), Arc::<Sockets>::default());
+        let endpoint = Endpoint { address: address.clone(), at: found, tls, network, sockets: Arc::clone(&sockets) };
         let channel = endpoint.channel(reach.call_timeout);
         match tokio::time::timeout(reach.call_timeout, channel).await {
-            Ok(Ok(channel)) => return Ok((channel, endpoint.sockets)),
+            Ok(Ok(channel)) => return Ok((channel, sockets)),
             Ok(Err(error)) if clock::now() >= deadline => {
                 return Err(unreachable(with_advice(explain(&error), waited)));
             }
@@ -58,6 +92,7 @@ pub(crate) async fn connect(
             }
             _ => tokio::time::sleep(RETRY_PAUSE).await,
         }
+        found = look_up(address, reach, deadline).await?;
     }
 }
 

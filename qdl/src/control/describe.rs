@@ -7,6 +7,7 @@ use lon_proto::setup::{Build, Setting};
 use lon_proto::text::printable;
 use lon_proto::v1;
 
+use crate::account::traffic::Ends;
 use crate::error::ConnectError;
 
 /// One node's description of itself.
@@ -14,6 +15,8 @@ use crate::error::ConnectError;
 pub struct NodeDescription {
     /// The node's address, as the caller gave it.
     pub address: NodeAddress,
+    /// The two ends of the connection on which it was asked; `None` where that has no addresses.
+    pub ends: Option<Ends>,
     /// The node's name, which no other node of the SUT has.
     pub name: String,
     /// The node's software and version.
@@ -72,7 +75,11 @@ impl AnswersChecked {
 }
 
 impl NodeDescription {
-    pub(crate) fn read(address: NodeAddress, description: v1::DescribeResponse) -> Result<Self, ConnectError> {
+    pub(crate) fn read(
+        address: NodeAddress,
+        ends: Option<Ends>,
+        description: v1::DescribeResponse,
+    ) -> Result<Self, ConnectError> {
         let backend = description.backend.unwrap_or_default();
         let host = description.host.unwrap_or_default();
         let specs = |specs: &[v1::TensorSpec]| {
@@ -98,6 +105,7 @@ impl NodeDescription {
             settings: description.settings.into_iter().map(Setting::from).collect(),
             build: description.build.map(Build::from),
             host: host.into(),
+            ends,
             address,
         })
     }

@@ -3,10 +3,9 @@
 
 use std::error::Error as _;
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use lon_net::address::NodeAddress;
@@ -24,7 +23,7 @@ use lon_proto::text::printable;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
-use super::connect::{Reach, connect};
+use super::connect::Reach;
 use super::describe::{AnswersChecked, NodeDescription};
 use super::peer::{Claim, Claimed, Described, Peer};
 use crate::account::report::SutCounts;
@@ -61,15 +60,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn connect(
+    /// The server at the other end of a control connection.
+    pub(super) fn new(
         address: &NodeAddress,
         name: &str,
         model: &str,
+        (channel, sockets): (Channel, Arc<Sockets>),
         reach: &Reach,
-        deadline: Instant,
-    ) -> Result<Server, ConnectError> {
-        let (channel, sockets) = connect(address, reach, deadline).await?;
-        Ok(Server {
+    ) -> Server {
+        Server {
             address: address.clone(),
             name: name.to_owned(),
             model: model.to_owned(),
@@ -83,7 +82,7 @@ impl Server {
             sockets,
             nonce: reach.nonce,
             has_answered: AtomicBool::new(false),
-        })
+        }
     }
 }
 
@@ -113,7 +112,8 @@ impl Peer for Server {
             address: self.address.clone(),
             name: self.name.clone(),
             software: format!("{kind} {}", printable(&server.version)),
-            host: self.host().await,
+            ends: self.sockets.ends(),
+            host: self.host(),
             engine: if platform.is_empty() { kind } else { format!("{kind}, {platform}") },
             model: self.model.clone(),
             model_sha256: String::new(),
@@ -220,17 +220,11 @@ impl Server {
     }
 
     /// The server says nothing of its machine. Only whether it is this one can be found out.
-    async fn host(&self) -> Host {
-        match self.sockets.local() {
-            Some(local) if self.is_here(local).await => Machine::here().told(&self.nonce),
+    fn host(&self) -> Host {
+        match self.sockets.ends() {
+            Some(ends) if ends.are_here() => Machine::here().told(&self.nonce),
             _ => Host::default(),
         }
-    }
-
-    /// A server that is reached from its own address is on this machine.
-    async fn is_here(&self, local: IpAddr) -> bool {
-        let addresses = tokio::net::lookup_host(self.address.to_string()).await;
-        local.is_loopback() || addresses.is_ok_and(|mut all| all.any(|address| address.ip() == local))
     }
 
     async fn call<T>(

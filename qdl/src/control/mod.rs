@@ -20,7 +20,7 @@ mod sut_node;
 mod thread;
 
 pub(crate) use claiming::claim_all;
-pub(crate) use connect::{Reach, connect};
+pub(crate) use connect::{Reach, connect, look_up};
 pub use describe::{AnswersChecked, NodeDescription};
 pub use name::SutName;
 pub use peer::NameTrip;

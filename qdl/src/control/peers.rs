@@ -1,12 +1,13 @@
 //! The nodes as the caller gives them, and how all of them are reached.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use lon_net::address::NodeAddress;
 use lon_net::clock;
 
-use super::connect::{RETRY_PAUSE, Reach};
+use super::connect::{RETRY_PAUSE, Reach, connect, look_up};
 use super::kserve::Server;
 use super::many;
 use super::peer::Peer;
@@ -83,16 +84,25 @@ impl Peers {
         self.transport.peer_kind() == kind
     }
 
-    /// All nodes, in their order, each with its name: a node that does not say its name is not there yet.
+    /// All nodes, in their order, each with its name: a node that does not say its name is not there yet. None is
+    /// dialled before it is known of all that they may be.
     pub(crate) async fn reach_all(&self, reach: &Reach) -> Result<Vec<(Arc<dyn Peer>, String)>, ConnectError> {
-        many::try_all((0..self.addresses.len()).map(|index| self.reach(index, reach))).await
+        let deadline = clock::now() + reach.wait_ready;
+        let found = many::try_all(self.addresses.iter().map(|address| look_up(address, reach, deadline))).await?;
+        let found = found.into_iter().enumerate();
+        many::try_all(found.map(|(index, found)| self.reach(index, found, reach, deadline))).await
     }
 
     /// Connects and asks for the name, again and again until `wait_ready` has passed when the node is not there yet. A
     /// port that accepts and says nothing is a node that still loads, or something in front of one.
-    async fn reach(&self, index: usize, reach: &Reach) -> Result<(Arc<dyn Peer>, String), ConnectError> {
-        let deadline = clock::now() + reach.wait_ready;
-        let mut peer = self.connect(index, reach, deadline).await?;
+    async fn reach(
+        &self,
+        index: usize,
+        found: Vec<SocketAddr>,
+        reach: &Reach,
+        deadline: Instant,
+    ) -> Result<(Arc<dyn Peer>, String), ConnectError> {
+        let mut peer = self.connect(index, found, reach, deadline).await?;
         loop {
             match peer.first_name().await {
                 Ok(name) => return Ok((peer, name)),
@@ -102,20 +112,26 @@ impl Peers {
                     tokio::time::sleep(RETRY_PAUSE).await;
                     // A connection on which nothing was answered is not used again.
                     if !matches!(error, ConnectError::NotReady { .. }) {
-                        peer = self.connect(index, reach, deadline).await?;
+                        let found = look_up(&self.addresses[index], reach, deadline).await?;
+                        peer = self.connect(index, found, reach, deadline).await?;
                     }
                 }
             }
         }
     }
 
-    async fn connect(&self, index: usize, reach: &Reach, deadline: Instant) -> Result<Arc<dyn Peer>, ConnectError> {
+    async fn connect(
+        &self,
+        index: usize,
+        found: Vec<SocketAddr>,
+        reach: &Reach,
+        deadline: Instant,
+    ) -> Result<Arc<dyn Peer>, ConnectError> {
         let address = &self.addresses[index];
+        let connection = connect(address, found, reach, deadline).await?;
         Ok(match &self.kind {
-            Kind::SutNodes => Arc::new(SutNode::connect(address, reach, deadline).await?),
-            Kind::Kserve { names, model } => {
-                Arc::new(Server::connect(address, &names[index], model, reach, deadline).await?)
-            }
+            Kind::SutNodes => Arc::new(SutNode::new(address, connection, reach)),
+            Kind::Kserve { names, model } => Arc::new(Server::new(address, &names[index], model, connection, reach)),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use lon_net::address::NodeAddress;
@@ -20,7 +20,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
-use super::connect::{Reach, connect};
+use super::connect::Reach;
 use super::describe::NodeDescription;
 use super::peer::{Claim, Claimed, Described, Peer, Purpose};
 use crate::account::report::SutCounts;
@@ -56,18 +56,18 @@ impl Interceptor for Shown {
 }
 
 impl SutNode {
-    pub(super) async fn connect(
+    /// The node at the other end of a control connection.
+    pub(super) fn new(
         address: &NodeAddress,
+        (channel, sockets): (Channel, Arc<Sockets>),
         reach: &Reach,
-        deadline: Instant,
-    ) -> Result<SutNode, ConnectError> {
-        let (channel, sockets) = connect(address, reach, deadline).await?;
+    ) -> SutNode {
         let stranger = reach.token.is_some().then(|| SutNodeClient::new(channel.clone()));
         let stranger = stranger.map(|client| client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES));
         let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));
         let client = client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES);
         let (timeout, tls) = (reach.call_timeout, reach.tls.is_some());
-        Ok(SutNode { address: address.clone(), client, stranger, timeout, tls, sockets, nonce: reach.nonce })
+        SutNode { address: address.clone(), client, stranger, timeout, tls, sockets, nonce: reach.nonce }
     }
 }
 
@@ -118,7 +118,7 @@ impl Peer for SutNode {
             let reason = format!("it speaks version {}", description.wire_version);
             return Err(ConnectError::WireVersion { address: self.address.clone(), ours: WIRE_VERSION, reason });
         }
-        let node = NodeDescription::read(self.address.clone(), description)?;
+        let node = NodeDescription::read(self.address.clone(), self.sockets.ends(), description)?;
         Ok(Described { node, promise: Arc::default() })
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use lon_net::address::NodeAddress;
+use lon_net::lookup::{Lookup, stays_on_host};
 use lon_net::tls::{ClientName, ClientTls, ServerTls};
 use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
@@ -233,11 +234,11 @@ impl SecurityArgs {
     pub(super) fn tls(&self, address: SocketAddr, trust: TrustArgs) -> anyhow::Result<Option<ServerTls>> {
         let (ca, cert, key) = (self.tls_ca.as_ref(), self.tls_cert.as_ref(), self.tls_key.as_ref());
         let tls = tls::server(&tls::files(ca, cert, key, trust.allow_open_key_files), &self.allow_client)?;
-        let stays_on_host = tls::stays_on_host(address.ip());
-        if tls.is_none() && trust.insecure && !stays_on_host && self.token_file.is_some() {
+        let is_here = stays_on_host(address.ip());
+        if tls.is_none() && trust.insecure && !is_here && self.token_file.is_some() {
             tracing::warn!("--insecure: the token of --token-file crosses the network in plain text");
         }
-        if tls.is_some() || trust.insecure || stays_on_host {
+        if tls.is_some() || trust.insecure || is_here {
             return Ok(tls);
         }
         anyhow::bail!(
@@ -297,7 +298,9 @@ impl PeerArgs {
                  --insecure for plain text on a network that you trust"
             );
         }
-        Ok(Some(PeerProbes { allowed: self.probe_peers.clone(), tls, token: token.cloned() }))
+        let stays_here = tls.is_none() && !trust.insecure;
+        let lookup = if stays_here { Lookup::on_this_host() } else { Lookup::anywhere() };
+        Ok(Some(PeerProbes { allowed: self.probe_peers.clone(), tls, token: token.cloned(), lookup }))
     }
 
     /// How the other nodes are verified: with TLS wherever this node serves with it.
@@ -316,7 +319,7 @@ impl PeerArgs {
 /// Whether an address is one of this host, as it stands: no name is looked up.
 fn is_here(address: &NodeAddress) -> bool {
     let host = address.host().trim_matches(['[', ']']);
-    host == "localhost" || host.parse().is_ok_and(tls::stays_on_host)
+    host == "localhost" || host.parse().is_ok_and(stays_on_host)
 }
 
 #[derive(Args, Debug)]

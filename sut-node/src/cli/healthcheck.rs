@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use lon_net::lookup::Lookup;
 use lon_net::tls::{ClientTls, TlsError};
 use lon_proto::v1::sut_node_server::SERVICE_NAME;
 use lon_shell::duration::parse_duration;
@@ -91,7 +92,8 @@ async fn ask(address: &str, tls: Option<ClientTls>, timeout: Duration) -> Result
         Some(_) => "; perhaps it asks for a certificate (--tls-cert and --tls-key), or does not accept this one",
         None => "; perhaps it speaks TLS (--tls-ca), or is no SUT node",
     };
-    let channel = Endpoint::new(node, tls).channel(2 * timeout).await.map_err(|error| unreachable(&error, ""))?;
+    let at = Lookup::anywhere().find(&node.to_string()).await.map_err(|error| unreachable(&error, ""))?;
+    let channel = Endpoint::new(node, at, tls).channel(2 * timeout).await.map_err(|error| unreachable(&error, ""))?;
     let request = HealthCheckRequest { service: SERVICE_NAME.to_owned() };
     let answer = HealthClient::new(channel).check(request).await.map_err(|status| unreachable(&status, perhaps))?;
     Ok(answer.into_inner().status())

@@ -334,7 +334,7 @@ async fn an_address_where_nothing_answers_is_given_up_for_the_next() {
     let dead = UdpSocket::bind("127.0.0.1:0").unwrap();
     let silent = dead.local_addr().unwrap();
     let short = Duration::from_millis(50);
-    let error = connect_within(&silent.to_string(), &config, short).await.unwrap_err();
+    let error = connect_at(&silent.to_string(), &[silent], &config, short).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().contains(&format!("no answer from {silent}")), "{error}");
 

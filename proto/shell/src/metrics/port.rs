@@ -6,10 +6,10 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
+use lon_net::lookup::stays_on_host;
 use lon_net::tls::ServerTls;
 use lon_net::token::Token;
 
-use crate::tls::stays_on_host;
 
 /// A port on which metrics will be served. Clients can connect from here on.
 #[derive(Debug)]

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lon_net::lookup::LookupError;
+
 use super::http::HttpError;
 use super::sse::EventTooLong;
 use super::target::TargetError;
@@ -51,12 +53,12 @@ pub enum OpenAiError {
     #[error("'{0}' is neither a host name nor an address, so no certificate can be for it")]
     HostName(String),
     /// The host's name has no address.
-    #[error("{origin} has no address: {reason}")]
+    #[error("{origin} cannot be found: {cause}")]
     Resolve {
         /// The server's URL without a path.
         origin: String,
-        /// What the system's resolver says.
-        reason: String,
+        /// What came of looking it up.
+        cause: LookupError,
     },
     /// The server gives no answer, or none that is understood.
     #[error("{origin} is no server that can be asked: {cause}; start it before the node, or correct the URL")]

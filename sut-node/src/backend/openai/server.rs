@@ -3,8 +3,10 @@
 //! Not a pool: some servers close after every reply although they promise not to, and a request on a connection that
 //! is about to close is lost. A new connection costs a round trip, and has no delayed acknowledgements behind it.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+
+use lon_net::lookup::{Lookup, stays_on_host};
 
 use super::connection::{Connection, Heard, POLL, READ_BYTES, Stream};
 use super::error::{Failure, OpenAiError};
@@ -47,13 +49,10 @@ impl Server {
             (false, Some(_)) => return Err(OpenAiError::CaWithoutTls(origin)),
             (false, None) => None,
         };
-        let none = |reason: String| OpenAiError::Resolve { origin: origin.clone(), reason };
-        let found = (target.host.as_str(), target.port).to_socket_addrs();
-        let addresses: Vec<SocketAddr> = found.map_err(|error| none(error.to_string()))?.collect();
-        if addresses.is_empty() {
-            return Err(none("none was found".to_owned()));
-        }
-        let is_local = addresses.iter().all(|address| address.ip().to_canonical().is_loopback());
+        let none = |cause| OpenAiError::Resolve { origin: origin.clone(), cause };
+        let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+        let addresses = Lookup::anywhere().find_now(&format!("{host}:{}", target.port)).map_err(none)?;
+        let is_local = addresses.iter().all(|address| stays_on_host(address.ip()));
         if tls.is_none() && !is_local {
             if !options.allows_plain_text {
                 return Err(OpenAiError::PlainText(origin));
