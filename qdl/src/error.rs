@@ -172,6 +172,16 @@ pub enum ConnectError {
         /// The transport's name.
         transport: &'static str,
     },
+    /// A node takes nothing by its own bounds.
+    #[error("SUT node {name} ({address}) returned {field} 0 when it was claimed: bounds are above 0")]
+    NoBound {
+        /// The node's name.
+        name: String,
+        /// Where it is.
+        address: NodeAddress,
+        /// The bound, as the wire contract names it.
+        field: &'static str,
+    },
     /// A dispatch stream could not be opened.
     #[error("SUT node {name} ({address}): {failure}")]
     Stream {

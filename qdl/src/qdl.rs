@@ -182,6 +182,8 @@ impl Qdl {
             peers: self.peers.clone(),
             passes: claimed.iter().map(|node| node.pass.clone()).collect(),
             transport: self.config.peers.transport(),
+            flushes: Arc::default(),
+            call_timeout: self.config.call_timeout,
         };
         Ok((run, opened))
     }
@@ -201,6 +203,14 @@ impl Qdl {
         let claim = Claim { run_id: run_id.clone(), client: self.config.client.clone(), purpose };
         let claimed = self.control.wait(async move { claim_all(&peers, &names, &claim, deadline).await });
         let claimed = claimed.unwrap_or_else(no_control_thread)?;
+        let unusable = |(node, claimed): (&NodeDescription, &Claimed)| {
+            let (name, address) = (node.name.clone(), node.address.clone());
+            claimed.zero.map(|field| ConnectError::NoBound { name, address, field })
+        };
+        if let Some(error) = self.descriptions.iter().zip(&claimed).find_map(unusable) {
+            self.let_go(&claimed);
+            return Err(error);
+        }
         // The nodes' own logs have the same name.
         tracing::info!(run = run_name(run_id), nodes = few(&self.names(), ", "), "the run has its SUT nodes");
         Ok(claimed)

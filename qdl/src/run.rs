@@ -15,6 +15,7 @@ use crate::account::traffic::NodeTraffic;
 use crate::carry::{IoDriver, Opened, Transport, Wait};
 use crate::control::{Control, Peer, many};
 use crate::dispatch::{Dispatcher, Inflaters, Node};
+use crate::flushes::Flushes;
 use crate::peer_probe::{PeerFound, PeerOrder};
 use crate::types::{NodeFailure, NodeIndex, Sample};
 
@@ -35,6 +36,9 @@ pub struct Run {
     /// What each node wants to be shown, in the order of the nodes.
     pub(crate) passes: Vec<RunPass>,
     pub(crate) transport: Transport,
+    pub(crate) flushes: Arc<Flushes>,
+    /// How long a node may take over Flush once it has answered everything.
+    pub(crate) call_timeout: Duration,
 }
 
 /// Reads the counters of a run, from any thread, while it goes on and afterwards. Cheap to clone.
@@ -143,24 +147,24 @@ impl Run {
     pub fn flush(&self) {
         self.dispatcher.flushing.store(true, SeqCst);
         self.dispatcher.wake_lanes();
+        self.flushes.begin(self.peers.len());
         let (dispatcher, peers, passes) = (Arc::clone(&self.dispatcher), self.peers.clone(), self.passes.clone());
+        let flushes = Arc::clone(&self.flushes);
         self.control.spawn(async move {
             while !dispatcher.all_sent() {
                 // The pause is for safety: lanes notify when they have nothing left to send.
                 let _ = tokio::time::timeout(Duration::from_millis(50), dispatcher.sent.notified()).await;
             }
             dispatcher.flushing.store(false, SeqCst);
-            let flush = |(node, (peer, pass)): (&Node, (Arc<dyn Peer>, RunPass))| {
-                let sent = node.samples_sent();
+            let flush = |(place, (node, (peer, pass))): (usize, (&Node, (Arc<dyn Peer>, RunPass)))| {
+                let (sent, is_lost, flushes) = (node.samples_sent(), node.is_lost(), &flushes);
                 async move {
-                    if let Err(error) = peer.flush(&pass, sent).await {
-                        tracing::debug!(%error, "Flush failed");
-                    }
+                    let outcome = if is_lost { Ok(()) } else { peer.flush(&pass, sent).await };
+                    flushes.end(place, outcome.map_err(|error| error.to_string()));
                 }
             };
             // All at one time: a node answers when its last sample is done, and until it is told it may wait for more.
-            let left = dispatcher.nodes.iter().zip(peers.into_iter().zip(passes)).filter(|(node, _)| !node.is_lost());
-            join_all(left.map(flush)).await;
+            join_all(dispatcher.nodes.iter().zip(peers.into_iter().zip(passes)).enumerate().map(flush)).await;
         });
     }
 
@@ -181,10 +185,11 @@ impl Run {
     /// Ends the run: asks every node for its counters, reads until the streams have ended, so that both ends have
     /// counted the same, and fails the samples that have no answer by then.
     pub fn end(mut self) -> Vec<NodeReport> {
+        let flushed = self.wait_flushed();
         let sut = self.ask_counters();
         self.close();
-        let nodes = self.dispatcher.nodes.iter().zip(sut);
-        let report = |(node, sut): (&Node, Result<SutCounts, String>)| NodeReport {
+        let nodes = self.dispatcher.nodes.iter().zip(flushed.into_iter().zip(sut));
+        let report = |(node, (flushed, sut)): (&Node, (Result<(), String>, Result<SutCounts, String>))| NodeReport {
             name: node.name.clone(),
             counts: node.counts(),
             traffic: node.traffic(),
@@ -194,8 +199,29 @@ impl Run {
             peer_kind: self.transport.peer_kind(),
             counts_resends: self.transport.counts_resends(),
             local: node.sockets.local(),
+            flushed,
         };
         nodes.map(report).collect()
+    }
+
+    /// Waits a moment for nodes that have answered everything to come back from Flush; what each has made of it. A node
+    /// that is lost, or left samples without an answer, is not waited for: that is worse, and told.
+    fn wait_flushed(&self) -> Vec<Result<(), String>> {
+        let (dispatcher, flushes, patience) =
+            (Arc::clone(&self.dispatcher), Arc::clone(&self.flushes), self.call_timeout);
+        let are_due =
+            move |place: usize| dispatcher.nodes.get(place).is_some_and(|node| !node.is_lost() && node.is_done());
+        let due: Vec<bool> = (0..self.peers.len()).map(&are_due).collect();
+        self.control.wait(async move {
+            // What is not over by then is found below.
+            let _ = tokio::time::timeout(patience, flushes.wait(are_due)).await;
+        });
+        let outcome = |(place, is_due): (usize, bool)| match self.flushes.of(place) {
+            (_, Some(failure)) => Err(failure),
+            (true, None) if is_due => Err(format!("it did not return within {patience:?} after the last answer")),
+            _ => Ok(()),
+        };
+        due.into_iter().enumerate().map(outcome).collect()
     }
 
     fn ask_counters(&self) -> Vec<Result<SutCounts, String>> {

@@ -90,7 +90,7 @@ const ROOMS: &[Floors] = &[
             "carry",
             "dispatch",
             "account error",
-            "peer_kind types",
+            "flushes peer_kind types",
         ],
     },
     Floors { folder: "qdl/probe", floors: &["peer", "load", "goodput mailbox trips"] },

@@ -18,7 +18,8 @@ use lon_proto::WIRE_VERSION;
 use lon_proto::codec::Codec;
 use lon_proto::limits::SECRET_BYTES;
 use lon_proto::v1::{
-    DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest, Stages, StartRunRequest, TensorSpec,
+    DispatchRequest, DispatchResponse, EndRunRequest, EndRunResponse, FlushRequest, Stages, StartRunRequest,
+    StartRunResponse, TensorSpec,
 };
 use tokio::sync::oneshot;
 use tonic::Status;
@@ -35,6 +36,17 @@ pub enum Step {
     Send(DispatchResponse),
     /// End the stream with this.
     Fail(Status),
+}
+
+/// What a peer makes of Flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushManner {
+    /// It returns, as it should.
+    Returns,
+    /// It fails.
+    Fails,
+    /// It never returns.
+    Hangs,
 }
 
 /// How the peer behaves beside its answers.
@@ -62,6 +74,10 @@ pub struct Behaviour {
     pub honest_sockets: bool,
     /// It counts what crosses its sockets.
     pub counts_sockets: bool,
+    /// What it returns when it is claimed; the secret is its own.
+    pub bounds: StartRunResponse,
+    /// What it makes of Flush.
+    pub flush: FlushManner,
     /// Serves one run at a time, and whoever shows its secret, as the contract wants it; else it is asked by anybody.
     pub guards: bool,
     /// What it does to samples.
@@ -89,6 +105,14 @@ impl Behaviour {
             outputs: Vec::new(),
             honest_sockets: true,
             counts_sockets: true,
+            bounds: StartRunResponse {
+                max_samples_in_flight: 1024,
+                max_bytes_in_flight: 1 << 30,
+                max_sample_bytes: 1 << 30,
+                busy_samples: 8,
+                ..StartRunResponse::default()
+            },
+            flush: FlushManner::Returns,
             guards: false,
             script: answer_once,
         }

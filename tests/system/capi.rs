@@ -16,12 +16,15 @@ use lon_qdl::{
 };
 use lon_tests::process::{SutNode, repository, sut};
 use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
 use serde_json::{Value, json};
 
 const HANDLE: i32 = 6;
 const ARGUMENT: i32 = 7;
 const THREAD: i32 = 8;
 const BUSY: i32 = 9;
+const FORK: i32 = 10;
 
 /// How long something may take that takes a second at most on a machine at rest.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -475,6 +478,32 @@ fn misuse_is_an_error() {
     assert_eq!(unsafe { lon_close(run, ptr::null()) }, HANDLE, "closed twice");
     assert_eq!((issue(run, [(1, 0)].into_iter()), lon_flush(run)), (HANDLE, HANDLE), "used after it was closed");
     assert_eq!(said(), format!("{run} is no handle, or was closed"));
+}
+
+/// The library's threads are not there: what is handed in would never be sent.
+#[test]
+fn a_process_that_was_forked_is_told_so_by_every_function() {
+    let [node, _other] = digits_nodes();
+    let heard = Heard::default();
+    let run = open(&digits(std::slice::from_ref(&node), "Server"), Some(&callbacks(&heard))).unwrap();
+    load(run, &[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let is_right = || {
+        let options = CString::new("{}").unwrap();
+        // SAFETY: what the pointers lead to lives until the call returns.
+        let opened = unsafe { lon_open(options.as_ptr(), ptr::null(), &mut 0) };
+        let codes = [issue(run, [(1, 0)].into_iter()), lon_flush(run), take_one(run), opened, close(run, folder.path())];
+        codes == [FORK; 5] && said().contains("was forked from")
+    };
+    // SAFETY: the child calls what it may not, and ends at once.
+    match unsafe { fork() }.unwrap() {
+        // SAFETY: it ends this process.
+        ForkResult::Child => unsafe { nix::libc::_exit(if is_right() { 0 } else { 1 }) },
+        ForkResult::Parent { child } => assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0)),
+    }
+    fine(issue(run, [(1, 0)].into_iter()));
+    heard.wait("the answer", |state| state.answers.len() == 1);
+    fine(close(run, folder.path()));
 }
 
 fn take_one(run: u64) -> i32 {

@@ -46,9 +46,9 @@ pub struct LonSample {
 
 /// Does it, and turns how it ended into a code.
 fn guarded(work: impl FnOnce() -> Result<(), Error>) -> i32 {
-    let outcome = catch_unwind(AssertUnwindSafe(work));
+    let outcome = handles::not_forked().map(|()| catch_unwind(AssertUnwindSafe(work)));
     let bug = || Error::new(Code::Bug, bugs::first().unwrap_or("a panic"));
-    match outcome.unwrap_or_else(|_| Err(bug())) {
+    match outcome.and_then(|outcome| outcome.unwrap_or_else(|_| Err(bug()))) {
         Ok(()) => 0,
         Err(error) => {
             keep_last(&error);

@@ -51,14 +51,20 @@ pub(crate) fn samples(handle: u64) -> Result<Arc<Samples>, Error> {
     }
 }
 
+/// Refuses a process that was forked from the one in which something was opened: the threads that would do the work are
+/// there, and locks may be held by them for ever.
+pub(crate) fn not_forked() -> Result<(), Error> {
+    match PROCESS.get().copied().filter(|opened_in| *opened_in != std::process::id()) {
+        None => Ok(()),
+        Some(opened_in) => {
+            let text = format!("this process was forked from {opened_in}, in which the library has its threads: ");
+            Err(Error::new(Code::Fork, text + "open runs and datasets after the fork, or start another program"))
+        }
+    }
+}
+
 /// From here on nothing has this handle.
 pub(crate) fn forget(handle: u64) -> Result<Open, Error> {
-    let opened_in = PROCESS.get().copied().unwrap_or_default();
-    if opened_in != std::process::id() {
-        // Its threads are there, not here.
-        let text = format!("handle {handle} is of process {opened_in}, from which this one was forked");
-        return Err(Error::new(Code::Handle, text));
-    }
     ALL.write().unwrap_or_else(PoisonError::into_inner).remove(&handle).ok_or_else(|| none(handle))
 }
 

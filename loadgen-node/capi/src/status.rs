@@ -25,6 +25,8 @@ pub(crate) enum Code {
     Thread = 8,
     /// It would have to wait.
     Busy = 9,
+    /// Not in this process.
+    Fork = 10,
 }
 
 /// An error of a function, with its code.

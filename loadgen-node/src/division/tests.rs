@@ -86,6 +86,7 @@ fn report(name: &str, counters: bool) -> NodeReport {
         name: name.to_owned(),
         peer_kind: PeerKind::SUT_NODE,
         counts_resends: false,
+        flushed: Ok(()),
         counts: NodeCounts::default(),
         traffic: NodeTraffic::default(),
         sut: if counters { Ok(counts()) } else { Err("it is gone".to_owned()) },

@@ -36,6 +36,14 @@ pub enum FolderError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// There is no thread to write it with. The file is all right.
+    #[error("cannot start the thread that writes {path}: {source}")]
+    Thread {
+        /// The path of the file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
 }
 
 /// Where a run folder is to be.

@@ -105,7 +105,8 @@ impl Journal {
         };
         let keeper = Keeper { file, about, answers: log.shared_file(), is_due: Arc::clone(&is_due), phase: None };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || keeper.run(&begun));
-        let thread = Some(thread.map_err(failed)?);
+        let no_thread = |source| FolderError::Thread { path: folder.path().join(logs::TIMELINE), source };
+        let thread = Some(thread.map_err(no_thread)?);
         Ok(Journal { log, samples, phases: Some(phases), thread, is_due, search, stages: None })
     }
 

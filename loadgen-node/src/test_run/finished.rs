@@ -209,6 +209,7 @@ mod tests {
             name: "a".to_owned(),
             peer_kind: PeerKind::SUT_NODE,
             counts_resends: false,
+            flushed: Ok(()),
             counts: NodeCounts::default(),
             traffic: NodeTraffic::default(),
             sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),

@@ -115,13 +115,16 @@ fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64) {
 
 fn add_nodes(verdict: &mut Verdict, reports: &[NodeReport]) {
     for report in reports {
-        let NodeReport { name, counts, sut, lost, .. } = report;
+        let NodeReport { name, counts, sut, lost, flushed, .. } = report;
         match (lost, sut) {
             (Some(failure), _) => verdict.add("node_lost", format!("node {name} was lost: {failure}")),
             // Servers of other protocols have no counters. Reports say so; it is no reason against the result.
             (None, Err(_)) if report.peer_kind.no_counters.is_some() => {}
             (None, Err(reason)) => verdict.add("counters", format!("node {name} gave no counters: {reason}")),
             (None, Ok(_)) => {}
+        }
+        if let (None, Err(why)) = (lost, flushed) {
+            verdict.add("flush", format!("node {name} failed Flush: {why}"));
         }
         for (count, code, what) in [
             (counts.duplicate, "duplicate_answers", "to samples that it had answered"),

@@ -103,6 +103,7 @@ mod tests {
             name: "n".to_owned(),
             peer_kind: qdl::PeerKind::SUT_NODE,
             counts_resends: false,
+            flushed: Ok(()),
             counts: qdl::NodeCounts::default(),
             traffic: qdl::NodeTraffic::default(),
             sut: Err(String::new()),

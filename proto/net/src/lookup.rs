@@ -62,6 +62,14 @@ pub enum LookupError {
         /// What the system says.
         reason: String,
     },
+    /// There is no thread to ask with. Nothing is known of the name.
+    #[error("cannot start a thread to look {name} up: {reason}")]
+    Thread {
+        /// The name that was to be asked for.
+        name: String,
+        /// What the system says.
+        reason: String,
+    },
     /// It leads to another host, which may not be dialled.
     #[error("{name} is another host ({address})")]
     Elsewhere {
@@ -77,6 +85,7 @@ impl From<LookupError> for io::Error {
         let kind = match error {
             LookupError::Silent { .. } => io::ErrorKind::TimedOut,
             LookupError::NoAddress { .. } => io::ErrorKind::NotFound,
+            LookupError::Thread { .. } => io::ErrorKind::Other,
             LookupError::Elsewhere { .. } => io::ErrorKind::PermissionDenied,
         };
         io::Error::new(kind, error)
@@ -150,7 +159,9 @@ impl Lookup {
         let service = Arc::clone(&self.service);
         let thread = std::thread::Builder::new().name("lookup".to_owned());
         let asked = thread.spawn(move || tell(service.addresses(&host, port)));
-        asked.map(drop).map_err(|error| none(format!("no thread can be started to look it up: {error}")))
+        let no_thread =
+            |error: io::Error| LookupError::Thread { name: host_and_port.to_owned(), reason: error.to_string() };
+        asked.map(drop).map_err(no_thread)
     }
 
     /// What the name service said; none: nothing.

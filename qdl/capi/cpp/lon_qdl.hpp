@@ -57,7 +57,8 @@ class Error : public std::runtime_error {
   // The exit code for a program that ends because of it.
   int exit_code() const noexcept { return exit_code_of(status_); }
 
-  // Statuses above 5 are mistakes in how the library was called: a bug of the program.
+  // Statuses above 5 are mistakes in how the library was called, such as LON_ERROR_FORK after a fork: a bug of the
+  // program.
   static int exit_code_of(int32_t status) noexcept { return status >= 1 && status <= 5 ? status : 1; }
 
  private:

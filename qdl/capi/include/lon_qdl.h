@@ -21,6 +21,9 @@
  * lon_close, lon_take, lon_name, lon_load, lon_unload, lon_issue and lon_issue_loaded; lon_try_issue_loaded is refused
  * there, too. No callback runs after lon_close has returned, so a callback must not wait for the thread that closes.
  *
+ * Processes: the threads of the library stay in the process in which something was opened. In one that was forked from
+ * it, every function returns LON_ERROR_FORK, except lon_version, lon_abi and lon_last_error. Open after the fork.
+ *
  * Errors: every function returns LON_OK or one of the codes below, and lon_last_error() has a sentence about it. A
  * handle that is 0, was closed or never existed is an error (LON_ERROR_HANDLE), and so is a null pointer where a
  * pointer is needed (LON_ERROR_ARGUMENT). What a pointer leads to cannot be checked.
@@ -72,6 +75,7 @@ extern "C" {
 #define LON_ERROR_ARGUMENT 7   /* A null pointer, an index beyond the end, a sample that is not loaded, a length. */
 #define LON_ERROR_THREAD 8     /* Not on this thread: see above. */
 #define LON_ERROR_BUSY 9       /* Not without waiting: lon_try_issue_loaded. */
+#define LON_ERROR_FORK 10      /* Not in this process: see above. */
 
 /* A run (lon_open) or a dataset alone (lon_qsl_open). Never 0. */
 typedef uint64_t lon_handle;

@@ -246,6 +246,7 @@ mod tests {
             stalls: Vec::new(),
             peer_kind,
             counts_resends: false,
+            flushed: Ok(()),
             local: None,
         }
     }

@@ -32,6 +32,8 @@ pub struct NodeReport {
     /// The address that this end of the first connection had, which tells the interface that leads to the node. `None`
     /// when it is not known.
     pub local: Option<IpAddr>,
+    /// It has come back from every Flush, or why not.
+    pub flushed: Result<(), String>,
 }
 
 /// A node's own counters for the run.

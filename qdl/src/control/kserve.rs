@@ -133,7 +133,7 @@ impl Peer for Server {
         self.check().await?;
         let bounds =
             Bounds { max_samples: MAX_SAMPLES_IN_FLIGHT, max_bytes: MAX_BYTES_IN_FLIGHT, busy_samples: BUSY_SAMPLES };
-        Ok(Claimed { bounds, pass: RunPass::new(claim.run_id.clone(), Bytes::new()) })
+        Ok(Claimed { bounds, zero: None, pass: RunPass::new(claim.run_id.clone(), Bytes::new()) })
     }
 
     async fn flush(&self, _: &RunPass, _: u64) -> Result<(), ConnectError> {

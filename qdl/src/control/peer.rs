@@ -92,6 +92,8 @@ pub(crate) enum Purpose {
 pub(crate) struct Claimed {
     /// What the node takes at one time.
     pub(crate) bounds: Bounds,
+    /// The field of its bounds that is 0, if one is: nothing could be sent to it.
+    pub(crate) zero: Option<&'static str>,
     /// What this node wants to be shown from now on.
     pub(crate) pass: RunPass,
 }

@@ -204,7 +204,14 @@ impl SutNode {
             let reason = format!("its secret has {} bytes, not {}", response.secret.len(), limits::SECRET_BYTES);
             return Err(ConnectError::Refused { address: self.address.clone(), call, reason });
         }
-        Ok(Claimed { bounds, pass: RunPass::new(claim.run_id.clone(), response.secret) })
+        let told = [
+            ("max_samples_in_flight", response.max_samples_in_flight),
+            ("max_bytes_in_flight", response.max_bytes_in_flight),
+            ("max_sample_bytes", response.max_sample_bytes),
+            ("busy_samples", response.busy_samples),
+        ];
+        let zero = told.into_iter().find(|(_, bound)| *bound == 0).map(|(field, _)| field);
+        Ok(Claimed { bounds, zero, pass: RunPass::new(claim.run_id.clone(), response.secret) })
     }
 
     fn timed_out(&self, call: &'static str) -> ConnectError {

@@ -82,6 +82,11 @@ impl Node {
         self.lanes.iter().map(|lane| lane.outstanding()).sum::<u64>() + waiting
     }
 
+    /// All samples that were assigned have been answered.
+    pub(crate) fn is_done(&self) -> bool {
+        self.outstanding() == 0 && self.counts().unanswered == 0
+    }
+
     fn outstanding_bytes(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.outstanding_bytes()).sum()
     }

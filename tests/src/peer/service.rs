@@ -17,7 +17,7 @@ use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service as HttpService, http};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{BETWEEN_LOOKS, SECRET, Scripted, stream};
+use super::{BETWEEN_LOOKS, FlushManner, SECRET, Scripted, stream};
 
 /// The peer as HTTP sees it.
 #[derive(Clone)]
@@ -98,13 +98,7 @@ impl SutNode for Scripted {
             true => self.guard.take(run_id)?,
             false => Bytes::from_static(&SECRET),
         };
-        Ok(Response::new(StartRunResponse {
-            max_samples_in_flight: 1024,
-            max_bytes_in_flight: 1 << 30,
-            max_sample_bytes: 1 << 30,
-            busy_samples: 8,
-            secret,
-        }))
+        Ok(Response::new(StartRunResponse { secret, ..self.behaviour.bounds.clone() }))
     }
 
     async fn probe(&self, _request: Request<ProbeRequest>) -> Result<Response<StartRunResponse>, Status> {
@@ -138,7 +132,11 @@ impl SutNode for Scripted {
             }
         }
         self.heard.lock().flushes.push(request);
-        Ok(Response::new(FlushResponse {}))
+        match self.behaviour.flush {
+            FlushManner::Returns => Ok(Response::new(FlushResponse {})),
+            FlushManner::Fails => Err(Status::internal("no flush today")),
+            FlushManner::Hangs => std::future::pending().await,
+        }
     }
 
     async fn end_run(&self, request: Request<EndRunRequest>) -> Result<Response<EndRunResponse>, Status> {

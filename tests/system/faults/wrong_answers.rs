@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lon_proto::v1::{DispatchResponse, Stages, TensorSpec};
 use lon_tests::memory;
-use lon_tests::peer::{Behaviour, Peer, Script, Step, answer_with_stages, eight_bytes};
+use lon_tests::peer::{Behaviour, FlushManner, Peer, Script, Step, answer_with_stages, eight_bytes};
 use lon_tests::process::Finished;
 use lon_tests::route::Route;
 use lon_tests::run_folder::RunFolder;
@@ -231,6 +231,22 @@ fn a_node_whose_sockets_carried_nothing_is_told() {
     for outcome in outcomes(&Behaviour { honest_sockets: false, ..Behaviour::good("odd") }, &[]) {
         outcome.assert(3, &[("completed", 100)]);
         outcome.assert_reason("node odd: socket bytes, ingress");
+    }
+}
+
+#[test]
+fn a_node_that_fails_flush_or_does_not_return_from_it_is_named() {
+    for (flush, why) in [
+        (FlushManner::Fails, "node odd failed Flush: "),
+        (FlushManner::Hangs, "node odd failed Flush: it did not return within"),
+    ] {
+        for outcome in outcomes(&Behaviour { flush, ..Behaviour::good("odd") }, &[]) {
+            outcome.assert(3, &[("completed", 100), ("failed", 0)]);
+            outcome.assert_reason(why);
+        }
+    }
+    for outcome in outcomes(&Behaviour::good("odd"), &[]) {
+        assert!(!outcome.folder.result()["reasons"].to_string().contains("Flush"), "{:?}", outcome.route);
     }
 }
 

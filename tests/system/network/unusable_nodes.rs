@@ -1,5 +1,6 @@
 //! Nodes that cannot be used: named, with the address, and nothing is left behind.
 
+use lon_proto::v1::StartRunResponse;
 use lon_tests::metrics::{Page, free_address};
 use lon_tests::peer::{Behaviour, Peer};
 use lon_tests::process::{Closed, LoadGen, SutNode};
@@ -54,6 +55,23 @@ fn a_node_that_accepts_and_says_nothing_is_named() {
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = mute.local_addr().unwrap().to_string();
     assert_refused(&address, 4, &[&address]);
+}
+
+/// Nothing could be sent to it.
+#[test]
+fn a_node_whose_bounds_are_0_is_named_with_the_bound() {
+    let good = Behaviour::good("odd").bounds;
+    for (field, bounds) in [
+        ("max_samples_in_flight", StartRunResponse { max_samples_in_flight: 0, ..good.clone() }),
+        ("max_bytes_in_flight", StartRunResponse { max_bytes_in_flight: 0, ..good.clone() }),
+        ("max_sample_bytes", StartRunResponse { max_sample_bytes: 0, ..good.clone() }),
+        ("busy_samples", StartRunResponse { busy_samples: 0, ..good.clone() }),
+    ] {
+        let peer = Peer::start(Behaviour { bounds, ..Behaviour::good("odd") });
+        let address = peer.address.to_string();
+        assert_refused(&address, 4, &[&format!("SUT node odd ({address}) returned {field} 0")]);
+        assert_eq!(peer.wait_until(|heard| !heard.ends.is_empty()).ends.len(), 1, "it is let go");
+    }
 }
 
 #[test]

@@ -53,7 +53,8 @@ impl StageKeeper {
         let (switch, ends) = (reader.switch(), Arc::new(AtomicBool::new(false)));
         let at_end = Arc::clone(&ends);
         let thread = std::thread::Builder::new().name("stages".to_owned()).spawn(move || keep(part, reader, &at_end));
-        Ok(StageKeeper { switch, path, ends, thread: thread.map_err(failed)? })
+        let no_thread = |source| FolderError::Thread { path: folder.path().join(FILE), source };
+        Ok(StageKeeper { switch, path, ends, thread: thread.map_err(no_thread)? })
     }
 
     /// A phase begins: its samples are recorded from this one on, or not at all.

@@ -13,9 +13,9 @@ LoadGen asks and judges. This package sends the samples to SUT nodes and hands b
 lost sample ends the process with exit code 4; see `Run`.
 """
 
-from ._library import (BUG, INTERRUPTED, NETWORK, UNUSABLE, USAGE, LonError, cpp_header_path, header_path,
+from ._library import (BUG, FORK, INTERRUPTED, NETWORK, UNUSABLE, USAGE, LonError, cpp_header_path, header_path,
                        library_path, version)
 from ._run import Answer, Qdl, Qsl, Run
 
-__all__ = ["BUG", "INTERRUPTED", "NETWORK", "UNUSABLE", "USAGE", "Answer", "LonError", "Qdl", "Qsl", "Run",
+__all__ = ["BUG", "FORK", "INTERRUPTED", "NETWORK", "UNUSABLE", "USAGE", "Answer", "LonError", "Qdl", "Qsl", "Run",
            "cpp_header_path", "header_path", "library_path", "version"]

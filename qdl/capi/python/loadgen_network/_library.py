@@ -21,6 +21,8 @@ NETWORK = 4
 INTERRUPTED = 5
 # lon_try_issue_loaded would have to wait.
 BUSY = 9
+# The process was forked from the one in which the library has its threads.
+FORK = 10
 # Kinds of lon_take.
 COMPLETED = 0
 FIRST_TOKENS = 1
@@ -31,7 +33,8 @@ _FIRST_CAPACITY = 4096
 
 class LonError(Exception):
     """A call of the library failed. `code` is one of the numbers in lon_qdl.h: 2 for usage, 3 for a run that cannot be
-    used, 4 for network and nodes, 1 for a bug, 6 to 8 for wrong calls."""
+    used, 4 for network and nodes, 1 for a bug, 6 to 8 for wrong calls, 10 (FORK) in a process that was forked from the
+    one in which something was opened: open after the fork, or have multiprocessing spawn its processes."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message or f"liblon_qdl.so returned {code}")
