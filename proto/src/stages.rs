@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn stages_fit_into_the_time_under_way_but_for_a_slack() {
-        let fits = |inference_ns| Stages { decode_ns: 10_000_000, inference_ns, ..Stages::default() }.fit_into_ns(20_000_000);
+        let fits =
+            |inference_ns| Stages { decode_ns: 10_000_000, inference_ns, ..Stages::default() }.fit_into_ns(20_000_000);
         assert!(fits(10_000_000) && fits(11_200_000) && !fits(11_200_001) && !fits(u64::MAX));
     }
 

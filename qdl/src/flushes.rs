@@ -1,5 +1,5 @@
-//! What became of the calls of Flush. A run that is over waits a moment for those that are under way: a node that does
-//! not come back from them, or fails them, has not kept to the contract.
+//! What happened to the calls of Flush. A run that is over waits a moment for those that are under way: a node that
+//! does not come back from them, or fails them, has not kept to the contract.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

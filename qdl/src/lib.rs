@@ -15,7 +15,7 @@
 //! - `dispatch`: the node and the lane of each sample, and what is in flight;
 //! - `account`: counters, traffic, reports;
 //! - `peer_probe`: what one node is asked to measure of another, and what it found;
-//! - `types`, `error`, `peer_kind`: what all of them share; `flushes`: what became of the calls of Flush.
+//! - `types`, `error`, `peer_kind`: what all of them share; `flushes`: what happened to the calls of Flush.
 //!
 //! `conformance`, beside `qdl`, holds a node against the wire contract, rule by rule; `fuzz` is what the fuzz targets
 //! call.

@@ -492,7 +492,8 @@ fn a_process_that_was_forked_is_told_so_by_every_function() {
         let options = CString::new("{}").unwrap();
         // SAFETY: what the pointers lead to lives until the call returns.
         let opened = unsafe { lon_open(options.as_ptr(), ptr::null(), &mut 0) };
-        let codes = [issue(run, [(1, 0)].into_iter()), lon_flush(run), take_one(run), opened, close(run, folder.path())];
+        let codes =
+            [issue(run, [(1, 0)].into_iter()), lon_flush(run), take_one(run), opened, close(run, folder.path())];
         codes == [FORK; 5] && said().contains("was forked from")
     };
     // SAFETY: the child calls what it may not, and ends at once.

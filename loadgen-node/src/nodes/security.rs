@@ -17,7 +17,10 @@ pub(crate) fn refused(error: ConnectError, transport: Transport) -> Failure {
     let shown = if address == found { address } else { format!("{address} ({found})") };
     let way = transport.without_tls();
     let advice = "give --tls-ca, or --insecure on a network that you trust";
-    Failure::new(Exit::Usage, anyhow!("--sut: {shown} is another host; without TLS samples would travel {way}: {advice}"))
+    Failure::new(
+        Exit::Usage,
+        anyhow!("--sut: {shown} is another host; without TLS samples would travel {way}: {advice}"),
+    )
 }
 
 #[cfg(test)]

@@ -165,11 +165,7 @@ impl Lookup {
     }
 
     /// What the name service said; none: nothing.
-    fn found(
-        &self,
-        name: &str,
-        answer: Option<io::Result<Vec<SocketAddr>>>,
-    ) -> Result<Vec<SocketAddr>, LookupError> {
+    fn found(&self, name: &str, answer: Option<io::Result<Vec<SocketAddr>>>) -> Result<Vec<SocketAddr>, LookupError> {
         let no_address = |reason| Err(LookupError::NoAddress { name: name.to_owned(), reason });
         match answer {
             None => Err(LookupError::Silent { name: name.to_owned(), patience: self.patience }),

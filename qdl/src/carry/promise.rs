@@ -41,9 +41,9 @@ impl Promise {
             return Ok(Promise::default());
         }
         let specs: Option<Vec<TensorSpec>> = said.iter().map(Said::spec).collect();
-        let may_be_empty = specs.filter(|specs| !specs.is_empty()).is_some_and(|specs| {
-            AnswerRule::new("", &Signature::new(specs), u64::MAX).check(0, 0).is_ok()
-        });
+        let may_be_empty = specs
+            .filter(|specs| !specs.is_empty())
+            .is_some_and(|specs| AnswerRule::new("", &Signature::new(specs), u64::MAX).check(0, 0).is_ok());
         Ok(Promise { outputs: said, may_be_empty })
     }
 
@@ -169,8 +169,14 @@ mod tests {
         for (outputs, part) in [
             (vec![got("y", "FP32", &[1, 1])], "y FP32[1,1] is not FP32[-1,10]"),
             (vec![got("y", "FP32", &[10])], "y FP32[10] is not"),
-            (vec![got("y", "FP32", &[2, 10])], "y FP32[2,10] is not FP32[-1,10], as its metadata has it for one sample"),
-            (vec![got("y", "FP32", &[0, 10])], "y FP32[0,10] is not FP32[-1,10], as its metadata has it for one sample"),
+            (
+                vec![got("y", "FP32", &[2, 10])],
+                "y FP32[2,10] is not FP32[-1,10], as its metadata has it for one sample",
+            ),
+            (
+                vec![got("y", "FP32", &[0, 10])],
+                "y FP32[0,10] is not FP32[-1,10], as its metadata has it for one sample",
+            ),
             (vec![got("y", "INT8", &[1, 10])], "y INT8[1,10] is not"),
             (vec![got("y", "FOO", &[1, 10])], "y FOO[1,10] is not"),
             (vec![got("y", "BYTES", &[1])], "y BYTES[1] is not"),

@@ -60,7 +60,10 @@ pub(crate) async fn look_up(
                 return Err(ConnectError::AnotherHost { address: address.clone(), found });
             }
             Err(error) if clock::now() >= deadline => {
-                return Err(ConnectError::Unreachable { address: address.clone(), reason: printable(&error.to_string()) });
+                return Err(ConnectError::Unreachable {
+                    address: address.clone(),
+                    reason: printable(&error.to_string()),
+                });
             }
             Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
         }

@@ -106,7 +106,8 @@ impl Peer for Server {
         let ModelMetadataResponse { platform, inputs, outputs, .. } = model;
         let refused = |reason| ConnectError::Refused { address: self.address.clone(), call: "ModelMetadata", reason };
         let promise = Promise::new(&inputs, &outputs).map(Arc::new);
-        let promise = promise.map_err(|error| refused(format!("its model's outputs: {}", printable(&error.to_string()))))?;
+        let promise =
+            promise.map_err(|error| refused(format!("its model's outputs: {}", printable(&error.to_string()))))?;
         let (kind, platform) = (printable(&server.name), printable(&platform));
         let node = NodeDescription {
             address: self.address.clone(),

@@ -57,11 +57,7 @@ impl Interceptor for Shown {
 
 impl SutNode {
     /// The node at the other end of a control connection.
-    pub(super) fn new(
-        address: &NodeAddress,
-        (channel, sockets): (Channel, Arc<Sockets>),
-        reach: &Reach,
-    ) -> SutNode {
+    pub(super) fn new(address: &NodeAddress, (channel, sockets): (Channel, Arc<Sockets>), reach: &Reach) -> SutNode {
         let stranger = reach.token.is_some().then(|| SutNodeClient::new(channel.clone()));
         let stranger = stranger.map(|client| client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES));
         let client = SutNodeClient::with_interceptor(channel, Shown(reach.token.clone()));

@@ -10,7 +10,6 @@ use lon_net::lookup::stays_on_host;
 use lon_net::tls::ServerTls;
 use lon_net::token::Token;
 
-
 /// A port on which metrics will be served. Clients can connect from here on.
 #[derive(Debug)]
 pub struct MetricsPort {
