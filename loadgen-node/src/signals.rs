@@ -37,7 +37,8 @@ impl Signals {
         // A file that may not grow any more is an error of its write, and no end of the program.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
         let ends = Arc::clone(&at_once);
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends))?;
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_told(told, &ends));
+        thread.map_err(|error| io::Error::new(error.kind(), format!("cannot start a thread: {error}")))?;
         Ok(Signals { at_once, stop })
     }
 }

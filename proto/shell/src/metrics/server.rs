@@ -70,7 +70,8 @@ impl MetricsServer {
                 tracing::warn!(%error, "metrics are not served");
             }
         };
-        let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(run)?;
+        let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(run);
+        let thread = thread.map_err(|error| io::Error::new(error.kind(), format!("cannot start a thread: {error}")))?;
         Ok(MetricsServer { stop: Some(stop), thread: Some(thread), address })
     }
 
