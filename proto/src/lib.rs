@@ -12,6 +12,7 @@
 //! - [`kserve`]: the protocol of servers that are not SUT nodes (KServe V2).
 //!
 //! The shared words:
+//! - [`files`]: files that somebody else may have made, read within limits;
 //! - [`direction`]: towards the SUT or back from it;
 //! - [`node_name`]: the name of a SUT node;
 //! - [`setup`]: how a node is set up, and what it was built from;
@@ -22,6 +23,7 @@
 pub mod assembly;
 pub mod codec;
 pub mod direction;
+pub mod files;
 pub mod kserve;
 pub mod limits;
 pub mod node_name;

@@ -1,11 +1,19 @@
-//! Texts that come from the other end, made fit to be shown and kept: on one line, short, and with nothing in them that
-//! is not seen or that makes the rest look like something else. And lists that are long, made short.
+//! Texts of others, made fit to be shown and kept: on one line, short, and with nothing in them that is not seen or that
+//! makes the rest look like something else. And lists that are long, made short.
+//!
+//! This is done where such texts come in: where a message of the other end becomes a type of ours, and where a file does.
+//! From there on they are texts like any other.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// The text with [hidden](is_hidden) characters replaced by U+FFFD, of any length: on one line of a file or screen.
 pub fn on_one_line(text: &str) -> String {
     text.replace(is_hidden, "\u{fffd}")
+}
+
+/// The same as [`on_one_line`] for a text of several lines, which it keeps.
+pub fn on_lines(text: &str) -> String {
+    text.replace(|c| c != '\n' && is_hidden(c), "\u{fffd}")
 }
 
 /// The most characters that [`printable`] keeps of a text.
@@ -76,5 +84,9 @@ mod tests {
         assert_eq!(printable("Größe 機 ñ é"), "Größe 機 ñ é");
         assert_eq!(printable_within("abcdef", 3), "abc...");
         assert_eq!(printable_within("abc", 3), "abc");
+        assert_eq!(
+            (on_lines("a\n\u{202e}b\r\n"), on_one_line("a\nb")),
+            ("a\n\u{fffd}b\u{fffd}\n".into(), "a\u{fffd}b".into())
+        );
     }
 }

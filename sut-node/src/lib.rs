@@ -25,7 +25,7 @@
 //! - [`pipeline`]: what is done before and after inference.
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
-//! `memory` (how much of it samples may take), `sums` (lists of SHA-256 sums), [`setting`] (an option as it is told)
+//! `memory` (how much of it samples may take), `others` (their files and texts), [`setting`] (an option as it is told)
 //! and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
 //!
 //! `fuzz` beside [`cli`]: what the fuzz targets call.
@@ -44,6 +44,7 @@ pub mod fuzz;
 mod host;
 mod memory;
 mod metrics;
+mod others;
 pub mod pipeline;
 mod prober;
 mod run;
@@ -51,7 +52,6 @@ mod serve;
 mod service;
 pub mod setting;
 mod stop;
-mod sums;
 pub mod tensor;
 mod work;
 

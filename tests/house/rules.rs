@@ -27,7 +27,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("proto", &[]),
     ("proto/image", &["lon-proto"]),
     ("proto/net", &["lon-proto"]),
-    ("proto/shell", &["lon-net"]),
+    ("proto/shell", &["lon-net", "lon-proto"]),
     ("qdl", &["lon-proto", "lon-net"]),
     ("qdl/probe", &["qdl"]),
     ("loadgen-node/capi", &["loadgen-node", "lon-net", "lon-qsl", "lon-shell", "qdl"]),
@@ -62,7 +62,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
 const ROOMS: &[Floors] = &[
     Floors {
         folder: "proto",
-        floors: &["assembly codec direction kserve node_name run_pass setup stages sums", "limits sample text", "v1"],
+        floors: &[
+            "assembly codec direction files kserve node_name run_pass setup stages sums",
+            "limits sample text",
+            "v1",
+        ],
     },
     Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear", "pixels preprocess"] },
     Floors {
@@ -148,7 +152,7 @@ const ROOMS: &[Floors] = &[
             "error prober run stop",
             "backend config host",
             "pipeline",
-            "memory setting sums tensor",
+            "memory others setting tensor",
         ],
     },
     Floors {
@@ -315,6 +319,33 @@ fn kserve_is_told_apart_in_its_rooms() {
 fn json_is_made_by_structs() {
     let allowed = ["loadgen-node/engine/src/report/", "tests/perf/"];
     no_more_than(0, "json! by hand", &places::outside(&House::here(), &Wanted::Macro("json"), &allowed));
+}
+
+/// Files of others are read by the one reader that knows limits and pipes; the kernel's own are no files of others.
+#[test]
+fn files_are_read_in_one_place() {
+    let allowed = [
+        "proto/src/files.rs",
+        // What the kernel says.
+        "proto/net/src/accelerator.rs",
+        "proto/net/src/host.rs",
+        "proto/net/src/nic.rs",
+        "proto/net/src/processor.rs",
+        "proto/net/src/storage.rs",
+        "proto/net/src/trouble.rs",
+        "sut-node/src/cli/ptr.rs",
+        "sut-node/src/memory.rs",
+        "loadgen-node/qsl/src/memory.rs",
+        "loadgen-node/world/src/counts.rs",
+        // It looks at the mode of what it has opened, and reads on with the one reader.
+        "proto/net/src/key_file.rs",
+        // A folder, to bring its names to the disk.
+        "loadgen-node/src/outputs/folder.rs",
+        // They only start programs, and read what those wrote.
+        "tests/perf/",
+    ];
+    let reads = Wanted::PathOf(&[("fs", "read"), ("fs", "read_to_string"), ("fs", "copy"), ("File", "open")]);
+    no_more_than(0, "files read elsewhere", &places::outside(&House::here(), &reads, &allowed));
 }
 
 /// Programs read the log, too: what an event is stands in a message that is always the same, what it is about in

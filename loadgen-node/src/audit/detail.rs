@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use loadgen::official::{DetailLog, LogError};
+use lon_proto::text::on_one_line;
+use lon_shell::documents::of_text;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -50,15 +52,15 @@ impl Detail {
         let (mut first, mut error_lines, mut qsl_samples) = (BTreeMap::new(), 0, 0);
         let lines = text.lines().enumerate().filter_map(|(index, line)| Some((index, line.strip_prefix(MARKER)?)));
         for (index, json) in lines {
-            let line: Line = serde_json::from_str(json).map_err(|error| format!("line {}: {error}", index + 1))?;
+            let line: Line = of_text(json).map_err(|error| format!("line {}: {error}", index + 1))?;
             error_lines += u64::from(line.metadata.is_error);
             if LIBRARY.contains(&line.key.as_str()) {
                 qsl_samples = qsl_samples.max(line.value.as_u64().unwrap_or(0));
             }
             first.entry(line.key).or_insert(line.value);
         }
-        let marked: String = text.split_inclusive('\n').filter(|line| line.starts_with(MARKER)).collect();
-        Ok(Detail { first, error_lines, qsl_samples, log: DetailLog::read(&marked) })
+        let marked = text.lines().filter(|line| line.starts_with(MARKER)).map(|line| Ok(on_one_line(line)));
+        Ok(Detail { first, error_lines, qsl_samples, log: DetailLog::read(marked) })
     }
 
     /// The first value of a key.

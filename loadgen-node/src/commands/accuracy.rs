@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow};
 use lon_qsl::accuracy::{Rows, Score, Truths};
 use lon_qsl::benchmark::{Benchmark, Target};
 use lon_qsl::dataset::{Dataset, OpenOptions};
+use lon_shell::documents::of_text;
 use serde::Deserialize;
 
 use super::{io, scorer};
@@ -188,11 +189,8 @@ fn contradicted(answers: &[(usize, Vec<u8>)]) -> Option<usize> {
 
 fn read<T: for<'de> Deserialize<'de>>(folder: &Path, name: &str) -> Outcome<T> {
     let path = folder.join(name);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()));
-    let text = text.or_exit(Exit::Usage)?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("{} is not what a run writes", path.display()))
-        .or_exit(Exit::Usage)
+    let text = io::read(&path)?;
+    of_text(&text).with_context(|| format!("{} is not what a run writes", path.display())).or_exit(Exit::Usage)
 }
 
 fn decode(entry: &Entry) -> anyhow::Result<(usize, Vec<u8>)> {

@@ -5,7 +5,7 @@ use lon_qsl::Codec;
 use lon_qsl::benchmark::{Benchmark, BenchmarkError};
 use lon_qsl::dataset::Dataset;
 
-use super::io::{print, print_in, print_json, read, shown};
+use super::io::{given, print, print_in, print_json, shown};
 use super::run::accuracy_run;
 use crate::cli::{Compression, ConfArgs, DivisionArg, TestArgs};
 use crate::division::{self, Data, Facts, Findings, Planned, Settings};
@@ -31,7 +31,7 @@ const UNKNOWN_COUNT: u64 = 1_024;
 /// `conf`, and `conf --config-vector FILE.json`.
 pub(crate) fn conf(args: &ConfArgs) -> Outcome {
     if let Some(path) = &args.config_vector {
-        let cases = config_cases(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+        let cases = config_cases(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
         return print_json(&cases);
     }
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {

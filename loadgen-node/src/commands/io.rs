@@ -1,11 +1,11 @@
-//! Files that commands read whole, and standard output.
+//! Texts that commands read whole, and standard output.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use lon_proto::text::on_one_line;
+use lon_proto::files::{self, Limit};
+use lon_proto::text::{on_lines, on_one_line};
 use serde::Serialize;
 
 use crate::cli::Format;
@@ -13,24 +13,15 @@ use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::paint;
 use crate::outputs::table::Table;
 
-/// Most bytes that are read of what is no regular file: a pipe has an end, `/dev/zero` has none.
-const MAX_PIPE_BYTES: u64 = 64 << 20;
-
+/// The text of a file in a run folder, with lines of what can be seen.
 pub(crate) fn read(path: &Path) -> Outcome<String> {
-    read_within(path, MAX_PIPE_BYTES).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
+    let text = files::text(path, Limit::LOG).map(|text| on_lines(&text));
+    text.with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
 }
 
-fn read_within(path: &Path, max_pipe_bytes: u64) -> io::Result<String> {
-    let file = File::open(path)?;
-    let most = if file.metadata()?.is_file() { u64::MAX } else { max_pipe_bytes };
-    let mut text = String::new();
-    let mut part = file.take(most);
-    part.read_to_string(&mut text)?;
-    if part.limit() == 0 {
-        let told = format!("it is no file, and has no end within {max_pipe_bytes} bytes");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, told));
-    }
-    Ok(text)
+/// The text of what the user has named, which may be a pipe.
+pub(crate) fn given(path: &Path) -> Outcome<String> {
+    files::given_text(path).with_context(|| format!("cannot read {}", shown(path))).or_exit(Exit::Usage)
 }
 
 pub(crate) fn shown(path: &Path) -> String {
@@ -78,19 +69,5 @@ pub(crate) fn print_text(text: &str) -> Outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
         Err(error) => Err(anyhow!(error)).or_exit(Exit::Bug),
         Ok(()) => Ok(Exit::Ok),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_has_no_end_is_not_read_for_ever() {
-        let refused = read_within(Path::new("/dev/zero"), 1000).unwrap_err();
-        assert_eq!(refused.to_string(), "it is no file, and has no end within 1000 bytes");
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "x".repeat(2000)).unwrap();
-        assert_eq!(read_within(file.path(), 1000).unwrap().len(), 2000);
     }
 }

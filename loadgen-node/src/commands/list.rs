@@ -12,11 +12,11 @@ use lon_shell::figures::duration_ns;
 use super::io::{print_in, print_text, shown};
 use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, ResultSummary, Validity};
+use crate::outputs::documents::result_summary::{FILE as RESULT, MetricDocument, Validity};
 use crate::outputs::documents::run_list::{ListedRun, RunList};
 use crate::outputs::recover::goes_on;
-use crate::outputs::report;
 use crate::outputs::table::Table;
+use crate::outputs::{own_result, report};
 
 const HEADS: [&str; 8] = ["started (UTC)", "benchmark", "scenario", "mode", "result", "metric", "SUT", "folder"];
 
@@ -48,7 +48,7 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     let (mut runs, mut unreadable) = (Vec::new(), Vec::new());
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     for folder in folders.iter().filter(|folder| folder.join(RESULT).exists()) {
-        match result(folder) {
+        match own_result::read(folder) {
             Ok(result) => {
                 let goes_on = result.is_unfinished() && goes_on(folder);
                 runs.push(ListedRun::new(shown(folder), result, goes_on, folder.join(report::FILE).exists()));
@@ -69,10 +69,6 @@ fn runs(args: &ListArgs) -> Outcome<RunList> {
     runs.drain(..runs.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
     unreadable.sort();
     Ok(RunList::new(runs, unreadable))
-}
-
-fn result(folder: &Path) -> anyhow::Result<ResultSummary> {
-    ResultSummary::of_text(&fs::read_to_string(folder.join(RESULT))?)
 }
 
 fn table(runs: &[ListedRun]) -> Table {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use lon_net::descriptors;
+use lon_shell::documents::of_text;
 
-use super::io::{print, print_in, print_json, read, shown};
+use super::io::{given, print, print_in, print_json, shown};
 use super::{matrix_lines, need_lines, probe_table, watch_lines};
 use crate::acceptance;
 use crate::cli::{Format, ProbeArgs, ProbeAsked};
@@ -137,7 +138,7 @@ fn needed(rates: &[Rate], selection: &Selection, fabric: &Fabric) -> Outcome<Opt
 /// A stored probe.
 fn stored(file: &Path) -> Outcome<ProbeDocument> {
     let wanted = || format!("--against {}: it is no file of probe --save", shown(file));
-    serde_json::from_str(&read(file)?).with_context(wanted).or_exit(Exit::Usage)
+    of_text(&given(file)?).with_context(wanted).or_exit(Exit::Usage)
 }
 
 /// `--watch`: a line for each interval, and the sum.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
-use super::io::{print_in, print_json, print_text, read, shown};
+use super::io::{given, print_in, print_json, print_text, shown};
 use crate::cli::{Format, ReplayArgs};
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::official_replay::OfficialReplay;
@@ -26,14 +26,14 @@ pub(crate) fn replay(args: &ReplayArgs) -> Outcome {
     let Some(path) = &args.report_vector else {
         return Err(anyhow!("give --timeline, --official or --report-vector")).or_exit(Exit::Usage);
     };
-    let report = vectors::replay_report(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
+    let report = vectors::replay_report(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?;
     print_json(&report)
 }
 
 fn replay_timeline(args: &ReplayArgs, path: &Path) -> Outcome {
     let stored = stored_timeline::read(path).or_exit(Exit::Usage)?;
     let mut settings = match &args.settings {
-        Some(path) => settings_from(&read(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?,
+        Some(path) => settings_from(&given(path)?).with_context(|| shown(path)).or_exit(Exit::Usage)?,
         None => stored.about.settings.clone(),
     };
     for assignment in &args.set {

@@ -17,7 +17,7 @@ use crate::live::board::Board;
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::folder::{FolderError, Place, RunFolder, write_file};
 use crate::outputs::record::{self, Recorded};
-use crate::outputs::screen;
+use crate::outputs::{own_result, screen};
 use crate::signals::Signals;
 use crate::test_run::{Test, TestSpec};
 use loadgen::settings::Mode;
@@ -53,7 +53,7 @@ fn shown(form: Format) -> Outcome<Shown> {
 /// What the folder of an accuracy run says of it.
 pub(super) fn accuracy_run(folder: &Path) -> Outcome<AccuracyRun> {
     let told = || format!("--accuracy-run {}", folder.display());
-    let made = ResultSummary::of_folder(folder).with_context(told).or_exit(Exit::Usage)?;
+    let made = own_result::read(folder).with_context(told).or_exit(Exit::Usage)?;
     if !Mode::from_name(&made.mode).is_some_and(Mode::has_accuracy) {
         let mode = &made.mode;
         return Err(anyhow!("the run was {mode}; one with --mode AccuracyOnly is wanted"))

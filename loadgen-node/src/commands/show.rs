@@ -2,21 +2,24 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
+use lon_proto::files::{self, Limit};
+use lon_proto::text::on_lines;
 
-use super::io::{print_text, print_verdict, read, shown};
+use super::io::{print_text, print_verdict, shown};
 use crate::cli::ShowArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::result_summary::{FILE as RESULT, FileDocument, ResultSummary};
-use crate::outputs::screen;
+use crate::outputs::{own_result, screen};
 
 /// Prints the result that a run folder has. Whether it is VALID stands in the text; the exit code says that it could be
 /// shown.
 pub(crate) fn show(args: &ShowArgs) -> Outcome {
     let folder = args.folder.as_path();
     let (result, text) = ResultSummary::with_text(folder).or_exit(Exit::Usage)?;
+    own_result::check(folder, &result).or_exit(Exit::Usage)?;
     if args.json {
-        return print_text(&text);
+        return print_text(&on_lines(&text));
     }
     match result.files.get(screen::FILE) {
         Some(listed) => print_verdict(&checked(folder, listed)?),
@@ -27,9 +30,10 @@ pub(crate) fn show(args: &ShowArgs) -> Outcome {
 /// The text of the folder, which must be the one that its result lists.
 fn checked(folder: &Path, listed: &FileDocument) -> Outcome<String> {
     let path = folder.join(screen::FILE);
-    let text = read(&path)?;
+    let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", shown(&path)));
+    let text = text.or_exit(Exit::Usage)?;
     if listed.holds(&text) {
-        return Ok(text);
+        return Ok(on_lines(&text));
     }
     Err(anyhow!("{} is not the file that the run wrote: its SHA-256 in {RESULT} is another", shown(&path)))
         .or_exit(Exit::Usage)

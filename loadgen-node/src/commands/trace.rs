@@ -3,7 +3,7 @@
 use anyhow::{Context as _, anyhow};
 
 use super::conf;
-use super::io::{print_json, read, shown};
+use super::io::{given, print_json, shown};
 use crate::cli::TraceArgs;
 use crate::exit::{Exit, OrExit as _, Outcome};
 use crate::outputs::documents::conf::View;
@@ -15,7 +15,7 @@ use loadgen::vectors;
 pub(crate) fn trace(args: &TraceArgs) -> Outcome {
     if let Some(path) = &args.settings {
         let profile = profile(args.test.files.rules.unwrap_or_else(Rules::newest), args.test.files.integers);
-        let traffic = vectors::trace_by(&read(path)?, profile, args.digest);
+        let traffic = vectors::trace_by(&given(path)?, profile, args.digest);
         return print_json(&traffic.with_context(|| shown(path)).or_exit(Exit::Usage)?);
     }
     let (Some(name), Some(scenario)) = (&args.benchmark, args.scenario) else {

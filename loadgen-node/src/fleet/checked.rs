@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use lon_net::address::NodeAddress;
 use lon_net::lookup::{Lookup, stays_on_host};
 use lon_net::token::Token;
+use lon_proto::files;
 use lon_proto::node_name::NodeName;
 use lon_proto::text::few;
 use lon_shell::tls;
@@ -73,7 +74,7 @@ impl Fleet {
     /// the text names the key and what to write instead.
     pub(crate) fn read(path: &Path) -> Result<Fleet> {
         let shown = || path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(|| {
+        let text = files::given_text(path).with_context(|| {
             format!("cannot read {} (`loadgen-node fleet init FILE` writes one to fill in)", path.display())
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));

@@ -1,9 +1,11 @@
 //! The nodes that `--sut` names: a list, ranges of ports in it, a file, or every address of a host name.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use lon_net::lookup::Lookup;
+use lon_proto::files;
 use qdl::NodeAddress;
 
 /// The nodes that the text names: `host:port[,host:port...]` (`host:first-last` is a node on each of these ports),
@@ -76,7 +78,7 @@ fn from_file(file: &str) -> anyhow::Result<Vec<NodeAddress>> {
 
 /// Reads a file line by line. Comments and empty lines are left out.
 fn lines_of<T>(file: &str, read: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let text = files::given_text(Path::new(file)).with_context(|| format!("cannot read {file}"))?;
     let lines =
         text.lines().enumerate().map(|(number, line)| (number + 1, line.split('#').next().unwrap_or("").trim()));
     let nodes: anyhow::Result<Vec<T>> = lines

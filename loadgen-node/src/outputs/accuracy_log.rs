@@ -4,10 +4,10 @@
 //! whole one into a backup. It adds a line `hash=SHA256` to `accuracy.txt` beside the log, by which the whole one is
 //! found again.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lon_proto::files::{self, Limit};
 use lon_proto::sums;
 use serde::Deserialize;
 
@@ -60,15 +60,15 @@ pub(crate) enum ReadError {
 /// stated beside it.
 pub(crate) fn read(folder: &Path, backup: Option<&Path>) -> Result<Log, ReadError> {
     let path = folder.join(ACCURACY);
-    let text = std::fs::read(&path).map_err(|source| ReadError::Read(path.clone(), source))?;
+    let text = files::text(&path, Limit::LOG).map_err(|source| ReadError::Read(path.clone(), source))?;
     let hash = hash(&folder.join(SCORE))?;
-    match (serde_json::from_slice(&text), hash) {
+    match (serde_json::from_str(&text), hash) {
         (Ok(entries), None) => Ok(Log { path, entries }),
         (Ok(entries), Some(hash)) => match sum(&path)? {
             sum if sum == hash => Ok(Log { path, entries }),
             sum => Err(ReadError::Changed(path, sum, hash)),
         },
-        (Err(error), _) if !is_truncated(&text) => Err(ReadError::Form(path, error)),
+        (Err(error), _) if !text.contains(GAP) => Err(ReadError::Form(path, error)),
         (Err(_), None) => Err(ReadError::NoHash(path)),
         (Err(_), Some(hash)) => {
             let Some(backup) = backup else { return Err(ReadError::NoBackup(path, hash)) };
@@ -81,13 +81,9 @@ pub(crate) fn read(folder: &Path, backup: Option<&Path>) -> Result<Log, ReadErro
     }
 }
 
-fn is_truncated(text: &[u8]) -> bool {
-    text.windows(GAP.len()).any(|part| part == GAP.as_bytes())
-}
-
 /// The hash that the file of the score tells, in lower case. `None`: there is no such file, or it tells none.
 fn hash(path: &Path) -> Result<Option<String>, ReadError> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match files::text(path, Limit::DOCUMENT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|source| ReadError::Read(path.to_owned(), source))?,
     };
@@ -99,7 +95,7 @@ fn hash(path: &Path) -> Result<Option<String>, ReadError> {
 /// # Errors
 /// It cannot be read.
 pub(crate) fn sum(path: &Path) -> Result<String, ReadError> {
-    let sum = File::open(path).and_then(sums::of);
+    let sum = files::open(path, Limit::DATA).and_then(sums::of);
     sum.map(|(sum, _)| sum).map_err(|source| ReadError::Read(path.to_owned(), source))
 }
 
@@ -132,8 +128,8 @@ fn find<'a>(files: &'a [PathBuf], hash: &str) -> Result<Option<&'a Path>, ReadEr
 }
 
 fn parse(path: &Path) -> Result<Vec<Entry>, ReadError> {
-    let text = std::fs::read(path).map_err(|source| ReadError::Read(path.to_owned(), source))?;
-    serde_json::from_slice(&text).map_err(|error| ReadError::Form(path.to_owned(), error))
+    let text = files::text(path, Limit::LOG).map_err(|source| ReadError::Read(path.to_owned(), source))?;
+    serde_json::from_str(&text).map_err(|error| ReadError::Form(path.to_owned(), error))
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! Folders of finished runs as audits read them, and the folder of an audit as submissions have it.
 
 use std::fs;
-use std::io::Read as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE, SUMMARY_FILE};
+use lon_proto::files::{self, Limit};
+use lon_proto::sums;
+use lon_proto::text::on_lines;
 use lon_qsl::accuracy::Rows;
-use sha2::{Digest as _, Sha256};
 
 use super::documents::audit_result::{self, AuditResult};
 use super::documents::result_summary::{self, ResultSummary};
@@ -17,8 +19,6 @@ use crate::audit::{AccuracyRunFacts, AnswerLog, AuditTest, AuditedRun, Detail, F
 pub(crate) const PERFORMANCE: &str = "performance/run_1";
 /// Where they have those of an accuracy run.
 pub(crate) const ACCURACY: &str = "accuracy";
-/// Bytes of a file that are summed at once.
-const PIECE_BYTES: usize = 1 << 16;
 
 /// A run that is audited, with where its files are.
 pub(crate) struct FoundRun {
@@ -42,7 +42,7 @@ pub(crate) fn run(folder: &Path, with_answers: bool) -> Result<FoundRun> {
     let near = [logs.join(ACCURACY_FILE), folder.join(ACCURACY).join(ACCURACY_FILE)];
     let near = near.into_iter().take(if is_submission { 2 } else { 1 }).filter(|_| with_answers);
     let (answers, log) = first_with_answers(near)?.unzip();
-    let (detail, summary) = (detail(&logs)?, text(&logs.join(SUMMARY_FILE))?);
+    let (detail, summary) = (detail(&logs)?, on_lines(&text(&logs.join(SUMMARY_FILE))?));
     let run = AuditedRun { detail, summary, answers: log, own: own(&logs)? };
     Ok(FoundRun { run, logs, answers })
 }
@@ -139,16 +139,18 @@ fn save(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+/// Copies a file that somebody else may have made.
+///
+/// # Errors
+/// It cannot be read, or the other cannot be written.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let copied = files::open(from, Limit::DATA).and_then(|mut from| io::copy(&mut from, &mut fs::File::create(to)?));
+    copied.with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     Ok(())
 }
 
 fn text(path: &Path) -> Result<String> {
-    // A pipe would be waited for without end.
-    let is_other = path.metadata().is_ok_and(|data| !data.is_file());
-    anyhow::ensure!(!is_other, "{} is no file", path.display());
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    files::text(path, Limit::LOG).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn detail(folder: &Path) -> Result<Detail> {
@@ -207,14 +209,7 @@ fn is_altered(folder: &Path, name: &str, made: &ResultSummary) -> bool {
 
 /// The SHA-256 of a file, which may be larger than the memory.
 pub(crate) fn sum_of(path: &Path) -> std::io::Result<String> {
-    let (mut file, mut sum) = (fs::File::open(path)?, Sha256::new());
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex::encode(sum.finalize())),
-            count => sum.update(&piece[..count]),
-        }
-    }
+    files::open(path, Limit::DATA).and_then(sums::of).map(|(sum, _)| sum)
 }
 
 #[cfg(test)]

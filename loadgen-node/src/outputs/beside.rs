@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
+
+use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
 
 use super::documents;
 use super::documents::network_report::{self, NetworkReport};
@@ -75,7 +77,7 @@ pub fn write(finished: &Finished, folder: &Path) -> Result<(), BesideError> {
     let result = QdlResult::from(finished).with_files(&written);
     let result = files.stage(qdl_result::FILE, |out| documents::write(out, &result))?;
     files.sync()?;
-    files.keep(result)?;
+    files.claim(result)?;
     files.sync()?;
     Ok(())
 }
@@ -119,16 +121,16 @@ fn official_logs(folder: &Path) -> Vec<PathBuf> {
 /// Whether the file begins like an official log, or has nothing in it yet.
 fn begins_like_a_log(path: &Path) -> bool {
     let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut begin));
+    let read = files::open(path, Limit::DATA).and_then(|file| file.take(8).read_to_end(&mut begin));
     let is_begun = |known: &&str| known.as_bytes().starts_with(&begin) || begin.starts_with(known.as_bytes());
     read.is_err() || BEGINNINGS.iter().any(is_begun)
 }
 
 /// Whether a line of the file has the word. A file that cannot be read may have it.
 fn says_valid(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return true };
-    let lines = BufReader::new(file).split(b'\n');
-    lines.map(|line| line.is_ok_and(|line| !has_word(&line))).any(|is_free| !is_free)
+    let Ok(file) = files::open(path, Limit::LOG) else { return true };
+    let mut lines = files::lines(BufReader::new(file), MAX_LINE_BYTES);
+    lines.any(|line| line.map_or(true, |line| has_word(line.as_bytes())))
 }
 
 /// The word alone, not as a part of INVALID.

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use lon_proto::text::printable_within;
 use lon_shell::documents::HostDocument;
 
 use super::documents::system_desc::{SutSystem, SystemDesc};
@@ -151,11 +152,7 @@ fn line(svg: &mut String, (x1, y1): (usize, usize), (x2, y2): (usize, usize)) {
 
 /// A text for XML, cut off where a box ends.
 fn escaped(text: &str) -> String {
-    let mut short: String = text.chars().take(CHARS).collect();
-    if text.chars().nth(CHARS).is_some() {
-        short.push_str("...");
-    }
-    short.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    printable_within(text, CHARS).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

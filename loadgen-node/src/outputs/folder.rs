@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use lon_proto::files::{self, Limit};
 use lon_qsl::benchmark::Benchmark;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
@@ -93,7 +94,7 @@ pub(crate) const PICTURE_HEAD: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"
 /// There is another file, or it cannot be written.
 pub(crate) fn write_page(path: &Path, text: &str) -> Result<(), FolderError> {
     let mut head = Vec::new();
-    match File::open(path) {
+    match files::open(path, Limit::DATA) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => {
             let read = opened.and_then(|file| file.take(PAGE_HEAD.len() as u64).read_to_end(&mut head));
@@ -233,6 +234,20 @@ impl RunFolder {
         let kept = self.faults.next().and_then(|()| file.persist(&path).map_err(|error| error.error));
         kept.map_err(|source| self.failed(&written.name, source))?;
         Ok(written)
+    }
+
+    /// Gives a staged file its name, which no other run may have taken before.
+    ///
+    /// # Errors
+    /// [`FolderError::Exists`] where one has; or it cannot be written.
+    pub(crate) fn claim(&self, staged: Staged) -> Result<Written, FolderError> {
+        let name = staged.written.name.clone();
+        // Of two that do this, one succeeds, on every file system. What it makes is replaced at once.
+        match File::create_new(self.path.join(&name)) {
+            Ok(_) => self.keep(staged).inspect_err(|_| self.remove(&name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(FolderError::Exists(self.path.clone())),
+            Err(error) => Err(self.failed(&name, error)),
+        }
     }
 
     /// Removes a file, if it is there.
@@ -396,6 +411,20 @@ mod tests {
         let error = RunFolder::create(&Place::At(run.path().to_owned())).unwrap_err().to_string();
         assert!(error.contains("exists already"), "{error}");
         assert_eq!(fs::read(run.path().join("x.txt")).unwrap(), b"x");
+    }
+
+    /// Both see that it is empty, and the first file of either would overwrite that of the other.
+    #[test]
+    fn of_two_runs_in_one_empty_folder_one_has_it() {
+        let above = tempfile::tempdir().unwrap();
+        let [first, second] = [(); 2].map(|()| RunFolder::create(&Place::At(above.path().to_owned())).unwrap());
+        let staged = |run: &RunFolder, text: &str| run.stage("x.json", |out| out.write_all(text.as_bytes())).unwrap();
+        let [one, other] = [staged(&first, "first"), staged(&second, "second")];
+        first.claim(one).unwrap();
+        assert!(matches!(second.claim(other), Err(FolderError::Exists(path)) if path == above.path()));
+        second.discard();
+        assert_eq!(fs::read(above.path().join("x.json")).unwrap(), b"first");
+        assert_eq!(fs::read_dir(above.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! - `latencies`: how latencies and their limits read;
 //! - `conf_text`: the settings for people;
 //! - `accuracy_log`: the accuracy log of a run folder, read, whole or from its backup;
+//! - `own_result`: the result of a run folder, held against the logs beside it;
 //! - `report`: the run as one HTML page;
 //! - `table`: tables that commands print;
 //! - `samples`: the samples of a run folder as rows, for other programs;
@@ -31,6 +32,7 @@ pub(crate) mod latencies;
 pub(crate) mod logs;
 pub(crate) mod network_lines;
 pub(crate) mod official_logs;
+pub(crate) mod own_result;
 pub(crate) mod paint;
 pub(crate) mod record;
 pub(crate) mod recover;

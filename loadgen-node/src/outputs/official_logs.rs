@@ -1,13 +1,14 @@
 //! The files that an official LoadGen leaves, read from their folder.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use loadgen::official::{
     ACCURACY_FILE, DETAIL_FILE, DetailLog, LogError, Logs, SUMMARY_FILE, TRACE_FILE, TokenCounts, TraceLog,
 };
+use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
+use lon_proto::text::{on_lines, on_one_line};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
@@ -17,22 +18,15 @@ const PIECE: usize = 1 << 20;
 /// # Errors
 /// A file cannot be read, or is not what an official LoadGen writes.
 pub(crate) fn read(folder: &Path) -> Result<Logs> {
-    let text = |name: &str| {
-        let path = folder.join(name);
-        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-    };
-    for name in [DETAIL_FILE, SUMMARY_FILE, TRACE_FILE, ACCURACY_FILE] {
-        let path = folder.join(name);
-        // A pipe would be waited for without end.
-        let is_other = path.metadata().is_ok_and(|data| !data.is_file());
-        anyhow::ensure!(!is_other, "{} is no file", path.display());
-    }
-    let of_folder = || folder.display().to_string();
+    let cannot = |name: &str| format!("cannot read {}", folder.join(name).display());
+    let detail =
+        stream(folder, DETAIL_FILE, |lines| DetailLog::read(lines.map(|line| line.map(|line| on_one_line(&line)))))?;
+    let summary = files::text(&folder.join(SUMMARY_FILE), Limit::DOCUMENT);
     Ok(Logs {
-        detail: DetailLog::read(&text(DETAIL_FILE)?).with_context(of_folder)?,
-        summary: text(SUMMARY_FILE)?,
-        trace: stream(folder, TRACE_FILE, |file| TraceLog::read(file))?.flatten(),
-        tokens: stream(folder, ACCURACY_FILE, |file| TokenCounts::read(file))?,
+        detail: detail.context(io::ErrorKind::NotFound).with_context(|| cannot(DETAIL_FILE))?,
+        summary: on_lines(&summary.with_context(|| cannot(SUMMARY_FILE))?.replace("\r\n", "\n")),
+        trace: stream(folder, TRACE_FILE, |lines| TraceLog::read(lines))?.flatten(),
+        tokens: stream(folder, ACCURACY_FILE, |lines| TokenCounts::read(lines))?,
     })
 }
 
@@ -40,13 +34,13 @@ pub(crate) fn read(folder: &Path) -> Result<Logs> {
 fn stream<T>(
     folder: &Path,
     name: &str,
-    read: impl FnOnce(&mut dyn BufRead) -> Result<T, LogError>,
+    read: impl FnOnce(&mut dyn Iterator<Item = io::Result<String>>) -> Result<T, LogError>,
 ) -> Result<Option<T>> {
     let path = folder.join(name);
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+    let file = match files::open(&path, Limit::LOG) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let mut file = BufReader::with_capacity(PIECE, file);
-    read(&mut file).map(Some).with_context(|| folder.display().to_string())
+    let mut lines = files::lines(BufReader::with_capacity(PIECE, file), MAX_LINE_BYTES);
+    read(&mut lines).map(Some).with_context(|| folder.display().to_string())
 }

@@ -94,6 +94,12 @@ pub(crate) fn record_shown(mut test: Claimed, place: &Place, ui: Ui, board: &Boa
 /// Makes the folder. Until the run has ended, and for ever if this program is killed, it says that it has not.
 fn begin(test: &mut Claimed, place: &Place) -> Result<(RunFolder, Journal), FolderError> {
     let folder = RunFolder::create(place)?;
+    let unfinished = ResultSummary::unfinished(test.setup());
+    let first = folder.stage(result_summary::FILE, |out| documents::write(out, &unfinished));
+    if let Err(error) = first.and_then(|first| folder.claim(first)) {
+        folder.discard();
+        return Err(error);
+    }
     match first_files(test, &folder) {
         Ok(journal) => Ok((folder, journal)),
         Err(error) => {
@@ -106,8 +112,6 @@ fn begin(test: &mut Claimed, place: &Place) -> Result<(RunFolder, Journal), Fold
 }
 
 fn first_files(test: &mut Claimed, folder: &RunFolder) -> Result<Journal, FolderError> {
-    let unfinished = ResultSummary::unfinished(test.setup());
-    folder.keep(folder.stage(result_summary::FILE, |out| documents::write(out, &unfinished))?)?;
     let plan = test.plan();
     let is_search = plan.effective().mode == Mode::FindPeakPerformance;
     let about = || About {

@@ -3,22 +3,25 @@
 //! Where everything had been written and only names were missing, the files get their names, and the result stands.
 //! Else the result is made of what the folder has of the samples and the answers. It is never VALID.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use loadgen::recorder::{self, StoredTimeline, Timeline};
 use loadgen::report::accuracy;
 use loadgen::run::SearchRecord;
+use loadgen::settings::Mode;
 use loadgen::vectors::{self, Rejudged};
+use lon_proto::files::{self, Limit, MAX_LINE_BYTES};
 use lon_proto::sums;
+use lon_shell::documents::of_text;
 
 use super::documents::result_summary::{FILE as RESULT, ResultSummary};
 use super::documents::{self, find_peak};
 use super::folder::{FolderError, RunFolder, Written};
 use super::logs::{ACCURACY, SUMMARY, TIMELINE};
 use super::report::{self, Source};
-use super::{screen, stages};
+use super::{screen, stages, stored_timeline};
 
 /// The reason against every result that is made of what was left.
 const WHY: &str = "the program was killed before the run had ended: this is what its folder had, as of a second \
@@ -33,6 +36,8 @@ pub(crate) enum RecoverError {
     HasEnded(PathBuf),
     #[error("the run of {0} goes on: wait until it has ended")]
     GoesOn(PathBuf),
+    #[error("{0} is of another run: its settings are not those of {RESULT} beside it; move it away")]
+    Other(PathBuf),
     #[error("cannot read {0}")]
     Read(PathBuf, #[source] io::Error),
     #[error(transparent)]
@@ -66,15 +71,15 @@ pub(crate) fn goes_on(path: &Path) -> bool {
 
 /// Whether a program holds this file, to write to it.
 fn is_written(part: &Path) -> bool {
-    let locked = File::open(part).map(|file| file.try_lock());
+    let locked = files::open(part, Limit::DATA).map(|file| file.try_lock());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// What the run's folder says of it, which must be that it has not ended.
 fn unfinished(path: &Path) -> Result<ResultSummary, RecoverError> {
     let not_a_run = |error| RecoverError::NotARun(path.to_owned(), error);
-    let text = fs::read_to_string(path.join(RESULT)).map_err(not_a_run)?;
-    let result: ResultSummary = serde_json::from_str(&text).map_err(|error| not_a_run(error.into()))?;
+    let text = files::text(&path.join(RESULT), Limit::DOCUMENT).map_err(not_a_run)?;
+    let result: ResultSummary = of_text(&text).map_err(|error| not_a_run(error.into()))?;
     if result.is_unfinished() { Ok(result) } else { Err(RecoverError::HasEnded(path.to_owned())) }
 }
 
@@ -85,7 +90,7 @@ fn parts(folder: &RunFolder, name: &str) -> Result<Vec<PathBuf>, RecoverError> {
 /// Gives every file its name, where all that the result lists is on the disk as it says. `None`: it is not.
 fn named(folder: &RunFolder) -> Result<Option<ResultSummary>, RecoverError> {
     for part in parts(folder, RESULT)? {
-        let text = fs::read_to_string(&part).ok();
+        let text = files::text(&part, Limit::DOCUMENT).ok();
         let Some(result) = text.and_then(|text| ResultSummary::of_text(&text).ok()) else { continue };
         let Some(sources) = sources(folder, &result)? else { continue };
         for (source, target) in sources.into_iter().chain([(part, folder.path().join(RESULT))]) {
@@ -102,7 +107,10 @@ fn sources(folder: &RunFolder, result: &ResultSummary) -> Result<Option<Vec<(Pat
     let mut found = Vec::new();
     for (name, listed) in &result.files {
         let target = folder.path().join(name);
-        let is_it = |path: &PathBuf| File::open(path).and_then(sums::of).is_ok_and(|(sum, _)| sum == listed.sha256);
+        let is_it = |path: &PathBuf| {
+            let file = files::open(path, Limit::bytes(listed.bytes));
+            file.and_then(sums::of).is_ok_and(|(sum, _)| sum == listed.sha256)
+        };
         if is_it(&target) {
             continue;
         }
@@ -116,7 +124,7 @@ fn sources(folder: &RunFolder, result: &ResultSummary) -> Result<Option<Vec<(Pat
 
 /// Makes a result of what there is of samples and answers.
 fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, RecoverError> {
-    let stored = samples(folder)?;
+    let stored = samples(folder, &asked)?;
     let judged = stored.as_ref().and_then(|stored| {
         let judged = vectors::replay_timeline(stored, stored.about.settings.clone());
         judged.map_err(|error| tracing::warn!(%error, "what was measured cannot be judged")).ok()
@@ -143,23 +151,34 @@ fn partial(folder: &RunFolder, asked: ResultSummary) -> Result<ResultSummary, Re
 }
 
 /// How the samples ended, as far as it is known. `None`: no sample was timed.
-fn samples(folder: &RunFolder) -> Result<Option<StoredTimeline>, RecoverError> {
+fn samples(folder: &RunFolder, asked: &ResultSummary) -> Result<Option<StoredTimeline>, RecoverError> {
     let mut paths = parts(folder, TIMELINE)?;
     paths.push(folder.path().join(TIMELINE));
     let mut looked_at = None;
     for path in paths {
-        let open = || File::open(&path).map(|file| BufReader::with_capacity(1 << 20, file));
+        let open = || files::open(&path, Limit::DATA).map(|file| BufReader::with_capacity(1 << 20, file));
         let (Ok(mut file), Ok(mut again)) = (open(), open()) else { continue };
         // The run had ended, but not all of its files were written.
         if let Ok(mut stored) = Timeline::read_from(&mut file) {
             recorder::interrupt(&mut stored.about, WHY);
-            return Ok(Some(stored));
+            looked_at = Some(own(path, stored, asked)?);
+            break;
         }
         if let Ok(stored) = recorder::recover(&mut again, WHY) {
-            looked_at = Some(stored);
+            looked_at = Some(own(path, stored, asked)?);
         }
     }
     Ok(looked_at)
+}
+
+/// The same, unless it was measured by other settings than were asked for. A search finds its rate.
+fn own(path: PathBuf, mut stored: StoredTimeline, asked: &ResultSummary) -> Result<StoredTimeline, RecoverError> {
+    stored_timeline::clean(&mut stored.about);
+    let is_search = asked.settings.mode == Mode::FindPeakPerformance;
+    match is_search || stored.about.settings == asked.settings {
+        true => Ok(stored),
+        false => Err(RecoverError::Other(path)),
+    }
 }
 
 fn of_samples(folder: &RunFolder, stored: &StoredTimeline, judged: &Rejudged) -> Result<[Written; 2], FolderError> {
@@ -175,7 +194,7 @@ fn search(folder: &RunFolder) -> Result<Option<(SearchRecord, Written)>, Recover
     if !path.exists() {
         return Ok(None);
     }
-    let read = || Ok(serde_json::from_str::<SearchRecord>(&fs::read_to_string(&path)?)?);
+    let read = || Ok(serde_json::from_str::<SearchRecord>(&files::text(&path, Limit::DOCUMENT)?)?);
     let record = read().map_err(|error| RecoverError::Read(path, error))?;
     let staged = folder.stage(find_peak::FILE, |out| find_peak::write_record(out, &record))?;
     Ok(Some((record, folder.keep(staged)?)))
@@ -186,7 +205,7 @@ fn stages(folder: &RunFolder, stored: Option<&StoredTimeline>) -> Result<Option<
     let Some(stored) = stored else { return Ok(None) };
     let path = folder.path().join(stages::FILE);
     if path.exists() {
-        let mut file = File::open(&path).map_err(|error| RecoverError::Read(path, error))?;
+        let mut file = files::open(&path, Limit::DATA).map_err(|error| RecoverError::Read(path, error))?;
         let staged = folder.stage(stages::FILE, |out| io::copy(&mut file, out).map(drop))?;
         return Ok(Some(folder.keep(staged)?));
     }
@@ -204,7 +223,7 @@ fn stages(folder: &RunFolder, stored: Option<&StoredTimeline>) -> Result<Option<
 fn answers(folder: &RunFolder) -> Result<Option<Written>, RecoverError> {
     let here = Some(folder.path().join(ACCURACY)).filter(|path| path.exists());
     let Some(path) = here.or(parts(folder, ACCURACY)?.into_iter().next()) else { return Ok(None) };
-    let file = File::open(&path).map_err(|error| RecoverError::Read(path, error))?;
+    let file = files::open(&path, Limit::LOG).map_err(|error| RecoverError::Read(path, error))?;
     let staged = folder.stage(ACCURACY, |out| whole_answers(BufReader::with_capacity(1 << 20, file), out))?;
     Ok(Some(folder.keep(staged)?))
 }
@@ -213,7 +232,7 @@ fn answers(folder: &RunFolder) -> Result<Option<Written>, RecoverError> {
 fn whole_answers(log: impl io::BufRead, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{}", accuracy::OPEN)?;
     let mut separator = "\n";
-    for line in log.lines() {
+    for line in files::lines(log, MAX_LINE_BYTES) {
         // A line that was cut within a character is the last one.
         let Ok(line) = line else { break };
         let entry = line.trim_end_matches(',');

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use lon_proto::text::on_one_line;
+use lon_proto::text::{on_lines, on_one_line};
 
 /// A table of texts. Rows are as long as the heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,13 +62,24 @@ impl Table {
     }
 }
 
-/// A cell of CSV: in quotes where it has to be. Lines in it stay lines.
+/// A cell of CSV: in quotes where it has to be. Lines in it stay lines. A text that spreadsheets would take for a formula
+/// stands behind an apostrophe; figures stay as they are.
 pub(crate) fn quoted(cell: &str) -> String {
-    let cell = cell.split('\n').map(on_one_line).collect::<Vec<_>>().join("\n");
+    let mut cell = on_lines(cell);
+    if cell.starts_with(['=', '+', '-', '@']) && !is_figure(&cell) {
+        cell.insert(0, '\'');
+    }
     match cell.contains([',', '"', '\n']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell,
     }
+}
+
+/// A number, perhaps with a unit behind it; a dash alone.
+fn is_figure(cell: &str) -> bool {
+    let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
+    let is_unit = |c: char| c.is_alphabetic() || ['%', '/'].contains(&c);
+    cell == "-" || (number.trim_end_matches('%').parse::<f64>().is_ok() && unit.chars().all(is_unit))
 }
 
 /// A text that is no markup in a cell of a table.
@@ -91,6 +102,19 @@ mod tests {
         assert_eq!(harm.aligned(), "  x           y\n  \u{fffd}[2J\u{fffd}VALID  <b>\n");
         assert_eq!(harm.csv(), "x,y\n\"\u{fffd}[2J\nVALID\",<b>\n");
         assert!(harm.markdown().ends_with("| \u{fffd}[2J VALID | &lt;b> |\n"), "{}", harm.markdown());
+        for (cell, right) in [
+            ("=1+1", "'=1+1"),
+            ("@x", "'@x"),
+            ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+            ("-1 +2", "'-1 +2"),
+            ("\u{202e}=1", "\u{fffd}=1"),
+            ("-1.5", "-1.5"),
+            ("+2.0 %", "+2.0 %"),
+            ("-3 samples/s", "-3 samples/s"),
+            ("-", "-"),
+        ] {
+            assert_eq!(quoted(cell), right);
+        }
         let long = Table { heads: row(["", ""]), rows: vec![row(["a", &"b".repeat(100_000)]), row(["c", ""])] };
         assert_eq!(long.aligned().len(), 2 + 1 + 2 + 100_000 + 1 + 4);
         assert_eq!(Table { heads: row(["", ""]), rows: vec![row(["a", "b"])] }.aligned(), "  a  b\n");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use loadgen::conf::rules::{RULES, Rules};
 use loadgen::settings::named;
+use lon_proto::files;
 use lon_shell::duration::parse_duration;
 
 use super::entry::Entry;
@@ -59,7 +60,7 @@ impl Submission {
     /// text names the key and what to write instead.
     pub(crate) fn read(path: &Path) -> Result<Submission> {
         let shown = || path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(|| {
+        let text = files::given_text(path).with_context(|| {
             format!("cannot read {}: `loadgen-node submission init FILE` writes one to fill in", path.display())
         })?;
         let file: SubmissionFile = toml::from_str(&text).with_context(shown)?;

@@ -2,9 +2,10 @@
 //! what they were made by.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use lon_proto::files::{self, Limit};
+use lon_shell::documents::of_text;
 use serde::de::DeserializeOwned;
 
 use super::checked::Engine;
@@ -58,8 +59,9 @@ impl Step<'_> {
     /// A document of the run folder.
     pub(super) fn document<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.folder().join(name);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| path.display().to_string())
+        let text = files::text(&path, Limit::DOCUMENT);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        of_text(&text).with_context(|| path.display().to_string())
     }
 
     /// The type of the answers, which folders of other engines do not say to an audit. None: it is not known.
@@ -71,7 +73,7 @@ impl Step<'_> {
     /// The detail log of the run.
     pub(super) fn detail(&self) -> Result<Detail> {
         let path = self.folder().join(DETAIL_FILE);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = files::text(&path, Limit::LOG).with_context(|| format!("cannot read {}", path.display()))?;
         Detail::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
     }
 

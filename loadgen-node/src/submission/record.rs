@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use lon_proto::files::{self, Limit};
+use lon_shell::documents::of_text;
 use sha2::{Digest as _, Sha256};
 
 use super::checked::Engine;
@@ -50,7 +52,7 @@ pub(crate) fn state(step: &Step<'_>) -> State {
 
 /// Whether a run in its folder counts, but for a score that is not there yet.
 fn counts(step: &Step<'_>, folder: &Path) -> Result<()> {
-    let text = fs::read_to_string(folder.join(FILE)).context(FILE)?;
+    let text = files::text(&folder.join(FILE), Limit::DOCUMENT).context(FILE)?;
     let kept: StepRecord = serde_json::from_str(&text).context(FILE)?;
     let now = made_of(step)?;
     ensure!(kept.command == now.command, "its command was another one");
@@ -126,8 +128,8 @@ fn judge(step: &Step<'_>) -> Result<()> {
 /// Whether the audit of a compliance run has passed.
 fn audited(step: &Step<'_>) -> Result<()> {
     let path = step.audits().join(step.kind.name()).join(audit_result::FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let result: AuditResult = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", path.display()))?;
+    let result: AuditResult = of_text(&text).with_context(|| path.display().to_string())?;
     ensure!(result.passed(), "the audit has not passed: {}", path.display());
     Ok(())
 }

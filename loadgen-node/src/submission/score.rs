@@ -1,12 +1,13 @@
 //! `accuracy.txt`: the scores of a run as the official scripts print them. Where nothing here computes a score, the
 //! official script has to, and its `accuracy.txt` is put into the run folder.
 
-use std::fs;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use lon_proto::files::{self, Limit};
 use lon_qsl::accuracy::Metric;
 use lon_qsl::accuracy::to_five_digits;
 use lon_qsl::benchmark::{Bound, OfficialScores, official_scores, official_text};
+use lon_shell::documents::of_text;
 
 use super::entry::Entry;
 use super::kind::Kind;
@@ -78,8 +79,8 @@ pub(super) fn of_subset(step: &Step<'_>) -> Result<String> {
         return Ok(text);
     }
     let path = step.folder().join(SUBSET_FILE);
-    let Ok(text) = fs::read_to_string(&path) else { return Err(no_score(step)) };
-    let found: AccuracySubset = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let Ok(text) = files::text(&path, Limit::DOCUMENT) else { return Err(no_score(step)) };
+    let found: AccuracySubset = of_text(&text).with_context(|| path.display().to_string())?;
     in_form(step, &Scored { value: found.value, samples: found.samples, others: found.others })
 }
 
@@ -111,7 +112,7 @@ fn scored_officially(step: &Step<'_>) -> Result<Option<String>> {
     if !path.is_file() {
         return Ok(None);
     }
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = files::text(&path, Limit::DOCUMENT).with_context(|| format!("cannot read {}", path.display()))?;
     let log = crate::outputs::audit_folder::sum_of(&step.folder().join(ACCURACY_FILE))?;
     let named = official_scores(&text).log_sha256;
     ensure!(

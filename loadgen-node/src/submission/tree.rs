@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use lon_proto::files::{self, Limit};
 use serde::Serialize;
 
 use super::checked::{Engine, Submission};
@@ -16,7 +17,7 @@ use super::record::{self, State};
 use super::step::Step;
 use super::{inferred, score, system, truncated};
 use crate::audit::AuditTest;
-use crate::outputs::audit_folder::{ACCURACY, PERFORMANCE};
+use crate::outputs::audit_folder::{self, ACCURACY, PERFORMANCE};
 use crate::outputs::diagram;
 use crate::outputs::documents;
 use crate::outputs::documents::audit_result;
@@ -154,8 +155,8 @@ impl Tree<'_> {
 
     /// An accuracy log without its middle, and its score with the sum of the whole.
     fn answers(&mut self, log: &Path, folder: &Path, scores: &str) -> Result<()> {
-        let text = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
-        let sum = crate::outputs::audit_folder::sum_of(log)?;
+        let text = files::text(log, Limit::LOG).with_context(|| format!("cannot read {}", log.display()))?;
+        let sum = audit_folder::sum_of(log)?;
         self.text(&folder.join(ACCURACY_FILE), &truncated::truncated(&text))?;
         self.text(&folder.join(score::FILE), &truncated::with_hash(scores, &sum))
     }
@@ -197,7 +198,7 @@ impl Tree<'_> {
 
     fn copy(&mut self, from: &Path, to: &Path) -> Result<()> {
         make_above(to)?;
-        fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+        audit_folder::copy(from, to)?;
         self.written.files += 1;
         Ok(())
     }

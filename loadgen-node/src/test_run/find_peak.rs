@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
+use lon_proto::files;
 
 use super::spec::FindPeakSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -30,7 +31,7 @@ pub(crate) fn options(spec: &FindPeakSpec, plan: &Plan) -> Outcome<FindPeakOptio
 
 /// Trials of another search count only when it asked the same.
 fn prior(path: &Path, plan: &Plan) -> anyhow::Result<Vec<Trial>> {
-    let text = std::fs::read_to_string(path).context("cannot be read")?;
+    let text = files::given_text(path).context("cannot be read")?;
     let record: SearchRecord = serde_json::from_str(&text).context("is not the record of a search")?;
     if record.schema != SEARCH_SCHEMA {
         bail!("has schema {}, this program knows {SEARCH_SCHEMA}", record.schema);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use lon_proto::files;
 
 use super::spec::SettingsSpec;
 use crate::exit::{Exit, OrExit as _, Outcome};
@@ -96,7 +97,7 @@ pub(crate) fn to_find(sourced: &Sourced) -> Option<&'static str> {
 fn apply_file(sourced: &mut Sourced, path: Option<&Path>, owner: Owner, strict: bool) -> Outcome<()> {
     let Some(path) = path else { return Ok(()) };
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::Usage)?;
+    let bytes = files::given(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::Usage)?;
     // Comments may be in any encoding; keys and values are ASCII.
     let text = String::from_utf8_lossy(&bytes);
     let strictness = if strict { Strictness::Refuse } else { Strictness::Warn };

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use lon_proto::files;
+use lon_shell::documents::of_text;
 use serde_json::{Map, Value};
 
 /// The keys of the network mode.
@@ -112,14 +114,14 @@ pub(crate) enum StatedError {
 impl Stated {
     /// What the file says.
     pub(crate) fn read(path: &Path) -> Result<Stated, StatedError> {
-        let text = std::fs::read_to_string(path).map_err(|source| StatedError::Read { path: path.into(), source })?;
+        let text = files::given_text(path).map_err(|source| StatedError::Read { path: path.into(), source })?;
         Stated::parse(&text, path)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Stated, StatedError> {
         let path = || path.to_owned();
-        let json: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| StatedError::Json { path: path(), reason: error.to_string() })?;
+        let json: Map<String, Value> =
+            of_text(text).map_err(|error| StatedError::Json { path: path(), reason: error.to_string() })?;
         for (key, value) in &json {
             let known = is_official(key);
             match value {

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lon_shell::documents::{BENCH_SCHEMA, BenchBackend, BenchLatency, BenchReport};
+use lon_proto::files;
+use lon_shell::documents::{BENCH_SCHEMA, BenchBackend, BenchLatency, BenchReport, of_text};
 use qdl::NodeDescription;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -66,9 +67,9 @@ impl Baseline {
     /// See [`BaselineError`].
     pub(crate) fn read(path: &Path) -> Result<Baseline, BaselineError> {
         let place = || path.to_owned();
-        let bytes = std::fs::read(path).map_err(|error| BaselineError::Read(place(), error))?;
+        let text = files::given_text(path).map_err(|error| BaselineError::Read(place(), error))?;
         let format = |error| BaselineError::Format(place(), error);
-        let value: Value = serde_json::from_slice(&bytes).map_err(format)?;
+        let value: Value = of_text(&text).map_err(format)?;
         // Before the keys: another version may have others.
         match value.get("schema").and_then(Value::as_u64) {
             Some(schema) if schema != u64::from(BENCH_SCHEMA) => return Err(BaselineError::Schema(place(), schema)),

@@ -1,9 +1,11 @@
 //! Files with secrets in them: private keys, tokens, API keys. They are not read when others could read them, too.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+
+use lon_proto::files;
 
 /// What others must not have: anything.
 const OTHERS: u32 = 0o007;
@@ -35,16 +37,14 @@ pub enum KeyFileError {
 /// # Errors
 /// It cannot be read, or others can read it as well.
 pub fn read(path: &Path, allows_open: bool) -> Result<Vec<u8>, KeyFileError> {
-    let mut file = File::open(path)?;
+    let file = File::open(path)?;
     // Of the file that is open, whatever links lead to it.
     let metadata = file.metadata()?;
     let mode = metadata.mode() & 0o777;
     if !allows_open && mode & forbidden(metadata.uid(), nix::unistd::geteuid().as_raw()) != 0 {
         return Err(KeyFileError::Open { mode });
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(files::whole_given(file)?)
 }
 
 /// The permission bits that a file of this owner must not have for this reader.
@@ -80,6 +80,16 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(read(&link, false).is_err());
+    }
+
+    #[test]
+    fn a_pipe_of_the_user_is_read() {
+        use std::io::Write as _;
+        use std::os::fd::AsRawFd as _;
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"secret").unwrap();
+        drop(writer);
+        assert_eq!(read(Path::new(&format!("/dev/fd/{}", reader.as_raw_fd())), false).unwrap(), b"secret");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use lon_proto::text::on_lines;
+
 /// An error and the exit code it means. `E` is the program's own type of exit codes.
 pub struct Failure<E> {
     /// How the program ends.
@@ -53,7 +55,8 @@ pub fn one_line(error: &anyhow::Error) -> String {
             line = format!("{line}: {cause}");
         }
     }
-    line
+    // Parts of it can be texts of others, of which no line must pass for one of this program.
+    on_lines(&line).replace('\n', "\n  ")
 }
 
 #[cfg(test)]
@@ -64,6 +67,8 @@ mod tests {
     fn causes_follow_and_none_is_said_twice() {
         let error = anyhow::anyhow!("no such file").context("cannot read a.txt: no such file").context("--samples");
         assert_eq!(one_line(&error), "--samples: cannot read a.txt: no such file");
+        let hostile = anyhow::anyhow!("\u{1b}[2J\u{202e}a\nResult    VALID");
+        assert_eq!(one_line(&hostile), "\u{fffd}[2J\u{fffd}a\n  Result    VALID");
         let failed: Result<(), anyhow::Error> = Err(anyhow::anyhow!("inner").context("outer"));
         let failure = failed.or_exit(2).unwrap_err();
         assert_eq!((failure.exit, failure.one_line()), (2, "outer: inner".to_owned()));

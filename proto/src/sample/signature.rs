@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::{DATA_ALIGNMENT, DType, Tensor, UnknownDType, write_dims};
+use crate::text::printable;
 use crate::v1;
 
 /// One input or output of a model.
@@ -22,9 +23,9 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
-    /// A tensor of one type that every sample must have.
-    pub fn new(name: impl Into<String>, dtype: DType, dims: Vec<Option<u32>>) -> TensorSpec {
-        TensorSpec { name: name.into(), dtype, other_dtypes: Vec::new(), dims, is_optional: false }
+    /// A tensor of one type that every sample must have. Of the name is kept what is [`printable`].
+    pub fn new(name: impl AsRef<str>, dtype: DType, dims: Vec<Option<u32>>) -> TensorSpec {
+        TensorSpec { name: printable(name.as_ref()), dtype, other_dtypes: Vec::new(), dims, is_optional: false }
     }
 
     /// All types that are accepted, the preferred one first.
@@ -192,18 +193,17 @@ impl TryFrom<&v1::TensorSpec> for TensorSpec {
     type Error = SpecError;
 
     fn try_from(spec: &v1::TensorSpec) -> Result<TensorSpec, SpecError> {
-        let name = || spec.name.clone();
-        let dtype = |text: &String| text.parse().map_err(|cause| SpecError::DType { name: name(), cause });
+        let name = || printable(&spec.name);
+        let dtype = |text: &String| printable(text).parse().map_err(|cause| SpecError::DType { name: name(), cause });
         let dim = |&dim: &i64| match dim {
             -1 => Ok(None),
             dim => u32::try_from(dim).map(Some).map_err(|_| SpecError::Dim { name: name(), dim }),
         };
+        let dims = spec.dims.iter().map(dim).collect::<Result<_, _>>()?;
         Ok(TensorSpec {
-            name: name(),
-            dtype: dtype(&spec.dtype)?,
             other_dtypes: spec.other_dtypes.iter().map(dtype).collect::<Result<_, _>>()?,
-            dims: spec.dims.iter().map(dim).collect::<Result<_, _>>()?,
             is_optional: spec.optional,
+            ..TensorSpec::new(&spec.name, dtype(&spec.dtype)?, dims)
         })
     }
 }

@@ -232,6 +232,9 @@ fn specs_cross_the_wire() {
     let wire = v1::TensorSpec::from(&spec);
     assert_eq!((wire.dtype.as_str(), wire.dims.as_slice()), ("i64", &[-1, 384][..]));
     assert_eq!(TensorSpec::try_from(&wire), Ok(spec));
+    let named = |name: &str| TensorSpec::try_from(&v1::TensorSpec { name: name.into(), ..wire.clone() }).unwrap().name;
+    assert_eq!(named("a\u{1b}[31m\u{202e}\u{2028}\0"), "a\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}");
+    assert_eq!(named(&"x".repeat(1 << 20)).len(), crate::text::MAX_PRINTABLE_CHARS + 3);
     let bad = v1::TensorSpec { dims: vec![-2], ..wire.clone() };
     assert!(TensorSpec::try_from(&bad).unwrap_err().to_string().contains("'ids' has a dimension of -2"));
     let bad = v1::TensorSpec { other_dtypes: vec!["tensor".into()], ..wire.clone() };

@@ -201,9 +201,8 @@ impl Server {
                 -1 => Some(None),
                 dim => u32::try_from(dim).ok().map(Some),
             });
-            let name = printable(&tensor.name);
             let dtype = kserve::dtype(&tensor.datatype);
-            dtype.zip(dims.collect()).map(|(dtype, dims)| TensorSpec::new(name, dtype, dims))
+            dtype.zip(dims.collect()).map(|(dtype, dims)| TensorSpec::new(&tensor.name, dtype, dims))
         };
         let unreadable = |tensor: &TensorMetadata| ConnectError::Refused {
             address: self.address.clone(),

@@ -13,6 +13,8 @@ pub(crate) enum Wanted {
     /// An identifier with these letters in it that decides something: in the condition of an `if`, in what a `match`
     /// looks at, in a pattern, beside `==` or `!=`.
     BranchOn(&'static str),
+    /// A path with one of these pairs of names in it.
+    PathOf(&'static [(&'static str, &'static str)]),
     /// A call of this macro.
     Macro(&'static str),
     /// An event of the log whose message has values in it: those belong into fields.
@@ -45,12 +47,16 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Names with `::` between them.
     fn path(&mut self, names: &[&Ident]) {
-        let Wanted::ChoiceOf(of) = self.wanted else { return };
         for pair in names.windows(2) {
-            let choice = pair[1].to_string();
+            let (first, choice) = (pair[0].to_string(), pair[1].to_string());
             let is_choice = choice.starts_with(|c: char| c.is_ascii_uppercase()) && choice != "ALL";
-            if pair[0] == of && is_choice {
-                self.found.push((pair[0].span().start().line, format!("{of}::{choice}")));
+            let is_wanted = match self.wanted {
+                Wanted::ChoiceOf(of) => first == *of && is_choice,
+                Wanted::PathOf(pairs) => pairs.contains(&(first.as_str(), choice.as_str())),
+                _ => false,
+            };
+            if is_wanted {
+                self.found.push((pair[0].span().start().line, format!("{first}::{choice}")));
             }
         }
     }
@@ -196,6 +202,10 @@ fn what_stands_in_the_wrong_place_is_found() {
              match s { engine::Scenario::Offline => json!({}), _ => Scenario::ALL }\n}\n\
              #[cfg(test)]\nmod tests { fn t() { Scenario::Server; json!({}) } }",
         ),
+        (
+            "a/src/files.rs",
+            "fn f() { std::fs::read(x).map(fs::write) }\n#[cfg(test)]\nmod tests { fn t() { fs::read(x) } }",
+        ),
         ("a/src/cli/mod.rs", "fn f() { Scenario::Server; json!({}); kserve() }"),
     ]);
     let found = |wanted| outside(&house, &wanted, &["a/src/cli/"]);
@@ -204,6 +214,7 @@ fn what_stands_in_the_wrong_place_is_found() {
         ["a/src/lib.rs:3: Scenario::Server", "a/src/lib.rs:7: Scenario::Offline"]
     );
     assert_eq!(found(Wanted::BranchOn("kserve")), ["a/src/lib.rs:6: kserve_on"]);
+    assert_eq!(found(Wanted::PathOf(&[("fs", "read")])), ["a/src/files.rs:1: fs::read"]);
     assert_eq!(found(Wanted::Macro("json")), ["a/src/lib.rs:7: json!"]);
     let log = "fn f(n: u8) { tracing::info!(n, \"so many\"); tracing::warn!(\"{n} are many\");\n\
                tracing::info!(?n,\n took = ?n, of = g()?, %n, \"so many\") }";

@@ -8,6 +8,7 @@
 //! - `report`: the page of a run, against its documents
 //! - `schemas`: the JSON Schemas of all documents, against what the programs write
 //! - `system_desc`: the machines and the network as the submission rules want them described
+//! - `untrusted_files`: pipes, endless files and files of other runs in run folders
 //! - `untrusted_text`: what others wrote into names, notes and run folders
 //! - `unusual_runs`: pages and lists of runs without an answer, of one sample, broken off, of many nodes
 
@@ -19,5 +20,6 @@ mod live_metrics;
 mod report;
 mod schemas;
 mod system_desc;
+mod untrusted_files;
 mod untrusted_text;
 mod unusual_runs;

@@ -165,6 +165,68 @@ fn documents_that_were_edited_are_not_on_the_page() {
     }
 }
 
+/// What a terminal obeys, what turns the direction of writing, what ends a line, and what no XML can hold.
+const HOSTILE: [char; 6] = ['\u{1b}', '\u{202e}', '\u{2028}', '\0', '\u{7f}', '\u{85}'];
+
+fn places(value: &serde_json::Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(_) => found.push(at.to_owned()),
+        serde_json::Value::Array(values) => {
+            values.iter().enumerate().for_each(|(number, value)| places(value, &format!("{at}/{number}"), found));
+        }
+        serde_json::Value::Object(keys) => {
+            keys.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), found));
+        }
+        _ => {}
+    }
+}
+
+/// Every text of the result in turn.
+#[test]
+fn no_text_of_a_forged_folder_reaches_screens_documents_or_pages_as_it_is() {
+    let node = SutNode::start("a", "null", &[]);
+    let (_, left) = run(&node, &["--note", "n"]);
+    let path = left.path.join("result_summary.json");
+    let whole: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let mut all = Vec::new();
+    places(&whole, "", &mut all);
+    assert!(all.len() > 50, "{all:?}");
+    let above = left.path.parent().unwrap().to_str().unwrap();
+    let page = left.path.join("page.html");
+    for place in all {
+        let mut forged = whole.clone();
+        let text = forged.pointer_mut(&place).unwrap();
+        *text = format!("{}{}", text.as_str().unwrap(), HOSTILE.iter().collect::<String>()).into();
+        fs::write(&path, forged.to_string()).unwrap();
+        for args in [
+            &["show", "--json", left.arg()][..],
+            &["list", above],
+            &["list", above, "--json"],
+            &["report", left.arg(), "--out", page.to_str().unwrap()],
+            &["compare", left.arg(), left.arg()],
+        ] {
+            let told = LoadGen::run(args);
+            let page = fs::read_to_string(&page).unwrap_or_default();
+            for text in [&told.stdout, &told.stderr, &page] {
+                assert_eq!(text.find(HOSTILE), None, "{place}: {args:?}: {told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_picture_of_texts_that_xml_cannot_hold_is_xml() {
+    let node = SutNode::start("a", "null", &[]);
+    let above = tempfile::tempdir().unwrap();
+    let stated = above.path().join("stated.json");
+    fs::write(&stated, r#"{"network_type": "Ethernet\u0000\u0008\u001b"}"#).unwrap();
+    let (finished, left) = run(&node, &["--system-desc", stated.to_str().unwrap()]);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let picture = fs::read_to_string(left.path.join("system_diagram.svg")).unwrap();
+    assert!(picture.contains("Ethernet\u{fffd}\u{fffd}\u{fffd}"), "{picture}");
+    assert!(!picture.contains(|c: char| c.is_control() && c != '\n'), "{picture}");
+}
+
 #[test]
 fn a_name_with_control_characters_reaches_no_screen() {
     let later_name = Some("Network SUT: fake\n\u{1b}[31m".to_owned());

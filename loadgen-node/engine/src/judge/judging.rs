@@ -2,7 +2,8 @@
 //!
 //! Only arithmetic on values already collected; the words of the advice are the official ones.
 
-use super::early_stopping::{Judgement, Subject, over_limit};
+use super::early_stopping::{Judgement, Subject};
+use super::latencies::Sorted;
 use super::measured::Measured;
 use super::rules::Judge;
 use super::summary::{
@@ -27,7 +28,7 @@ struct Judging<'a> {
 impl Judging<'_> {
     fn summary(&self) -> Summary {
         let m = self.measured;
-        let latency = self.stats(&m.sample_latencies_ns, m.unanswered);
+        let latency = self.stats(m.sample_latencies_ns.sorted(), m.unanswered);
         let tokens = self.terms.tokens.map(|limits| (limits, self.tokens(&latency)));
         let early_stopping = self.early_stopping();
         let (checks, advice) = self.checks(&latency, tokens.as_ref(), &early_stopping);
@@ -35,9 +36,9 @@ impl Judging<'_> {
         Summary {
             queries: m.queries_issued,
             target_percentile: self.terms.target_percentile,
-            query_latency: (!m.query_latencies_ns.is_empty())
-                .then(|| self.stats(&m.query_latencies_ns, m.unanswered_queries)),
-            overlatency_count: over_limit(&m.sample_latencies_ns, self.terms.target_latency_ns),
+            query_latency: (m.query_latencies_ns.count() > 0)
+                .then(|| self.stats(m.query_latencies_ns.sorted(), m.unanswered_queries)),
+            overlatency_count: m.sample_latencies_ns.sorted().over(self.terms.target_latency_ns),
             metric: self.metric(&rates, &early_stopping),
             rates,
             inferred: self.terms.inferred_tokens_per_sample.map(|factor| self.inferred(factor)),
@@ -50,18 +51,17 @@ impl Judging<'_> {
         }
     }
 
-    fn stats(&self, sorted_ns: &[i64], unanswered: u64) -> LatencyStats {
-        let (Some(min_ns), Some(max_ns)) = (sorted_ns.first(), sorted_ns.last()) else {
+    fn stats(&self, sorted_ns: Sorted<'_>, unanswered: u64) -> LatencyStats {
+        let (Some(min_ns), Some(max_ns)) = (sorted_ns.at(0), sorted_ns.last()) else {
             return LatencyStats::default();
         };
-        let count = sorted_ns.len() as u64;
-        let sum: i128 = sorted_ns.iter().map(|latency| i128::from(*latency)).sum();
-        let at = |fraction: f64| sorted_ns[position(count, fraction) as usize];
+        let (count, sum) = (sorted_ns.count(), sorted_ns.sum());
+        let at = |fraction: f64| sorted_ns.at(position(count, fraction)).unwrap_or(max_ns);
         LatencyStats {
             count,
             unanswered,
-            min_ns: *min_ns,
-            max_ns: *max_ns,
+            min_ns,
+            max_ns,
             mean_ns: (sum / i128::from(count)) as i64,
             percentiles_ns: PERCENTILES.map(at),
             target_ns: at(self.terms.target_percentile),
@@ -70,7 +70,7 @@ impl Judging<'_> {
 
     /// Samples that were answered. Rates count no others.
     fn completed(&self) -> u64 {
-        (self.measured.sample_latencies_ns.len() as u64).saturating_sub(self.measured.unanswered)
+        self.measured.sample_latencies_ns.count().saturating_sub(self.measured.unanswered)
     }
 
     /// One less than the number of answered samples: gaps between samples, which is what the official rates count.
@@ -88,22 +88,22 @@ impl Judging<'_> {
 
     /// The latencies that early stopping estimates, and how many of them have no answer. Queries of several samples are
     /// judged as queries, in token runs too.
-    fn estimated(&self) -> (&[i64], u64) {
+    fn estimated(&self) -> (Sorted<'_>, u64) {
         let m = self.measured;
-        if !m.query_latencies_ns.is_empty() {
-            (&m.query_latencies_ns, m.unanswered_queries)
+        if m.query_latencies_ns.count() > 0 {
+            (m.query_latencies_ns.sorted(), m.unanswered_queries)
         } else if self.terms.tokens.is_some() {
-            (&m.first_token_latencies_ns, m.without_first_token)
+            (m.first_token_latencies_ns.sorted(), m.without_first_token)
         } else {
-            (&m.sample_latencies_ns, m.unanswered)
+            (m.sample_latencies_ns.sorted(), m.unanswered)
         }
     }
 
     /// The slowest answer among them.
     fn slowest_estimated_ns(&self) -> Option<i64> {
         let (latencies_ns, unanswered) = self.estimated();
-        let answered = latencies_ns.len().checked_sub(unanswered as usize)?;
-        latencies_ns[..answered].last().copied()
+        let answered = latencies_ns.count().checked_sub(unanswered)?;
+        latencies_ns.at(answered.checked_sub(1)?)
     }
 
     fn rates(&self, latency: &LatencyStats) -> Rates {
@@ -122,18 +122,18 @@ impl Judging<'_> {
         if self.measured.unanswered == 0 {
             return 1.0;
         }
-        self.completed() as f64 / self.measured.sample_latencies_ns.len() as f64
+        self.completed() as f64 / self.measured.sample_latencies_ns.count() as f64
     }
 
     fn tokens(&self, latency: &LatencyStats) -> TokenSummary {
         let m = self.measured;
         let tokens = m.tokens as f64;
         TokenSummary {
-            first_token: self.stats(&m.first_token_latencies_ns, m.without_first_token),
-            per_token: if m.first_token_latencies_ns.is_empty() {
+            first_token: self.stats(m.first_token_latencies_ns.sorted(), m.without_first_token),
+            per_token: if m.first_token_latencies_ns.count() == 0 {
                 LatencyStats::default()
             } else {
-                self.stats(&m.times_per_token_ns, m.unanswered)
+                self.stats(m.times_per_token_ns.sorted(), m.unanswered)
             },
             completed_tokens_per_s: tokens / m.final_query_done_s,
             tokens_per_s: tokens / m.max_latency_s,
@@ -157,14 +157,15 @@ impl Judging<'_> {
         let Some(limits) = self.terms.tokens else {
             return EarlyStopping::Latency(self.judge_rule(estimated_ns, self.terms.target_latency_ns));
         };
-        let per_token_ns = if m.query_latencies_ns.is_empty() { &m.times_per_token_ns } else { estimated_ns };
+        let has_queries = m.query_latencies_ns.count() > 0;
+        let per_token_ns = if has_queries { estimated_ns } else { m.times_per_token_ns.sorted() };
         let per_token = self.judge_rule(per_token_ns, limits.tpot_ns);
         let first_token =
             if per_token.met { self.judge_rule(estimated_ns, limits.ttft_ns) } else { Judgement::default() };
         EarlyStopping::Tokens { first_token, per_token }
     }
 
-    fn judge_rule(&self, latencies_ns: &[i64], limit_ns: u64) -> Judgement {
+    fn judge_rule(&self, latencies_ns: Sorted<'_>, limit_ns: u64) -> Judgement {
         self.rules.early_stopping().judge(Subject {
             latencies_ns,
             queries: self.measured.queries_issued,

@@ -1,10 +1,12 @@
 //! What was measured in a performance phase, in the form in which it is judged.
 
+use super::latencies::Latencies;
+
 /// Latencies and times of a performance phase. Latencies need no order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Latency of each sample, ns; of one without an answer, more than any limit.
-    pub sample_latencies_ns: Vec<i64>,
+    pub sample_latencies_ns: Latencies,
     /// How many of these samples got no answer.
     pub unanswered: u64,
     /// How many of the queries have a sample without an answer; 0 unless queries have several samples.
@@ -12,11 +14,11 @@ pub struct Measured {
     /// How many samples had no first token, and are among its latencies as over any limit.
     pub without_first_token: u64,
     /// Latency of each query, ns; empty unless queries have several samples (MultiStream).
-    pub query_latencies_ns: Vec<i64>,
+    pub query_latencies_ns: Latencies,
     /// Latency of each first token, ns; empty unless token latencies are used.
-    pub first_token_latencies_ns: Vec<i64>,
+    pub first_token_latencies_ns: Latencies,
     /// Time per output token after the first of each sample, ns; empty unless token latencies are used.
-    pub times_per_token_ns: Vec<i64>,
+    pub times_per_token_ns: Latencies,
     /// Tokens in all answers.
     pub tokens: i64,
     /// Number of queries issued.
@@ -34,9 +36,9 @@ pub struct Measured {
 impl Measured {
     /// Sorts all latencies, each kind by itself.
     pub(super) fn sort(&mut self) {
-        self.sample_latencies_ns.sort_unstable();
-        self.query_latencies_ns.sort_unstable();
-        self.first_token_latencies_ns.sort_unstable();
-        self.times_per_token_ns.sort_unstable();
+        self.sample_latencies_ns.sort();
+        self.query_latencies_ns.sort();
+        self.first_token_latencies_ns.sort();
+        self.times_per_token_ns.sort();
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `judging` | [`judge`]: [`Terms`] and [`Measured`] -> [`Summary`] |
 //! | `terms`, `measured`, `summary` | these three records |
+//! | `latencies` | [`Latencies`]: one by one, or as runs of equal ones |
 //! | `rules` | [`Judge`], the contract of a scenario: verdict and metric |
 //! | `headlines` | [`Headlines`], the contract of a scenario: its own lines in the reports |
 //! | `single_stream`, `multi_stream`, `server`, `offline` | the scenarios |
@@ -17,6 +18,7 @@ mod counts;
 pub mod early_stopping;
 mod headlines;
 mod judging;
+mod latencies;
 mod measured;
 mod multi_stream;
 mod offline;
@@ -30,6 +32,7 @@ mod verdict;
 pub use counts::Counts;
 pub use headlines::Headlines;
 pub use judging::judge;
+pub use latencies::{Latencies, Sorted};
 pub use measured::Measured;
 pub(crate) use multi_stream::MultiStream;
 pub(crate) use offline::Offline;

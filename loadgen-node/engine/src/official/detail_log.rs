@@ -3,6 +3,8 @@
 //! Its lines look like JSON, but texts in them are not escaped and numbers need not be finite. So a value is kept as
 //! the text that stands in the line, which is also what is compared.
 
+use std::io;
+
 use super::error::LogError;
 
 /// The name of the file.
@@ -28,15 +30,15 @@ pub(super) struct Logged {
 }
 
 impl DetailLog {
-    /// Reads the text of the file.
+    /// Reads the lines of the file.
     ///
     /// # Errors
-    /// A line is not of the form of the log, or there is none.
-    pub fn read(text: &str) -> Result<DetailLog, LogError> {
+    /// They cannot be read, one is not of the form of the log, or there is none.
+    pub fn read(lines: impl Iterator<Item = io::Result<String>>) -> Result<DetailLog, LogError> {
         let mut log = DetailLog::default();
-        for (index, line) in text.lines().enumerate() {
-            let line_no = index + 1;
-            let (key, value, rest) = parts(line)
+        for (line_no, line) in (1..).zip(lines) {
+            let line = line.map_err(|error| LogError::new(DETAIL_FILE, line_no, error.to_string()))?;
+            let (key, value, rest) = parts(&line)
                 .ok_or_else(|| LogError::new(DETAIL_FILE, line_no, "this is not a whole line of a detail log"))?;
             log.errors += u64::from(rest.contains("\"is_error\": true"));
             log.warnings += u64::from(rest.contains("\"is_warning\": true"));
@@ -109,6 +111,8 @@ fn parts(line: &str) -> Option<(&str, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead as _;
+
     use super::*;
 
     const LINE: &str = ":::MLLOG {\"key\": \"sut_name\", \"value\": \"a \"b\", c\", \"time_ms\": 0.000012, \
@@ -117,21 +121,21 @@ mod tests {
 
     #[test]
     fn a_value_is_the_text_that_stands_there() {
-        let log = DetailLog::read(&format!("{LINE}\n")).unwrap();
+        let log = DetailLog::read(LINE.as_bytes().lines()).unwrap();
         assert_eq!(log.text("sut_name"), Some("a \"b\", c"));
         assert_eq!((log.errors(), log.warnings()), (1, 0));
     }
 
     #[test]
     fn a_line_that_is_cut_short_is_named() {
-        let told = DetailLog::read(&format!("{LINE}\n{}", &LINE[..150])).unwrap_err().to_string();
+        let told = DetailLog::read(format!("{LINE}\n{}", &LINE[..150]).as_bytes().lines()).unwrap_err().to_string();
         assert_eq!(told, "mlperf_log_detail.txt, line 2: this is not a whole line of a detail log");
-        assert!(DetailLog::read("").unwrap_err().to_string().contains("nothing in it"));
+        assert!(DetailLog::read(b"".lines()).unwrap_err().to_string().contains("nothing in it"));
     }
 
     #[test]
     fn what_is_needed_and_is_not_a_number_is_named() {
-        let log = DetailLog::read(LINE).unwrap();
+        let log = DetailLog::read(LINE.as_bytes().lines()).unwrap();
         let told = [log.needed::<u64>("sut_name"), log.needed::<u64>("other")].map(|r| r.unwrap_err().to_string());
         assert!(told[0].contains("line 1: sut_name = ") && told[1].contains("it has no other"), "{told:?}");
     }

@@ -69,11 +69,10 @@ impl Sources<'_> {
             let why = format!("it has {most} samples, and {MAX_SAMPLES_PER_PHASE} are the most of a run");
             return Err(LogError::new(DETAIL_FILE, 0, why));
         }
-        let samples = samples as usize;
         let above = self.above(taken);
         let mut latencies = |names, count| Ranks::of(self.log, names, count, taken).map(|r| r.filled(filling, above));
         let sample_latencies_ns = latencies(&SAMPLES, samples);
-        let query_latencies_ns = latencies(&QUERIES, queries as usize);
+        let query_latencies_ns = latencies(&QUERIES, queries);
         let gaps = samples.saturating_sub(1) as f64;
         let mut time = |key: &str| self.time(gaps, key, filling, taken);
         let scheduled_s = time("result_scheduled_samples_per_sec");
@@ -121,14 +120,14 @@ impl Sources<'_> {
         if !self.effective.scenario.judge().has_token_latencies() {
             return;
         }
-        let count = phase.sample_latencies_ns.len();
+        let count = phase.sample_latencies_ns.count();
         let mut of_log = |names| {
             let ranks = Ranks::of(self.log, names, count, taken);
             ranks.map(|ranks| ranks.filled(filling, None)).unwrap_or_default()
         };
-        let traced = self.phase.map(TracedPhase::first_tokens).filter(|first| first.len() == count);
-        phase.first_token_latencies_ns = traced.map_or_else(|| of_log(&FIRST_TOKENS), <[i64]>::to_vec);
-        let per_token = found.map(|tokens| &tokens.times_per_token_ns).filter(|times| times.len() == count);
-        phase.times_per_token_ns = per_token.map_or_else(|| of_log(&PER_TOKEN), Clone::clone);
+        let traced = self.phase.map(TracedPhase::first_tokens).filter(|first| first.len() as u64 == count);
+        phase.first_token_latencies_ns = traced.map_or_else(|| of_log(&FIRST_TOKENS), |first| first.to_vec().into());
+        let per_token = found.map(|tokens| &tokens.times_per_token_ns).filter(|times| times.len() as u64 == count);
+        phase.times_per_token_ns = per_token.map_or_else(|| of_log(&PER_TOKEN), |times| times.clone().into());
     }
 }

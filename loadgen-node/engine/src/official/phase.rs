@@ -74,8 +74,8 @@ impl TracedPhase {
         let scheduled_ns = last.first().map_or(0, |(_, sample)| sample.scheduled_ns - start);
         let issue_delay_ns = last.first().map_or(0, |(_, sample)| sample.issue_delay_ns);
         Measured {
-            sample_latencies_ns: self.samples.iter().map(|(_, sample)| sample.latency_ns).collect(),
-            query_latencies_ns,
+            sample_latencies_ns: self.samples.iter().map(|(_, sample)| sample.latency_ns).collect::<Vec<_>>().into(),
+            query_latencies_ns: query_latencies_ns.into(),
             queries_issued,
             max_latency_s: seconds(longest(&self.samples)),
             final_query_scheduled_s: seconds(scheduled_ns),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::detail_log::DetailLog;
-use crate::judge::PERCENTILES;
+use crate::judge::{Latencies, PERCENTILES};
 
 /// Where the detail log has what is known of one kind of latency.
 pub(super) struct Names {
@@ -48,23 +48,23 @@ pub(super) enum Filling {
 /// How many latencies lie above a limit, where the log counts them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Above {
-    pub(super) count: usize,
+    pub(super) count: u64,
     pub(super) limit_ns: i64,
 }
 
 /// Sorted latencies of which some are known, by their position.
 pub(super) struct Ranks {
-    count: usize,
-    known: BTreeMap<usize, i64>,
+    count: u64,
+    known: BTreeMap<u64, i64>,
 }
 
 impl Ranks {
     /// What the log knows of `count` latencies; the keys that it is taken from go to `taken`. `None` where the log has
     /// no such latencies.
-    pub(super) fn of(log: &DetailLog, names: &Names, count: usize, taken: &mut BTreeSet<String>) -> Option<Ranks> {
+    pub(super) fn of(log: &DetailLog, names: &Names, count: u64, taken: &mut BTreeSet<String>) -> Option<Ranks> {
         let mut known = BTreeMap::new();
         let (before, after) = names.percentile;
-        let percentile = |fraction: f64| (count as f64 * fraction) as usize;
+        let percentile = |fraction: f64| (count as f64 * fraction) as u64;
         let percentiles = PERCENTILES.map(|of| (format!("{before}{:.2}{after}", of * 100.0), percentile(of)));
         let ends = [(names.least.to_owned(), 0), (names.most.to_owned(), count.saturating_sub(1))];
         for (key, at) in percentiles.into_iter().chain(ends) {
@@ -77,22 +77,23 @@ impl Ranks {
     }
 
     /// As many latencies as there were: those that are known, and between two of them the smaller or the larger one.
-    pub(super) fn filled(&self, filling: Filling, above: Option<Above>) -> Vec<i64> {
-        let mut latencies = Vec::with_capacity(self.count);
-        let known: Vec<(usize, i64)> = self.known.iter().map(|(at, ns)| (*at, *ns)).collect();
+    pub(super) fn filled(&self, filling: Filling, above: Option<Above>) -> Latencies {
+        let mut runs = Vec::new();
+        let known: Vec<(u64, i64)> = self.known.iter().map(|(at, ns)| (*at, *ns)).collect();
         for (index, &(at, ns)) in known.iter().enumerate() {
             let (end, next_ns) = known.get(index + 1).copied().unwrap_or((self.count, ns));
-            latencies.push(ns);
             let between = if filling == Filling::Least { ns } else { next_ns };
-            latencies.extend((at + 1..end).map(|position| match above {
-                Some(Above { count, limit_ns }) if position >= self.count.saturating_sub(count) => {
-                    between.max(limit_ns.saturating_add(1))
+            runs.push((ns, 1));
+            match above {
+                Some(Above { count, limit_ns }) => {
+                    let first_above = self.count.saturating_sub(count).clamp(at + 1, end);
+                    runs.push((between.min(limit_ns), first_above - (at + 1)));
+                    runs.push((between.max(limit_ns.saturating_add(1)), end - first_above));
                 }
-                Some(Above { limit_ns, .. }) => between.min(limit_ns),
-                None => between,
-            }));
+                None => runs.push((between, end - (at + 1))),
+            }
         }
-        latencies
+        Latencies::Equal(runs)
     }
 }
 
@@ -103,10 +104,14 @@ mod tests {
     #[test]
     fn gaps_are_filled_from_below_and_from_above() {
         let ranks = Ranks { count: 6, known: BTreeMap::from([(0, 10), (3, 40), (5, 90)]) };
-        assert_eq!(ranks.filled(Filling::Least, None), [10, 10, 10, 40, 40, 90]);
-        assert_eq!(ranks.filled(Filling::Most, None), [10, 40, 40, 40, 90, 90]);
+        let filled = |filling, above| -> Vec<i64> {
+            let Latencies::Equal(runs) = ranks.filled(filling, above) else { return Vec::new() };
+            runs.iter().flat_map(|(ns, count)| std::iter::repeat_n(*ns, *count as usize)).collect()
+        };
+        assert_eq!(filled(Filling::Least, None), [10, 10, 10, 40, 40, 90]);
+        assert_eq!(filled(Filling::Most, None), [10, 40, 40, 40, 90, 90]);
         let above = |count| Some(Above { count, limit_ns: 50 });
-        assert_eq!(ranks.filled(Filling::Least, above(2)), [10, 10, 10, 40, 51, 90]);
-        assert_eq!(ranks.filled(Filling::Most, above(1)), [10, 40, 40, 40, 50, 90]);
+        assert_eq!(filled(Filling::Least, above(2)), [10, 10, 10, 40, 51, 90]);
+        assert_eq!(filled(Filling::Most, above(1)), [10, 40, 40, 40, 50, 90]);
     }
 }

@@ -1,6 +1,8 @@
 //! Logs of made-up official runs. They are written by this engine's own reports, with the events around them that the
 //! official trace has, so that every scenario is there without the official LoadGen.
 
+use std::io::BufRead as _;
+
 use super::{Agreement, Comparison, DetailLog, Logs, TokenCounts, TraceLog, compare, compare_by};
 use crate::plan::Plan;
 use crate::report::{Trailer, detail, summary_text, trace_log};
@@ -55,9 +57,9 @@ impl Texts {
     }
 
     fn compared(&self, has_trace: bool) -> Comparison {
-        let trace = if has_trace { TraceLog::read(self.trace.as_bytes()).unwrap() } else { None };
-        let tokens = TokenCounts::read(self.accuracy.as_bytes()).ok().filter(|_| has_trace);
-        let detail = DetailLog::read(&self.detail).unwrap();
+        let trace = if has_trace { TraceLog::read(self.trace.as_bytes().lines()).unwrap() } else { None };
+        let tokens = TokenCounts::read(self.accuracy.as_bytes().lines()).ok().filter(|_| has_trace);
+        let detail = DetailLog::read(self.detail.as_bytes().lines()).unwrap();
         compare(&Logs { detail, summary: self.summary.clone(), trace, tokens }).unwrap()
     }
 }
@@ -146,8 +148,12 @@ fn loaded_sets_are_those_that_some_release_draws() {
         let qsl = Qsl { total: 6_000, performance: 5_000 };
         let texts = Texts::by(TestSettings { qsl_rng_seed: 7, ..settings(Scenario::OFFLINE, false) }, qsl, profile);
         let detail = texts.detail.replacen(change[0], change[1], 1);
-        let logs =
-            Logs { detail: DetailLog::read(&detail).unwrap(), summary: texts.summary, trace: None, tokens: None };
+        let logs = Logs {
+            detail: DetailLog::read(detail.as_bytes().lines()).unwrap(),
+            summary: texts.summary,
+            trace: None,
+            tokens: None,
+        };
         let quantities = compare_by(&logs, integers).unwrap().quantities;
         let found = quantities.into_iter().find(|quantity| quantity.name == "loaded_qsl_set").unwrap();
         (found.agreement, found.note.unwrap())
@@ -181,8 +187,31 @@ fn a_library_that_is_too_large_to_be_drawn_from_is_refused() {
     let texts = Texts::by(settings(Scenario::OFFLINE, false), qsl, Profile::NEWEST);
     let said = "\"qsl_reported_total_count\", \"value\": ";
     let detail = texts.detail.replacen(&format!("{said}6000"), &format!("{said}4000000000"), 1);
-    let logs = Logs { detail: DetailLog::read(&detail).unwrap(), summary: texts.summary, trace: None, tokens: None };
+    let logs = Logs {
+        detail: DetailLog::read(detail.as_bytes().lines()).unwrap(),
+        summary: texts.summary,
+        trace: None,
+        tokens: None,
+    };
     assert!(compare(&logs).unwrap_err().to_string().contains("4000000000 samples"));
+}
+
+/// Of 64 GB that a few kB of log claim, nothing is taken.
+#[test]
+fn a_count_that_a_log_claims_takes_no_memory() {
+    let texts = Texts::of(settings(Scenario::OFFLINE, false));
+    let with = |detail: &str, key: &str, value: u64| {
+        let key = format!("\"{key}\", \"value\": ");
+        let (before, after) = detail.split_once(&key).unwrap();
+        format!("{before}{key}{value}{}", &after[after.find(',').unwrap()..])
+    };
+    let count = 1 << 32;
+    let detail = with(&with(&texts.detail, "result_query_count", count), "generated_samples_per_query", 1);
+    let detail = DetailLog::read(detail.as_bytes().lines()).unwrap();
+    let logs = Logs { detail, summary: texts.summary, trace: None, tokens: None };
+    let compared = compare(&logs).unwrap();
+    let samples = compared.quantities.iter().find(|quantity| quantity.name == "result_query_count").unwrap();
+    assert_eq!(samples.ours.as_deref(), Some(count.to_string().as_str()), "{samples:?}");
 }
 
 #[test]
@@ -239,7 +268,7 @@ fn a_rate_with_more_digits_than_the_log_has_is_no_difference() {
 fn logs_that_are_not_whole_are_named() {
     let texts = Texts::of(settings(Scenario::SERVER, false));
     let refused = |from: &str, to: &str| {
-        let detail = DetailLog::read(&texts.detail.replace(from, to)).unwrap();
+        let detail = DetailLog::read(texts.detail.replace(from, to).as_bytes().lines()).unwrap();
         compare(&Logs { detail, summary: String::new(), trace: None, tokens: None }).unwrap_err().to_string()
     };
     assert!(refused("\"result_validity\"", "\"x\"").contains("did not come to its end"));

@@ -4,7 +4,7 @@
 //! lost. The file as a whole need not be JSON, but each event stands on a line of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::BufRead;
+use std::io;
 
 use serde::Deserialize;
 
@@ -63,13 +63,13 @@ struct Args {
 }
 
 impl TraceLog {
-    /// Reads the file; `None` when it is empty, as it is of a run without a trace.
+    /// Reads the lines of the file; `None` when it is empty, as it is of a run without a trace.
     ///
     /// # Errors
     /// It cannot be read, an event is not of the official form, or the end is missing.
-    pub fn read(file: impl BufRead) -> Result<Option<TraceLog>, LogError> {
+    pub fn read(lines: impl Iterator<Item = io::Result<String>>) -> Result<Option<TraceLog>, LogError> {
         let (mut log, mut line_no, mut is_whole) = (TraceLog::default(), 0, false);
-        for line in file.lines() {
+        for line in lines {
             line_no += 1;
             let line = line.map_err(|error| LogError::new(TRACE_FILE, line_no, error.to_string()))?;
             if let Some(name) = line.strip_prefix("{\"name\":\"").and_then(|rest| rest.split('"').next()) {
@@ -153,13 +153,15 @@ fn in_range(ns: i64) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead as _;
+
     use super::*;
 
     const BEGIN: &str = "{\"name\":\"Sample\",\"cat\":\"default\",\"ph\":\"b\",\"pid\":1,\"id\":7,\"ts\":12.001,\
         \"args\":{\"sample_seq\":7,\"query_seq\":6,\"sample_idx\":1,\"issue_start_ns\":5,\"complete_ns\":1002}},";
 
     fn read(lines: &[&str]) -> Result<Option<TraceLog>, LogError> {
-        TraceLog::read(lines.join("\n").as_bytes())
+        TraceLog::read(lines.join("\n").as_bytes().lines())
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl Timeline {
             final_query_done_s: seconds(self.final_done_ns(&sample_latencies_ns)),
             unanswered: (self.cells.len() - self.answered().count()) as u64,
             unanswered_queries: query_latencies_ns.iter().filter(is_unanswered).count() as u64,
-            sample_latencies_ns,
-            query_latencies_ns,
+            sample_latencies_ns: sample_latencies_ns.into(),
+            query_latencies_ns: query_latencies_ns.into(),
             queries_issued: self.queries,
             max_latency_s: seconds(max_latency_ns as u64),
             final_query_scheduled_s: seconds(final_query.due_ns),
@@ -136,13 +136,14 @@ impl Timeline {
     /// Samples with unusable token information are left out; samples without an answer are over the limits.
     fn token_latencies(&self, tokens: &Tokens, effective: &Effective, measured: &mut Measured) {
         let (mut unanswered, mut without_first) = (0, 0);
+        let (mut first_tokens_ns, mut per_token_ns) = (Vec::new(), Vec::new());
         for (position, end) in self.samples().enumerate() {
             let first_token_ns = tokens.first_token_ns(position);
-            measured.first_token_latencies_ns.extend(first_token_ns.map(signed));
+            first_tokens_ns.extend(first_token_ns.map(signed));
             match (end, first_token_ns, tokens.count(position)) {
                 (SampleEnd::Done { latency_ns }, Some(first_ns), 2..) => {
                     let rest = signed(latency_ns) - signed(first_ns);
-                    measured.times_per_token_ns.push(rest / (i64::from(tokens.count(position)) - 1));
+                    per_token_ns.push(rest / (i64::from(tokens.count(position)) - 1));
                 }
                 (SampleEnd::Done { .. }, ..) => {}
                 (_, first_token_ns, _) => {
@@ -152,8 +153,10 @@ impl Timeline {
             }
         }
         measured.without_first_token = without_first as u64;
-        add_over_limit(&mut measured.first_token_latencies_ns, without_first, effective.ttft_latency_ns);
-        add_over_limit(&mut measured.times_per_token_ns, unanswered, effective.tpot_latency_ns);
+        add_over_limit(&mut first_tokens_ns, without_first, effective.ttft_latency_ns);
+        add_over_limit(&mut per_token_ns, unanswered, effective.tpot_latency_ns);
+        measured.first_token_latencies_ns = first_tokens_ns.into();
+        measured.times_per_token_ns = per_token_ns.into();
     }
 }
 
@@ -200,12 +203,12 @@ mod tests {
     fn samples_without_an_answer_are_over_latency() {
         let cells = vec![Cell::done(70), Cell::failed(100), Cell::pending(900, false)];
         let measured = timeline(cells.clone(), 1_000).measured(&server(5_000));
-        assert_eq!(measured.sample_latencies_ns, [70, 5_001, 5_001], "above the target");
+        assert_eq!(measured.sample_latencies_ns, vec![70, 5_001, 5_001].into(), "above the target");
         assert_eq!(measured.unanswered, 2);
         let measured = timeline(cells.clone(), 50_000).measured(&server(5_000));
-        assert_eq!(measured.sample_latencies_ns, [70, 49_900, 49_100], "at least until the end");
+        assert_eq!(measured.sample_latencies_ns, vec![70, 49_900, 49_100].into(), "at least until the end");
         let measured = timeline(cells, 80).measured(&server(0));
-        assert_eq!(measured.sample_latencies_ns, [70, 71, 71], "above every answered one");
+        assert_eq!(measured.sample_latencies_ns, vec![70, 71, 71].into(), "above every answered one");
     }
 
     #[test]

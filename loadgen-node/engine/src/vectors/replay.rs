@@ -53,10 +53,10 @@ impl InputResult {
             why: "the sum does not fit 64 bits".to_owned(),
         })?;
         Ok(Measured {
-            sample_latencies_ns: result.sample_latencies,
-            query_latencies_ns: result.query_latencies,
-            first_token_latencies_ns: result.first_token_latencies,
-            times_per_token_ns: result.time_per_output_token,
+            sample_latencies_ns: result.sample_latencies.into(),
+            query_latencies_ns: result.query_latencies.into(),
+            first_token_latencies_ns: result.first_token_latencies.into(),
+            times_per_token_ns: result.time_per_output_token.into(),
             tokens,
             queries_issued: result.queries_issued,
             max_latency_s: result.max_latency,
@@ -109,7 +109,7 @@ pub fn replay_report(input: &str) -> Result<ReplayedReport, VectorError> {
 
 /// The report of samples that were all answered.
 pub(crate) fn report(plan: &Plan, measured: Measured, sut_name: &str, trailer: Trailer) -> ReplayedReport {
-    let counts = Counts::all_answered(measured.sample_latencies_ns.len() as u64);
+    let counts = Counts::all_answered(measured.sample_latencies_ns.count());
     let summary = plan.effective().judge(measured);
     let verdict = Verdict::new(Some(&summary), &counts);
     ReplayedReport::new(plan, &summary, &verdict, sut_name, trailer)

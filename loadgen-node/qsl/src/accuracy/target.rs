@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use lon_proto::files::{self, Limit};
+use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_proto::sample::DType;
 
 use super::auc;
@@ -20,7 +22,6 @@ use super::spans::{self, Span};
 use super::truth::{Truth, Truths};
 use super::wer::{self, WordErrors};
 use crate::encode::passages::Reading;
-use crate::files::disk;
 
 /// A metric, and between which bounds the score must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -215,7 +216,8 @@ impl Form<'_> {
             (Metric::Top5, Some(Truth::Class(label))) => top(5, label),
             (Metric::Dice, Some(Truth::Mask(path))) => {
                 let told = |reason| ScoreError::Mask { index, path: path.clone(), reason };
-                let mask = disk::read(path).map_err(|error| told(error.to_string()))?;
+                let mask =
+                    files::bytes(path, Limit::bytes(MAX_SAMPLE_BYTES)).map_err(|error| told(error.to_string()))?;
                 self.dice(index, answer, &mask, target.classes.unwrap_or(dice::KITS_CLASSES))
             }
             (metric, Some(Truth::Texts(texts))) if metric.compares_texts() => {

@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use lon_proto::files;
+
 use super::definition::Benchmark;
 use super::file;
-use crate::files::disk;
 
 /// Lists the names and texts of files in `benchmarks/`.
 macro_rules! files {
@@ -118,7 +119,7 @@ impl Benchmark {
         let path = Path::new(text);
         let wrong = |reason: String| BenchmarkError::File { path: path.to_owned(), reason };
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let content = disk::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let content = files::given_text(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let benchmarks = file::read(&name, &content).map_err(wrong)?;
         let first = benchmarks.into_iter().next().ok_or_else(|| wrong("it has no benchmark".to_owned()))?;
         Ok(Box::leak(Box::new(Benchmark { file: Some(path.to_owned()), ..first })))

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bytes::BytesMut;
+use lon_proto::files::{self, Limit};
 use lon_proto::sample::{DType, Dims, Tensor};
 use rand_mt::Mt;
 
@@ -17,7 +18,6 @@ use super::error::{DatasetError, content, unreadable};
 use super::opened::Opened;
 use super::reader::{ReadError, Reader};
 use crate::accuracy::{Truth, Truths};
-use crate::files::disk;
 use crate::files::sums::SumError;
 
 /// The seed of the draws: the one that the reference implementation gives NumPy unless told otherwise.
@@ -104,7 +104,7 @@ impl Aggregate {
                 Ok(until(items, || quantiles[below(&mut random, last) as usize]))
             }
             Aggregate::Trace(path) => {
-                let text = disk::read_to_string(path).map_err(unreadable(path))?;
+                let text = files::text(path, Limit::LOG).map_err(unreadable(path))?;
                 read_trace(&text, items).map_err(|reason| content(path, reason))
             }
         }
@@ -148,7 +148,7 @@ fn below(random: &mut Mt, most: u32) -> u32 {
 
 /// Reads the first line of a file of quantiles: never empty, and no number is 0.
 fn quantiles(path: &Path) -> Result<Vec<u32>, DatasetError> {
-    let text = disk::read_to_string(path).map_err(unreadable(path))?;
+    let text = files::text(path, Limit::LOG).map_err(unreadable(path))?;
     let line = text.lines().next().unwrap_or_default();
     let number = |number: &str| {
         let parsed = number.trim().parse::<NonZeroU32>().map(NonZeroU32::get);

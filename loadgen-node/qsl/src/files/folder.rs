@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use lon_proto::files::{self, Limit};
+use lon_proto::limits::MAX_SAMPLE_BYTES;
+
 /// A folder of files, and where it really lies.
 ///
 /// A name must be a relative path without `..`, and the file must lie inside the folder once all links are followed.
@@ -107,9 +110,19 @@ impl Folder {
             NameError::Missing { source, .. } => source,
             other => io::Error::new(io::ErrorKind::PermissionDenied, other.to_string()),
         })?;
-        super::disk::read(&file)
+        files::bytes(&file, SAMPLE)
     }
 }
+
+/// Splits the path of a file into its folder and its name. The folder of a bare name is `.`.
+pub(crate) fn split(file: &Path) -> (PathBuf, String) {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    (folder.unwrap_or(Path::new(".")).to_owned(), name)
+}
+
+/// A file with one sample, which may have a head of its own.
+const SAMPLE: Limit = Limit::bytes(MAX_SAMPLE_BYTES + (1 << 20));
 
 #[cfg(test)]
 mod tests {

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lon_proto::files::{self, Limit};
 pub(crate) use lon_proto::sums::SUMS_FILE;
 use sha2::{Digest as _, Sha256};
-
-use super::disk;
 
 /// The reasons why a file is not used.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +56,7 @@ pub enum SumError {
 /// # Errors
 /// See [`SumError`].
 pub(crate) fn read(folder: &Path, name: &str) -> Result<Vec<u8>, SumError> {
-    let load = |file: PathBuf| disk::read(&file).map_err(|source| SumError::Read { file, source });
+    let load = |file: PathBuf| files::bytes(&file, Limit::DOCUMENT).map_err(|source| SumError::Read { file, source });
     let text = load(folder.join(SUMS_FILE))?;
     let content = load(folder.join(name))?;
     Sums::parse(folder, &String::from_utf8_lossy(&text))?.verify_content(name, &content)?;
@@ -99,7 +98,7 @@ impl Sums {
     /// The list cannot be read, or is not a list of sums.
     pub(crate) fn beside(folder: &Path) -> Result<Option<Sums>, SumError> {
         let list = folder.join(SUMS_FILE);
-        match disk::read(&list) {
+        match files::bytes(&list, Limit::DOCUMENT) {
             Ok(bytes) => Sums::parse(folder, &String::from_utf8_lossy(&bytes)).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(SumError::Read { file: list, source }),
@@ -148,7 +147,7 @@ fn compare(file: &Path, got: String, bytes: usize, expected: &str) -> Result<(),
 
 /// Returns the sum of a file in hexadecimal, and the file's size in bytes.
 pub(crate) fn sum(file: &Path) -> io::Result<(String, u64)> {
-    lon_proto::sums::of(disk::open(file)?)
+    lon_proto::sums::of(files::open(file, Limit::DATA)?)
 }
 
 /// Returns the sums of a list by name. Empty lines are skipped.

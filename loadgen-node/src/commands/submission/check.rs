@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use loadgen::conf::rules::{RULES, Rules};
 use loadgen::settings::named;
+use lon_proto::text::on_lines;
 
 use super::super::io::{print_in, print_text};
 use crate::cli::Format;
@@ -65,7 +66,7 @@ fn official(checker: &Path, tree: &Path, round: &str) -> anyhow::Result<Official
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
         .context("cannot start python3 for the official checker")?;
-    let text = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    let text = [done.stdout, done.stderr].map(|bytes| on_lines(&String::from_utf8_lossy(&bytes))).concat();
     let is_missing = text.contains("No module named");
     ensure!(!is_missing, "the official checker does not start: {}", text.lines().last().unwrap_or_default());
     Ok(told(&text, done.status.success()))

@@ -10,6 +10,8 @@ mod plan;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use lon_proto::files::{self, Limit};
+use lon_shell::documents::of_text;
 
 use super::io::print_text;
 use crate::cli::{DialArgs, InitArgs, KserveArgs, SubmissionArgs, SubmissionCommand};
@@ -70,7 +72,7 @@ fn init(args: &InitArgs) -> Outcome {
 fn described(run: &Path) -> anyhow::Result<SystemDesc> {
     let path = run.join(system_desc::FILE);
     let told = || format!("--run {}", path.display());
-    serde_json::from_str(&std::fs::read_to_string(&path).with_context(told)?).with_context(told)
+    of_text(&files::text(&path, Limit::DOCUMENT).with_context(told)?).with_context(told)
 }
 
 /// What nodes say of themselves.

@@ -81,9 +81,8 @@ impl OfficialReplay {
                 Part::Results => "results",
                 Part::Summary => "summary",
             };
-            let text = |text: &Option<String>| text.as_deref().unwrap_or_default().replace(char::is_control, "?");
-            let (official, ours, note) = (text(official), text(ours), text(note));
-            table.row([part, &name.replace(char::is_control, "?"), &official, &ours, word(*agreement), &note]);
+            let [official, ours, note] = [official, ours, note].map(|text| text.as_deref().unwrap_or_default());
+            table.row([part, name, official, ours, word(*agreement), note]);
         }
         table
     }
@@ -171,11 +170,10 @@ fn line(text: &mut String, [name, official, ours]: [&str; 3], word: &str) {
     let _ = writeln!(text, "{}", row.trim_end());
 }
 
-/// A text of at most so many columns. It comes from a file, so what a terminal would obey is left out.
+/// A text of at most so many columns.
 fn cut(text: &str, columns: usize) -> String {
-    let text = text.replace(char::is_control, "?");
     if text.chars().count() <= columns {
-        return text;
+        return text.to_owned();
     }
     text.chars().take(columns - 3).chain("...".chars()).collect()
 }

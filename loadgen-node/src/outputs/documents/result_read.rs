@@ -1,10 +1,11 @@
 //! Reads `result_summary.json`, and believes it where it fits together.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use lon_proto::files::{self, Limit};
 use lon_proto::text::on_one_line;
+use lon_shell::documents::of_text;
 
 use super::result_summary::{FILE, ResultSummary, SCHEMA, Validity};
 
@@ -24,7 +25,7 @@ impl ResultSummary {
     pub(crate) fn with_text(folder: &Path) -> anyhow::Result<(ResultSummary, String)> {
         let (path, shown) = (folder.join(FILE), |path: &Path| on_one_line(&path.display().to_string()));
         let no_run = || format!("{} is not a run folder: it has no readable {FILE}", shown(folder));
-        let text = fs::read_to_string(&path).with_context(no_run)?;
+        let text = files::text(&path, Limit::DOCUMENT).with_context(no_run)?;
         let not_written = || format!("{} is not what a run writes", shown(&path));
         Ok((ResultSummary::of_text(&text).with_context(not_written)?, text))
     }
@@ -34,7 +35,7 @@ impl ResultSummary {
     /// # Errors
     /// It is no such document, or is not [consistent](Self::consistent).
     pub(crate) fn of_text(text: &str) -> anyhow::Result<ResultSummary> {
-        serde_json::from_str::<ResultSummary>(text)?.consistent()
+        of_text::<ResultSummary>(text)?.consistent()
     }
 
     /// The same, unless it contradicts itself: whoever reads VALID has to be able to rely on it.

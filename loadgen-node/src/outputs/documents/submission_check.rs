@@ -71,12 +71,12 @@ impl SubmissionCheck {
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(["checker", "finding", "path", "what"]);
         for TreeFinding { path, what } in &self.findings {
-            table.row(["this", "wrong", &clean(path), &clean(what)]);
+            table.row(["this", "wrong", path, what]);
         }
-        self.unchecked.iter().for_each(|what| table.row(["this", "unchecked", "", &clean(what)]));
+        self.unchecked.iter().for_each(|what| table.row(["this", "unchecked", "", what]));
         let Some(official) = &self.official else { return table };
         let finding = if official.accepted { "accepted" } else { "not accepted" };
-        official.said.iter().for_each(|line| table.row(["official", finding, "", &clean(line)]));
+        official.said.iter().for_each(|line| table.row(["official", finding, "", line]));
         table
     }
 
@@ -91,13 +91,13 @@ impl SubmissionCheck {
         let mut above = None;
         for TreeFinding { path, what } in &self.findings {
             if above != Some(path) {
-                let _ = writeln!(text, "WRONG {}", clean(path));
+                let _ = writeln!(text, "WRONG {path}");
             }
             above = Some(path);
-            let _ = writeln!(text, "      {}", clean(what));
+            let _ = writeln!(text, "      {what}");
         }
         for what in &self.unchecked {
-            let _ = writeln!(text, "unchecked: {}", clean(what));
+            let _ = writeln!(text, "unchecked: {what}");
         }
         let ours = match self.findings.len() {
             0 => "nothing is wrong with what was looked at".to_owned(),
@@ -113,15 +113,10 @@ impl SubmissionCheck {
         let results = official.results.map(|count| format!(", results: {count}")).unwrap_or_default();
         let _ = writeln!(text, "Official checker  {verdict}{results}");
         for line in official.said.iter().filter(|_| !official.accepted) {
-            let _ = writeln!(text, "  {}", clean(line));
+            let _ = writeln!(text, "  {line}");
         }
         text
     }
-}
-
-/// A text that comes from a file, without what a terminal would obey.
-fn clean(text: &str) -> String {
-    text.replace(char::is_control, "?")
 }
 
 #[cfg(test)]
@@ -145,13 +140,13 @@ mod tests {
         let text = good.text();
         assert!(text.starts_with("T, round v5.0, results: 2\nA rehearsal") && good.is_good(), "{text}");
         assert!(text.contains("\nunchecked: power\n") && text.contains("not asked: give a clone"), "{text}");
-        let finding = TreeFinding { path: "a\u{1b}".to_owned(), what: "is empty".to_owned() };
+        let finding = TreeFinding { path: "a".to_owned(), what: "is empty".to_owned() };
         let official = OfficialChecker { accepted: false, results: Some(1), said: vec!["ERROR x".to_owned()] };
         let bad = SubmissionCheck { findings: vec![finding], official: Some(official), ..good };
         assert_eq!(reads_back(&bad)["official"]["results"], 1);
         let text = bad.text();
         assert!(
-            text.contains("WRONG a?\n      is empty\n") && text.contains("This check        1 thing is wrong\n"),
+            text.contains("WRONG a\n      is empty\n") && text.contains("This check        1 thing is wrong\n"),
             "{text}"
         );
         assert!(text.ends_with("does not take it, results: 1\n  ERROR x\n") && !bad.is_good(), "{text}");

@@ -1,11 +1,12 @@
 //! What a page is made of: a run that is over, or its folder, read again.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use loadgen::plan::Plan;
 use loadgen::recorder::{StoredTimeline, Timeline};
+use lon_proto::files::{self, Limit};
+use lon_shell::documents::of_text;
 use serde::de::DeserializeOwned;
 
 use super::series::Series;
@@ -13,7 +14,7 @@ use crate::outputs::documents::network_report::{self, NetworkReport};
 use crate::outputs::documents::qdl_result::{self, QdlResult, QdlState};
 use crate::outputs::documents::result_summary::{self, ResultSummary};
 use crate::outputs::documents::system_desc::{self, SystemDesc};
-use crate::outputs::{diagram, logs, stored_timeline};
+use crate::outputs::{diagram, logs, own_result, stored_timeline};
 use crate::test_run::Finished;
 
 /// What is known of a run.
@@ -77,7 +78,7 @@ impl Source {
             let state = led.state;
             return Ok(Source::with(folder, ResultSummary::from(led), Some(state), Ok(None)));
         }
-        let result = ResultSummary::of_folder(folder)?;
+        let result = own_result::read(folder)?;
         let curves = stored_curves(folder, &result);
         Ok(Source::with(folder, result, None, curves))
     }
@@ -106,7 +107,7 @@ impl Source {
 
 fn document<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let shown = || path.display().to_string();
-    serde_json::from_str(&fs::read_to_string(path).with_context(shown)?).with_context(shown)
+    of_text(&files::text(path, Limit::DOCUMENT).with_context(shown)?).with_context(shown)
 }
 
 /// A document of the folder, which has to be the one that the result lists. What is wrong with it is noted.
@@ -117,10 +118,10 @@ fn optional<T: DeserializeOwned>(
     missing: &mut Vec<String>,
 ) -> Option<T> {
     let read = || {
-        let text = fs::read_to_string(folder.join(name))?;
+        let text = files::text(&folder.join(name), Limit::DOCUMENT)?;
         let is_own = result.files.get(name).is_none_or(|listed| listed.holds(&text));
         ensure!(is_own, "it is not what the run wrote: {} lists another SHA-256", result_summary::FILE);
-        Ok(serde_json::from_str(&text)?)
+        Ok(of_text(&text)?)
     };
     read().map_err(|why| missing.push(format!("{name}: {why:#}"))).ok()
 }

@@ -1,12 +1,12 @@
 //! The samples of a run folder, read one by one: timeline, traffic, and node and stages where they were recorded.
 
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use loadgen::plan::{PhasePlan, Plan};
 use loadgen::recorder::{CheckedTimeline, SampleEnd, Starts};
+use lon_proto::files::{self, Limit};
 
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::stages::stored::{self, SampleStages, StoredStages};
@@ -83,7 +83,8 @@ impl Recording {
     pub(crate) fn each(&mut self, mut take: impl FnMut(&Sample) -> io::Result<()>) -> io::Result<()> {
         let Recording { path, plan, timeline, stages } = self;
         let mut starts = starts(plan, timeline)?;
-        let rows = timeline.rows(|| File::open(&path).map(|file| BufReader::with_capacity(1 << 20, file)))?;
+        let rows =
+            timeline.rows(|| files::open(&path, Limit::DATA).map(|file| BufReader::with_capacity(1 << 20, file)))?;
         for (sample, row) in (0u64..).zip(rows) {
             let row = row?;
             let (latency_ns, end) = match row.end {

@@ -8,6 +8,7 @@ use std::io::{self, BufReader, Read, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use lon_proto::files::{self, Limit};
 use serde::{Deserialize, Serialize};
 
 use lon_world::stage_rows::{Short, StageRow};
@@ -76,7 +77,7 @@ pub(super) struct PartReader {
 
 impl PartReader {
     pub(super) fn open(path: &Path) -> io::Result<PartReader> {
-        let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+        let mut file = BufReader::with_capacity(1 << 20, files::open(path, Limit::DATA)?);
         let (mut magic, mut length) = ([0; 8], [0; 4]);
         file.read_exact(&mut magic)?;
         file.read_exact(&mut length)?;

@@ -12,6 +12,8 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use lon_proto::files::{self, Limit};
+use lon_proto::text::printable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -107,7 +109,7 @@ impl StoredStages {
     /// # Errors
     /// It cannot be read, or is something else.
     pub(crate) fn open(path: &Path) -> Result<StoredStages> {
-        let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+        let mut file = BufReader::with_capacity(1 << 20, files::open(path, Limit::DATA)?);
         let (mut magic, mut length) = ([0; 8], [0; 4]);
         file.read_exact(&mut magic)?;
         file.read_exact(&mut length)?;
@@ -117,7 +119,8 @@ impl StoredStages {
         }
         let mut text = vec![0; length as usize];
         file.read_exact(&mut text)?;
-        let header: Header = serde_json::from_slice(&text)?;
+        let mut header: Header = serde_json::from_slice(&text)?;
+        header.nodes.iter_mut().for_each(|name| *name = printable(name));
         let place = |name: &String| {
             STAGES.iter().position(|known| known == name).with_context(|| format!("there is no stage {name}"))
         };
@@ -148,7 +151,7 @@ impl StoredStages {
 /// # Errors
 /// It cannot be read, or its sum is another one.
 pub(crate) fn sum(path: &Path) -> Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = files::open(path, Limit::DATA)?;
     let length = file.metadata()?.len().checked_sub(SUM).context("the file is too short")?;
     let mut hash = Hashing { out: &mut io::sink(), hash: Sha256::new() };
     io::copy(&mut (&mut file).take(length), &mut hash)?;

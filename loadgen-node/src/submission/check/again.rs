@@ -1,9 +1,9 @@
 //! The tree against what `submission build` makes of the same runs: byte by byte.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use lon_proto::files::{self, Limit};
 
 use super::super::checked::Submission;
 use super::super::tree as built;
@@ -20,8 +20,9 @@ pub(super) fn check(tree: &mut Tree, submission: &Submission) -> Result<()> {
     let root = tree.root().to_owned();
     for path in built::files(&again)? {
         let inner = path.strip_prefix(&again)?;
-        let (ours, theirs) = (fs::read(&path).with_context(|| path.display().to_string())?, root.join(inner));
-        match is_file(&theirs).then(|| fs::read(&theirs)) {
+        let ours = files::bytes(&path, Limit::LOG).with_context(|| path.display().to_string())?;
+        let theirs = root.join(inner);
+        match is_file(&theirs).then(|| files::bytes(&theirs, Limit::bytes(ours.len() as u64))) {
             Some(Ok(bytes)) if bytes == ours => {}
             Some(_) => tree.found(&theirs, "is another file than `submission build` makes of the runs"),
             None => tree.found(&theirs, "is missing, and `submission build` makes it"),

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use loadgen::official::ACCURACY_FILE;
+use lon_proto::files;
 
-use super::tree::Tree;
+use super::tree::{LARGEST, Tree};
 use crate::audit::{self, AnswerLog, AuditedRun, Detail};
 use crate::outputs::accuracy_log::GAP;
 
@@ -61,7 +62,7 @@ pub(super) struct Test<'a> {
 pub(super) fn check_picks(tree: &mut Tree, folder: &Path, accuracy: &Path, test: &Test<'_>) {
     let path = folder.join(ACCURACY_FILE);
     let Some(seen) = read(tree, &path) else { return };
-    let reference = std::fs::read_to_string(accuracy.join(ACCURACY_FILE)).ok().and_then(|text| parsed(&text).ok());
+    let reference = files::text(&accuracy.join(ACCURACY_FILE), LARGEST).ok().and_then(|text| parsed(&text).ok());
     let known: BTreeMap<u64, String> =
         reference.into_iter().flatten().map(|answer| (answer.qsl_idx, answer.data)).collect();
     for Seen { qsl_idx, data, .. } in &seen {

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use loadgen::official::{ACCURACY_FILE, DETAIL_FILE};
+use lon_proto::files;
 use lon_qsl::benchmark::{Bound, official_scores};
 
 use super::super::kind::Kind;
 use super::super::score;
 use super::place::Place;
-use super::tree::Tree;
+use super::tree::{LARGEST, Tree};
 use super::{answers, logs, texts};
 use crate::audit::second_chance::{BASELINE_FILE, COMPLIANCE_FILE, SecondChance};
 use crate::audit::{self, AnswerLog, AuditTest, AuditedRun, Findings};
@@ -65,7 +66,7 @@ fn second_chance(tree: &mut Tree, place: &Place, folder: &Path, verified: Option
     }
     let (Some(baseline), Some(compliance)) = (tree.text(&baseline_path), tree.text(&compliance_path)) else { return };
     let scores = official_scores(&compliance);
-    let of_test = std::fs::read_to_string(folder.join(ACCURACY).join(score::FILE)).unwrap_or_default();
+    let of_test = files::text(&folder.join(ACCURACY).join(score::FILE), LARGEST).unwrap_or_default();
     let of_test = official_scores(&of_test);
     let differs = |bound: &&Bound| scores.of(&bound.metric) != of_test.of(&bound.metric);
     if let Some(Bound { metric, .. }) = place.official.bounds.iter().find(differs) {
@@ -112,7 +113,7 @@ fn test08(tree: &mut Tree, place: &Place, folder: &Path, performance: Option<&Au
     let path = folder.join("verify_accuracy.txt");
     let text = passes(tree, &path);
     let Some(run) = logged(tree, place, AuditTest::Test08) else { return };
-    let accuracy = std::fs::read_to_string(place.logs(Kind::Accuracy).join(ACCURACY_FILE)).unwrap_or_default();
+    let accuracy = files::text(&place.logs(Kind::Accuracy).join(ACCURACY_FILE), LARGEST).unwrap_or_default();
     let reference = answers::whole_of(&accuracy);
     let rows = audit::test08::of_logs(performance, reference.as_ref(), &run);
     tree.rows(&path, "TEST08", rows);

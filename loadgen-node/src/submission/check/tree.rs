@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use lon_proto::files::{self, Limit};
+use lon_proto::text::on_one_line;
 
 use super::super::layout::REHEARSAL;
 use crate::audit::{AuditCheck, CheckOutcome};
@@ -12,6 +14,7 @@ use crate::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
 const LARGEST_BYTES: u64 = 50 * 1024 * 1024;
+pub(super) const LARGEST: Limit = Limit::bytes(LARGEST_BYTES);
 /// Ends of the names that files in the top folder may have.
 const AT_THE_TOP: [&str; 2] = ["md", "pdf"];
 
@@ -96,7 +99,7 @@ impl Tree {
     pub(super) fn found(&mut self, path: &Path, what: impl Into<String>) {
         let inner = path.strip_prefix(&self.root).unwrap_or(path);
         let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
-        let finding = TreeFinding { path, what: what.into() };
+        let finding = TreeFinding { path: on_one_line(&path), what: on_one_line(&what.into()) };
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
@@ -104,7 +107,7 @@ impl Tree {
 
     /// Notes what could not be looked at.
     pub(super) fn unchecked(&mut self, what: impl Into<String>) {
-        self.unchecked.insert(what.into());
+        self.unchecked.insert(on_one_line(&what.into()));
     }
 
     /// Notes the rows of an audit of a file that did not pass.
@@ -122,7 +125,7 @@ impl Tree {
     pub(super) fn text(&mut self, path: &Path) -> Option<String> {
         self.left.remove(path);
         let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST_BYTES);
-        let why = match is_file.then(|| fs::read_to_string(path)) {
+        let why = match is_file.then(|| files::text(path, LARGEST)) {
             Some(Ok(text)) if text.trim().is_empty() => "is empty".to_owned(),
             Some(Ok(text)) => return Some(text),
             Some(Err(error)) => format!("cannot be read: {error}"),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lon_proto::files;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
@@ -46,8 +47,7 @@ impl Pem {
     }
 
     fn read(flag: &'static str, path: &Path) -> Result<Pem, TlsError> {
-        let text =
-            std::fs::read(path).map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
+        let text = files::given(path).map_err(|source| TlsError::Unreadable { flag, path: path.to_owned(), source })?;
         Ok(Pem { flag, origin: path.display().to_string(), text })
     }
 

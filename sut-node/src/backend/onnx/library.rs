@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::OnnxError;
 use crate::backend::OnnxEngine;
+use crate::others::{self, Limit};
 
 /// A library file and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ fn numbers(version: &str) -> Vec<u64> {
 /// taken from the file name (links followed), else from the version that the library gives its symbols.
 pub(super) fn version(path: &Path) -> Option<String> {
     let name = fs::canonicalize(path).ok().and_then(|file| version_in_name(&file));
-    name.or_else(|| symbol_version(&fs::read(path).ok()?))
+    name.or_else(|| symbol_version(&others::bytes(path, Limit::LIST).ok()?))
 }
 
 fn symbol_version(library: &[u8]) -> Option<String> {

@@ -1,6 +1,5 @@
 //! The model file: its sum, its signature, and which batches it allows. Nothing is run here.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -13,8 +12,11 @@ use tract_onnx::prelude::Framework as _;
 
 use super::error::OnnxError;
 use super::external;
-use crate::sums::{SUMS_FILE, entry};
+use crate::others::{self, Limit, SUMS_FILE, entry};
 use crate::tensor::{DType, Signature, TensorSpec};
+
+/// The largest model: a message of Protocol Buffers has no more bytes.
+const LIMIT: Limit = Limit::bytes(2 << 30);
 
 /// The bytes of the file at `path`, checked against the list of sums beside it if the list names the file.
 ///
@@ -25,10 +27,10 @@ pub(super) fn read(path: &Path) -> Result<Bytes, OnnxError> {
         let path = path.to_owned();
         move |cause| OnnxError::Read { path, cause }
     };
-    let bytes = fs::read(path).map_err(error(path))?;
+    let bytes = others::bytes(path, LIMIT).map_err(error(path))?;
     let list = path.with_file_name(SUMS_FILE);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let sums = match fs::read_to_string(&list) {
+    let sums = match others::text(&list, Limit::DOCUMENT) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         sums => sums.map_err(error(&list))?,
     };

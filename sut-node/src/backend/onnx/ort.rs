@@ -23,6 +23,7 @@ use super::error::OnnxError;
 use super::footprint::Footprint;
 use super::library::{self, Library};
 use super::model::Model;
+use crate::others::printable;
 use crate::tensor::DType;
 
 /// A model as ONNX Runtime runs it.
@@ -86,7 +87,7 @@ impl Engine for OnnxRuntime {
 
     fn session(&self) -> Result<Box<dyn Session>, String> {
         let session = self.open().map_err(|error| error.to_string())?;
-        let names: Vec<&str> = session.inputs().iter().map(|input| input.name()).collect();
+        let names: Vec<String> = session.inputs().iter().map(|input| printable(input.name())).collect();
         let expected: Vec<&str> = self.model.inputs.iter().map(|input| input.name.as_str()).collect();
         if names != expected {
             return Err(format!("it takes the inputs to be {names:?}, the file says {expected:?}"));

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::error::Failure;
 use super::sse::Event;
 use crate::backend::stream::Output;
+use crate::others::is_hidden;
 
 /// Bytes of an answer's text at most.
 const MAX_TEXT_BYTES: usize = 64 << 20;
@@ -285,7 +286,7 @@ pub(super) fn message_of(body: &[u8]) -> String {
 /// The beginning of a text from outside, as one line of printable characters.
 pub(super) fn shorten(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "?");
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(is_hidden, "?");
     if let Some((at, _)) = line.char_indices().nth(WORDS) {
         line.truncate(at);
         line.push('…');

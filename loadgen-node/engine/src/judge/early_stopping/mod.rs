@@ -14,5 +14,4 @@ mod rule;
 
 pub use binomial::{Bound, min_passing};
 pub use query_count::{QueryCount, USUAL, percent};
-pub(crate) use rule::over_limit;
 pub use rule::{CONFIDENCE, Judgement, Rule, Subject};

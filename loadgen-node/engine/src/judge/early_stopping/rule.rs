@@ -1,5 +1,6 @@
 //! Judges latencies by the early-stopping rules, and has their official texts.
 
+use super::super::latencies::Sorted;
 use super::binomial::Bound;
 
 /// The confidence that MLPerf fixes.
@@ -26,7 +27,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The latencies, sorted, ns.
-    pub latencies_ns: &'a [i64],
+    pub latencies_ns: Sorted<'a>,
     /// Number of queries issued.
     pub queries: u64,
     /// The judged percentile, as a fraction.
@@ -105,13 +106,13 @@ fn percentile_estimate(subject: Subject<'_>, bound: Bound, least: u64) -> Option
         return None;
     }
     let tolerated = bound.max_tolerated(subject.queries);
-    let position = (subject.queries - tolerated) as usize;
-    let last = subject.latencies_ns.len().checked_sub(1)?;
-    Some((tolerated, subject.latencies_ns[position.min(last)]))
+    let position = subject.queries - tolerated;
+    let last = subject.latencies_ns.count().checked_sub(1)?;
+    Some((tolerated, subject.latencies_ns.at(position.min(last))?))
 }
 
 fn limit(subject: Subject<'_>) -> Judgement {
-    let over = over_limit(subject.latencies_ns, subject.limit_ns);
+    let over = subject.latencies_ns.over(subject.limit_ns);
     let needed = Bound::new(subject.percentile, 0.0, CONFIDENCE).min_passing(over) + over;
     let queries = subject.queries;
     if queries >= needed {
@@ -125,18 +126,17 @@ fn limit(subject: Subject<'_>) -> Judgement {
     Judgement { text, ..Judgement::default() }
 }
 
-/// How many of the sorted latencies exceed a limit.
-pub(crate) fn over_limit(sorted_ns: &[i64], limit_ns: u64) -> u64 {
-    let limit = i64::try_from(limit_ns).unwrap_or(i64::MAX);
-    (sorted_ns.len() - sorted_ns.partition_point(|latency| *latency <= limit)) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn subject(latencies_ns: &[i64], percentile: f64) -> Subject<'_> {
-        Subject { latencies_ns, queries: latencies_ns.len() as u64, percentile, limit_ns: 100 }
+        Subject {
+            latencies_ns: Sorted::Each(latencies_ns),
+            queries: latencies_ns.len() as u64,
+            percentile,
+            limit_ns: 100,
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use lon_proto::files::{self, Limit};
 use lon_proto::sample::Tensor;
 
 use super::blocks::Stored;
@@ -14,8 +15,7 @@ use super::truths;
 use crate::dataset::error::{DatasetError, content};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{ReadError, Reader};
-use crate::files::disk;
-use crate::files::folder;
+use crate::files::folder::{self, split};
 use crate::files::sums::{SumError, Sums};
 
 /// One `.npy` file, whose first axis counts the samples.
@@ -28,9 +28,9 @@ struct Npy {
 
 /// Opens one `.npy` file of all samples.
 pub(crate) fn open_npy(path: &Path) -> Result<Opened, DatasetError> {
-    let (folder, _) = disk::split(path);
+    let (folder, _) = split(path);
     let told = |source| SumError::Read { file: path.to_owned(), source };
-    let mut file = disk::open(path).map_err(told)?;
+    let mut file = files::open(path, Limit::DATA).map_err(told)?;
     let file_bytes = file.metadata().map_err(told)?.len();
     let mut start = Vec::new();
     (&mut file).take(Header::WITHIN as u64).read_to_end(&mut start).map_err(told)?;
@@ -65,7 +65,7 @@ impl Reader for Npy {
     }
 
     fn verify(&self, _file: usize) -> Result<(), SumError> {
-        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&disk::split(&self.stored.path).1))
+        self.sums.as_ref().map_or(Ok(()), |sums| sums.verify(&split(&self.stored.path).1))
     }
 }
 

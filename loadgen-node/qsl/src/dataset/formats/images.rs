@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use lon_image::{Preprocess, check_ends, decode_jpeg};
+use lon_proto::files::{self, Limit};
 use lon_proto::sample::Tensor;
 
 use super::truths;
@@ -13,7 +14,6 @@ use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
 use crate::dataset::options::OpenOptions;
 use crate::dataset::reader::{ReadError, Reader};
-use crate::files::disk;
 use crate::files::folder::Folder;
 use crate::files::sums::{SumError, Sums};
 
@@ -43,7 +43,7 @@ pub(crate) fn open(folder: &Path, options: &OpenOptions) -> Result<Opened, Datas
                       resize=256,crop=224,dtype=u8, or send them as they are with --compression original";
         return Err(content(folder, reason));
     }
-    let text = disk::read_to_string(&map).map_err(unreadable(&map))?;
+    let text = files::text(&map, Limit::LOG).map_err(unreadable(&map))?;
     // Labels are not read again, so that they are looked at here.
     if let Some(sums) = sums.as_ref().filter(|sums| sums.has(MAP)) {
         sums.verify_content(MAP, text.as_bytes())?;

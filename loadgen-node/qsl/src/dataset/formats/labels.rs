@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
+use lon_proto::files::{self, Limit};
+
 use super::npy;
 use crate::accuracy::{Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
-use crate::files::disk;
 use crate::files::sums::Sums;
 
 /// The names of a file of labels, in the order in which they are looked for.
@@ -28,7 +29,7 @@ pub(super) fn read(folder: &Path, name: &str, count: usize) -> Result<Truths, Da
     if let Some(sums) = Sums::beside(folder)? {
         sums.verify(name)?;
     }
-    let bytes = disk::read(&file).map_err(unreadable(&file))?;
+    let bytes = files::bytes(&file, Limit::LIST).map_err(unreadable(&file))?;
     let labels = match name.ends_with(".npy") {
         true => npy::labels(&bytes).map(|labels| labels.into_iter().map(Truth::Class).collect()),
         false => lines(&String::from_utf8_lossy(&bytes)),

@@ -14,10 +14,12 @@
 //! fixed. When no inputs are given, token ids become `i64[tokens]` and `max_tokens` becomes `i32[]`. When the folder
 //! has a `tokenizer.json`, it makes texts of answers that are token ids.
 
+use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use lon_proto::files::{self, Limit};
 use lon_proto::sample::{DType, Tensor};
 use serde::Deserialize;
 
@@ -28,7 +30,7 @@ use crate::dataset::opened::Opened;
 use crate::dataset::reader::{ReadError, Reader};
 use crate::encode::inputs::Inputs;
 use crate::encode::tokens::{self, TokenInput, Tokens};
-use crate::files::disk;
+use crate::files::folder::split;
 use crate::files::sums::Sums;
 
 #[derive(Deserialize)]
@@ -55,17 +57,21 @@ struct Lines {
     inputs: Vec<TokenInput>,
 }
 
+/// The longest line: the tokens of the longest prompts that there are, a hundred times over.
+const MAX_LINE_BYTES: usize = 64 << 20;
+
 /// Opens a file of JSON lines. `inputs` are the inputs of the model, when they are known.
 pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
-    let (folder, name) = disk::split(path);
+    let (folder, name) = split(path);
     let sums = Sums::beside(&folder)?;
     sums.as_ref().map_or(Ok(()), |sums| sums.verify(&name))?;
     let compared_with = sums.map(|sums| sums.sha256().to_owned());
-    let bytes = disk::read(path).map_err(unreadable(path))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
-        content(path, format!("line {}: not UTF-8", line + 1))
-    })?;
+    let file = files::open(path, Limit::LOG).map_err(unreadable(path))?;
+    let mut text = String::new();
+    for (number, line) in (1..).zip(files::lines(BufReader::new(file), MAX_LINE_BYTES)) {
+        text += &line.map_err(|why| content(path, format!("line {number}: {why}")))?;
+        text.push('\n');
+    }
     let inputs = inputs.map_or_else(|| Inputs::generating().tokens(), Inputs::tokens);
     let inputs = inputs.map_err(|reason| content(path, reason))?;
     let lines = Lines { path: path.to_owned(), lines: spans(&text), text, inputs };

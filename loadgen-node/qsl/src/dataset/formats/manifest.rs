@@ -15,6 +15,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use lon_proto::files::{self, Limit};
 use lon_proto::limits::MAX_SAMPLE_BYTES;
 use lon_proto::sample::{DType, Dims, Tensor, UnknownDType};
 use serde::Deserialize;
@@ -26,8 +27,7 @@ use super::truths;
 use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{MAX_COUNT, ReadError, Reader};
-use crate::files::disk;
-use crate::files::folder::Folder;
+use crate::files::folder::{Folder, split};
 use crate::files::sums::{self, SumError, Sums};
 
 /// The name of the manifest in a folder.
@@ -71,8 +71,8 @@ struct Raw {
 
 /// Opens the manifest at `path`.
 pub(crate) fn open(path: &Path) -> Result<Opened, DatasetError> {
-    let (folder, _) = disk::split(path);
-    let text = disk::read_to_string(path).map_err(unreadable(path))?;
+    let (folder, _) = split(path);
+    let text = files::text(path, Limit::DOCUMENT).map_err(unreadable(path))?;
     let manifest: Manifest = toml::from_str(&text).map_err(|error| content(path, error.to_string().trim_end()))?;
     let Manifest { schema, samples: count, labels, tensors } = manifest;
     if schema != 1 {
@@ -158,7 +158,7 @@ fn stored(
     dims: Vec<u32>,
     sample_bytes: u64,
 ) -> Result<Stored, DatasetError> {
-    let file = disk::open(&path).map_err(unreadable(&path))?;
+    let file = files::open(&path, Limit::DATA).map_err(unreadable(&path))?;
     let bytes = file.metadata().map_err(unreadable(&path))?.len();
     let wanted = sample_bytes.checked_mul(count as u64);
     if wanted != Some(bytes) {

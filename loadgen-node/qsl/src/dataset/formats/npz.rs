@@ -2,9 +2,10 @@
 //!
 //! The file is compressed, so all of it is unpacked into memory when it is opened.
 
-use std::io::{Cursor, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
+use lon_proto::files::{self, Limit};
 use lon_proto::sample::Tensor;
 use zip::ZipArchive;
 
@@ -16,7 +17,7 @@ use crate::dataset::error::{DatasetError, content, unreadable};
 use crate::dataset::opened::Opened;
 use crate::dataset::reader::{ReadError, Reader};
 use crate::encode::inputs::Inputs;
-use crate::files::disk;
+use crate::files::folder::split;
 use crate::files::sums::Sums;
 use crate::memory;
 
@@ -29,12 +30,13 @@ const LABELS: [&str; 2] = ["labels", "label"];
 
 /// Opens a `.npz` file. Named arrays are put into the order of `inputs`, when those are given.
 pub(crate) fn open(path: &Path, inputs: Option<&Inputs>) -> Result<Opened, DatasetError> {
-    let (folder, name) = disk::split(path);
+    let (folder, name) = split(path);
     let sums = Sums::beside(&folder)?;
     sums.as_ref().map_or(Ok(()), |sums| sums.verify(&name))?;
     let compared_with = sums.map(|sums| sums.sha256().to_owned());
-    let bytes = disk::read(path).map_err(unreadable(path))?;
-    let Unpacked { mut arrays, labels: own_labels } = unpack(bytes).map_err(|reason| content(path, reason))?;
+    let file = files::open(path, Limit::DATA).map_err(unreadable(path))?;
+    let unpacked = unpack(BufReader::new(file));
+    let Unpacked { mut arrays, labels: own_labels } = unpacked.map_err(|reason| content(path, reason))?;
     if let Some(inputs) = inputs {
         arrays = in_order(arrays, inputs).map_err(|reason| content(path, reason))?;
     }
@@ -96,9 +98,9 @@ struct Unpacked {
     labels: Option<(String, Vec<i64>)>,
 }
 
-fn unpack(bytes: Vec<u8>) -> Result<Unpacked, String> {
+fn unpack(file: impl Read + Seek) -> Result<Unpacked, String> {
     let told = |error: zip::result::ZipError| format!("not a .npz file: {error}");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(told)?;
+    let mut archive = ZipArchive::new(file).map_err(told)?;
     let (mut arrays, mut labels) = (Vec::new(), None);
     let mut total_bytes = 0u64;
     for index in 0..archive.len() {

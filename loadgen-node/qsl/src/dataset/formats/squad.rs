@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use lon_proto::files::{self, Limit};
 use lon_proto::sample::Tensor;
 use serde::Deserialize;
 
@@ -20,7 +21,6 @@ use crate::encode::inputs::Inputs;
 use crate::encode::passages::{Reading, Shape};
 use crate::encode::tokens::{self, TokenInput};
 use crate::encode::wordpiece::WordPiece;
-use crate::files::disk;
 use crate::files::sums::Sums;
 
 /// The name of the file with passages, questions and answers.
@@ -32,7 +32,7 @@ const VOCABULARY: &str = "vocab.txt";
 const INPUTS: [&str; 3] = ["input_ids i64[N,384]", "input_mask i64[N,384]", "segment_ids i64[N,384]"];
 
 /// The largest size of a file, so that 32 bits can count the bytes of a passage.
-const MAX_FILE_BYTES: usize = u32::MAX as usize;
+const LIMIT: Limit = Limit::bytes(u32::MAX as u64);
 
 /// The bytes that some editors write in front of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -108,12 +108,9 @@ fn text(folder: &Path, name: &str, sums: Option<&Sums>) -> Result<String, Datase
     if let Some(sums) = sums {
         sums.verify(name)?;
     }
-    let bytes = disk::read(&file).map_err(unreadable(&file))?;
+    let bytes = files::bytes(&file, LIMIT).map_err(unreadable(&file))?;
     if bytes.starts_with(BYTE_ORDER_MARK) {
         return Err(content(&file, "it starts with a byte order mark, which is not part of it: save it without"));
-    }
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(content(&file, format!("{} bytes; {MAX_FILE_BYTES} can be read", bytes.len())));
     }
     String::from_utf8(bytes)
         .map_err(|error| content(&file, format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())))

@@ -14,12 +14,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lon_proto::files::{self, Limit};
 use serde::Deserialize;
 
 use super::labels;
 use crate::accuracy::{Boxes, Reader, SENTENCE_FILES, Sentences, Tokenizer, Truth, Truths};
 use crate::dataset::error::{DatasetError, content, unreadable};
-use crate::files::disk;
 use crate::files::sums::Sums;
 
 /// The name of the file of texts.
@@ -151,7 +151,7 @@ fn verified(folder: &Path, name: &str) -> Result<Vec<u8>, DatasetError> {
         sums.verify(name)?;
     }
     let file = folder.join(name);
-    disk::read(&file).map_err(|error| unreadable(&file)(error))
+    files::bytes(&file, Limit::LIST).map_err(|error| unreadable(&file)(error))
 }
 
 #[cfg(test)]

@@ -381,6 +381,8 @@ fn malformed_lines_are_named_by_their_number() {
     }
     fs::write(&file, [&b"{\"input_ids\":[1]}\n{\"prompt\":\""[..], &[0xff], b"\"}"].concat()).unwrap();
     assert!(fault("synthetic", &file).contains("line 2: not UTF-8"));
+    fs::File::create(&file).unwrap().set_len(20 << 30).unwrap();
+    assert!(fault("synthetic", &file).contains("line 1: a line has more than 67108864 bytes"));
     let long = format!("{{\"input_ids\":{:?}}}", [1; 385]);
     fs::write(&file, long).unwrap();
     assert!(fault("bert", &file).contains("line 1: 385 token ids; input_ids takes 384"));

@@ -1,0 +1,56 @@
+//! The result of a run folder, held against the logs beside it: a result that was put into another run's folder says
+//! nothing of that run.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use lon_proto::files::{self, Limit};
+use lon_proto::sums;
+use lon_proto::text::on_one_line;
+
+use super::documents::result_summary::{FILE, FileDocument, ResultSummary, Validity};
+use super::logs::{DETAIL, SUMMARY, TIMELINE};
+
+/// The longest file that is summed; of longer ones the length is looked at.
+const MAX_SUMMED_BYTES: u64 = 64 << 20;
+
+/// Reads the result of a run folder.
+///
+/// # Errors
+/// As of [`ResultSummary::of_folder`], or it is not of this folder.
+pub(crate) fn read(folder: &Path) -> Result<ResultSummary> {
+    let result = ResultSummary::of_folder(folder)?;
+    check(folder, &result)?;
+    Ok(result)
+}
+
+/// Checks that the logs of a folder are those that its result lists. VALID asks for both official logs; the timeline may
+/// have been moved away, for its size.
+///
+/// # Errors
+/// One is another file, or missing.
+pub(crate) fn check(folder: &Path, result: &ResultSummary) -> Result<()> {
+    let shown = |name: &str| on_one_line(&folder.join(name).display().to_string());
+    for name in [SUMMARY, DETAIL, TIMELINE] {
+        let (is_valid, may_miss) = (result.result == Validity::Valid, name == TIMELINE);
+        let is_there = folder.join(name).exists();
+        match result.files.get(name) {
+            None if is_valid && !may_miss => bail!("{} is VALID and lists no {name}: no run writes that", shown(FILE)),
+            Some(_) if is_valid && !may_miss && !is_there => {
+                bail!("{} is VALID, and {name}, which it lists, is not beside it", shown(FILE))
+            }
+            Some(listed) if is_there && !is_listed(&folder.join(name), listed)? => {
+                bail!("{} is not of the run of this folder: {name} beside it is another one", shown(FILE))
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_listed(path: &Path, listed: &FileDocument) -> Result<bool> {
+    let cannot = || format!("cannot read {}", on_one_line(&path.display().to_string()));
+    let file = files::open(path, Limit::DATA).with_context(cannot)?;
+    let has_length = file.metadata()?.len() == listed.bytes;
+    Ok(has_length && (listed.bytes > MAX_SUMMED_BYTES || sums::of(file)?.0 == listed.sha256))
+}
