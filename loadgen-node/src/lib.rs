@@ -70,7 +70,7 @@ pub use test_run::{
 };
 
 /// What is logged unless `RUST_LOG` says otherwise.
-const USUAL_LOG: &str = "info,tract=warn,ort=warn,sut_node=warn";
+const USUAL_LOG: &str = "info,lon_sut=warn";
 
 /// Runs the command line and says how it ended. A panic on any thread is a bug, and the exit code says so.
 pub fn main() -> ExitCode {

@@ -11,11 +11,12 @@ use std::time::Duration;
 use loadgen::run::End;
 use loadgen::settings::{Mode, Scenario};
 use loadgen_node::{Exit, Place, Recorded, Target, Test, TestSpec, record};
+use lon_onnx::Onnx;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::digits;
+use lon_sut::backend::{Backend, BackendOptions};
+use lon_sut::{ServeConfig, Sockets};
 use qdl::{NodeAddress, Transport};
-use sut_node::backend::{Backend, BackendOptions, onnx::Onnx};
-use sut_node::{ServeConfig, Sockets};
 use tokio::sync::oneshot;
 
 /// A SUT node on a thread of this process, which runs the digits model.
@@ -37,7 +38,7 @@ impl Node {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let shutdown = async { drop(stopped.await) };
-            runtime.block_on(sut_node::serve(sockets, config, backend, shutdown, || {})).unwrap();
+            runtime.block_on(lon_sut::serve(sockets, config, backend, shutdown, || {})).unwrap();
         });
         Node { address, stop: Some(stop), thread: Some(thread) }
     }

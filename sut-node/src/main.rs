@@ -1,11 +1,13 @@
-//! The `sut-node` binary; everything is in the library.
+//! The `sut-node` binary: the command line of the library, with all backends that there are.
 
 use std::process::ExitCode;
+
+use lon_sut::backend::Backends;
 
 /// Large buffers come and go on several threads here; see the workspace's Cargo.toml.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    sut_node::cli::main()
+    lon_sut::cli::main(&Backends::new().with(lon_onnx::KIND))
 }

@@ -36,9 +36,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("loadgen-node/world", &["loadgen", "lon-qsl", "lon-shell", "qdl"]),
     (
         "loadgen-node",
-        &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-world", "qdl", "sut-node"],
+        &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "lon-world", "qdl"],
     ),
-    ("sut-node", &["lon-image", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
+    ("sut-node", &["lon-onnx", "lon-sut"]),
+    ("sut-node/node", &["lon-image", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
+    ("sut-node/onnx", &["lon-sut"]),
     (
         "tests",
         &[
@@ -47,15 +49,16 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "lon-capi",
             "lon-image",
             "lon-net",
+            "lon-onnx",
             "lon-proto",
             "lon-qsl",
             "lon-shell",
+            "lon-sut",
             "qdl",
-            "sut-node",
         ],
     ),
     ("tests/perf", &[]),
-    ("tests/sim", &["loadgen", "lon-net", "qdl", "sut-node"]),
+    ("tests/sim", &["loadgen", "lon-net", "lon-sut", "qdl"]),
 ];
 
 /// The rooms of each crate, floor by floor from top to bottom.
@@ -142,7 +145,7 @@ const ROOMS: &[Floors] = &[
         ],
     },
     Floors {
-        folder: "sut-node",
+        folder: "sut-node/node",
         floors: &[
             "cli fuzz",
             "bench serve",
@@ -154,6 +157,12 @@ const ROOMS: &[Floors] = &[
             "pipeline",
             "memory others setting tensor",
         ],
+    },
+    // The program: one file.
+    Floors { folder: "sut-node", floors: &[] },
+    Floors {
+        folder: "sut-node/onnx",
+        floors: &["batch decoder", "ort tract", "engine ep external faults library", "model", "footprint", "error"],
     },
     Floors {
         folder: "tests/perf",
@@ -276,7 +285,7 @@ fn scenarios_are_chosen_in_their_rooms() {
         "loadgen-node/engine/src/settings/keys.rs",
         "loadgen-node/engine/src/judge/",
         "loadgen-node/src/cli/",
-        "loadgen-node/src/commands/demo.rs",
+        "loadgen-node/src/commands/demo/",
         // What nodes answer at once is what Offline measures.
         "loadgen-node/src/test_run/look.rs",
     ];
@@ -291,9 +300,9 @@ fn transports_are_chosen_in_their_rooms() {
         "qdl/src/carry/",
         // KServe servers are reached by KServe's transport.
         "qdl/src/control/peers.rs",
-        "sut-node/src/accept/",
+        "sut-node/node/src/accept/",
         "loadgen-node/src/cli/",
-        "loadgen-node/src/commands/demo.rs",
+        "loadgen-node/src/commands/demo/",
         "tests/perf/",
     ];
     let found = places::outside(&House::here(), &Wanted::ChoiceOf("Transport"), &allowed);
@@ -333,8 +342,8 @@ fn files_are_read_in_one_place() {
         "proto/net/src/processor.rs",
         "proto/net/src/storage.rs",
         "proto/net/src/trouble.rs",
-        "sut-node/src/cli/ptr.rs",
-        "sut-node/src/memory.rs",
+        "sut-node/node/src/cli/ptr.rs",
+        "sut-node/node/src/memory.rs",
         "loadgen-node/qsl/src/memory.rs",
         "loadgen-node/world/src/counts.rs",
         // It looks at the mode of what it has opened, and reads on with the one reader.
@@ -357,7 +366,9 @@ fn events_of_the_log_have_fields() {
 
 #[test]
 fn a_backend_knows_nothing_of_the_network() {
-    for (path, source) in House::here().sources.iter().filter(|(path, _)| path.starts_with("sut-node/src/backend/")) {
+    let is_backend =
+        |path: &str| ["sut-node/node/src/backend/", "sut-node/onnx/src/"].iter().any(|f| path.starts_with(f));
+    for (path, source) in House::here().sources.iter().filter(|(path, _)| is_backend(path)) {
         for word in ["tonic", "lon_proto", "tokio"] {
             assert!(!source.text.contains(word), "{path} names {word}");
         }
@@ -367,7 +378,13 @@ fn a_backend_knows_nothing_of_the_network() {
 /// Both ends run in virtual time as well, so what moves samples reads the clock in one place only.
 #[test]
 fn samples_are_moved_by_one_clock() {
-    let read_it = ["qdl/src/", "proto/net/src/", "sut-node/src/accept/", "sut-node/src/service/", "sut-node/src/work"];
+    let read_it = [
+        "qdl/src/",
+        "proto/net/src/",
+        "sut-node/node/src/accept/",
+        "sut-node/node/src/service/",
+        "sut-node/node/src/work",
+    ];
     let others = ["proto/net/src/clock.rs", "proto/net/src/quic/tests.rs"];
     for (path, source) in House::here().sources.iter().filter(|(path, _)| !others.contains(&path.as_str())) {
         let is_bound = read_it.iter().any(|place| path.starts_with(place));
@@ -380,7 +397,9 @@ fn samples_are_moved_by_one_clock() {
 #[test]
 fn no_choice_is_left_to_chance() {
     for (path, source) in House::here().sources.iter().filter(|(path, _)| {
-        ["qdl/src/", "proto/net/src/", "sut-node/src/accept/", "sut-node/src/work"].iter().any(|f| path.starts_with(f))
+        ["qdl/src/", "proto/net/src/", "sut-node/node/src/accept/", "sut-node/node/src/work"]
+            .iter()
+            .any(|f| path.starts_with(f))
     }) {
         let (all, ordered) = (source.text.matches("select! {").count(), source.text.matches("biased;").count());
         assert!(all <= ordered, "{path} has a select! without `biased;`");
@@ -390,7 +409,8 @@ fn no_choice_is_left_to_chance() {
 #[test]
 fn generated_types_stay_inside() {
     let house = House::here();
-    let sources = house.of_crates().filter(|(path, _)| path.starts_with("qdl/src") || path.starts_with("sut-node/src"));
+    let sources =
+        house.of_crates().filter(|(path, _)| path.starts_with("qdl/src") || path.starts_with("sut-node/node/src"));
     for (path, source) in sources {
         let leaks = source.text.lines().find(|line| line.trim_start().starts_with("pub fn") && line.contains("v1::"));
         assert_eq!(leaks, None, "{path} shows a generated type");

@@ -1,17 +1,19 @@
 //! Generated models behind SUT nodes: a decoder, token by token, and a model of free sizes. `ORT_DYLIB_PATH` is ONNX
 //! Runtime, `LON_TEST_MODELS` the folder that `tests/models/make.py` wrote.
 
+use std::process::Command;
+
 use bytes::Bytes;
 use lon_proto::sample::{self, DType, Tensor};
 use lon_proto::v1::DispatchRequest;
 use lon_proto::v1::dispatch_response::Kind;
+use lon_sut::backend::stream::{Event, What};
+use lon_sut::backend::{BackendOptions, Backends, Sample, TokenOptions};
 use lon_tests::client::{open, start, talk};
 use lon_tests::folder_check::FolderCheck;
 use lon_tests::memory::{self, MOST_MORE_BYTES};
-use lon_tests::process::SutNode;
+use lon_tests::process::{SutNode, binary};
 use lon_tests::test_run::{TestRun, token_run};
-use sut_node::backend::stream::{Event, What};
-use sut_node::backend::{self, BackendOptions, Sample, TokenOptions};
 
 /// The folder of the generated models.
 fn models() -> String {
@@ -37,7 +39,8 @@ fn in_process(prompts: &[Bytes]) -> Vec<Bytes> {
     let max_tokens = ANSWER_TOKENS.try_into().unwrap();
     let tokens = TokenOptions { max_tokens, ..TokenOptions::default() };
     let options = BackendOptions { tokens, ..BackendOptions::default() };
-    let mut streamer = backend::open(&decoder(), &options).unwrap().worker().unwrap().stream().unwrap();
+    let backend = Backends::new().with(lon_onnx::KIND).open(&decoder(), &options).unwrap();
+    let mut streamer = backend.worker().unwrap().stream().unwrap();
     let mut answer = |prompt: &Bytes| {
         let tensors = sample::decode(prompt.clone()).unwrap();
         streamer.begin(0, &Sample { bytes: prompt.clone(), tensors }).unwrap();
@@ -102,6 +105,15 @@ fn a_decoder_is_measured_by_its_tokens() {
         result["tokens_per_s"].as_f64().unwrap() > 0.0 && result["tpot_ns"]["p50"].as_u64().unwrap() > 0,
         "{result}"
     );
+}
+
+#[test]
+#[ignore = ".ci/run models"]
+fn bench_asks_a_decoder_with_token_ids() {
+    let output = Command::new(binary("sut-node")).args(["bench", "--seconds", "1", "--backend", &decoder()]).output();
+    let output = output.unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && told.contains("Tokens ") && !told.contains("Failed"), "{told}");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sut_node::backend::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
-use sut_node::tensor::Signature;
+use lon_sut::backend::{Backend, BackendError, BackendInfo, Execution, Half, InferError, Input, Sample, Worker};
+use lon_sut::tensor::Signature;
 
 use crate::record::{Happened, Record};
 use crate::rng::Rng;

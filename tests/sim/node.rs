@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sut_node::{ServeConfig, Sockets, serve};
+use lon_sut::{ServeConfig, Sockets, serve};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use loadgen::settings::{Scenario, TestSettings};
+use lon_sut::Limits;
 use qdl::Transport;
-use sut_node::Limits;
 
 use crate::pipe::{FAR, NEAR};
 use crate::rng::Rng;

@@ -11,11 +11,11 @@ use loadgen::run::{End, RunOptions, RunOutcome, run};
 use loadgen::settings::Qsl;
 use loadgen::traffic::Pacing;
 use lon_net::{clock, random};
+use lon_sut::ServeConfig;
 use qdl::{
     Config, ConnectError, Driver, NodeAddress, NodeFailure, NodeReport, Peers, Policy, Qdl, RunConfig, Transport,
     reconcile,
 };
-use sut_node::ServeConfig;
 use tokio::runtime::Runtime;
 
 use crate::backend::SimBackend;

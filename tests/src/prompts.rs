@@ -2,8 +2,8 @@
 //! server.
 
 use bytes::Bytes;
-use sut_node::backend::{Backend, Streamer};
-use sut_node::tensor::{DType, Tensor};
+use lon_sut::backend::{Backend, Streamer};
+use lon_sut::tensor::{DType, Tensor};
 
 use crate::process::SutNode;
 use crate::run_folder::RunFolder;

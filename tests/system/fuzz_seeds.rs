@@ -64,8 +64,8 @@ fn frames_are_inflated_or_refused() {
 #[test]
 fn what_comes_over_the_network_is_read_or_refused() {
     for (name, read) in [
-        ("dispatch", sut_node::fuzz::dispatch as fn(&[u8])),
-        ("http", sut_node::fuzz::http_answer),
+        ("dispatch", lon_sut::fuzz::dispatch as fn(&[u8])),
+        ("http", lon_sut::fuzz::http_answer),
         ("kserve", qdl::fuzz::kserve_answer),
     ] {
         seeds(name).iter().for_each(|(_, bytes)| read(bytes));

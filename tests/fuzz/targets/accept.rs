@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use sut_node::backend::{self, BackendOptions};
-use sut_node::{ServeConfig, Sockets, serve};
+use lon_sut::backend::{BackendOptions, Backends};
+use lon_sut::{ServeConfig, Sockets, serve};
 
 /// A node of this process, which serves until the process ends. A panic on one of its threads ends the process.
 fn node() -> SocketAddr {
@@ -20,7 +20,7 @@ fn node() -> SocketAddr {
         let address = sockets.address();
         std::thread::spawn(move || {
             let config = ServeConfig::new("fuzz".parse().expect("a name"));
-            let backend = backend::open("null", &BackendOptions::default()).expect("the null backend");
+            let backend = Backends::new().open("null", &BackendOptions::default()).expect("the null backend");
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(serve(sockets, config, backend, std::future::pending(), || {}))
         });

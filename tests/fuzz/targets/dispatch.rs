@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| sut_node::fuzz::dispatch(bytes));
+fuzz_target!(|bytes: &[u8]| lon_sut::fuzz::dispatch(bytes));

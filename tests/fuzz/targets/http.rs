@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| sut_node::fuzz::http_answer(bytes));
+fuzz_target!(|bytes: &[u8]| lon_sut::fuzz::http_answer(bytes));

@@ -28,8 +28,7 @@ impl Programs {
         for program in [&sut_node, &loadgen_node] {
             ensure!(
                 program.is_file(),
-                "{} is missing: cargo build --release --workspace (or, without ONNX, cargo build --release -p sut-node \
-                 --no-default-features && cargo build --release -p loadgen-node --no-default-features)",
+                "{} is missing: cargo build --release --workspace",
                 program.display()
             );
         }

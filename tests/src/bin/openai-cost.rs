@@ -8,11 +8,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use lon_sut::backend::stream::What;
+use lon_sut::backend::{BackendOptions, Backends, Sample};
 use lon_tests::chat::{DONE, FINISH, ROLE, models, text, usage};
 use lon_tests::prompts::{prompt, streamer};
 use nix::sys::resource::{UsageWho, getrusage};
-use sut_node::backend::stream::What;
-use sut_node::backend::{self, BackendOptions, Sample};
 
 const PROMPTS: usize = 30;
 const TOKENS: usize = 1000;
@@ -80,7 +80,7 @@ fn median(mut values: Vec<Duration>) -> Duration {
 /// Median CPU time of a token, median and 90th percentile of the time from the server's write to the first token.
 fn measure(gap: Option<Duration>) -> String {
     let (address, wrote_first) = serve(gap);
-    let backend = backend::open(&format!("openai:http://{address}/tiny"), &BackendOptions::default()).unwrap();
+    let backend = Backends::new().open(&format!("openai:http://{address}/tiny"), &BackendOptions::default()).unwrap();
     let mut streamer = streamer(backend.as_ref());
     let _warm_up = wrote_first.recv().unwrap();
     let (mut cpu, mut late) = (Vec::new(), Vec::new());

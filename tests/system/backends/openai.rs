@@ -7,12 +7,12 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lon_sut::backend::openai::OpenAiOptions;
+use lon_sut::backend::stream::{Event, Output, What};
+use lon_sut::backend::{Backend, BackendOptions, Backends, Sample, Streamer};
+use lon_sut::tensor::{DType, Tensor};
 use lon_tests::chat::{Act, ChatServer, DONE, FINISH, ROLE, cut_stream, stream, text, usage, whole};
 use lon_tests::prompts::{prompt, streamer};
-use sut_node::backend::openai::OpenAiOptions;
-use sut_node::backend::stream::{Event, Output, What};
-use sut_node::backend::{self, Backend, BackendOptions, Sample, Streamer};
-use sut_node::tensor::{DType, Tensor};
 mod node;
 mod start;
 mod tls;
@@ -31,7 +31,7 @@ fn open(server: &ChatServer) -> std::sync::Arc<dyn Backend> {
 fn open_within(server: &ChatServer, server_timeout: Duration) -> std::sync::Arc<dyn Backend> {
     let openai = OpenAiOptions { server_timeout, ..OpenAiOptions::default() };
     let options = BackendOptions { openai, ..BackendOptions::default() };
-    backend::open(&server.backend("tiny"), &options).unwrap()
+    Backends::new().open(&server.backend("tiny"), &options).unwrap()
 }
 
 /// The first token and the end.

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lon_net::tcp::{self, StreamSource};
+use lon_sut::backend::{BackendOptions, Backends};
+use lon_sut::{Connection, ServeConfig, Serving, SocketTraffic, Sockets, Streams};
 use qdl::{
     Carry, Config, ConnectError, Driver, Endpoint, LaneTask, NodeFailure, NodeIndex, Outcome, Peers, Policy, Qdl,
     Reply, RunConfig, Sample, SampleId, Sink, Wait,
 };
-use sut_node::backend::{self, BackendOptions};
-use sut_node::{Connection, ServeConfig, Serving, SocketTraffic, Sockets, Streams};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -50,7 +50,7 @@ impl Carry for Dial {
 /// The SUT node's half.
 struct Accept(std::os::unix::net::UnixListener);
 
-impl sut_node::Transport for Accept {
+impl lon_sut::Transport for Accept {
     fn serve(self: Box<Self>, streams: Streams) -> Serving {
         Box::pin(async move {
             self.0.set_nonblocking(true).unwrap();
@@ -106,10 +106,10 @@ impl Node {
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
             let config = ServeConfig::new("N1".parse().unwrap());
-            let backend = backend::open("null", &BackendOptions::default()).unwrap();
+            let backend = Backends::new().open("null", &BackendOptions::default()).unwrap();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let shutdown = async { stopped.await.unwrap() };
-            runtime.block_on(sut_node::serve(sockets, config, backend, shutdown, || {})).unwrap();
+            runtime.block_on(lon_sut::serve(sockets, config, backend, shutdown, || {})).unwrap();
         });
         Node { address, stop: Some(stop), thread: Some(thread) }
     }

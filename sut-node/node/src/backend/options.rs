@@ -1,0 +1,95 @@
+//! How a backend is to run: what the flags of `sut-node` say, as values.
+
+use std::num::NonZeroUsize;
+
+use super::openai::options::OpenAiOptions;
+use super::provider::Provider;
+use crate::memory::Memory;
+use crate::pipeline::post::Postprocess;
+use crate::setting::Setting;
+
+/// How a backend is to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackendOptions {
+    /// Threads inside one inference. ONNX Runtime heeds it; tract always runs an inference on the worker's own thread
+    /// (more workers use more cores) and a warning says so.
+    pub threads: NonZeroUsize,
+    /// The most samples in one inference. Batches up to this size are warmed up.
+    pub max_batch: NonZeroUsize,
+    /// The engine that runs ONNX models.
+    pub engine: OnnxEngine,
+    /// How a server of `openai:URL` is asked.
+    pub openai: OpenAiOptions,
+    /// What ONNX Runtime computes on. `None`: its CPU provider.
+    pub provider: Option<Provider>,
+    /// What is made of the outputs of an ONNX model.
+    pub postprocess: Postprocess,
+    /// The model's inputs by name, in the order in which samples have them. Empty: in the model's own order.
+    pub inputs: Vec<String>,
+    /// The most bytes of memory that one run of a model with free sizes may take: a sample that needs more fails.
+    pub max_run_bytes: u64,
+    /// How answers are streamed, by backends that answer token by token.
+    pub tokens: TokenOptions,
+}
+
+/// How a backend answers token by token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenOptions {
+    /// How many samples a worker answers at one time.
+    pub slots: NonZeroUsize,
+    /// The most tokens of an answer. A sample may ask for fewer.
+    pub max_tokens: NonZeroUsize,
+    /// The token that ends an answer, and is the last of its tokens. `None`: every answer has as many tokens as it may.
+    pub eos: Option<i64>,
+    /// The most tokens of a sample and its answer together, which bounds the memory that a slot needs.
+    pub max_context: NonZeroUsize,
+}
+
+impl Default for BackendOptions {
+    fn default() -> BackendOptions {
+        let (threads, max_batch) = (NonZeroUsize::MIN, NonZeroUsize::MIN);
+        BackendOptions {
+            threads,
+            max_batch,
+            engine: OnnxEngine::Auto,
+            provider: None,
+            postprocess: Postprocess::None,
+            inputs: Vec::new(),
+            openai: OpenAiOptions::default(),
+            max_run_bytes: Memory::of_host().inference_bytes(NonZeroUsize::MIN),
+            tokens: TokenOptions::default(),
+        }
+    }
+}
+
+impl Default for TokenOptions {
+    fn default() -> TokenOptions {
+        let number = |n: usize| NonZeroUsize::MIN.saturating_add(n - 1);
+        TokenOptions { slots: number(8), max_tokens: number(128), eos: None, max_context: number(2048) }
+    }
+}
+
+impl TokenOptions {
+    /// The options as a node tells them.
+    pub fn settings(&self) -> Vec<Setting> {
+        let TokenOptions { slots, max_tokens, eos, max_context } = self;
+        vec![
+            Setting::of_speed("slots", slots),
+            Setting::of_answers("max_tokens", max_tokens),
+            Setting::of_answers("eos", eos.map_or_else(|| "none".to_owned(), |eos| eos.to_string())),
+            Setting::of_answers("max_context", max_context),
+        ]
+    }
+}
+
+/// The engine that runs ONNX models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnnxEngine {
+    /// ONNX Runtime when `ORT_DYLIB_PATH` names its library or the library lies beside the running binary; else tract.
+    #[default]
+    Auto,
+    /// ONNX Runtime, or an error when its library is not there.
+    OnnxRuntime,
+    /// The embedded tract, also when ONNX Runtime's library is there.
+    Tract,
+}

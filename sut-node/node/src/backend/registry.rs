@@ -1,0 +1,151 @@
+//! The list of backends: which kinds there are, and opening one from the text of `--backend`.
+
+use std::sync::Arc;
+
+use super::{Backend, BackendError, BackendOptions, null, openai, synthetic};
+
+/// One kind of backend, as `--backend` names it.
+#[derive(Clone, Copy, Debug)]
+pub struct BackendKind {
+    /// What `--backend` has before the colon.
+    pub scheme: &'static str,
+    /// What `--backend` looks like, for people: `onnx:MODEL.onnx`. Without a colon, nothing may stand behind the scheme.
+    pub form: &'static str,
+    /// The flags that no other kind has a use for.
+    pub flags: &'static [&'static str],
+    /// Opens the backend that is named by what stands behind the colon.
+    pub open: fn(&str, &BackendOptions) -> Result<Arc<dyn Backend>, BackendError>,
+}
+
+impl BackendKind {
+    const OPENAI: BackendKind = BackendKind {
+        scheme: "openai",
+        form: "openai:http://HOST:PORT/MODEL",
+        flags: &[],
+        open: |url, options| Ok(Arc::new(openai::OpenAi::open(url, options)?)),
+    };
+    const NULL: BackendKind =
+        BackendKind { scheme: "null", form: "null", flags: &[], open: |_, _| Ok(Arc::new(null::Null::new())) };
+    const SYNTHETIC: BackendKind = BackendKind {
+        scheme: "synthetic",
+        form: "synthetic:SPEC (for example synthetic:constant=2ms)",
+        flags: &[],
+        open: |spec, options| Ok(Arc::new(synthetic::Synthetic::new(&spec.parse()?, &options.tokens))),
+    };
+
+    /// What stands behind the colon of `text`, if this kind is the one that it names.
+    fn rest<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let rest = text.strip_prefix(self.scheme)?;
+        match rest.strip_prefix(':') {
+            Some(rest) if self.form.contains(':') && !rest.is_empty() => Some(rest),
+            None if self.form == self.scheme && rest.is_empty() => Some(rest),
+            _ => None,
+        }
+    }
+}
+
+/// The kinds of backends that a program has.
+#[derive(Clone, Debug)]
+pub struct Backends {
+    /// Those that a program added.
+    added: Vec<BackendKind>,
+}
+
+impl Backends {
+    /// Those of this crate: `openai:URL`, `null` and `synthetic:SPEC`.
+    pub fn new() -> Backends {
+        Backends { added: Vec::new() }
+    }
+
+    /// These and one more, which is a feature of the program.
+    #[must_use]
+    pub fn with(mut self, kind: BackendKind) -> Backends {
+        self.added.push(kind);
+        self
+    }
+
+    /// The kinds that were added to those of this crate, by their schemes, as a node tells them.
+    pub fn features(&self) -> Vec<&'static str> {
+        self.added.iter().map(|kind| kind.scheme).collect()
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &BackendKind> {
+        self.added.iter().chain(&[BackendKind::OPENAI, BackendKind::NULL, BackendKind::SYNTHETIC])
+    }
+
+    /// Opens the backend that `text` names: `null`, or a scheme, a colon and what the backend is opened with.
+    ///
+    /// # Errors
+    /// See [`BackendError`]; each says what to give instead.
+    pub fn open(&self, text: &str, options: &BackendOptions) -> Result<Arc<dyn Backend>, BackendError> {
+        let named = self.kinds().find_map(|kind| Some((kind, kind.rest(text)?)));
+        let Some((kind, rest)) = named else {
+            return Err(BackendError::Unknown { text: text.to_owned(), known: self.forms() });
+        };
+        (kind.open)(rest, options)
+    }
+
+    /// Checks that a flag which was given is not for another kind than `text` names.
+    ///
+    /// # Errors
+    /// The form of the kind that it is for.
+    pub fn check_flag(&self, flag: &'static str, text: &str) -> Result<(), BackendError> {
+        match self.kinds().find(|kind| kind.flags.contains(&flag)) {
+            Some(kind) if kind.rest(text).is_none() => {
+                Err(BackendError::OfOtherKind { flag, form: kind.form, text: text.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The forms of all kinds, with commas and an "or" between them.
+    fn forms(&self) -> String {
+        let forms: Vec<&str> = self.kinds().map(|kind| kind.form).collect();
+        match forms.split_last() {
+            Some((last, others)) => format!("{}, or {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
+}
+
+impl Default for Backends {
+    fn default() -> Backends {
+        Backends::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_the_flag_becomes_a_backend() {
+        let engine =
+            |text: &str| Backends::new().open(text, &BackendOptions::default()).map(|b| b.info().engine.clone());
+        assert_eq!(engine("null").unwrap(), "null");
+        assert_eq!(engine("synthetic:constant=2ms").unwrap(), "synthetic:constant=2ms");
+        for bad in ["", "nul", "null:", "null:x", "nullx", "synthetic", "synthetic:", "openai", "openai:", "onnx:x"] {
+            let error = engine(bad).unwrap_err().to_string();
+            assert!(error.contains(&format!("'{bad}'")) && error.contains("null, or synthetic:SPEC"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_kind_that_is_added_is_one_line() {
+        let open = |rest: &str, _: &BackendOptions| match rest {
+            "a" => Ok(Arc::new(null::Null::new()) as Arc<dyn Backend>),
+            other => Err(BackendError::NotInline(other.to_owned())),
+        };
+        let kind = BackendKind { scheme: "extra", form: "extra:NAME", flags: &["--extra"], open };
+        let backends = Backends::new().with(kind);
+        assert_eq!((backends.features(), Backends::new().features()), (vec!["extra"], vec![]));
+        let opened = |text: &str| backends.open(text, &BackendOptions::default()).map(|b| b.info().engine.clone());
+        assert_eq!(opened("extra:a").unwrap(), "null");
+        assert!(opened("extra:b").unwrap_err().to_string().starts_with("b answers"));
+        assert!(opened("extra").unwrap_err().to_string().contains("give extra:NAME, openai:"));
+        backends.check_flag("--extra", "extra:a").unwrap();
+        backends.check_flag("--other", "null").unwrap();
+        let error = backends.check_flag("--extra", "null").unwrap_err().to_string();
+        assert_eq!(error, "--extra is for extra:NAME, not for 'null'");
+    }
+}

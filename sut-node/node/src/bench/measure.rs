@@ -1,0 +1,277 @@
+//! The two phases of `bench`, of so many seconds each.
+//!
+//! *Saturation*: as many samples in flight as keep the workers busy, which is what Offline does. *One at a time*: the
+//! next sample goes in when the answer to the last one is out, which is what SingleStream does. Samples pass the same
+//! stages as those of a run: decoding, pre-processing, queue, batch, backend, lane.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hdrhistogram::Histogram;
+use lon_proto::run_pass::RunPass;
+use lon_proto::v1::StartRunRequest;
+
+use super::samples::Samples;
+use crate::backend::{Backend, Execution, Input, Sample, Worker};
+use crate::config::ServeConfig;
+use crate::error::ServeError;
+use crate::pipeline::images;
+use crate::run::codecs::Codecs;
+use crate::run::state::{Purpose, Run};
+use crate::tensor;
+use crate::work::infer::infer;
+use crate::work::job::Job;
+use crate::work::lane::{Answer, Lane};
+use crate::work::threads::{ComputeThreads, busy_samples, inline_worker};
+use crate::work::ticket::Ticket;
+
+/// What both phases found.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) saturation: Saturation,
+    /// Latencies in ns of the samples of the second phase that were answered.
+    pub(crate) latency_ns: Histogram<u64>,
+    /// Answers whose model outputs held a NaN, of both phases.
+    pub(crate) nan: u64,
+    /// Samples of the second phase that failed.
+    pub(crate) failed_alone: u64,
+    /// The first reason why a sample failed.
+    pub(crate) failure: Option<String>,
+}
+
+/// What the first phase found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Saturation {
+    /// Samples that were answered. Failed ones are not among them.
+    pub(crate) samples: u64,
+    /// How many samples failed.
+    pub(crate) failed: u64,
+    /// Tokens of their answers; 0 unless the backend answers token by token.
+    pub(crate) tokens: u64,
+    /// From the first sample to the last answer.
+    pub(crate) duration: Duration,
+    /// The most samples that were in flight.
+    pub(crate) in_flight: u64,
+}
+
+/// Runs both phases.
+///
+/// # Errors
+/// The backend cannot be brought up.
+pub(crate) fn run(
+    config: &ServeConfig,
+    backend: &dyn Backend,
+    samples: &Samples,
+    phase: Duration,
+) -> Result<Measured, ServeError> {
+    let threads = ComputeThreads::start(config, backend)?;
+    let in_flight = busy_samples(config, backend).saturating_mul(2);
+    let mut client = Client::new(config, backend, &threads, samples)?;
+    let saturation = client.saturate(phase, in_flight);
+    let (latency_ns, failed_alone) = client.one_at_a_time(phase);
+    let (nan, failure) = (client.lane.run.counters.nan.load(Relaxed), client.failure);
+    threads.finish();
+    Ok(Measured { saturation, latency_ns, nan, failed_alone, failure })
+}
+
+/// Asks and is answered, in place of a connection.
+struct Client<'a> {
+    threads: &'a ComputeThreads,
+    lane: Arc<Lane>,
+    samples: &'a Samples,
+    input: Input,
+    target: Target,
+    waker: Waker,
+    /// The number of the next sample.
+    next: u64,
+    failure: Option<String>,
+}
+
+/// Where samples are answered, as those of a run would be.
+enum Target {
+    Queue,
+    Decode,
+    Inline(Box<dyn Worker>),
+}
+
+impl<'a> Client<'a> {
+    fn new(
+        config: &ServeConfig,
+        backend: &dyn Backend,
+        threads: &'a ComputeThreads,
+        samples: &'a Samples,
+    ) -> Result<Client<'a>, ServeError> {
+        let codec = if samples.are_files { images::ORIGINAL } else { "" };
+        let request = StartRunRequest { codec: codec.to_owned(), ..StartRunRequest::default() };
+        let codecs = Codecs::agreed(&request, &config.node, &backend.info().outputs, true);
+        let codecs = codecs.map_err(|status| ServeError::Bench(status.message().to_owned()))?;
+        let pass = RunPass::new(Bytes::new(), Bytes::new());
+        let run = Run::new(pass, "this process".to_owned(), config.limits, Purpose::Run(codecs), None);
+        let target = match backend.execution() {
+            _ if config.preprocess.is_some() => Target::Decode,
+            Execution::Workers => Target::Queue,
+            Execution::Inline => Target::Inline(inline_worker(backend)?),
+        };
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let (lane, input) = (Lane::new(Arc::new(run)), backend.input());
+        Ok(Client { threads, lane, samples, input, target, waker, next: 0, failure: None })
+    }
+
+    fn saturate(&mut self, phase: Duration, in_flight: u64) -> Saturation {
+        let began = Instant::now();
+        let mut result = Saturation { in_flight, ..Saturation::default() };
+        let (mut outstanding, mut answers) = (0, Vec::new());
+        loop {
+            if began.elapsed() < phase {
+                self.submit(in_flight - outstanding, &mut answers);
+                outstanding = in_flight;
+            } else {
+                // The batches that are there may go, full or not.
+                self.threads.queues.workers.flush();
+            }
+            result.tokens += self.wait(&mut answers);
+            outstanding -= answers.len() as u64;
+            for answer in answers.drain(..) {
+                let is_answered = self.is_answered(answer);
+                result.samples += u64::from(is_answered);
+                result.failed += u64::from(!is_answered);
+            }
+            result.duration = began.elapsed();
+            if outstanding == 0 && result.duration >= phase {
+                return result;
+            }
+        }
+    }
+
+    /// Latencies in ns of the samples that were answered, and how many samples failed.
+    fn one_at_a_time(&mut self, phase: Duration) -> (Histogram<u64>, u64) {
+        let began = Instant::now();
+        // 1 ns to an hour with three significant digits.
+        let latency_ns = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
+        let mut latency_ns = latency_ns.unwrap_or_else(|_| unreachable!("the bounds are constants"));
+        let (mut answers, mut failed) = (Vec::new(), 0);
+        while began.elapsed() < phase {
+            let sent = Instant::now();
+            self.submit(1, &mut answers);
+            self.wait(&mut answers);
+            let took = sent.elapsed();
+            if answers.drain(..).all(|answer| self.is_answered(answer)) {
+                latency_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+            } else {
+                failed += 1;
+            }
+        }
+        (latency_ns, failed)
+    }
+
+    fn is_answered(&mut self, answer: Answer) -> bool {
+        match answer.result {
+            Ok(_) => true,
+            Err(failure) => {
+                self.failure.get_or_insert(failure.reason);
+                false
+            }
+        }
+    }
+
+    /// Sends `count` samples where they are answered. An inline backend has answered them on return.
+    fn submit(&mut self, count: u64, answers: &mut Vec<Answer>) {
+        let first = self.next;
+        self.next += count;
+        let queued_at = Instant::now();
+        if let Target::Inline(worker) = &mut self.target {
+            let sample = |id| sample(self.samples.payload(id), self.input);
+            let samples: Vec<Sample> = (first..first + count).map(sample).collect();
+            let results = infer(worker.as_mut(), &samples);
+            let answer = |(id, result)| Answer { ticket: Ticket::new(id, 0), result, n_tokens: 0 };
+            return answers.extend((first..).zip(results).map(answer));
+        }
+        self.lane.expect_answers(count);
+        // Decode threads want samples as they come.
+        let is_decoded_later = matches!(self.target, Target::Decode);
+        let input = if is_decoded_later { Input::Opaque } else { self.input };
+        let job = |id| {
+            let bytes = self.samples.payload(id);
+            let ticket = Ticket::new(id, bytes.len() as u64);
+            Job { lane: Arc::clone(&self.lane), ticket, sample: sample(bytes, input), queued_at, place: None }
+        };
+        // Made before the lock of a queue is taken.
+        let jobs: Vec<Job> = (first..first + count).map(job).collect();
+        if is_decoded_later {
+            self.threads.queues.decode.push(jobs.into_iter());
+        } else {
+            self.threads.queues.workers.push(jobs.into_iter());
+        }
+    }
+
+    /// Waits for one answer at least. Returns how many tokens the answers have.
+    fn wait(&self, answers: &mut Vec<Answer>) -> u64 {
+        loop {
+            let tokens = self.lane.take_answers(&self.waker, answers);
+            if !answers.is_empty() {
+                return tokens;
+            }
+            std::thread::park();
+        }
+    }
+}
+
+/// A sample as the reader of a stream makes it. It was made here, so its tensors can be read.
+fn sample(bytes: Bytes, input: Input) -> Sample {
+    let tensors = match input {
+        Input::Opaque => Vec::new(),
+        Input::Tensors => tensor::decode(bytes.clone()).unwrap_or_default(),
+    };
+    Sample { bytes, tensors }
+}
+
+/// Wakes the thread of the client.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Unpark>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use super::*;
+    use crate::backend::{BackendOptions, Backends};
+
+    fn measured(text: &str, max_batch: usize, free: Option<u32>) -> Measured {
+        let max_batch = NonZeroUsize::new(max_batch).unwrap();
+        let backend = Backends::new().open(text, &BackendOptions { max_batch, ..BackendOptions::default() }).unwrap();
+        let mut config = ServeConfig::new("n1".parse().unwrap());
+        config.max_batch = max_batch;
+        let samples = Samples::for_backend(backend.as_ref(), free).unwrap();
+        run(&config, backend.as_ref(), &samples, Duration::from_millis(200)).unwrap()
+    }
+
+    #[test]
+    fn every_sample_is_answered_and_no_latency_is_shorter_than_the_service() {
+        let Measured { saturation, latency_ns, nan, failed_alone, failure } =
+            measured("synthetic:constant=5ms", 4, None);
+        assert_eq!((saturation.failed, saturation.in_flight, nan, failed_alone, failure), (0, 16, 0, 0, None));
+        assert!(saturation.samples >= 16 && saturation.duration >= Duration::from_millis(200), "{saturation:?}");
+        assert!(latency_ns.min() >= 5_000_000 && latency_ns.len() <= 40, "{}", latency_ns.min());
+    }
+
+    #[test]
+    fn a_backend_without_workers_is_measured_too() {
+        let measured = measured("null", 1, None);
+        assert!(measured.saturation.samples > 256 && measured.latency_ns.len() > 1);
+    }
+
+    #[test]
+    fn tokens_are_counted() {
+        let saturation = measured("synthetic:ttft=1ms,tpot=0ms,tokens=5", 1, None).saturation;
+        assert!(saturation.samples > 0 && saturation.tokens == 5 * saturation.samples, "{saturation:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! What the commands do that serve nobody.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use lon_proto::node_name::NodeName;
+use lon_shell::failure::OrExit as _;
+
+use super::args::{BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
+use super::exit::{Exit, Failure};
+use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
+use crate::backend::openai::OpenAiOptions;
+use crate::backend::{Backend, BackendOptions, Backends, TokenOptions};
+use crate::bench::measure;
+use crate::bench::report::Report;
+use crate::bench::samples::Samples;
+use crate::config::ServeConfig;
+use crate::error::ServeError;
+use crate::memory::Memory;
+use crate::pipeline::Preprocessing;
+use crate::pipeline::post::Postprocess;
+use crate::service::describe;
+
+/// `sut-node describe`: prints what a node would say of itself.
+pub(super) fn run_describe(args: DescribeArgs, backends: &Backends) -> Result<(), Failure> {
+    let node = args.node.map_or_else(host_name, Ok)?;
+    let backend = load(&args.backend, None, backends)?;
+    let description = describe::document(&node, backend.as_ref(), args.backend.pipeline.preprocess.as_ref());
+    let shown = match args.text {
+        true => describe::text(&description),
+        false => serde_json::to_string_pretty(&description).or_exit(Exit::Bug)? + "\n",
+    };
+    write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)
+}
+
+/// `sut-node bench`: measures the backend, prints the result, and writes it to a file if one was named.
+pub(super) fn run_bench(args: &BenchArgs, backends: &Backends) -> Result<(), Failure> {
+    let node = NodeName::from_str("bench").or_exit(Exit::Bug)?;
+    let config = args.compute.config(node, &args.backend.pipeline);
+    let takes_files = config.preprocess.as_ref().is_some_and(Preprocessing::takes_files);
+    if args.samples.is_some() && !takes_files {
+        let why = anyhow!("--samples are JPEGs, of which --preprocess has to make what the model takes");
+        return Err(Failure::new(Exit::Usage, why));
+    }
+    if let Some(file) = &args.out {
+        check_writable(file).with_context(|| cannot_write(file)).or_exit(Exit::Usage)?;
+    }
+    let backend = load(&args.backend, Some(&args.compute), backends)?;
+    let samples = bench_samples(args, &config, backend.as_ref())?;
+    let measured = measure::run(&config, backend.as_ref(), &samples, args.seconds).map_err(|error| match error {
+        ServeError::Os { .. } => Failure::new(Exit::Bug, error),
+        error => Failure::new(Exit::Usage, error),
+    })?;
+    if let (0, Some(reason)) = (measured.saturation.samples, &measured.failure) {
+        return Err(Failure::new(Exit::Usage, anyhow!("no sample was answered: {reason}")));
+    }
+    let report = Report {
+        info: backend.info(),
+        config: &config,
+        threads: args.backend.threads.get(),
+        postprocess: args.backend.pipeline.postprocess.to_string(),
+        samples: &samples,
+        phase: args.seconds,
+        measured: &measured,
+    };
+    let document = serde_json::to_string_pretty(&report.document()).or_exit(Exit::Bug)? + "\n";
+    let shown = if args.json { document.clone() } else { report.text() };
+    write!(std::io::stdout(), "{shown}").or_exit(Exit::Bug)?;
+    let write =
+        |file: &PathBuf| std::fs::write(file, &document).with_context(|| cannot_write(file)).or_exit(Exit::Usage);
+    args.out.as_ref().map_or(Ok(()), write)
+}
+
+/// What the backend is asked: images where they are pre-processed, else samples that are made for the model.
+fn bench_samples(args: &BenchArgs, config: &ServeConfig, backend: &dyn Backend) -> Result<Samples, Failure> {
+    let samples = match &args.samples {
+        Some(folder) => Samples::jpegs(folder),
+        None if config.preprocess.is_some() => {
+            Samples::synthetic(&describe::inputs(backend.info(), config.preprocess.as_ref()), args.free_size)
+        }
+        None => Samples::for_backend(backend, args.free_size),
+    };
+    samples.or_exit(Exit::Usage)
+}
+
+fn cannot_write(file: &Path) -> String {
+    format!("cannot write {} (--out)", file.display())
+}
+
+/// Checks, before anything is measured, that the file can be written. Leaves no trace.
+fn check_writable(file: &Path) -> std::io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(_) => std::fs::remove_file(file),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => OpenOptions::new().write(true).open(file).map(|_| ()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `sut-node healthcheck`: asks a node whether it serves.
+pub(super) fn run_healthcheck(args: HealthcheckArgs) -> Result<(), Failure> {
+    healthcheck(args).map_err(|error| match error {
+        HealthError::Tls(_) | HealthError::Address(_) => Failure::new(Exit::Usage, error),
+        // The same exit code as a bug: callers look for 0 or 1.
+        _ => Failure::new(Exit::Bug, error),
+    })
+}
+
+/// Opens the backend that the flags name. Flags that are for another kind of backend are refused.
+pub(super) fn load(
+    args: &BackendArgs,
+    compute: Option<&ComputeArgs>,
+    backends: &Backends,
+) -> Result<Arc<dyn Backend>, Failure> {
+    let (max_batch, workers) = compute.map_or((NonZeroUsize::MIN, NonZeroUsize::MIN), |it| (it.max_batch, it.workers));
+    let memory = compute.map_or_else(Memory::of_host, ComputeArgs::memory);
+    let TokenArgs { slots, max_tokens, eos, max_context } = args.tokens;
+    let tokens = TokenOptions { slots, max_tokens, eos, max_context };
+    let OpenAiArgs { server_timeout, api_key_file, server_ca } = args.openai.clone();
+    let TrustArgs { insecure: allows_plain_text, allow_open_key_files: allows_open_key } = args.trust;
+    let openai = OpenAiOptions { server_timeout, api_key_file, server_ca, allows_plain_text, allows_open_key };
+    let PipelineArgs { ep, postprocess, ref inputs, .. } = args.pipeline;
+    for (flag, given) in
+        [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None), ("--inputs", !inputs.is_empty())]
+    {
+        if given {
+            backends.check_flag(flag, &args.backend).or_exit(Exit::Usage)?;
+        }
+    }
+    let options = BackendOptions {
+        threads: args.threads,
+        max_batch,
+        provider: ep,
+        postprocess,
+        inputs: inputs.clone(),
+        tokens,
+        openai,
+        max_run_bytes: memory.inference_bytes(workers),
+        ..BackendOptions::default()
+    };
+    backends.open(&args.backend, &options).or_exit(Exit::Usage)
+}
+
+/// The node's name where none was given.
+pub(super) fn host_name() -> Result<NodeName, Failure> {
+    let name = nix::unistd::gethostname().context("the host name cannot be read; give --node").or_exit(Exit::Usage)?;
+    name.to_string_lossy().parse().context("the host name will not do; give --node").or_exit(Exit::Usage)
+}

@@ -1,0 +1,163 @@
+//! `sut-node serve`: one node, or many in this process, until SIGTERM or SIGINT.
+
+use std::cell::Cell;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use futures_util::future::try_join_all;
+use lon_proto::node_name::NodeName;
+use lon_shell::failure::OrExit as _;
+use lon_shell::metrics::port::MetricsPort;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::ServeArgs;
+use super::commands::{host_name, load};
+use super::exit::{Exit, Failure};
+use super::naming::NodeNaming;
+use crate::accept::sockets::Sockets;
+use crate::backend::{Backend, Backends};
+use crate::config::ServeConfig;
+use crate::error::ServeError;
+use crate::serve::serve;
+use crate::stop::{Stop, stop};
+
+/// Nodes of this process whose runs are logged; of a thousand nodes each line would come a thousand times.
+const LOGGED_NODES: usize = 8;
+
+/// Sockets of each of many nodes: it listens for TCP and for UDP, and a run has a connection for calls and one for
+/// samples.
+const DESCRIPTORS_EACH: u64 = 4;
+
+/// One of the nodes of this process, listening.
+struct Node {
+    sockets: Sockets,
+    config: ServeConfig,
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Failure> {
+    lon_net::descriptors::raise_limit().or_exit(Exit::Usage)?;
+    if args.nodes.get() > 1 {
+        lon_net::descriptors::enough_for(args.nodes.get(), DESCRIPTORS_EACH).or_exit(Exit::Usage)?;
+    }
+    let nodes = nodes(args, backends.features())?;
+    let backend = load(&args.backend, Some(&args.compute), backends)?;
+    let said = announcement(&nodes, &backend.info().engine);
+    if let Err(error) = lon_net::slice::shorten() {
+        tracing::debug!(%error, "the time slice stays as it is");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Bug)?;
+    runtime.block_on(async {
+        let mut term = signal(SignalKind::terminate()).or_exit(Exit::Bug)?;
+        let mut int = signal(SignalKind::interrupt()).or_exit(Exit::Bug)?;
+        let (stopper, told) = stop();
+        tokio::spawn(async move {
+            tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+            tracing::info!("shutting down: answering what was taken in");
+            stopper.tell();
+        });
+        serve_all(nodes, &backend, &told, &said).await.map_err(|error| match error {
+            ServeError::Backend(_) | ServeError::Preprocess(_) => Failure::new(Exit::Usage, error),
+            _ => Failure::new(Exit::Bug, error),
+        })
+    })
+}
+
+/// Serves all nodes until told to stop, and says so on standard output once all of them do.
+async fn serve_all(nodes: Vec<Node>, backend: &Arc<dyn Backend>, told: &Stop, said: &str) -> Result<(), ServeError> {
+    let missing = Cell::new(nodes.len());
+    let ready = || {
+        missing.set(missing.get() - 1);
+        if missing.get() == 0 {
+            // The one line on standard output: scripts wait for it and read the port from it.
+            let _ = writeln!(std::io::stdout(), "{said}");
+        }
+    };
+    let serving =
+        nodes.into_iter().map(|node| serve(node.sockets, node.config, Arc::clone(backend), told.clone().told(), ready));
+    try_join_all(serving).await.map(drop)
+}
+
+/// All nodes of this process, each with a name and a port of its own.
+fn nodes(args: &ServeArgs, features: Vec<&'static str>) -> Result<Vec<Node>, Failure> {
+    let mut usual = args.compute.config(names(args, 1)?, &args.backend.pipeline);
+    usual.features = features;
+    usual.io_threads = args.io_threads;
+    usual.busy_poll = args.busy_poll;
+    if args.nodes.get() > 1 {
+        // Each node has threads for itself.
+        usual.decode_threads = args.compute.decode_threads.unwrap_or(std::num::NonZeroUsize::MIN);
+        usual.set_memory(usual.memory.shared_by(args.nodes));
+    }
+    usual.token = args.security.token(args.backend.trust).or_exit(Exit::Usage)?;
+    let peers = args.peers.check(&args.security, args.backend.trust, usual.token.as_ref());
+    usual.probe_peers = peers.or_exit(Exit::Usage)?;
+    let node = |number: usize| -> Result<Node, Failure> {
+        let sockets = Sockets::bind(&listen(args, number)?).or_exit(Exit::Usage)?;
+        if number == 1 {
+            // All nodes listen on the same host.
+            usual.tls = args.security.tls(sockets.address(), args.backend.trust).or_exit(Exit::Usage)?;
+        }
+        let mut config = usual.clone();
+        config.node = names(args, number)?;
+        config.logs_runs = number <= LOGGED_NODES;
+        let sockets = sockets.with_metrics(metrics(args, &config)?);
+        Ok(Node { sockets, config })
+    };
+    (1..=args.nodes.get()).map(node).collect()
+}
+
+/// Where this process serves metrics, which are those of its only node.
+fn metrics(args: &ServeArgs, config: &ServeConfig) -> Result<Option<MetricsPort>, Failure> {
+    let Some(listen) = args.metrics_listen.as_deref() else { return Ok(None) };
+    if args.nodes.get() > 1 {
+        let why = anyhow!("--metrics-listen has the metrics of one node; without --nodes {} there is one", args.nodes);
+        return Err(why).or_exit(Exit::Usage);
+    }
+    let port = MetricsPort::bind(listen, config.tls.clone(), args.backend.trust.insecure).or_exit(Exit::Usage)?;
+    tracing::info!(address = %port.address(), "metrics are served");
+    Ok(Some(port))
+}
+
+/// The name of one of the nodes, from 1.
+fn names(args: &ServeArgs, number: usize) -> Result<NodeName, Failure> {
+    match (args.nodes.get(), &args.node) {
+        (1, None) => host_name(),
+        (1, Some(naming)) => naming.name().or_exit(Exit::Usage),
+        (_, None) => NodeNaming::Name(host_name()?).of(number).or_exit(Exit::Usage),
+        (_, Some(naming)) => naming.of(number).or_exit(Exit::Usage),
+    }
+}
+
+/// Where one of the nodes listens: ports follow each other.
+fn listen(args: &ServeArgs, number: usize) -> Result<String, Failure> {
+    if args.nodes.get() == 1 {
+        return Ok(args.listen.clone());
+    }
+    let parted = args.listen.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
+    // What is no HOST:PORT is refused where it is listened on.
+    let Some((host, first)) = parted else { return Ok(args.listen.clone()) };
+    let port = u16::try_from(number - 1).ok().and_then(|more| first.checked_add(more)).filter(|_| first > 0);
+    let why = || {
+        let (listen, nodes) = (&args.listen, args.nodes);
+        anyhow!("{listen} (--listen) and --nodes {nodes}: ports follow each other from the first, up to 65535; not 0")
+    };
+    let port = port.ok_or_else(why).or_exit(Exit::Usage)?;
+    Ok(format!("{host}:{port}"))
+}
+
+/// What is said once all nodes serve.
+fn announcement(nodes: &[Node], engine: &str) -> String {
+    match nodes {
+        [first, .., last] => format!(
+            "sut-node {} to {} serving {engine} on {} to {}",
+            first.config.node,
+            last.config.node,
+            first.sockets.address(),
+            last.sockets.address().port()
+        ),
+        [node] => format!("sut-node {} serving {engine} on {}", node.config.node, node.sockets.address()),
+        [] => String::new(),
+    }
+}

@@ -1,0 +1,131 @@
+//! How one SUT node serves: checked values, made from flags, by a test, or by `loadgen-node demo`.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use lon_net::address::NodeAddress;
+use lon_net::lookup::Lookup;
+use lon_net::tls::{ClientTls, ServerTls};
+use lon_net::token::Token;
+use lon_proto::limits;
+use lon_proto::node_name::NodeName;
+
+use crate::memory::Memory;
+use crate::pipeline::Preprocessing;
+
+/// How a node serves, besides its backend; see [`crate::serve`](fn@crate::serve).
+#[derive(Clone, Debug)]
+pub struct ServeConfig {
+    /// The node's name, unique among the nodes of a run.
+    pub node: NodeName,
+    /// What the program has that others may lack, as the node tells it.
+    pub features: Vec<&'static str>,
+    /// Whether the log has the runs of this node at level info: the first of many nodes of a process speak for the
+    /// others, which are logged at level debug.
+    pub logs_runs: bool,
+    /// The most samples in one inference.
+    pub max_batch: NonZeroUsize,
+    /// How long a free worker waits for a batch to fill, counted from the arrival of its first sample.
+    pub max_delay: Duration,
+    /// Worker threads, each with its own state of the backend.
+    pub workers: NonZeroUsize,
+    /// Threads that inflate and decode the samples of runs with a codec.
+    pub decode_threads: NonZeroUsize,
+    /// Threads that serve connections, each a share of them. The first is the caller's.
+    pub io_threads: NonZeroUsize,
+    /// What is done to samples before the model sees them. `None`: samples are what the model takes.
+    pub preprocess: Option<Preprocessing>,
+    /// Bounds on what is inside the node at one time; see [`ServeConfig::set_memory`].
+    pub limits: Limits,
+    /// How much memory samples may take.
+    pub memory: Memory,
+    /// How long a shutdown waits for answers that are under way.
+    pub drain: Duration,
+    /// Whether to ask the network again and again, instead of sleeping, while a run has the node.
+    pub busy_poll: bool,
+    /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate
+    /// that nobody can verify. The caller decides whether that is allowed.
+    pub tls: Option<ServerTls>,
+    /// What a client must show to have the node described or claimed. `None`: whoever reaches the node may.
+    pub token: Option<Token>,
+    /// Which other nodes this one probes when its client asks for it. `None`: none of them. It counts only where
+    /// clients have to show a token or a certificate.
+    pub probe_peers: Option<PeerProbes>,
+}
+
+/// Other nodes that a node may probe, and how it shows itself to them.
+#[derive(Clone, Debug)]
+pub struct PeerProbes {
+    /// Where they are, as clients may name them; no other address is dialled.
+    pub allowed: Vec<NodeAddress>,
+    /// How they are verified, and the certificate that they are shown. Without it there is plain text; whether that is
+    /// allowed is for the caller to decide.
+    pub tls: Option<ClientTls>,
+    /// What they are shown if they want a token.
+    pub token: Option<Token>,
+    /// How their names are looked up, and where they may lead.
+    pub lookup: Lookup,
+}
+
+impl ServeConfig {
+    /// Defaults for a node of this name: batches of what is there (up to 8), one worker, decode threads on all cores
+    /// but one.
+    pub fn new(node: NodeName) -> ServeConfig {
+        let mut config = ServeConfig {
+            node,
+            features: Vec::new(),
+            logs_runs: true,
+            max_batch: NonZeroUsize::MIN.saturating_add(7),
+            max_delay: Duration::ZERO,
+            workers: NonZeroUsize::MIN,
+            decode_threads: default_decode_threads(),
+            io_threads: NonZeroUsize::MIN,
+            preprocess: None,
+            limits: Limits::default(),
+            memory: Memory::LEAST,
+            drain: Duration::from_secs(30),
+            busy_poll: false,
+            tls: None,
+            token: None,
+            probe_peers: None,
+        };
+        config.set_memory(Memory::of_host());
+        config
+    }
+
+    /// Sets how much memory samples may take, and the bounds on what is inside the node to what fits into that.
+    pub fn set_memory(&mut self, memory: Memory) {
+        let (most, usual) = (memory.waiting_bytes(), Limits::default());
+        self.memory = memory;
+        self.limits.max_bytes_in_flight = usual.max_bytes_in_flight.min(most);
+        self.limits.max_sample_bytes = usual.max_sample_bytes.min(most);
+    }
+}
+
+/// Bounds on what is inside a node: samples admitted whose answers have not been handed to the network. Told to the
+/// LoadGen node in `StartRun`, so that it keeps to them by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most samples that are inside.
+    pub max_samples_in_flight: u64,
+    /// The most bytes that those samples have, as they came.
+    pub max_bytes_in_flight: u64,
+    /// The most bytes of one sample.
+    pub max_sample_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            max_samples_in_flight: 16 << 10,
+            max_bytes_in_flight: 1 << 30,
+            max_sample_bytes: limits::MAX_SAMPLE_BYTES,
+        }
+    }
+}
+
+/// How many decode threads there are unless told otherwise: all cores but one, which is left to I/O.
+fn default_decode_threads() -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cores - 1).unwrap_or(NonZeroUsize::MIN)
+}

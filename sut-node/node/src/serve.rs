@@ -1,0 +1,110 @@
+//! A whole node: its threads, its transports and its service, from the first connection to the last answer.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lon_shell::metrics::server::MetricsServer;
+
+use crate::accept::grpc::Services;
+use crate::accept::guests::Guests;
+use crate::accept::io_threads::{IoThread, IoThreads};
+use crate::accept::listener::Listener;
+use crate::accept::registry;
+use crate::accept::sockets::Sockets;
+use crate::accept::transport::Streams;
+use crate::backend::Backend;
+use crate::config::ServeConfig;
+use crate::error::{ServeError, os};
+use crate::metrics::collector::{NodeInfo, NodeMetrics};
+use crate::run::ledger::Ledger;
+use crate::service::calls::Service;
+use crate::service::claim::Claim;
+use crate::stop::{Stop, stop};
+use crate::work::threads::ComputeThreads;
+
+/// How often a node that shuts down looks whether everything is answered.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long the last messages of a node that shuts down get to leave.
+const LAST_MESSAGES: Duration = Duration::from_millis(200);
+
+/// Serves `backend` on `sockets` until `shutdown` resolves, then answers what it has taken in and returns.
+///
+/// `ready` is called once the backend is warm and connections are accepted. Must run on a tokio runtime (a
+/// current-thread one is the fastest here: the hot path has no work to share). Further I/O threads and inference have
+/// threads of their own, which have ended when this returns, unless inference was what took too long.
+///
+/// # Errors
+/// See [`ServeError`].
+pub async fn serve(
+    sockets: Sockets,
+    config: ServeConfig,
+    backend: Arc<dyn Backend>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+    ready: impl FnOnce(),
+) -> Result<(), ServeError> {
+    let compute = ComputeThreads::start(&config, backend.as_ref())?;
+    let Sockets { tcp, udp, more, metrics, .. } = sockets;
+    let listener = Listener::new(tcp).map_err(os("cannot use the listener"))?;
+    let guests = Guests::new();
+    let mut transports = registry::of_own_ports(udp, config.tls.as_ref(), &guests)?;
+    transports.extend(more);
+    let closing: Vec<_> = transports.iter().map(|transport| transport.closing()).collect();
+
+    let (stopper, stop) = stop();
+    let ServeConfig { drain, busy_poll, io_threads, tls, token, .. } = config.clone();
+    // Without anybody to ask for it, nothing is kept.
+    let ledger = metrics.as_ref().map(|_| Arc::<Ledger>::default());
+    let info = NodeInfo::new(&config, backend.info());
+    let service = Service::new(config, backend, compute.queues.clone(), stop.clone()).with_ledger(ledger.clone());
+    let claim = service.claim().clone();
+    let service = Arc::new(service);
+    let metrics = metrics.zip(ledger).map(|(port, ledger)| {
+        let queues = compute.queues.clone();
+        let metrics = NodeMetrics { info, queues, claim: claim.clone(), ledger }.metrics();
+        MetricsServer::start(port.for_token(token), metrics)
+    });
+    let _metrics = metrics.transpose().map_err(os("cannot serve metrics"))?;
+    let (services, health) = Services::new(&service, stop.clone()).await;
+    let streams = Streams::new(service, stop.clone());
+    let io =
+        IoThread { streams, guests, services, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
+    let mut others = IoThreads::start(io_threads.get() - 1, &io)?;
+    let told_to_stop = async move {
+        shutdown.await;
+        stopper.tell();
+        health.await;
+        std::future::pending().await
+    };
+    ready();
+    let (outcome, is_late) = tokio::select! {
+        biased;
+        outcome = io.serve_first(listener, transports, &mut others) => (outcome, false),
+        is_late = drained(stop, &claim, drain) => (Ok(()), is_late),
+        never = told_to_stop => never,
+    };
+    drop(others);
+    join_all(closing).await;
+    if is_late {
+        // The workers are not waited for either: they are what is late.
+        tracing::warn!(limit_ms = drain.as_millis() as u64, "not everything was answered before the shutdown");
+        return Ok(());
+    }
+    compute.finish();
+    outcome
+}
+
+/// Once shutdown has begun, resolves when nothing is left to answer (false), or when `drain` is over (true). A
+/// connection that merely stands open is no reason to stay.
+async fn drained(stop: Stop, claim: &Claim, drain: Duration) -> bool {
+    stop.told().await;
+    let idle = async {
+        while claim.is_at_work() {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+        tokio::time::sleep(LAST_MESSAGES).await;
+    };
+    tokio::time::timeout(drain, idle).await.is_err()
+}

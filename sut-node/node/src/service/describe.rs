@@ -1,0 +1,118 @@
+//! Who and what a node is: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
+
+use lon_net::host::{Host, Machine};
+use lon_proto::WIRE_VERSION;
+use lon_proto::node_name::NodeName;
+use lon_proto::setup::{Build, Setting};
+use lon_proto::v1::{self, DescribeResponse};
+use lon_shell::documents::{BackendDocument, DESCRIBE_SCHEMA, DescribeDocument, HostDocument};
+use lon_shell::figures::bytes;
+use lon_shell::version::REVISION;
+
+use crate::backend::{Backend, BackendInfo};
+use crate::config::ServeConfig;
+use crate::host;
+use crate::pipeline::Preprocessing;
+use crate::run::codecs;
+use crate::tensor::{Signature, TensorSpec};
+
+/// The program and its version.
+pub(crate) const SOFTWARE: &str = concat!("sut-node ", env!("CARGO_PKG_VERSION"));
+
+/// What has to be sent to a node of this backend. One that pre-processes does not take what the model takes.
+pub(crate) fn inputs(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> Signature {
+    preprocess.map_or_else(|| info.inputs.clone(), |preprocess| preprocess.sent(&info.inputs))
+}
+
+/// One text for each tensor of a signature: `name dtype[dims]`.
+pub(crate) fn texts(specs: &[TensorSpec]) -> Vec<String> {
+    specs.iter().map(ToString::to_string).collect()
+}
+
+fn known_codecs(preprocess: Option<&Preprocessing>) -> impl Iterator<Item = &'static str> {
+    codecs::known(preprocess.is_some_and(Preprocessing::takes_files))
+}
+
+/// What this program was built from, with these features. The digest of the image is known where whoever started the
+/// container told it.
+pub(crate) fn build(features: &[&str]) -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: REVISION.unwrap_or_default().to_owned(),
+        image_digest: std::env::var("LON_IMAGE_DIGEST").unwrap_or_default(),
+        features: features.iter().copied().map(str::to_owned).collect(),
+    }
+}
+
+/// How a node of this configuration answers samples: its own options, then those of its backend.
+fn settings(config: &ServeConfig, info: &BackendInfo) -> Vec<Setting> {
+    let preprocess = config.preprocess.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let own = [
+        Setting::of_speed("max_batch", config.max_batch),
+        Setting::of_speed("max_delay", format!("{:?}", config.max_delay)),
+        Setting::of_speed("workers", config.workers),
+        Setting::of_speed("decode_threads", config.decode_threads),
+        Setting::of_speed("io_threads", config.io_threads),
+        Setting::of_speed("busy_poll", config.busy_poll),
+        Setting::of_answers("preprocess", preprocess),
+    ];
+    own.into_iter().chain(info.settings.iter().cloned()).collect()
+}
+
+/// The answer to `Describe` of a node of this configuration on the machine `host`.
+pub(crate) fn describe(config: &ServeConfig, host: Host, backend: &dyn Backend) -> DescribeResponse {
+    let (info, preprocess) = (backend.info(), config.preprocess.as_ref());
+    DescribeResponse {
+        wire_version: WIRE_VERSION,
+        name: config.node.to_string(),
+        software: SOFTWARE.to_owned(),
+        host: Some(host::message(host)),
+        backend: Some(v1::Backend {
+            engine: info.engine.clone(),
+            model: info.model.clone(),
+            model_sha256: info.model_sha256.clone().unwrap_or_default(),
+            inputs: inputs(info, preprocess).iter().map(Into::into).collect(),
+            outputs: info.outputs.iter().map(Into::into).collect(),
+            model_bytes: info.model_bytes.unwrap_or(0),
+        }),
+        codecs: known_codecs(preprocess).map(str::to_owned).collect(),
+        settings: settings(config, info).into_iter().map(Into::into).collect(),
+        build: Some(build(&config.features).into()),
+    }
+}
+
+/// What a node says of itself that does not serve.
+pub(crate) fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> DescribeDocument {
+    let info = backend.info();
+    let mut host = HostDocument::from(&Machine::here().without_ids());
+    // A speed that the driver does not claim is 0 here, as it is in `Describe`.
+    host.nics.iter_mut().for_each(|nic| nic.speed_mbit_s = nic.speed_mbit_s.or(Some(0)));
+    DescribeDocument {
+        schema: DESCRIBE_SCHEMA,
+        name: node.to_string(),
+        software: SOFTWARE.to_owned(),
+        wire_version: WIRE_VERSION,
+        backend: BackendDocument {
+            engine: info.engine.clone(),
+            model: info.model.clone(),
+            model_sha256: info.model_sha256.clone(),
+            model_bytes: info.model_bytes,
+            settings: info.settings.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+            inputs: texts(&inputs(info, preprocess)),
+            outputs: texts(&info.outputs),
+        },
+        codecs: known_codecs(preprocess).map(str::to_owned).collect(),
+        host,
+    }
+}
+
+/// The same for people: what answers, and the tensors of a sample and of its answer. `N` is the batch.
+pub(crate) fn text(document: &DescribeDocument) -> String {
+    let BackendDocument { engine, model, model_bytes, inputs, outputs, .. } = &document.backend;
+    let model = if model.is_empty() { "none" } else { model };
+    let size = model_bytes.map_or_else(String::new, |count| format!(", {}", bytes(count)));
+    let tensors = [("Sample", inputs), ("Answer", outputs)];
+    let tensors = tensors.into_iter().flat_map(|(title, all)| all.iter().map(move |tensor| (title, tensor.clone())));
+    let lines = [("Model", format!("{model}{size}")), ("Engine", engine.clone())].into_iter().chain(tensors);
+    lines.map(|(title, line)| format!("{title:<10}{line}\n")).collect()
+}

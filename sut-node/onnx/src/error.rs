@@ -1,0 +1,118 @@
+//! Why an ONNX model cannot be used.
+
+use std::path::PathBuf;
+
+use lon_sut::backend::BackendError;
+use lon_sut::pipeline::post::{Postprocess, PostprocessError};
+
+/// Why a model cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OnnxError {
+    /// The inputs that `--inputs` names are not the model's.
+    #[error("--inputs does not fit {model}: {reason} (its inputs are {inputs})")]
+    Inputs {
+        /// The name of the model.
+        model: String,
+        /// The inputs that the model has.
+        inputs: String,
+        /// Which name is wrong.
+        reason: String,
+    },
+    /// `--inputs` was given for a decoder, whose inputs are not the sample's tensors.
+    #[error("--inputs is not for a model that answers token by token")]
+    InputsOfTokens,
+    /// Post-processing was asked for, but tokens are answered as they are.
+    #[error("--postprocess {0} is not for a model that answers token by token")]
+    PostprocessOfTokens(Postprocess),
+    /// The outputs of the model do not allow the post-processing.
+    #[error(transparent)]
+    Postprocess(#[from] PostprocessError),
+    /// The model, or the list of sums beside it, cannot be read.
+    #[error("cannot read {path}: {cause}")]
+    Read {
+        /// The file, by its path.
+        path: PathBuf,
+        /// The operating system's answer.
+        cause: std::io::Error,
+    },
+    /// The model is not the one its list of sums speaks of.
+    #[error(
+        "{path} is not the file that {list} lists: its SHA-256 is {actual}, listed is {expected}; fetch or build the \
+         model again, or correct the list"
+    )]
+    Sum {
+        /// The name of the model.
+        path: PathBuf,
+        /// The path of the list.
+        list: PathBuf,
+        /// The SHA-256 that the list has.
+        expected: String,
+        /// The SHA-256 of the file.
+        actual: String,
+    },
+    /// The file is no model, or one that cannot be served.
+    #[error("{place} (SHA-256 {sha256}) cannot be used as a model: {reason}")]
+    Model {
+        /// The path of the model, or its name when it is not a file.
+        place: String,
+        /// The SHA-256 of the model file.
+        sha256: String,
+        /// What is wrong, and what to do about it.
+        reason: String,
+    },
+    /// The engine refuses the model, or fails on an input of zeros.
+    #[error("{engine} cannot run {model} (SHA-256 {sha256}) with a batch of {batch}: {reason}{hint}")]
+    CannotRun {
+        /// The engine that should have run it.
+        engine: String,
+        /// The name of the model.
+        model: String,
+        /// The SHA-256 of the model file.
+        sha256: String,
+        /// How many samples the batch had.
+        batch: usize,
+        /// The reason, in the engine's words.
+        reason: String,
+        /// What else to try.
+        hint: &'static str,
+    },
+    /// ONNX Runtime's library is there but cannot be used.
+    #[error(
+        "ONNX Runtime's library {path} ({origin}) cannot be used: {reason}; point ORT_DYLIB_PATH at a \
+         libonnxruntime.so of version 1.22 or later, or take it away to use the embedded engine"
+    )]
+    Library {
+        /// The file, by its path.
+        path: PathBuf,
+        /// How it was found.
+        origin: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// ONNX Runtime's library does not have the execution provider that was asked for.
+    #[error("ONNX Runtime's library {path} will not do: {reason}")]
+    Provider {
+        /// The file, by its path.
+        path: PathBuf,
+        /// The provider that it does not have, and those that it has.
+        reason: String,
+    },
+    /// An execution provider was asked for, and the embedded engine would run the model.
+    #[error(
+        "execution providers (--ep) are ONNX Runtime's, and the embedded tract would run this model: set \
+         ORT_DYLIB_PATH to the path of libonnxruntime.so, or leave --ep out"
+    )]
+    ProviderOfTract,
+    /// ONNX Runtime was asked for and is not there.
+    #[error(
+        "ONNX Runtime's library was not found: set ORT_DYLIB_PATH to the path of libonnxruntime.so, or put it beside \
+         the program"
+    )]
+    NoLibrary,
+}
+
+impl From<OnnxError> for BackendError {
+    fn from(error: OnnxError) -> BackendError {
+        BackendError::Added(Box::new(error))
+    }
+}

@@ -1,0 +1,241 @@
+//! Runs an ONNX model: ONNX Runtime when its library is there, else the embedded tract.
+//!
+//! - `model`: from a file or bytes to a checked sum, a signature, and the batches that the model allows;
+//! - `external`: refuses models with parts in other files;
+//! - `library`: where ONNX Runtime's library is, and which version it has;
+//! - `footprint`: how much memory a run of a model with free sizes takes;
+//! - `engine`: what an engine is: tensors of a batch in, tensors of a batch out;
+//! - `ort`, `tract`: the two engines; `ep`: the execution providers of ONNX Runtime;
+//! - `faults`: refuses models that tract would compute wrongly;
+//! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker));
+//! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that have one;
+//! - `error`: why a model cannot be used.
+//!
+//! The signature is read from the model file itself, so it is the same for both engines, and known before anything has
+//! run.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lon_sut::backend::{
+    Backend, BackendError, BackendInfo, BackendKind, BackendOptions, Execution, Half, Input, TokenOptions,
+};
+use lon_sut::pipeline::post::Postprocess;
+use lon_sut::setting::Setting;
+use lon_sut::tensor::{DType, Signature, TensorSpec};
+
+use self::batch::{Bound, OnnxWorker};
+use self::decoder::{Decoder, Layout};
+use self::engine::Engine;
+use self::footprint::Footprint;
+use self::model::{InputOrder, Model};
+
+mod batch;
+mod decoder;
+mod engine;
+mod ep;
+mod error;
+mod external;
+mod faults;
+mod footprint;
+mod library;
+mod model;
+mod ort;
+mod tract;
+
+pub use self::error::OnnxError;
+
+/// This backend in the list of a program: `onnx:PATH`.
+pub const KIND: BackendKind = BackendKind {
+    scheme: "onnx",
+    form: "onnx:MODEL.onnx",
+    flags: &["--ep", "--postprocess", "--inputs"],
+    open: |path, options| Ok(Arc::new(Onnx::open(path.as_ref(), options)?)),
+};
+
+/// An ONNX model and the engine that runs it.
+pub struct Onnx {
+    info: BackendInfo,
+    model: Model,
+    engine: Box<dyn Engine>,
+    order: InputOrder,
+    postprocess: Postprocess,
+    /// The most bytes of memory that one run may take.
+    max_run_bytes: u64,
+    /// For a model that answers token by token: its tensors, and how it answers.
+    decoder: Option<(Arc<Layout>, TokenOptions)>,
+}
+
+impl Onnx {
+    /// The model in the file at `path`, which is read once. When a `SHA256SUMS` beside it lists it, the sum must match.
+    ///
+    /// # Errors
+    /// See [`OnnxError`].
+    pub fn open(path: &Path, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Onnx::load(&name, &path.display().to_string(), model::read(path)?, options)
+    }
+
+    /// A model that is in memory already, for example built into the program. `name` is shown as its file name. No list
+    /// of sums is looked for; the sum is in [`BackendInfo::model_sha256`] for the caller to check.
+    ///
+    /// # Errors
+    /// See [`OnnxError`].
+    pub fn from_bytes(name: &str, bytes: impl Into<Bytes>, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        Onnx::load(name, name, bytes.into(), options)
+    }
+
+    fn load(name: &str, place: &str, bytes: Bytes, options: &BackendOptions) -> Result<Onnx, OnnxError> {
+        let (sha256, model_bytes) = (model::sha256(&bytes), bytes.len() as u64);
+        let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: sha256.clone(), reason };
+        let (model, proto) = Model::parse(&bytes).map_err(unusable)?;
+        let layout = Layout::of(&model).transpose().map_err(unusable)?;
+        let engine: Box<dyn Engine> = match library::locate(options.engine)? {
+            Some(library) => {
+                let is_free = model.has_free_dims() && layout.is_none();
+                let footprint = if is_free { tract::footprint(&model, &proto) } else { Footprint::unknown() };
+                Box::new(ort::OnnxRuntime::new(&library, &model, bytes, footprint, options)?)
+            }
+            None if options.provider.is_some() => return Err(OnnxError::ProviderOfTract),
+            None => {
+                faults::refuse(&proto).map_err(unusable)?;
+                Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?)
+            }
+        };
+        if layout.is_none() {
+            model.warn_about_batches(name, options.max_batch);
+        }
+        let decoder = layout.map(|layout| (Arc::new(layout), options.tokens));
+        if decoder.is_some() && options.postprocess != Postprocess::None {
+            return Err(OnnxError::PostprocessOfTokens(options.postprocess));
+        }
+        if decoder.is_some() && !options.inputs.is_empty() {
+            return Err(OnnxError::InputsOfTokens);
+        }
+        let order = InputOrder::new(&model.inputs, &options.inputs).map_err(|reason| OnnxError::Inputs {
+            model: name.to_owned(),
+            inputs: model.inputs.to_string(),
+            reason,
+        })?;
+        let outputs = options.postprocess.outputs(&model.outputs)?;
+        let outputs = if model.batching.is_ok() { outputs } else { of_one_sample(&outputs) };
+        let info = BackendInfo {
+            engine: engine.name().to_owned(),
+            model: name.to_owned(),
+            model_sha256: Some(sha256),
+            model_bytes: Some(model_bytes),
+            settings: settings(options, decoder.is_some()),
+            inputs: order.signature.clone(),
+            outputs,
+        };
+        let info = match &decoder {
+            Some((layout, tokens)) => decodes(info, layout, tokens),
+            None => info,
+        };
+        let (postprocess, max_run_bytes) = (options.postprocess, options.max_run_bytes);
+        Ok(Onnx { info, model, engine, order, postprocess, max_run_bytes, decoder })
+    }
+}
+
+/// The options that the engine heeds.
+fn settings(options: &BackendOptions, decodes: bool) -> Vec<Setting> {
+    let mut settings = vec![
+        Setting::of_speed("threads", options.threads),
+        Setting::of_answers("execution_provider", options.provider.map_or("CPU", |provider| provider.name())),
+    ];
+    if decodes {
+        settings.extend(options.tokens.settings());
+    } else {
+        settings.push(Setting::of_answers("postprocess", options.postprocess));
+        settings.push(Setting::of_answers("inputs", options.inputs.join(",")));
+    }
+    settings
+}
+
+/// The outputs of a model that takes samples one by one: a free leading dimension is no batch, it counts rows of the
+/// one sample.
+fn of_one_sample(outputs: &Signature) -> Signature {
+    let shown = |spec: &TensorSpec| match spec.dims.first() {
+        Some(None) => TensorSpec { dims: [&[Some(1)], &spec.dims[..]].concat(), ..spec.clone() },
+        _ => spec.clone(),
+    };
+    Signature::new(outputs.iter().map(shown).collect())
+}
+
+/// The usual number of tokens of a prompt.
+const USUAL_PROMPT_TOKENS: u32 = 16;
+
+/// The info of a model that answers token by token: tokens in, tokens out. Logs how much memory it may take.
+fn decodes(info: BackendInfo, layout: &Layout, tokens: &TokenOptions) -> BackendInfo {
+    let (slots, context, bytes) = (tokens.slots, tokens.max_context, layout.bytes_per_token());
+    tracing::info!(
+        model = info.model,
+        samples_at_once = slots,
+        are_batched = layout.is_batched(),
+        cache_mb = (slots.get() * context.get()).saturating_mul(bytes) / 1_000_000,
+        context_tokens = context,
+        bytes_per_token = bytes,
+        "each worker decodes several samples at one time"
+    );
+    let answer = TensorSpec::new("tokens", DType::I64, vec![None, None]);
+    BackendInfo { inputs: decoder::inputs(), outputs: Signature::new(vec![answer]), ..info }
+}
+
+impl Backend for Onnx {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Workers
+    }
+
+    fn input(&self) -> Input {
+        Input::Tensors
+    }
+
+    fn cores_per_inference(&self) -> usize {
+        self.engine.threads()
+    }
+
+    fn slots(&self) -> Option<NonZeroUsize> {
+        self.decoder.as_ref().map(|(_, tokens)| tokens.slots)
+    }
+
+    fn usual_size(&self) -> Option<u32> {
+        self.decoder.as_ref().map(|_| USUAL_PROMPT_TOKENS)
+    }
+
+    fn worker(&self) -> Result<Half, BackendError> {
+        let cannot_run = |batch, reason| OnnxError::CannotRun {
+            engine: self.info.engine.clone(),
+            model: self.info.model.clone(),
+            sha256: self.info.model_sha256.clone().unwrap_or_default(),
+            batch,
+            reason,
+            hint: self.engine.hint(),
+        };
+        let session = self.engine.session().map_err(|reason| cannot_run(1, reason))?;
+        if let Some((layout, tokens)) = &self.decoder {
+            let mut decoder = Decoder::new(Arc::clone(layout), session, &self.info.engine, *tokens);
+            decoder.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
+            return Ok(Half::Stream(Box::new(decoder)));
+        }
+        let bound = self.model.has_free_dims().then(|| Bound::new(self.engine.footprint(), self.max_run_bytes));
+        let (model, order) = (self.model.clone(), self.order.clone());
+        let mut worker = OnnxWorker::new(model, order, session, &self.info.engine, self.postprocess, bound);
+        worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
+        Ok(Half::Batch(Box::new(worker)))
+    }
+}
+
+impl std::fmt::Debug for Onnx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Onnx").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
