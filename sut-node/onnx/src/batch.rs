@@ -3,6 +3,7 @@
 //! The samples of a batch that have the same shape run together, as one tensor per input. Samples differ in shape only
 //! where the model leaves a size free; those run in groups. Nothing is padded.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,13 +12,10 @@ use lon_sut::backend::{Aside, InferError, Sample, Worker};
 use lon_sut::pipeline::post::{self, Postprocess};
 use lon_sut::tensor::{Dims, Tensor, TensorSpec};
 
-use super::engine::{BatchInput, Session};
+use super::engine::{BatchInput, Session, Sizes, trying};
 use super::footprint::Footprint;
+use super::made_up::{MAX_BYTES, MadeUp, NO_ZEROS};
 use super::model::{InputOrder, Model};
-
-/// The most bytes of a sample of zeros that is made for warming up. A model file may declare any size, but no node
-/// accepts a larger sample.
-const MAX_ZEROS_BYTES: u64 = 1 << 30;
 
 /// How much memory one run of a model with free sizes may take. Samples decide what it takes, so it is checked before
 /// the engine is asked.
@@ -32,6 +30,16 @@ impl Bound {
         tracing::debug!(max_bytes, estimated_from = kind, "runs of free sizes are bounded");
         Bound { footprint, max_bytes }
     }
+
+    /// Whether a run with these inputs takes no more memory than it may.
+    ///
+    /// # Errors
+    /// About how many bytes it takes.
+    pub(super) fn check(&self, inputs: &[BatchInput<'_>]) -> Result<(), u64> {
+        let shapes: Vec<_> = inputs.iter().map(|input| (input.dtype, &input.dims[..])).collect();
+        let needed = self.footprint.bytes(&shapes);
+        if needed <= self.max_bytes { Ok(()) } else { Err(needed) }
+    }
 }
 
 pub(super) struct OnnxWorker {
@@ -43,6 +51,8 @@ pub(super) struct OnnxWorker {
     postprocess: Postprocess,
     /// None where all sizes are known: then the warm-up has shown what a run takes.
     bound: Option<Bound>,
+    /// Whether several samples may share a run.
+    shares_runs: bool,
     aside: Aside,
 }
 
@@ -54,9 +64,15 @@ impl OnnxWorker {
         engine: &str,
         postprocess: Postprocess,
         bound: Option<Bound>,
+        shares_runs: bool,
     ) -> OnnxWorker {
         let engine = engine.to_owned();
-        OnnxWorker { model, order, session, engine, postprocess, bound, aside: Aside::default() }
+        OnnxWorker { model, order, session, engine, postprocess, bound, shares_runs, aside: Aside::default() }
+    }
+
+    /// The batch sizes that are run.
+    fn sizes(&self) -> Sizes {
+        if self.shares_runs { self.session.sizes() } else { Sizes::UpTo(NonZeroUsize::MIN) }
     }
 
     /// Runs zeros in the sizes that will be asked for. A model with free sizes besides the batch is planned but not
@@ -66,11 +82,19 @@ impl OnnxWorker {
     /// The batch size that failed, and the reason.
     pub(super) fn warm_up(&mut self) -> Result<(), (usize, String)> {
         let Some(sample) = self.zeros() else { return Ok(()) };
-        for batch in self.session.sizes().to_warm() {
-            let (answers, _) = self.run(&vec![&sample; batch]).map_err(|reason| (batch, reason))?;
+        for batch in self.sizes().to_warm() {
+            let (answers, _) = match self.run(&vec![&sample; batch]) {
+                Ok(run) => run,
+                // Zeros are no divisors, and no sizes of an image either.
+                Err(reason) if batch == 1 && self.runs_without_zeros() => {
+                    tracing::warn!(reason, "an input of zeros has no answer, and others have one");
+                    return Ok(());
+                }
+                Err(reason) => return Err((batch, reason)),
+            };
             // Outputs may begin with the number of objects found, not with the batch; in zeros nothing may be found.
             match answers.iter().any(|answer| self.is_nothing(answer)) {
-                true if self.model.batching.is_ok() => return Err((batch, self.nothing())),
+                true if self.has_no_elements() => return Err((batch, self.nothing())),
                 true => tracing::warn!(reason = self.nothing(), "an input of zeros has no answer"),
                 false => {}
             }
@@ -78,9 +102,19 @@ impl OnnxWorker {
         Ok(())
     }
 
+    fn runs_without_zeros(&mut self) -> bool {
+        let made_up = MadeUp::draw(&self.model.inputs, NO_ZEROS, 1, 0);
+        made_up.is_some_and(|sample| trying(|| self.session.run(&MadeUp::batch(&[&sample]))).is_ok())
+    }
+
     /// Whether these bytes are no answer. An answer of rows above a threshold may have no row.
     fn is_nothing(&self, answer: &Bytes) -> bool {
         answer.is_empty() && !self.postprocess.may_be_empty()
+    }
+
+    /// Whether no answer can ever have an element.
+    fn has_no_elements(&self) -> bool {
+        self.model.outputs.iter().all(|spec| spec.dims.contains(&Some(0)))
     }
 
     fn nothing(&self) -> String {
@@ -96,7 +130,7 @@ impl OnnxWorker {
             let own = spec.own_dims();
             let dims = own.iter().copied().collect::<Option<Vec<u32>>>()?;
             let elements = Dims::new(&dims)?.elements()?;
-            let len = spec.dtype.bytes_of(elements).filter(|&len| len <= MAX_ZEROS_BYTES)?;
+            let len = spec.dtype.bytes_of(elements).filter(|&len| len <= MAX_BYTES as u64)?;
             Tensor::new(spec.dtype, &dims, vec![0; len as usize].into()).ok()
         };
         let tensors = self.order.signature.iter().map(tensor).collect::<Option<_>>()?;
@@ -132,21 +166,19 @@ impl OnnxWorker {
     /// # Errors
     /// One alone would take more.
     fn together(&self, batch: &[Sample], group: &[usize]) -> Result<usize, InferError> {
-        let mut count = self.session.sizes().largest(group.len());
-        let Some(Bound { footprint, max_bytes }) = &self.bound else { return Ok(count) };
+        let mut count = self.sizes().largest(group.len());
+        let Some(bound) = &self.bound else { return Ok(count) };
         loop {
             let samples: Vec<&Sample> = group[..count].iter().map(|&number| &batch[number]).collect();
             let inputs: Vec<BatchInput<'_>> =
                 (0..self.model.inputs.len()).map(|input| self.gather(input, &samples)).collect();
-            let shapes: Vec<_> = inputs.iter().map(|input| (input.dtype, &input.dims[..])).collect();
-            let needed = footprint.bytes(&shapes);
-            match count {
-                _ if needed <= *max_bytes => return Ok(count),
-                1 => {
+            match bound.check(&inputs) {
+                Ok(()) => return Ok(count),
+                Err(needed) if count == 1 => {
                     let shapes = samples[0].tensors.iter().map(Tensor::to_string).collect::<Vec<_>>().join(", ");
-                    return Err(InferError::Memory { shapes, needed, max_bytes: *max_bytes });
+                    return Err(InferError::Memory { shapes, needed, max_bytes: bound.max_bytes });
                 }
-                _ => count = self.session.sizes().largest(count / 2),
+                Err(_) => count = self.sizes().largest(count / 2),
             }
         }
     }

@@ -3,8 +3,10 @@
 //! Tensors cross this boundary as bytes: the parts of a batch go in as they lie in the samples, so that each engine
 //! copies them once, straight into a tensor of its own.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lon_sut::tensor::DType;
 
@@ -72,6 +74,47 @@ impl Sizes {
             Sizes::PowersOfTwoUpTo(most) => (0..=most.ilog2()).map(|power| 1 << power).collect(),
         }
     }
+
+    /// The sizes of several samples for which it is proved that they may share a run: the smallest, the largest, and
+    /// two that are as large as a size that tensors have anyway, where a mistake might not show in a shape.
+    pub(super) fn to_prove(self, others: impl Iterator<Item = usize>) -> BTreeSet<usize> {
+        let runs = |size: &usize| *size > 1 && self.largest(*size) == *size;
+        let others: BTreeSet<usize> = others.filter(runs).collect();
+        let ends = [2, self.largest(usize::MAX)];
+        ends.into_iter().filter(runs).chain(others.into_iter().take(2)).collect()
+    }
+}
+
+/// The session on which the model was tried, for the first worker.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<Option<Box<dyn Session>>>);
+
+impl Kept {
+    pub(super) fn put(&self, session: Box<dyn Session>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    }
+
+    pub(super) fn take(&self) -> Option<Box<dyn Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+thread_local! {
+    static IS_TRYING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what may fail without anything being wrong: what an engine says of failures in it is not worth a line in the
+/// log.
+pub(super) fn trying<T>(body: impl FnOnce() -> T) -> T {
+    let before = IS_TRYING.replace(true);
+    let made = body();
+    IS_TRYING.set(before);
+    made
+}
+
+/// Whether this thread is [`trying`].
+pub(super) fn is_trying() -> bool {
+    IS_TRYING.get()
 }
 
 /// One input of a batch.
@@ -106,5 +149,10 @@ mod tests {
         assert_eq!(cut(Sizes::PowersOfTwoUpTo(most(1)), 2), [1, 1]);
         assert_eq!(Sizes::PowersOfTwoUpTo(most(6)).to_warm(), [1, 2, 4]);
         assert_eq!(Sizes::UpTo(most(6)).to_warm(), [1, 6]);
+        let proved =
+            |sizes: Sizes, others: &[usize]| sizes.to_prove(others.iter().copied()).into_iter().collect::<Vec<_>>();
+        assert_eq!(proved(Sizes::UpTo(most(8)), &[224, 5, 1, 4, 3]), [2, 3, 4, 8]);
+        assert_eq!(proved(Sizes::PowersOfTwoUpTo(most(9)), &[3, 4]), [2, 4, 8]);
+        assert!(proved(Sizes::UpTo(most(1)), &[1]).is_empty());
     }
 }

@@ -18,6 +18,16 @@ pub enum OnnxError {
         /// Which name is wrong.
         reason: String,
     },
+    /// `--batch-dim` names what does not count samples.
+    #[error("--batch-dim {said} does not fit {model}: {reason}")]
+    BatchDim {
+        /// The name of the model.
+        model: String,
+        /// What was given.
+        said: String,
+        /// Why that is not so.
+        reason: String,
+    },
     /// `--inputs` was given for a decoder, whose inputs are not the sample's tensors.
     #[error("--inputs is not for a model that answers token by token")]
     InputsOfTokens,

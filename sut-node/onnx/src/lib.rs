@@ -7,6 +7,7 @@
 //! - `engine`: what an engine is: tensors of a batch in, tensors of a batch out;
 //! - `ort`, `tract`: the two engines; `ep`: the execution providers of ONNX Runtime;
 //! - `faults`: refuses models that tract would compute wrongly;
+//! - `sharing`: whether samples share runs; `proof`: that they may; `made_up`: the samples on which that is tried;
 //! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker));
 //! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that have one;
 //! - `error`: why a model cannot be used.
@@ -28,9 +29,10 @@ use lon_sut::tensor::{DType, Signature, TensorSpec};
 
 use self::batch::{Bound, OnnxWorker};
 use self::decoder::{Decoder, Layout};
-use self::engine::Engine;
+use self::engine::{Engine, Kept};
 use self::footprint::Footprint;
 use self::model::{InputOrder, Model};
+use self::sharing::Sharing;
 
 mod batch;
 mod decoder;
@@ -41,8 +43,11 @@ mod external;
 mod faults;
 mod footprint;
 mod library;
+mod made_up;
 mod model;
 mod ort;
+mod proof;
+mod sharing;
 mod tract;
 
 pub use self::error::OnnxError;
@@ -51,7 +56,7 @@ pub use self::error::OnnxError;
 pub const KIND: BackendKind = BackendKind {
     scheme: "onnx",
     form: "onnx:MODEL.onnx",
-    flags: &["--ep", "--postprocess", "--inputs"],
+    flags: &["--ep", "--postprocess", "--inputs", "--batch-dim", "--dims"],
     open: |path, options| Ok(Arc::new(Onnx::open(path.as_ref(), options)?)),
 };
 
@@ -64,8 +69,11 @@ pub struct Onnx {
     postprocess: Postprocess,
     /// The most bytes of memory that one run may take.
     max_run_bytes: u64,
+    /// Whether several samples may share a run.
+    shares_runs: bool,
     /// For a model that answers token by token: its tensors, and how it answers.
     decoder: Option<(Arc<Layout>, TokenOptions)>,
+    kept: Kept,
 }
 
 impl Onnx {
@@ -90,7 +98,7 @@ impl Onnx {
     fn load(name: &str, place: &str, bytes: Bytes, options: &BackendOptions) -> Result<Onnx, OnnxError> {
         let (sha256, model_bytes) = (model::sha256(&bytes), bytes.len() as u64);
         let unusable = |reason| OnnxError::Model { place: place.to_owned(), sha256: sha256.clone(), reason };
-        let (model, proto) = Model::parse(&bytes).map_err(unusable)?;
+        let (model, proto) = Model::parse(&bytes, &options.dims).map_err(unusable)?;
         let layout = Layout::of(&model).transpose().map_err(unusable)?;
         let engine: Box<dyn Engine> = match library::locate(options.engine)? {
             Some(library) => {
@@ -104,14 +112,10 @@ impl Onnx {
                 Box::new(tract::Tract::new(&model, &proto, options).map_err(unusable)?)
             }
         };
-        if layout.is_none() {
-            model.warn_about_batches(name, options.max_batch);
-        }
-        let decoder = layout.map(|layout| (Arc::new(layout), options.tokens));
-        if decoder.is_some() && options.postprocess != Postprocess::None {
+        if layout.is_some() && options.postprocess != Postprocess::None {
             return Err(OnnxError::PostprocessOfTokens(options.postprocess));
         }
-        if decoder.is_some() && !options.inputs.is_empty() {
+        if layout.is_some() && !options.inputs.is_empty() {
             return Err(OnnxError::InputsOfTokens);
         }
         let order = InputOrder::new(&model.inputs, &options.inputs).map_err(|reason| OnnxError::Inputs {
@@ -120,13 +124,22 @@ impl Onnx {
             reason,
         })?;
         let outputs = options.postprocess.outputs(&model.outputs)?;
-        let outputs = if model.batching.is_ok() { outputs } else { of_one_sample(&outputs) };
+        let kept = Kept::default();
+        let (sharing, decoder) = match layout {
+            None => (Sharing::find(name, (&model, &proto), engine.as_ref(), options, &kept)?, None),
+            Some(layout) => {
+                let sharing = Sharing::of_slots(name, &layout, engine.as_ref(), options, &kept);
+                let layout = if sharing.shares_runs { layout } else { layout.one_by_one() };
+                (sharing, Some((Arc::new(layout), options.tokens)))
+            }
+        };
+        let outputs = if sharing.counts_rows { of_one_sample(&outputs) } else { outputs };
         let info = BackendInfo {
             engine: engine.name().to_owned(),
             model: name.to_owned(),
             model_sha256: Some(sha256),
             model_bytes: Some(model_bytes),
-            settings: settings(options, decoder.is_some()),
+            settings: [settings(options, decoder.is_some()), sharing.settings].concat(),
             inputs: order.signature.clone(),
             outputs,
         };
@@ -134,8 +147,9 @@ impl Onnx {
             Some((layout, tokens)) => decodes(info, layout, tokens),
             None => info,
         };
-        let (postprocess, max_run_bytes) = (options.postprocess, options.max_run_bytes);
-        Ok(Onnx { info, model, engine, order, postprocess, max_run_bytes, decoder })
+        let (postprocess, max_run_bytes, shares_runs) =
+            (options.postprocess, options.max_run_bytes, sharing.shares_runs);
+        Ok(Onnx { info, model, engine, order, postprocess, max_run_bytes, shares_runs, decoder, kept })
     }
 }
 
@@ -150,6 +164,10 @@ fn settings(options: &BackendOptions, decodes: bool) -> Vec<Setting> {
     } else {
         settings.push(Setting::of_answers("postprocess", options.postprocess));
         settings.push(Setting::of_answers("inputs", options.inputs.join(",")));
+    }
+    if !options.dims.is_empty() {
+        let dims: Vec<String> = options.dims.iter().map(ToString::to_string).collect();
+        settings.push(Setting::of_answers("dims", dims.join(",")));
     }
     settings
 }
@@ -204,6 +222,10 @@ impl Backend for Onnx {
         self.decoder.as_ref().map(|(_, tokens)| tokens.slots)
     }
 
+    fn samples_of_a_run(&self) -> Option<NonZeroUsize> {
+        (!self.shares_runs && self.decoder.is_none()).then_some(NonZeroUsize::MIN)
+    }
+
     fn usual_size(&self) -> Option<u32> {
         self.decoder.as_ref().map(|_| USUAL_PROMPT_TOKENS)
     }
@@ -217,7 +239,8 @@ impl Backend for Onnx {
             reason,
             hint: self.engine.hint(),
         };
-        let session = self.engine.session().map_err(|reason| cannot_run(1, reason))?;
+        let session = self.kept.take().map_or_else(|| self.engine.session(), Ok);
+        let session = session.map_err(|reason| cannot_run(1, reason))?;
         if let Some((layout, tokens)) = &self.decoder {
             let mut decoder = Decoder::new(Arc::clone(layout), session, &self.info.engine, *tokens);
             decoder.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
@@ -225,7 +248,8 @@ impl Backend for Onnx {
         }
         let bound = self.model.has_free_dims().then(|| Bound::new(self.engine.footprint(), self.max_run_bytes));
         let (model, order) = (self.model.clone(), self.order.clone());
-        let mut worker = OnnxWorker::new(model, order, session, &self.info.engine, self.postprocess, bound);
+        let (engine, postprocess) = (&self.info.engine, self.postprocess);
+        let mut worker = OnnxWorker::new(model, order, session, engine, postprocess, bound, self.shares_runs);
         worker.warm_up().map_err(|(batch, reason)| cannot_run(batch, reason))?;
         Ok(Half::Batch(Box::new(worker)))
     }

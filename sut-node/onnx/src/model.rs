@@ -4,13 +4,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use bytes::Bytes;
+use lon_sut::backend::GivenDim;
 use lon_sut::others::{self, Limit, SUMS_FILE, entry};
 use lon_sut::tensor::{DType, Signature, TensorSpec};
 use sha2::{Digest as _, Sha256};
 use tract_onnx::pb::{
-    ModelProto, ValueInfoProto, tensor_shape_proto::dimension::Value as Dim, type_proto::Value as Type,
+    ModelProto, NodeProto, ValueInfoProto, tensor_shape_proto::dimension::Value as Dim, type_proto::Value as Type,
 };
 use tract_onnx::prelude::Framework as _;
+
 
 use super::error::OnnxError;
 use super::external;
@@ -56,18 +58,21 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 pub(super) struct Model {
     pub(super) inputs: Signature,
     pub(super) outputs: Signature,
-    /// Whether several samples may share a run; if not, why not.
+    /// Whether all tensors leave their leading dimension free, as batches need it; if not, which one does not. That
+    /// samples may share a run is for [`proof`](super::proof) to find out.
     pub(super) batching: Result<(), String>,
+    /// All tensors, with the names of their leading dimensions where the model names them.
+    leading: Vec<(TensorSpec, Option<String>)>,
     /// Names of the inputs' free dimensions, where the model names them: equal names are equal sizes.
     pub(super) symbols: Vec<Vec<Option<String>>>,
 }
 
 impl Model {
-    /// Reads the signature.
+    /// Reads the signature, in which these sizes are given.
     ///
     /// # Errors
-    /// A clause that says what is wrong with the bytes.
-    pub(super) fn parse(bytes: &[u8]) -> Result<(Model, ModelProto), String> {
+    /// A clause that says what is wrong with the bytes, or with the sizes.
+    pub(super) fn parse(bytes: &[u8], given: &[GivenDim]) -> Result<(Model, ModelProto), String> {
         let proto = tract_onnx::onnx()
             .proto_model_for_read(&mut &*bytes)
             .map_err(|error| format!("it is not an ONNX model, or not the whole of one ({error})"))?;
@@ -77,27 +82,43 @@ impl Model {
         let is_weight = |input: &&ValueInfoProto| graph.initializer.iter().any(|weight| weight.name == input.name);
         let inputs = graph.input.iter().filter(|input| !is_weight(input)).map(|input| port("input", input));
         let outputs = graph.output.iter().map(|output| port("output", output));
-        let (inputs, outputs) = (inputs.collect::<Result<Vec<_>, _>>()?, outputs.collect::<Result<Vec<_>, _>>()?);
+        let (mut inputs, mut outputs) =
+            (inputs.collect::<Result<Vec<_>, _>>()?, outputs.collect::<Result<Vec<_>, _>>()?);
+        given.iter().try_for_each(|given| give(given, &mut inputs, &mut outputs))?;
         if inputs.is_empty() || outputs.is_empty() {
             return Err("it needs at least one input and one output".to_owned());
         }
-        let batching = batching(&inputs, &outputs);
+        let leading = |port: &Port| (port.spec.clone(), port.symbols.first().cloned().flatten());
+        let leading: Vec<_> = inputs.iter().chain(&outputs).map(leading).collect();
+        let batching = match leading.iter().find(|(spec, _)| spec.dims.first() != Some(&None)) {
+            Some((spec, _)) => Err(format!("'{spec}' has no free leading dimension")),
+            None => Ok(()),
+        };
         let specs = |ports: &[Port]| Signature::new(ports.iter().map(|port| port.spec.clone()).collect());
         let (inputs_signature, outputs_signature) = (specs(&inputs), specs(&outputs));
         let symbols = inputs.into_iter().map(|port| port.symbols).collect();
-        Ok((Model { inputs: inputs_signature, outputs: outputs_signature, batching, symbols }, proto))
+        Ok((Model { inputs: inputs_signature, outputs: outputs_signature, batching, leading, symbols }, proto))
+    }
+
+    /// A clause that says which leading dimension has another name than `name`, or than the first that has a name.
+    /// Where names differ, one of the dimensions may be free for another reason than the batch (the number of objects
+    /// found, say).
+    pub(super) fn odd_name(&self, name: Option<&str>) -> Option<String> {
+        let named = || self.leading.iter().filter_map(|(spec, name)| Some((spec, name.as_deref()?)));
+        let wanted = name.or_else(|| named().map(|(_, name)| name).next())?;
+        let (spec, name) = named().find(|(_, name)| *name != wanted)?;
+        Some(format!("the leading dimension of '{spec}' is called {name}, not {wanted}"))
+    }
+
+    /// The model of these tensors.
+    #[cfg(test)]
+    pub(super) fn of(inputs: Signature, outputs: Signature) -> Model {
+        Model { inputs, outputs, batching: Ok(()), leading: Vec::new(), symbols: Vec::new() }
     }
 
     /// The largest batch when `asked` is what the user would like.
     pub(super) fn max_batch(&self, asked: NonZeroUsize) -> NonZeroUsize {
         if self.batching.is_ok() { asked } else { NonZeroUsize::MIN }
-    }
-
-    /// Logs a warning when the model does not allow the batches that were asked for.
-    pub(super) fn warn_about_batches(&self, name: &str, asked: NonZeroUsize) {
-        if let (Err(reason), 2..) = (&self.batching, asked.get()) {
-            tracing::warn!(model = name, asked, reason, "samples are run one by one, not in batches");
-        }
     }
 
     /// Whether sizes other than the batch depend on the sample.
@@ -180,51 +201,51 @@ fn port(kind: &str, info: &ValueInfoProto) -> Result<Port, String> {
     Ok(Port { spec: TensorSpec::new(name, dtype, dims), symbols })
 }
 
-/// A batch is possible when every input and every output starts with the same free dimension. Where the model names
-/// it, the names must agree: a leading dimension that is free for another reason (the number of objects found, say)
-/// cannot be cut into samples.
-fn batching(inputs: &[Port], outputs: &[Port]) -> Result<(), String> {
-    let mut batch: Option<&str> = None;
-    for port in inputs.iter().chain(outputs) {
-        if port.spec.dims.first() != Some(&None) {
-            return Err(format!("'{}' has no free leading dimension", port.spec));
-        }
-        let Some(Some(symbol)) = port.symbols.first() else { continue };
-        if *batch.get_or_insert(symbol) != *symbol {
-            let (port, batch) = (&port.spec, batch.unwrap_or_default());
-            return Err(format!("the leading dimension of '{port}' is called {symbol}, not {batch}"));
+/// Gives a free dimension its size, in all tensors.
+///
+/// # Errors
+/// No tensor has it.
+fn give(given: &GivenDim, inputs: &mut [Port], outputs: &mut [Port]) -> Result<(), String> {
+    let mut is_there = false;
+    for Port { spec, symbols } in inputs.iter_mut().chain(outputs.iter_mut()) {
+        for (axis, (dim, symbol)) in spec.dims.iter_mut().zip(symbols.iter_mut()).enumerate() {
+            if dim.is_none() && given.is(&spec.name, axis, symbol.as_deref()) {
+                (*dim, *symbol, is_there) = (Some(given.size), None, true);
+            }
         }
     }
-    Ok(())
+    if is_there {
+        return Ok(());
+    }
+    let ports = inputs.iter().chain(outputs.iter());
+    let mut names: Vec<&str> = ports.flat_map(|port| port.symbols.iter().flatten()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let free = if names.is_empty() { "none that has a name".to_owned() } else { names.join(", ") };
+    Err(format!("it has no free dimension '{}' (--dims); its free dimensions are: {free}", given.name))
+}
+
+/// All nodes of a model, those inside of others and of functions too.
+pub(super) fn nodes(model: &ModelProto) -> Vec<&NodeProto> {
+    let functions = model.functions.iter().flat_map(|function| &function.node);
+    let mut nodes: Vec<&NodeProto> = model.graph.iter().flat_map(|graph| &graph.node).chain(functions).collect();
+    let mut at = 0;
+    while let Some(&node) = nodes.get(at) {
+        let graphs = node.attribute.iter().flat_map(|attribute| attribute.g.iter().chain(&attribute.graphs));
+        nodes.extend(graphs.flat_map(|graph| &graph.node));
+        at += 1;
+    }
+    nodes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn port(name: &str, dims: &[(i64, &str)]) -> Port {
-        let (dims, symbols) = dims
-            .iter()
-            .map(|(size, symbol)| (u32::try_from(*size).ok(), (!symbol.is_empty()).then(|| (*symbol).to_owned())))
-            .unzip();
-        Port { spec: TensorSpec::new(name, DType::F32, dims), symbols }
-    }
-
-    #[test]
-    fn batches_need_one_free_leading_dimension() {
-        let free = |name, symbol| port(name, &[(-1, symbol), (4, "")]);
-        assert_eq!(batching(&[free("x", "N")], &[free("y", "N")]), Ok(()));
-        assert_eq!(batching(&[free("x", "")], &[free("y", ""), free("z", "N")]), Ok(()));
-        let error = batching(&[free("x", "N")], &[free("y", "objects")]).unwrap_err();
-        assert_eq!(error, "the leading dimension of 'y f32[N,4]' is called objects, not N");
-        let error = batching(&[port("x", &[(1, ""), (4, "")])], &[free("y", "N")]).unwrap_err();
-        assert_eq!(error, "'x f32[1,4]' has no free leading dimension");
-        assert!(batching(&[port("x", &[])], &[free("y", "N")]).is_err());
-    }
-
     #[test]
     fn inputs_are_put_in_the_order_of_their_names() {
-        let inputs = Signature::new(["a", "b", "c"].map(|name| port(name, &[(-1, ""), (4, "")]).spec).to_vec());
+        let inputs =
+            Signature::new(["a", "b", "c"].map(|name| TensorSpec::new(name, DType::F32, vec![None, Some(4)])).to_vec());
         let order = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
             InputOrder::new(&inputs, &names).map(|order| (order.signature[0].name.clone(), order.places))

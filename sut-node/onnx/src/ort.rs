@@ -19,7 +19,7 @@ use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session as OrtSession, SessionInputValue};
 use ort::value::{DynValue, PrimitiveTensorElementType, Tensor};
 
-use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes};
+use super::engine::{BatchInput, BatchOutput, Engine, Session, Sizes, is_trying};
 use super::ep;
 use super::error::OnnxError;
 use super::footprint::Footprint;
@@ -128,6 +128,7 @@ fn load_reason(error: &ort::LoadDynamicError) -> String {
 
 fn log(level: LogLevel, category: &str, _id: &str, location: &str, message: &str) {
     match level {
+        _ if is_trying() => tracing::debug!(category, said = message, location, "ONNX Runtime, on what was made up"),
         LogLevel::Verbose | LogLevel::Info => tracing::debug!(category, said = message, location, "ONNX Runtime"),
         LogLevel::Warning => tracing::warn!(category, said = message, location, "ONNX Runtime"),
         LogLevel::Error | LogLevel::Fatal => tracing::error!(category, said = message, location, "ONNX Runtime"),

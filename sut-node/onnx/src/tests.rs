@@ -12,11 +12,29 @@ use tract_onnx::pb;
 use super::footprint::Footprint;
 use super::*;
 
+/// Each of these holds for both engines.
+macro_rules! for_both_engines {
+    ($($name:ident),* $(,)?) => {
+        mod with_tract {
+            $(#[test] fn $name() { super::$name(super::OnnxEngine::Tract); })*
+        }
+        mod with_onnx_runtime {
+            $(
+                #[test]
+                #[ignore = ".ci/run models"]
+                fn $name() { super::$name(super::OnnxEngine::OnnxRuntime); }
+            )*
+        }
+    };
+}
+
 mod around;
+mod engines;
 mod external;
 mod faults;
 mod free_sizes;
 mod generated;
+mod sharing;
 
 fn digits_file(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../loadgen-node/qsl/digits")).join(name)
@@ -153,7 +171,7 @@ fn a_library_that_is_none_is_an_error_and_not_a_fall_back() {
     let path = folder.path().join("libonnxruntime.so");
     fs::write(&path, b"not a library").unwrap();
     let library = library::Library { path, origin: "found beside the program" };
-    let (model, _) = Model::parse(&identity(DType::F32, &["N"])).unwrap();
+    let (model, _) = Model::parse(&identity(DType::F32, &["N"]), &[]).unwrap();
     let error = ort::OnnxRuntime::new(&library, &model, Bytes::new(), Footprint::unknown(), &BackendOptions::default());
     let error = error.err().unwrap();
     let error = error.to_string();
@@ -273,21 +291,6 @@ fn a_fixed_batch_of_one_runs_one_by_one(engine: OnnxEngine) {
     assert_eq!(infer(identity(DType::U8, &["2", "2"]), engine, 8, &whole), [b"abcd"]);
 }
 
-fn an_answer_that_cannot_be_cut_is_found_before_the_run(engine: OnnxEngine) {
-    // The file says the output has a row per sample; it has one row.
-    let mut sum = node("ReduceSum", &["x"], "y");
-    sum.attribute = vec![pb::AttributeProto {
-        name: "keepdims".to_owned(),
-        r#type: pb::attribute_proto::AttributeType::Int as i32,
-        i: 1,
-        ..pb::AttributeProto::default()
-    }];
-    let model = model(vec![value("x", DType::F32, &["", "2"])], vec![value("y", DType::F32, &["", "1"])], vec![sum]);
-    let backend = Onnx::from_bytes("test.onnx", model, &options(engine, 2)).unwrap();
-    let error = backend.worker().err().unwrap().to_string();
-    assert!(error.contains("test.onnx") && error.contains("batch of 2") && error.contains("--max-batch 1"), "{error}");
-}
-
 fn an_operator_nobody_has_is_named(engine: OnnxEngine) {
     let mut odd = model(
         vec![value("x", DType::F32, &["N"])],
@@ -339,29 +342,12 @@ fn model_with_table() -> pb::ModelProto {
     model
 }
 
-/// Each of these holds for both engines.
-macro_rules! for_both_engines {
-    ($($name:ident),* $(,)?) => {
-        mod with_tract {
-            $(#[test] fn $name() { super::$name(super::OnnxEngine::Tract); })*
-        }
-        mod with_onnx_runtime {
-            $(
-                #[test]
-                #[ignore = ".ci/run models"]
-                fn $name() { super::$name(super::OnnxEngine::OnnxRuntime); }
-            )*
-        }
-    };
-}
-
 for_both_engines! {
     every_type_goes_through,
     several_inputs_and_outputs,
     outputs_and_inputs_are_those_of_their_names,
     free_sizes_run_in_groups,
     a_fixed_batch_of_one_runs_one_by_one,
-    an_answer_that_cannot_be_cut_is_found_before_the_run,
     an_operator_nobody_has_is_named,
     a_value_that_breaks_a_run_fails_alone,
 }
@@ -384,7 +370,7 @@ fn types_that_an_engine_has_not_are_refused_by_name() {
 
 #[test]
 fn weights_elsewhere_and_unknown_types_are_refused_with_a_way_out() {
-    let refused = |model: pb::ModelProto| Model::parse(&model.encode_to_vec()).err().unwrap();
+    let refused = |model: pb::ModelProto| Model::parse(&model.encode_to_vec(), &[]).err().unwrap();
     let mut external = model_with_table();
     external.graph.as_mut().unwrap().initializer[0].data_location = Some(1);
     assert!(refused(external).contains("save_as_external_data=False"));

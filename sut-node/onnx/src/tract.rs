@@ -22,9 +22,9 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use lon_shell::bugs::contained;
 use lon_sut::backend::BackendOptions;
 use lon_sut::tensor::DType;
 use tract_onnx::pb::ModelProto;
@@ -75,12 +75,24 @@ impl Tract {
                 "an inference runs on one thread: use more workers instead, or ONNX Runtime"
             );
         }
+        if let Some(what) = slow(proto) {
+            tracing::warn!(engine = NAME, "{what} take many times as long as with ONNX Runtime (ORT_DYLIB_PATH)");
+        }
         let all = model.inputs.iter().chain(model.outputs.iter());
         if let Some(reason) = all.filter_map(|spec| datum_type(spec.dtype).err()).next() {
             return Err(format!("{reason}{HINT}"));
         }
         Ok(Tract { shared: Arc::new(Shared::new(model, proto, model.max_batch(options.max_batch))?) })
     }
+}
+
+/// What of a model takes this engine many times as long as it takes ONNX Runtime.
+fn slow(proto: &ModelProto) -> Option<&'static str> {
+    let mut weights = proto.graph.iter().flat_map(|graph| &graph.initializer);
+    if super::model::nodes(proto).iter().any(|node| node.op_type.starts_with("TreeEnsemble")) {
+        return Some("trees");
+    }
+    weights.any(|weight| weight.data_type == i32::from(DType::F16.code())).then_some("numbers of f16")
 }
 
 /// How much memory runs of a model with free sizes take, for another engine that runs it: as far as tract can read it.
@@ -190,13 +202,9 @@ fn is_sum(text: &str) -> bool {
 /// tract answers some malformed models, and some values (an index out of range), with a panic. Nothing that a panic
 /// could leave half done is used again: models under construction are dropped, and every run has a state of its own.
 fn no_panic<T>(body: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match contained(body) {
         Ok(result) => result.map_err(|error| format!("{error:#}")),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("tract panicked: {}", text.unwrap_or("no message")))
-        }
+        Err(said) => Err(format!("tract panicked: {said}")),
     }
 }
 

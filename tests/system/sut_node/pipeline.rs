@@ -9,6 +9,7 @@ use jpeg_encoder::{ColorType, Encoder};
 use lon_tests::process::{SutNode, binary, repository};
 use lon_tests::run_folder::RunFolder;
 use lon_tests::test_run::TestRun;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 fn digits() -> String {
@@ -111,12 +112,12 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
 }
 
-/// An ONNX model: `y = x`, both f32 with a batch dimension and a free one.
-fn identity() -> Vec<u8> {
-    let dims = [field(1, &field(2, b"N")), field(1, &field(2, b"L"))].concat();
+/// An ONNX model of this operator from x to y, both f32 of two free dimensions of these names.
+fn of_one_node(operator: &[u8], dims: [&[u8]; 2]) -> Vec<u8> {
+    let dims = dims.map(|name| field(1, &field(2, name))).concat();
     let tensor = [&[1 << 3, 1][..], &field(2, &dims)].concat();
     let value = |name: &[u8]| [field(1, name), field(2, &field(1, &tensor))].concat();
-    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Identity")].concat();
+    let node = [field(1, b"x"), field(2, b"y"), field(4, operator)].concat();
     let graph = [field(1, &node), field(2, b"g"), field(11, &value(b"x")), field(12, &value(b"y"))].concat();
     [&[1 << 3, 8][..], &field(7, &graph), &field(8, &[2 << 3, 17])].concat()
 }
@@ -134,7 +135,7 @@ fn npy(rows: usize, columns: usize, values: &[f32]) -> Vec<u8> {
 fn nan_in_the_outputs_is_counted_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let (model, data) = (folder.path().join("identity.onnx"), folder.path().join("data.npy"));
-    fs::write(&model, identity()).unwrap();
+    fs::write(&model, of_one_node(b"Identity", [b"N", b"L"])).unwrap();
     fs::write(&data, npy(4, 2, &[1., 2., 3., f32::NAN, 5., 6., 7., 8.])).unwrap();
     let node = SutNode::start("a", &format!("onnx:{}", model.display()), &[]);
     let test = TestRun::of("synthetic", "Server").on(&node.address).args(&["--dataset", arg(&data)]);
@@ -144,6 +145,26 @@ fn nan_in_the_outputs_is_counted_and_told() {
     // One sample of four, drawn as often as any other, give or take.
     assert!(nan > 0 && nan < completed, "{counts}");
     assert!(finished.stdout.contains(&format!("in the outputs behind {nan} answers")), "{finished:?}");
+}
+
+/// Rows become columns: as many samples as they have numbers would get each other's numbers.
+#[test]
+fn that_samples_run_one_by_one_and_why_is_in_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, data) = (folder.path().join("turned.onnx"), folder.path().join("data.npy"));
+    fs::write(&model, of_one_node(b"Transpose", [b"", b""])).unwrap();
+    fs::write(&data, npy(4, 2, &[1., 2., 3., 4., 5., 6., 7., 8.])).unwrap();
+    let node = SutNode::start("a", &format!("onnx:{}", model.display()), &["--max-batch", "2"]);
+    let test = TestRun::of("synthetic", "Server").on(&node.address).args(&["--dataset", arg(&data)]);
+    let result = answered(test.set(SHORT)).result();
+    let told = result["sut"][0]["settings"]["batches"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert!(told.starts_with("samples run one by one: one sample makes 'y f32[N,?]' of shape "), "{told}");
+    node.signal(Signal::SIGTERM);
+    let (_, log) = node.wait_with_log();
+    assert_eq!(log.matches(told).count(), 1, "{log}");
+    let test = TestRun::digits("Server");
+    let node = SutNode::start("b", &digits(), &["--max-batch", "2"]);
+    assert_eq!(answered(test.on(&node.address).set(SHORT)).result()["sut"][0]["settings"]["batches"], "proved");
 }
 
 fn bench(backend: &str, more: &[&str]) -> Output {
@@ -194,7 +215,7 @@ fn a_bench_that_cannot_be_is_told_why() {
     };
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("identity.onnx");
-    fs::write(&model, identity()).unwrap();
+    fs::write(&model, of_one_node(b"Identity", [b"N", b"L"])).unwrap();
     let backend = format!("onnx:{}", model.display());
     assert!(told(bench(&backend, &[])).contains("--free-size"));
     assert!(bench(&backend, &["--free-size", "3"]).status.success());

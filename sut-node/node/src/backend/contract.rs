@@ -34,6 +34,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// The most samples that share a run; `None`: as many as there may be. More in one batch only wait for each other.
+    fn samples_of_a_run(&self) -> Option<NonZeroUsize> {
+        None
+    }
+
     /// Whether its workers only pretend to work, for simulations. They take the time that [`Worker::pretended`] says,
     /// and need no threads: they are tasks on the first I/O thread. Only for batches where [`Backend::execution`] is
     /// [`Execution::Workers`].

@@ -31,7 +31,7 @@ pub mod synthetic;
 
 pub use contract::{Aside, Backend, BackendInfo, Execution, Half, Input, Worker};
 pub use error::{BackendError, InferError};
-pub use options::{BackendOptions, OnnxEngine, TokenOptions};
+pub use options::{BackendOptions, BatchDim, GivenDim, OnnxEngine, TokenOptions, UnknownBatchDim, UnknownDim};
 pub use provider::{Provider, UnknownProvider};
 pub use registry::{BackendKind, Backends};
 pub use sample::Sample;

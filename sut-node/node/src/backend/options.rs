@@ -1,6 +1,8 @@
 //! How a backend is to run: what the flags of `sut-node` say, as values.
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 
 use super::openai::options::OpenAiOptions;
 use super::provider::Provider;
@@ -26,6 +28,10 @@ pub struct BackendOptions {
     pub postprocess: Postprocess,
     /// The model's inputs by name, in the order in which samples have them. Empty: in the model's own order.
     pub inputs: Vec<String>,
+    /// Which dimension of an ONNX model counts samples, where the user says so. `None`: that is found out.
+    pub batch_dim: Option<BatchDim>,
+    /// Sizes that an ONNX model leaves free, and that are given.
+    pub dims: Vec<GivenDim>,
     /// The most bytes of memory that one run of a model with free sizes may take: a sample that needs more fails.
     pub max_run_bytes: u64,
     /// How answers are streamed, by backends that answer token by token.
@@ -55,6 +61,8 @@ impl Default for BackendOptions {
             provider: None,
             postprocess: Postprocess::None,
             inputs: Vec::new(),
+            batch_dim: None,
+            dims: Vec::new(),
             openai: OpenAiOptions::default(),
             max_run_bytes: Memory::of_host().inference_bytes(NonZeroUsize::MIN),
             tokens: TokenOptions::default(),
@@ -79,6 +87,83 @@ impl TokenOptions {
             Setting::of_answers("eos", eos.map_or_else(|| "none".to_owned(), |eos| eos.to_string())),
             Setting::of_answers("max_context", max_context),
         ]
+    }
+}
+
+/// The dimension of a model's tensors that counts samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BatchDim {
+    /// The leading one of each.
+    Leading,
+    /// The leading one of each, which has this name wherever it has one.
+    Named(String),
+    /// None: samples run one by one.
+    None,
+}
+
+/// The error for a text that names no [`BatchDim`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not the batch: give 0 (samples are along the leading dimension), that dimension's name, or none")]
+pub struct UnknownBatchDim(String);
+
+impl FromStr for BatchDim {
+    type Err = UnknownBatchDim;
+
+    fn from_str(text: &str) -> Result<BatchDim, UnknownBatchDim> {
+        match text {
+            "0" => Ok(BatchDim::Leading),
+            "none" => Ok(BatchDim::None),
+            other if other.is_empty() || other.parse::<i64>().is_ok() => Err(UnknownBatchDim(other.to_owned())),
+            name => Ok(BatchDim::Named(name.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for BatchDim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BatchDim::Leading => "0",
+            BatchDim::Named(name) => name,
+            BatchDim::None => "none",
+        })
+    }
+}
+
+/// A size that a model leaves free, and the user gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenDim {
+    /// The name of the dimension in the model, or `TENSOR:AXIS`.
+    pub name: String,
+    /// Its size.
+    pub size: u32,
+}
+
+impl GivenDim {
+    /// Whether it is this dimension of the tensor of this name.
+    pub fn is(&self, tensor: &str, axis: usize, symbol: Option<&str>) -> bool {
+        symbol == Some(&self.name) || self.name == format!("{tensor}:{axis}")
+    }
+}
+
+/// The error for a text that is no [`GivenDim`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' gives no size: give NAME=SIZE, or TENSOR:AXIS=SIZE for a dimension without a name")]
+pub struct UnknownDim(String);
+
+impl FromStr for GivenDim {
+    type Err = UnknownDim;
+
+    fn from_str(text: &str) -> Result<GivenDim, UnknownDim> {
+        let unknown = || UnknownDim(text.to_owned());
+        let (name, size) = text.rsplit_once('=').ok_or_else(unknown)?;
+        let size = size.parse().ok().filter(|size| *size > 0).ok_or_else(unknown)?;
+        if name.is_empty() { Err(unknown()) } else { Ok(GivenDim { name: name.to_owned(), size }) }
+    }
+}
+
+impl fmt::Display for GivenDim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.size)
     }
 }
 

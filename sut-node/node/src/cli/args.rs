@@ -16,7 +16,7 @@ use lon_shell::duration::parse_duration;
 use lon_shell::tls;
 
 use super::naming::NodeNaming;
-use crate::backend::Provider;
+use crate::backend::{BatchDim, GivenDim, Provider};
 use crate::config::{PeerProbes, ServeConfig};
 use crate::memory::Memory;
 use crate::pipeline::Preprocessing;
@@ -73,6 +73,16 @@ pub(super) struct PipelineArgs {
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) inputs: Vec<String>,
+    /// Which dimension of an ONNX model's tensors counts samples: 0, the leading one (or its name), so that samples share
+    /// runs; or none. Unless given, a node of --max-batch above 1 finds it out at its start, on samples that it makes
+    /// up: only where they are answered together as they are alone do samples share runs.
+    #[arg(long, value_name = "0|NAME|none", env = "LON_BATCH_DIM", help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) batch_dim: Option<BatchDim>,
+    /// Sizes that an ONNX model leaves free, by their names in the model, for example seq=128; TENSOR:AXIS=SIZE where
+    /// it has no name. Samples must have them.
+    #[arg(long, value_name = "NAME=SIZE,...", value_delimiter = ',', env = "LON_DIMS",
+          help_heading = ANSWERS, hide_short_help = true)]
+    pub(super) dims: Vec<GivenDim>,
     /// What is done to images before the model sees them, for example resize=256,crop=224,layout=nchw,dtype=f32 (a
     /// preset's name may stand first). Samples are then JPEGs (--compression original) or pixels u8[HEIGHT,WIDTH,3].
     /// Or token-ids=SEPARATOR: samples are token ids alone (loadgen-node run --ids-alone), and mask, segments and

@@ -123,10 +123,14 @@ pub(super) fn load(
     let OpenAiArgs { server_timeout, api_key_file, server_ca } = args.openai.clone();
     let TrustArgs { insecure: allows_plain_text, allow_open_key_files: allows_open_key } = args.trust;
     let openai = OpenAiOptions { server_timeout, api_key_file, server_ca, allows_plain_text, allows_open_key };
-    let PipelineArgs { ep, postprocess, ref inputs, .. } = args.pipeline;
-    for (flag, given) in
-        [("--ep", ep.is_some()), ("--postprocess", postprocess != Postprocess::None), ("--inputs", !inputs.is_empty())]
-    {
+    let PipelineArgs { ep, postprocess, ref inputs, ref batch_dim, ref dims, .. } = args.pipeline;
+    for (flag, given) in [
+        ("--ep", ep.is_some()),
+        ("--postprocess", postprocess != Postprocess::None),
+        ("--inputs", !inputs.is_empty()),
+        ("--batch-dim", batch_dim.is_some()),
+        ("--dims", !dims.is_empty()),
+    ] {
         if given {
             backends.check_flag(flag, &args.backend).or_exit(Exit::Usage)?;
         }
@@ -137,6 +141,8 @@ pub(super) fn load(
         provider: ep,
         postprocess,
         inputs: inputs.clone(),
+        batch_dim: batch_dim.clone(),
+        dims: dims.clone(),
         tokens,
         openai,
         max_run_bytes: memory.inference_bytes(workers),

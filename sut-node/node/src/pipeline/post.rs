@@ -414,7 +414,7 @@ pub fn mark_nan(output: &Output, nan: &mut [bool]) {
 }
 
 /// How to read a value of this type, which has `dtype.size()` bytes; none for what is no floating point number.
-fn floats(dtype: DType) -> Option<fn(&[u8]) -> f64> {
+pub fn floats(dtype: DType) -> Option<fn(&[u8]) -> f64> {
     fn bytes<const N: usize>(value: &[u8]) -> [u8; N] {
         value.first_chunk().copied().unwrap_or([0; N])
     }

@@ -87,7 +87,8 @@ impl ComputeThreads {
         let prepare = preparation(config, backend);
         let (workers, inline) = warm_workers(config, backend, prepare)?;
         let is_by_shape = backend.slots().is_none() && varies(inputs);
-        let queue = JobQueue::new(config.max_batch.get(), config.max_delay, is_by_shape);
+        let max_batch = backend.samples_of_a_run().map_or(config.max_batch, |most| most.min(config.max_batch));
+        let queue = JobQueue::new(max_batch.get(), config.max_delay, is_by_shape);
         let queue = Arc::new(if backend.pretends() { queue.of_tasks() } else { queue });
         let decoding = decoding(config, backend);
         let queues = Queues { workers: queue, decode: decode_pool(config, backend, &decoding) };

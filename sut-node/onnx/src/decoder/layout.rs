@@ -63,6 +63,11 @@ impl Layout {
         self.caches.iter().map(|cache| cache.heads * cache.row_bytes()).sum()
     }
 
+    /// The same, with one slot in each run.
+    pub(in super::super) fn one_by_one(self) -> Layout {
+        Layout { can_pad: false, ..self }
+    }
+
     /// Whether several slots go through one run.
     pub(crate) fn is_batched(&self) -> bool {
         self.can_pad
@@ -138,7 +143,7 @@ mod tests {
 
     fn model(inputs: &[(&str, DType, &[i64])], outputs: &[(&str, DType, &[i64])]) -> Model {
         let specs = |list: &[(&str, DType, &[i64])]| Signature::new(list.iter().copied().map(spec).collect());
-        Model { inputs: specs(inputs), outputs: specs(outputs), batching: Ok(()), symbols: Vec::new() }
+        Model::of(specs(inputs), specs(outputs))
     }
 
     const IDS: (&str, DType, &[i64]) = ("input_ids", DType::I64, &[-1, -1]);

@@ -7,7 +7,8 @@ use lon_sut::backend::stream::{Event, Output, Streamer, What};
 use lon_sut::backend::{InferError, Sample, TokenOptions};
 use lon_sut::tensor::{DType, Tensor};
 
-use super::super::engine::{BatchInput, Session};
+use super::super::engine::{BatchInput, BatchOutput, Session, trying};
+use super::super::proof::apart;
 use super::caches::Caches;
 use super::layout::{Layout, Role};
 
@@ -51,6 +52,38 @@ impl Decoder {
         self.run(&all, &vec![0; together]).map_err(|reason| (together, reason))?;
         (0..self.held.len()).for_each(|slot| self.clear(slot));
         Ok(())
+    }
+
+    /// Proves that slots that go on together go on as each does alone. Their pasts differ in length.
+    ///
+    /// # Errors
+    /// A clause that says why they do not.
+    pub(in super::super) fn prove(&mut self) -> Result<(), String> {
+        let prompts: [&[i64]; 2] = [&[1, 0, 1], &[0, 1, 1, 0, 1]];
+        let slots = [0, 1];
+        trying(|| {
+            let mut alone = Vec::new();
+            for (slot, prompt) in slots.into_iter().zip(prompts) {
+                self.run(&[slot], prompt)?;
+                alone.push(self.logits(&[slot], &[1])?);
+                self.clear(slot);
+            }
+            slots.into_iter().zip(prompts).try_for_each(|(slot, prompt)| self.run(&[slot], prompt).map(drop))?;
+            let together = self.logits(&slots, &[1, 1]);
+            slots.into_iter().for_each(|slot| self.clear(slot));
+            let together = together.map_err(|reason| format!("two of them do not go on together ({reason})"))?;
+            let alone: Vec<&[u8]> = alone.iter().map(|logits| &logits.data[..]).collect();
+            match apart(DType::F32, &alone, &together.data, TOLERANCE) {
+                Some(share) => Err(format!(
+                    "the logits of a sample depend on the samples beside it (by {share:.3} of what they span)"
+                )),
+                None => Ok(()),
+            }
+        })
+    }
+
+    pub(in super::super) fn into_session(self) -> Box<dyn Session> {
+        self.session
     }
 
     /// Frees a slot: its sample is gone.
@@ -146,9 +179,16 @@ impl Decoder {
         }
     }
 
-    /// Runs the model on `tokens`, the same number for each of `slots` and one after the other, and keeps their keys
-    /// and values. Returns the next token of each slot; `None` where the logits hold a NaN.
+    /// The next token of each slot after these, as [`Decoder::logits`] reads them; `None` where the logits hold a NaN.
     fn run(&mut self, slots: &[usize], tokens: &[i64]) -> Result<Vec<Option<i64>>, String> {
+        let logits = self.logits(slots, tokens)?;
+        let (new, width) = (tokens.len() / slots.len(), logits.data.len() / tokens.len());
+        Ok(logits.data.chunks_exact(width).skip(new - 1).step_by(new).map(largest).collect())
+    }
+
+    /// Runs the model on `tokens`, the same number for each of `slots` and one after the other, and keeps their keys
+    /// and values. Returns the logits, which are a row for each token.
+    fn logits(&mut self, slots: &[usize], tokens: &[i64]) -> Result<BatchOutput, String> {
         let (batch, new) = (slots.len(), tokens.len() / slots.len());
         let lens: Vec<usize> = slots.iter().map(|&slot| self.caches.len(slot)).collect();
         let past = lens.iter().copied().max().unwrap_or(0);
@@ -165,21 +205,21 @@ impl Decoder {
             Role::Past(number) => self.caches.past(*number, slots, past),
         });
         let inputs: Vec<BatchInput<'_>> = inputs.collect();
-        let outputs = self.session.run(&inputs)?;
+        let mut outputs = self.session.run(&inputs)?;
         if outputs.len() != self.layout.outputs {
             return Err(format!("{} outputs came, {} were due", outputs.len(), self.layout.outputs));
         }
         self.caches.keep(slots, past, new, &outputs)?;
-        let logits = &outputs[self.layout.logits];
+        let logits = outputs.swap_remove(self.layout.logits);
         match logits.dims[..] {
-            [n, s, width] if n == batch && s == new && width > 0 => {
-                let rows = logits.data.chunks_exact(width * size_of::<f32>());
-                Ok(rows.skip(new - 1).step_by(new).map(largest).collect())
-            }
+            [n, s, width] if n == batch && s == new && width > 0 => Ok(logits),
             _ => Err(format!("its logits have the shape {:?} for {batch} samples of {new} tokens", logits.dims)),
         }
     }
 }
+
+/// Weights of few bits are common in such models.
+const TOLERANCE: f64 = 2e-2;
 
 const WANTED: &str =
     "decoding takes i64[LENGTH] or i32[LENGTH] token ids, and optionally an i32[] of tokens to answer at most";

@@ -43,7 +43,7 @@ fn plain() -> pb::ModelProto {
 
 fn refusal(model: &pb::ModelProto, more: &[u8]) -> String {
     let bytes = [&model.encode_to_vec(), more].concat();
-    Model::parse(&bytes).map(|_| ()).expect_err("a part of the model is in another file")
+    Model::parse(&bytes, &[]).map(|_| ()).expect_err("a part of the model is in another file")
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_was_compiled_into_another_file_is_refused() {
     let mode = |i| pb::AttributeProto { name: "embed_mode".to_owned(), i, ..pb::AttributeProto::default() };
     let context = |mode| pb::NodeProto { op_type: "EPContext".to_owned(), ..with(mode) };
     model.graph.as_mut().unwrap().node.push(context(mode(1)));
-    assert!(Model::parse(&model.encode_to_vec()).is_ok());
+    assert!(Model::parse(&model.encode_to_vec(), &[]).is_ok());
     model.graph.as_mut().unwrap().node.push(context(mode(0)));
     assert!(refusal(&model, &[]).contains("embed_mode=1"));
 }

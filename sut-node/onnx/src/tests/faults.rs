@@ -67,6 +67,86 @@ fn softmax_of_rows() -> [[u8; 3]; 2] {
     })
 }
 
+/// One tree of three nodes: class 1 has the weights, of which the larger one is for values above a half.
+fn tree(change: impl FnOnce(&mut pb::NodeProto)) -> pb::ModelProto {
+    let floats = |name: &str, values: &[f32]| pb::AttributeProto {
+        name: name.to_owned(),
+        r#type: 6,
+        floats: values.to_vec(),
+        ..pb::AttributeProto::default()
+    };
+    let ints = |name: &str, values: &[i64]| pb::AttributeProto {
+        name: name.to_owned(),
+        r#type: 7,
+        ints: values.to_vec(),
+        ..pb::AttributeProto::default()
+    };
+    let modes = ["BRANCH_LEQ", "LEAF", "LEAF"].map(|mode| mode.as_bytes().to_vec()).to_vec();
+    let modes = pb::AttributeProto { name: "nodes_modes".to_owned(), r#type: 8, strings: modes, ..Default::default() };
+    let attribute = vec![
+        ints("classlabels_int64s", &[0, 1]),
+        ints("nodes_treeids", &[0, 0, 0]),
+        ints("nodes_nodeids", &[0, 1, 2]),
+        ints("nodes_featureids", &[0, 0, 0]),
+        ints("nodes_truenodeids", &[1, 0, 0]),
+        ints("nodes_falsenodeids", &[2, 0, 0]),
+        floats("nodes_values", &[0.5, 0.0, 0.0]),
+        modes,
+        ints("class_treeids", &[0, 0]),
+        ints("class_nodeids", &[1, 2]),
+        ints("class_ids", &[0, 0]),
+        floats("class_weights", &[0.1, 0.9]),
+    ];
+    let mut classifier = pb::NodeProto {
+        domain: "ai.onnx.ml".to_owned(),
+        output: vec!["label".to_owned(), "shares".to_owned()],
+        attribute,
+        ..node("TreeEnsembleClassifier", &["x"], "label")
+    };
+    change(&mut classifier);
+    let outputs = vec![value("label", DType::I64, &["N"]), value("shares", DType::F32, &["N", "2"])];
+    let bytes = super::model(vec![value("x", DType::F32, &["N", "1"])], outputs, vec![classifier]);
+    let mut model = pb::ModelProto::decode(&bytes[..]).unwrap();
+    model.opset_import.push(pb::OperatorSetIdProto { domain: "ai.onnx.ml".to_owned(), version: 1 });
+    model
+}
+
+fn set(node: &mut pb::NodeProto, name: &str, change: impl FnOnce(&mut pb::AttributeProto)) {
+    change(node.attribute.iter_mut().find(|attribute| attribute.name == name).unwrap());
+}
+
+#[test]
+fn trees_that_are_computed_wrongly_are_refused() {
+    let three = |node: &mut pb::NodeProto| set(node, "classlabels_int64s", |labels| labels.ints = vec![0, 1, 2]);
+    let told = refusal(&tree(|_| ())).unwrap();
+    assert!(
+        told.contains("'make label' (TreeEnsembleClassifier) wrongly, whose trees distinguish no more than two"),
+        "{told}"
+    );
+    assert!(told.contains("ORT_DYLIB_PATH"), "{told}");
+    let told = refusal(&tree(|node| {
+        three(node);
+        set(node, "nodes_modes", |modes| modes.strings[0] = b"BRANCH_GTE".to_vec());
+    }));
+    assert!(told.unwrap().contains("BRANCH_GTE"));
+    let told = refusal(&tree(|node| {
+        three(node);
+        set(node, "nodes_nodeids", |ids| ids.ints = vec![4, 1, 2]);
+    }));
+    assert!(told.unwrap().contains("not numbered in their order"));
+    assert_eq!(refusal(&tree(three)), None);
+}
+
+#[test]
+#[ignore = ".ci/run models"]
+fn onnx_runtime_computes_trees_of_two_classes() {
+    let samples = [0.0f32, 1.0].map(|value| sample(&[(DType::F32, &[1], &value.to_le_bytes())]));
+    let answers = infer(tree(|_| ()).encode_to_vec(), OnnxEngine::OnnxRuntime, 2, &samples);
+    let answer =
+        |label: i64, shares: [f32; 2]| [label.to_le_bytes().to_vec(), shares.map(f32::to_le_bytes).concat()].concat();
+    assert_eq!(answers, [answer(0, [0.9, 0.1]), answer(1, [1.0 - 0.9, 0.9])]);
+}
+
 #[test]
 fn nodes_that_go_in_circles_do_not_hang() {
     let model = quantised(vec![node("Softmax", &["p"], "n"), node("Neg", &["n"], "p")]);

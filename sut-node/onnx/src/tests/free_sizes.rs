@@ -52,40 +52,15 @@ fn a_batch_is_cut_into_what_fits(engine: OnnxEngine) {
     assert!(worker.infer(&batch).iter().all(|answer| answer.as_ref().is_ok_and(|bytes| bytes.len() == 16_000_000)));
 }
 
-mod with_tract {
-    use super::OnnxEngine;
-
-    #[test]
-    fn what_does_not_fit_is_refused_and_the_rest_is_answered() {
-        super::what_does_not_fit_is_refused_and_the_rest_is_answered(OnnxEngine::Tract);
-    }
-
-    #[test]
-    fn a_batch_is_cut_into_what_fits() {
-        super::a_batch_is_cut_into_what_fits(OnnxEngine::Tract);
-    }
-}
-
-mod with_onnx_runtime {
-    use super::OnnxEngine;
-
-    #[test]
-    #[ignore = ".ci/run models"]
-    fn what_does_not_fit_is_refused_and_the_rest_is_answered() {
-        super::what_does_not_fit_is_refused_and_the_rest_is_answered(OnnxEngine::OnnxRuntime);
-    }
-
-    #[test]
-    #[ignore = ".ci/run models"]
-    fn a_batch_is_cut_into_what_fits() {
-        super::a_batch_is_cut_into_what_fits(OnnxEngine::OnnxRuntime);
-    }
+for_both_engines! {
+    what_does_not_fit_is_refused_and_the_rest_is_answered,
+    a_batch_is_cut_into_what_fits,
 }
 
 /// Exact up to the factor: the rows, the turned rows, and their pairs.
 #[test]
 fn the_largest_moment_of_a_run_is_known() {
-    let (model, proto) = Model::parse(&pairs()).unwrap();
+    let (model, proto) = Model::parse(&pairs(), &[]).unwrap();
     let footprint = tract::footprint(&model, &proto);
     assert!(footprint.is_known());
     for rows in [10, 1_000] {

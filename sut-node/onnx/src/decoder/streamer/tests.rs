@@ -75,18 +75,49 @@ impl Session for Adding {
     }
 }
 
+/// The same, whose samples get the logits of others when they go on together.
+struct Mixing(Adding);
+
+impl Session for Mixing {
+    fn sizes(&self) -> Sizes {
+        self.0.sizes()
+    }
+
+    fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<BatchOutput>, String> {
+        let mut outputs = self.0.run(inputs)?;
+        let logits = &mut outputs[0];
+        logits.data.rotate_left(logits.data.len() / logits.dims[0] % logits.data.len());
+        Ok(outputs)
+    }
+}
+
 fn options(slots: usize, max_tokens: usize, eos: Option<i64>) -> TokenOptions {
     let number = |n| NonZeroUsize::new(n).unwrap();
     TokenOptions { slots: number(slots), max_tokens: number(max_tokens), eos, max_context: number(40) }
 }
 
-fn adding(can_pad: bool, options: TokenOptions) -> (Decoder, Runs) {
+fn layout(can_pad: bool) -> Arc<Layout> {
     let inputs = vec![Role::Ids, Role::Mask, Role::Positions, Role::Past(0)];
     let caches = vec![super::super::layout::Cache { heads: 2, width: 1, dtype: DType::F32, output: 1 }];
-    let layout = Layout { inputs, caches, logits: 0, outputs: 2, vocabulary: Some(10), can_pad };
+    Arc::new(Layout { inputs, caches, logits: 0, outputs: 2, vocabulary: Some(10), can_pad })
+}
+
+fn adding(can_pad: bool, options: TokenOptions) -> (Decoder, Runs) {
     let runs = Runs::default();
     let session = Box::new(Adding { runs: Arc::clone(&runs) });
-    (Decoder::new(Arc::new(layout), session, "adding", options), runs)
+    (Decoder::new(layout(can_pad), session, "adding", options), runs)
+}
+
+#[test]
+fn that_slots_go_on_together_is_proved() {
+    let (mut decoder, runs) = adding(true, options(2, 3, None));
+    assert_eq!(decoder.prove(), Ok(()));
+    assert!(runs.lock().unwrap().contains(&(2, 1)), "two of them went on together");
+    assert!((0..2).all(|slot| decoder.caches.len(slot) == 0), "nothing is left of it");
+    let session = Box::new(Mixing(Adding { runs }));
+    let mut mixing = Decoder::new(layout(true), session, "mixing", options(2, 3, None));
+    let reason = mixing.prove().unwrap_err();
+    assert!(reason.contains("the logits of a sample depend on the samples beside it"), "{reason}");
 }
 
 fn sample(ids: &[i64]) -> Sample {

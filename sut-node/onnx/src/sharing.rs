@@ -1,0 +1,142 @@
+//! Whether the samples of a model share runs: as the user says, or as the [`proof`](super::proof) finds.
+
+use std::sync::Arc;
+
+use tract_onnx::pb::ModelProto;
+
+use lon_sut::backend::{BackendOptions, BatchDim};
+use super::batch::Bound;
+use super::decoder::{Decoder, Layout};
+use super::engine::{Engine, Kept};
+use super::error::OnnxError;
+use super::model::Model;
+use super::proof::{self, Operators, Unproven};
+use lon_sut::setting::Setting;
+
+/// Whether samples share runs, and what is said of that.
+pub(super) struct Sharing {
+    pub(super) shares_runs: bool,
+    /// Whether the leading dimension of the outputs may count rows of one sample.
+    pub(super) counts_rows: bool,
+    /// What the node tells.
+    pub(super) settings: Vec<Setting>,
+}
+
+impl Sharing {
+    fn of(shares_runs: bool, counts_rows: bool, told: Option<&str>) -> Sharing {
+        let settings = told.map(|told| Setting::of_speed("batches", told)).into_iter().collect();
+        Sharing { shares_runs, counts_rows, settings }
+    }
+
+    /// What the user says.
+    ///
+    /// # Errors
+    /// The model does not allow it.
+    fn as_said(said: &BatchDim, model: &Model) -> Result<Sharing, String> {
+        let sharing = match said {
+            BatchDim::None => Sharing::of(false, true, None),
+            BatchDim::Leading => model.batching.clone().map(|()| Sharing::of(true, false, None))?,
+            BatchDim::Named(name) => match (model.batching.clone(), model.odd_name(Some(name))) {
+                (Err(reason), _) | (Ok(()), Some(reason)) => return Err(reason),
+                (Ok(()), None) => Sharing::of(true, false, None),
+            },
+        };
+        Ok(Sharing { settings: vec![Setting::of_answers("batch_dim", said)], ..sharing })
+    }
+
+    /// What is found. A session on which that was tried goes into `kept`.
+    fn as_found(
+        model: &Model,
+        proto: &ModelProto,
+        engine: &dyn Engine,
+        options: &BackendOptions,
+        kept: &Kept,
+    ) -> Sharing {
+        // A leading dimension that has a name of its own may count rows.
+        let may_count_rows = model.batching.is_err() || model.odd_name(None).is_some();
+        if options.max_batch.get() == 1 {
+            return Sharing::of(model.batching.is_ok(), may_count_rows, None);
+        }
+        if let Err(reason) = &model.batching {
+            return Sharing::one_by_one(may_count_rows, reason, "");
+        }
+        // That there is no session is told where one is needed.
+        let Ok(mut session) = engine.session() else { return Sharing::of(false, may_count_rows, None) };
+        let bound = model.has_free_dims().then(|| Bound::new(engine.footprint(), options.max_run_bytes));
+        let proved = proof::prove(model, &Operators::of(proto), session.as_mut(), bound.as_ref());
+        kept.put(session);
+        match proved {
+            Ok(()) => Sharing::of(true, false, Some("proved")),
+            Err(Unproven { reason, has_one_row }) => {
+                let counts_rows = has_one_row.map_or(may_count_rows, |has_one_row| !has_one_row);
+                let remedy = match (has_one_row, model.has_free_dims()) {
+                    (None, true) => {
+                        "; --dims NAME=SIZE gives free sizes with which it may run, --batch-dim 0 has samples share runs \
+                         without a proof"
+                    }
+                    _ => "; --batch-dim 0 has samples share runs all the same, --batch-dim none says that none do",
+                };
+                Sharing::one_by_one(counts_rows, &reason, remedy)
+            }
+        }
+    }
+
+    fn one_by_one(counts_rows: bool, reason: &str, remedy: &str) -> Sharing {
+        Sharing::of(false, counts_rows, Some(&format!("samples run one by one: {reason}{remedy}")))
+    }
+
+    /// Finds out whether samples of this model share runs.
+    ///
+    /// # Errors
+    /// What the user says is not so.
+    pub(super) fn find(
+        name: &str,
+        (model, proto): (&Model, &ModelProto),
+        engine: &dyn Engine,
+        options: &BackendOptions,
+        kept: &Kept,
+    ) -> Result<Sharing, OnnxError> {
+        let Some(said) = &options.batch_dim else {
+            let sharing = Sharing::as_found(model, proto, engine, options, kept);
+            match sharing.settings.first() {
+                Some(told) if !sharing.shares_runs => tracing::warn!(model = name, "{}", told.value),
+                _ => {}
+            }
+            return Ok(sharing);
+        };
+        Sharing::as_said(said, model).map_err(|reason| OnnxError::BatchDim {
+            model: name.to_owned(),
+            said: said.to_string(),
+            reason,
+        })
+    }
+
+    /// Finds out whether the slots of this decoder share runs.
+    pub(super) fn of_slots(
+        name: &str,
+        layout: &Layout,
+        engine: &dyn Engine,
+        options: &BackendOptions,
+        kept: &Kept,
+    ) -> Sharing {
+        if !layout.is_batched() || options.tokens.slots.get() == 1 {
+            return Sharing::of(layout.is_batched(), false, None);
+        }
+        if let Some(said) = &options.batch_dim {
+            let settings = vec![Setting::of_answers("batch_dim", said)];
+            return Sharing { settings, ..Sharing::of(*said != BatchDim::None, false, None) };
+        }
+        let Ok(session) = engine.session() else { return Sharing::of(false, false, None) };
+        let mut decoder = Decoder::new(Arc::new(layout.clone()), session, engine.name(), options.tokens);
+        let proved = decoder.prove();
+        kept.put(decoder.into_session());
+        match proved {
+            Ok(()) => Sharing::of(true, false, Some("proved")),
+            Err(reason) => {
+                let sharing = Sharing::one_by_one(false, &reason, "; --batch-dim 0 has them share runs all the same");
+                sharing.settings.iter().for_each(|told| tracing::warn!(model = name, "{}", told.value));
+                sharing
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Models of others, as `tests/models/engines.py` writes them: each sample has the answer that ONNX Runtime gives it
+//! alone, or the model is refused before the first sample comes. Samples go in eight at a time.
+
+use super::super::proof::apart;
+use super::*;
+
+/// What came of a model.
+enum Outcome {
+    Right,
+    Refused(String),
+    Wrong(String),
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os("LON_TEST_ENGINES").expect("LON_TEST_ENGINES names what tests/models/engines.py wrote").into()
+}
+
+/// The tensors of one kind in a sample's folder.
+fn tensors(folder: &Path, kind: &str) -> Vec<pb::TensorProto> {
+    let read = |number| fs::read(folder.join(format!("{kind}_{number}.pb"))).ok();
+    (0..).map_while(read).map(|bytes| pb::TensorProto::decode(&bytes[..]).unwrap()).collect()
+}
+
+fn dtype(tensor: &pb::TensorProto) -> DType {
+    DType::from_code(tensor.data_type.try_into().unwrap()).unwrap()
+}
+
+fn sample_of(folder: &Path) -> Sample {
+    let tensor = |tensor: pb::TensorProto| {
+        let dims: Vec<u32> = tensor.dims.iter().map(|&dim| dim.try_into().unwrap()).collect();
+        Tensor::new(dtype(&tensor), &dims, tensor.raw_data.into()).unwrap()
+    };
+    Sample { bytes: Bytes::new(), tensors: tensors(folder, "input").into_iter().map(tensor).collect() }
+}
+
+/// Why an answer is not the right one.
+fn fault(answer: &[u8], right: &[pb::TensorProto]) -> Option<String> {
+    let mut rest = answer;
+    for (number, right) in right.iter().enumerate() {
+        let Some((part, after)) = rest.split_at_checked(right.raw_data.len()) else {
+            return Some(format!("it has {} bytes", answer.len()));
+        };
+        rest = after;
+        let (dtype, is_float) = (dtype(right), matches!(right.data_type, 1 | 10 | 11 | 16));
+        let tolerance = if matches!(dtype, DType::F16 | DType::Bf16) { 2e-2 } else { 1e-3 };
+        let is_right =
+            part == right.raw_data || (is_float && apart(dtype, &[&right.raw_data[..]], part, tolerance).is_none());
+        if !is_right {
+            return Some(format!("output {number} is another one"));
+        }
+    }
+    (!rest.is_empty()).then(|| format!("it has {} bytes more", rest.len()))
+}
+
+fn outcome(folder: &Path, engine: OnnxEngine) -> Outcome {
+    let backend = match Onnx::open(&folder.join("model.onnx"), &options(engine, 8)) {
+        Ok(backend) => backend,
+        Err(error) => return Outcome::Refused(error.to_string()),
+    };
+    let mut worker = match backend.worker() {
+        Ok(half) => half.batch().unwrap(),
+        Err(error) => return Outcome::Refused(error.to_string()),
+    };
+    let folders: Vec<PathBuf> = (0..).map(|n| folder.join(n.to_string())).take_while(|path| path.exists()).collect();
+    let samples: Vec<Sample> = folders.iter().map(|folder| sample_of(folder)).collect();
+    let answers = samples.chunks(8).flat_map(|batch| worker.infer(batch));
+    for (answer, folder) in answers.zip(&folders) {
+        let fault = match answer {
+            Ok(answer) => fault(&answer, &tensors(folder, "output")),
+            // No wrong answer: the run is INVALID, and says this.
+            Err(error) => return Outcome::Refused(format!("a sample failed: {error}")),
+        };
+        if let Some(fault) = fault {
+            return Outcome::Wrong(format!("sample {}: {fault}", folder.display()));
+        }
+    }
+    Outcome::Right
+}
+
+/// Fails for every wrong answer, and when fewer models are right than `least`.
+fn answers_are_right_or_refused(engine: OnnxEngine, least: usize) {
+    let names = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let mut names: Vec<PathBuf> = names.collect();
+    names.sort();
+    let (mut right, mut refused, mut wrong) = (0, Vec::new(), Vec::new());
+    for path in &names {
+        let name = path.file_name().unwrap().to_string_lossy();
+        match outcome(path, engine) {
+            Outcome::Right => right += 1,
+            Outcome::Refused(why) => refused.push(format!("{name}: {why}")),
+            Outcome::Wrong(why) => wrong.push(format!("{name}: {why}")),
+        }
+    }
+    println!("{engine:?}: {right} right, {} refused, {} wrong", refused.len(), wrong.len());
+    refused.iter().for_each(|line| println!("refused {line}"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(right >= least, "{right} models are right");
+}
+
+#[test]
+#[ignore = ".ci/run engines"]
+fn onnx_runtime_answers_as_in_python() {
+    answers_are_right_or_refused(OnnxEngine::OnnxRuntime, 0);
+}
+
+#[test]
+#[ignore = ".ci/run engines"]
+fn tract_answers_as_onnx_runtime_does_or_refuses_the_model() {
+    answers_are_right_or_refused(OnnxEngine::Tract, 0);
+}
