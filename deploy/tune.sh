@@ -4,17 +4,19 @@
 #   deploy/tune.sh                               # what would be done, with the values there are now
 #   sudo deploy/tune.sh --apply                  # does it; until the next boot
 #   deploy/tune.sh --interface eth1 [--mtu 9000] # also the network card the run travels by
+#   deploy/tune.sh --realtime USER               # also the right to real-time priority (--priority), from the next login
 #
 # Applied settings are gone after a reboot: put the sysctl lines into /etc/sysctl.d to keep them. A setting that this
 # kernel, driver or virtual machine does not have is named and left out.
 set -euo pipefail
-apply=no interface='' mtu=''
+apply=no interface='' mtu='' user=''
 while [ $# -gt 0 ]; do
   case $1 in
     --apply) apply=yes ;;
     --interface) interface=${2:?--interface needs a name}; shift ;;
+    --realtime) user=${2:?--realtime needs a user}; shift ;;
     --mtu) mtu=${2:?--mtu needs a number}; shift ;;
-    --help | -h) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help | -h) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tune.sh: unknown argument $1 (see --help)" >&2; exit 2 ;;
   esac
   shift
@@ -102,6 +104,16 @@ done
 setting kernel.numa_balancing =0 "moving pages between memory nodes stops the threads that use them"
 setting kernel.timer_migration =0 "timers stay on the core that set them, and its sleep is as exact as it can be"
 setting vm.swappiness =1 "a page that was swapped out costs milliseconds"
+
+# --- Real-time priority
+if [ -n "$user" ]; then
+  limits=$root/etc/security/limits.d/lon.conf
+  wanted="$user - rtprio 10"
+  now=$(cat "$limits" 2>/dev/null || true)
+  [ "$now" = "$wanted" ] ||
+    step "threads that others wait for run as soon as they are ready, whatever other programs want" "${now:-none}" \
+      write "$limits" "$wanted"
+fi
 
 # --- Network card
 if [ -n "$interface" ]; then

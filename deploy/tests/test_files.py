@@ -203,6 +203,15 @@ class Tune(unittest.TestCase):
         again = self.tune("--apply").stdout
         self.assertFalse([line for line in again.splitlines() if not line.startswith("#")], again)
 
+    @unittest.skipUnless(os.geteuid() == 0, "--apply asks for root")
+    def test_grants_real_time_priority_where_asked(self):
+        limits = "etc/security/limits.d/lon.conf"
+        (self.root / limits).parent.mkdir(parents=True)
+        self.tune("--apply")
+        self.assertNotIn(limits, self.contents())
+        self.tune("--realtime", "lon", "--apply")
+        self.assertEqual(self.contents()[limits], "lon - rtprio 10")
+
     def test_refuses_what_it_does_not_know(self):
         for words in [["--aply"], ["--mtu", "9000"], ["--interface", "no-such-card"]]:
             done = self.tune(*words, check=False)

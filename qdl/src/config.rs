@@ -74,6 +74,8 @@ pub struct RunConfig {
     pub silence_timeout: Duration,
     /// Bytes of one answer at most, where its size is not fixed by what the node says of its outputs.
     pub max_answer_bytes: u64,
+    /// The threads that do the network's work ask for real-time priority. The caller sees that they may have it.
+    pub realtime: bool,
     /// The codec that samples are already encoded with. Nodes are told its name without a level.
     pub codec: Codec,
     /// The codec that nodes encode their answers with; they are inflated here.
@@ -91,6 +93,7 @@ impl RunConfig {
             response_timeout: Duration::from_secs(60),
             silence_timeout: Duration::from_secs(5),
             max_answer_bytes: 64 << 20,
+            realtime: false,
             codec: Codec::None,
             response_codec: Codec::None,
         }

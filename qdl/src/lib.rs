@@ -48,7 +48,7 @@ mod run;
 mod types;
 
 pub use account::counters::NodeCounts;
-pub use account::now::NodeNow;
+pub use account::now::{NodeNow, NodeRoom};
 pub use account::reconcile::{Comparable, Difference, Layer, comparable, reconcile};
 pub use account::report::{NicTraffic, NodeReport, SutCounts};
 pub use account::traffic::{Ends, NodeTraffic};
@@ -61,6 +61,7 @@ pub use lon_net::address::{AddressError, DEFAULT_PORT, NodeAddress};
 pub use lon_net::end_counters::EndCounters;
 pub use lon_net::host::Host;
 pub use lon_net::nic::Interface;
+pub use lon_net::room::Room;
 pub use lon_proto::direction::Direction;
 pub use lon_proto::setup::{Build, Setting};
 pub use lon_proto::stages::Stages;

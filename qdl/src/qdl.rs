@@ -171,8 +171,8 @@ impl Qdl {
         };
         let connections = self.connections(&dispatcher, claimed);
         let runtime = self.config.runtime.as_ref();
-        let (driver, opened) =
-            IoDriver::start(config.driver, runtime, &dispatcher, connections, config.silence_timeout)?;
+        let RunConfig { driver, silence_timeout, realtime, .. } = *config;
+        let (driver, opened) = IoDriver::start(driver, runtime, &dispatcher, connections, silence_timeout, realtime)?;
         let run = Run {
             dispatcher,
             delivered,

@@ -9,7 +9,7 @@ use lon_net::end_counters::EndCounters;
 use lon_proto::run_pass::RunPass;
 use tokio::sync::Notify;
 
-use crate::account::now::NodeNow;
+use crate::account::now::{NodeNow, NodeRoom};
 use crate::account::report::{NodeReport, SutCounts};
 use crate::account::traffic::NodeTraffic;
 use crate::carry::{IoDriver, Opened, Transport, Wait};
@@ -185,14 +185,17 @@ impl Run {
     /// Ends the run: asks every node for its counters, reads until the streams have ended, so that both ends have
     /// counted the same, and fails the samples that have no answer by then.
     pub fn end(mut self) -> Vec<NodeReport> {
+        let rooms: Vec<NodeRoom> = self.dispatcher.nodes.iter().map(Node::room).collect();
         let flushed = self.wait_flushed();
         let sut = self.ask_counters();
         self.close();
-        let nodes = self.dispatcher.nodes.iter().zip(flushed.into_iter().zip(sut));
-        let report = |(node, (flushed, sut)): (&Node, (Result<(), String>, Result<SutCounts, String>))| NodeReport {
+        let ends = rooms.into_iter().zip(flushed).zip(sut);
+        type End = ((NodeRoom, Result<(), String>), Result<SutCounts, String>);
+        let report = |(node, ((room, flushed), sut)): (&Node, End)| NodeReport {
             name: node.name.clone(),
             counts: node.counts(),
             traffic: node.traffic(),
+            room,
             sut,
             lost: node.lost.get().cloned(),
             stalls: node.stalls(),
@@ -201,7 +204,7 @@ impl Run {
             local: node.sockets.local(),
             flushed,
         };
-        nodes.map(report).collect()
+        self.dispatcher.nodes.iter().zip(ends).map(report).collect()
     }
 
     /// Waits a moment for nodes that have answered everything to come back from Flush; what each has made of it. A node

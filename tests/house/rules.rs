@@ -78,8 +78,8 @@ const ROOMS: &[Floors] = &[
             "accept address descriptors dial end_counters grpc host meter quic random slice throwaway token",
             "lookup",
             "accelerator io nic processor storage tcp tls trouble",
-            "clock flow key_file socket",
-            "path tcp_info",
+            "flow key_file room socket",
+            "clock path tcp_info",
             "framing",
         ],
     },
@@ -127,7 +127,7 @@ const ROOMS: &[Floors] = &[
     },
     Floors {
         folder: "loadgen-node/world",
-        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally", "odd"],
+        floors: &["net_world", "inbox pace stage_rows stall", "counts", "failures tally threads", "odd"],
     },
     Floors {
         folder: "loadgen-node",

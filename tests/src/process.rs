@@ -80,6 +80,7 @@ impl SutNode {
 
     fn spawn(mut command: Command, listen: &str, node: &str, backend: &str, more: &[&str]) -> SutNode {
         command.args(["serve", "--listen", listen, "--node", node, "--backend", backend]).args(more);
+        command.env("LON_PRIORITY", USUAL);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sut-node starts");
         let log = collect(child.stderr.take());
         let mut line = String::new();
@@ -127,6 +128,10 @@ impl Drop for SutNode {
 pub fn sut(nodes: &[SutNode]) -> String {
     nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(",")
 }
+
+/// The priority of programs unless a test asks for another one: many run at a time, and real-time threads would keep
+/// the others from their cores.
+const USUAL: &str = "normal";
 
 /// A program of ours as the last arguments of others; on its own where there are none.
 fn command_under(under: &[&str], program: &str) -> Command {
@@ -190,6 +195,7 @@ impl LoadGen {
     }
 
     fn spawn(mut command: Command, args: &[&str]) -> LoadGen {
+        command.env("LON_PRIORITY", USUAL);
         command.args(args).env("RUST_LOG", "info").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         LoadGen {
             child: command.spawn().expect("loadgen-node starts"),

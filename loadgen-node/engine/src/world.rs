@@ -141,4 +141,9 @@ pub trait World {
     /// most its grace time away, and takes arrivals as before. Every issued sample must arrive sooner or later (as
     /// failed, if need be) unless the world reports one of the two; otherwise the run would never end.
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Self::Data>>) -> Wake;
+
+    /// An answer among the arrivals of the last [`World::wait`] has ended its sample, with this latency. Called in the
+    /// order of the arrivals, for a world that says where the time went.
+    #[inline]
+    fn answered(&mut self, _seq: SampleSeq, _latency_ns: u64) {}
 }

@@ -67,6 +67,7 @@ impl RunArgs {
             accuracy_run: None,
             connections: self.connections,
             pacing: PacingSpec { io_threads, spin, busy_poll },
+            priority: self.priority.into(),
             limits: Limits {
                 response_timeout: self.response_timeout,
                 max_answer_bytes: self.max_answer,

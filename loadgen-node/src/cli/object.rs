@@ -35,6 +35,7 @@ const OF_OUR_ENGINE: [&str; 20] = [
     "metrics-grace",
     "metrics-listen",
     "no-report",
+    "priority",
     "probe",
     "spin",
     "trace-log",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use lon_net::slice::Priority;
 
 use super::format::Format;
 use super::headings::{EXPERT, NETWORK, OUTPUT, WHAT};
@@ -125,6 +126,13 @@ pub(crate) struct RunArgs {
     /// the same flag.
     #[arg(long, conflicts_with = "io_threads", env = "LON_BUSY_POLL", help_heading = EXPERT, hide_short_help = true)]
     pub(crate) busy_poll: bool,
+    /// Whether the threads that issue and carry samples get real-time priority, so that they run as soon as they are
+    /// ready, whatever other programs want. Auto: where the system grants it, a core remains for others, and the
+    /// scenario is not Offline. Realtime: refuses to run without it. It takes CAP_SYS_NICE, or a limit of real-time
+    /// priorities (`ulimit -r 10`). The SUT node has the same flag.
+    #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
+          help_heading = EXPERT, hide_short_help = true)]
+    pub(crate) priority: PriorityArg,
     /// A sample without an answer this long after it was sent has failed. The clock starts when it is sent, not when
     /// it is due.
     #[arg(long, value_parser = duration, default_value = "60s", env = "LON_RESPONSE_TIMEOUT",
@@ -211,6 +219,27 @@ pub(crate) enum SpinArg {
     On,
     /// Never.
     Off,
+}
+
+/// What priority threads are to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PriorityArg {
+    /// Real-time where it is granted.
+    Auto,
+    /// The usual one.
+    Normal,
+    /// Real-time, or an error.
+    Realtime,
+}
+
+impl From<PriorityArg> for Priority {
+    fn from(priority: PriorityArg) -> Priority {
+        match priority {
+            PriorityArg::Auto => Priority::Auto,
+            PriorityArg::Normal => Priority::Normal,
+            PriorityArg::Realtime => Priority::Realtime,
+        }
+    }
 }
 
 impl From<SpinArg> for Spin {

@@ -103,6 +103,8 @@ fn of_run(source: &Source) -> Vec<Fact> {
     add("revision", result.made.revision.clone());
     add("I/O threads", result.saturation.as_ref().map(|saturation| saturation.io_threads.to_string()));
     add("spin", result.saturation.as_ref().map(|saturation| saturation.spin_ns.to_string()));
+    let priority = result.saturation.as_ref().map(|saturation| saturation.priority.clone());
+    add("priority", priority.filter(|priority| !priority.is_empty()));
     flattened("settings", &result.settings, &mut facts);
     if let Some(system) = &source.system {
         flattened("LoadGen node", &system.loadgen.host, &mut facts);

@@ -89,6 +89,7 @@ fn report(name: &str, counters: bool) -> NodeReport {
         flushed: Ok(()),
         counts: NodeCounts::default(),
         traffic: NodeTraffic::default(),
+        room: Default::default(),
         sut: if counters { Ok(counts()) } else { Err("it is gone".to_owned()) },
         lost: None,
         stalls: Vec::new(),

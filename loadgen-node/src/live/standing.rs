@@ -9,6 +9,7 @@ use qdl::NodeNow;
 use super::about::About;
 use super::latencies::{Percentiles, Spread};
 use super::phase::Phase;
+use crate::network::cause::Cause;
 use loadgen::judge::TokenLimits;
 use loadgen::judge::early_stopping::{Bound, CONFIDENCE, Rule, percent};
 use loadgen::run::LagStats;
@@ -57,6 +58,8 @@ pub(super) struct Facts<'a> {
     /// How many samples are beyond the limit of each, or failed.
     pub(super) late: [u64; 3],
     pub(super) lag: LagStats,
+    /// What made samples late, where they are.
+    pub(super) why_late: Cause,
     pub(super) failures: &'a [Failed],
     pub(super) nodes: &'a [NodeNow],
     /// The longest stall of the phase, ns, and of which end it was; none when there was none.
@@ -185,8 +188,13 @@ fn latencies(facts: &Facts<'_>) -> Vec<Check> {
 /// Only where there is a schedule can the LoadGen node be late.
 fn lag(facts: &Facts<'_>) -> Option<Check> {
     let (lag, limit_ns) = (facts.lag, facts.about.lag_limit_ns);
-    let check =
-        || Check::timed("p99 lag".to_owned(), time(lag.p99_ns), limit_ns, holds(lag.p99_ns <= limit_ns, State::Fails));
+    let state = holds(lag.p99_ns <= limit_ns, State::Fails);
+    let why = match (state, facts.why_late) {
+        (State::Holds, _) => String::new(),
+        (_, Cause::Unknown) => ", why is not known".to_owned(),
+        (_, cause) => format!(", because of {}", cause.words()),
+    };
+    let check = || Check::timed("p99 lag".to_owned(), time(lag.p99_ns) + &why, limit_ns, state);
     (facts.about.has_schedule && lag.count > 0).then(check)
 }
 
@@ -261,6 +269,7 @@ mod tests {
             spreads: [Spread { recent: None, so_far }, Spread::default(), Spread::default()],
             late: [late, 0, 0],
             lag: LagStats { count: phase.ended, p50_ns: 10, p99_ns: 20_000, max_ns: 70_000 },
+            why_late: Cause::Link,
             failures: &[],
             nodes: &[],
             longest_stall: None,
@@ -293,6 +302,15 @@ mod tests {
         let extended = About { may_extend: true, ..about };
         let standing = Standing::of(&facts(&extended, &phase, 150_000_000, 100));
         assert_eq!(standing.against().map(|check| check.state), Some(State::Fails));
+    }
+
+    #[test]
+    fn lateness_is_told_with_its_cause() {
+        let (about, phase) = (about(), phase(2_000));
+        let late = LagStats { p99_ns: 1_600_000_000, ..facts(&about, &phase, 1, 0).lag };
+        let words = |why_late| Standing::of(&Facts { lag: late, why_late, ..facts(&about, &phase, 1, 0) }).words();
+        assert_eq!(words(Cause::Link), "not VALID so far: p99 lag 1.6s, because of the link (1.0ms at most)");
+        assert!(words(Cause::Unknown).contains("why is not known"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use qdl::NodeNow;
+use qdl::{NodeNow, NodeRoom};
 
 use super::about::About;
 use super::course::Course;
@@ -12,10 +12,12 @@ use super::marks::{Growth, Mark, Marks, NodeMark};
 use super::phase::Phase;
 use super::snapshot::{Node, Snapshot, Totals};
 use super::standing::{Facts, Standing};
+use crate::network::cause::{Cause, Evidence, HostTime, Way};
 use loadgen::recorder::{Ends, Live};
 use loadgen::run::LagStats;
 use lon_world::counts::{Counts, PhaseNow};
 use lon_world::stall::LOADGEN;
+use lon_world::threads::{ThreadTime, Threads};
 
 /// Samples that one look reads at most: 10 ms, so that whoever measures is not kept from a core for longer.
 const MOST: usize = 2 << 20;
@@ -26,6 +28,8 @@ pub(crate) struct Watch {
     counts: Arc<Counts>,
     /// What is known of each node now.
     nodes: Box<dyn Fn() -> Vec<NodeNow> + Send>,
+    /// Those of the thread that made this, which issues, and of those that carry.
+    threads: Threads,
     began: Instant,
     reading: Option<Reading>,
     marks: Marks,
@@ -41,6 +45,15 @@ struct Reading {
     /// Schedule lag so far, and the largest since the look before, ns.
     lag: LagStats,
     recent_lag_ns: u64,
+    /// What there was before it of all that can hold it back.
+    before: HeldBack,
+}
+
+/// What has held samples back until some moment.
+#[derive(Clone, Debug, Default)]
+struct HeldBack {
+    rooms: Vec<NodeRoom>,
+    threads: Vec<ThreadTime>,
 }
 
 /// What was read of a phase.
@@ -56,13 +69,15 @@ struct Read {
 }
 
 impl Watch {
-    /// A reader of a run that is about to begin. `nodes` says what is known of each node now.
+    /// A reader of a run that is about to begin, made by the thread that issues. `nodes` says what is known of each node
+    /// now.
     pub(crate) fn new(about: About, counts: Arc<Counts>, nodes: impl Fn() -> Vec<NodeNow> + Send + 'static) -> Watch {
         counts.watch();
         Watch {
             about: Arc::new(about),
             counts,
             nodes: Box::new(nodes),
+            threads: Threads::of_this_one(),
             began: Instant::now(),
             reading: None,
             marks: Marks::default(),
@@ -103,8 +118,10 @@ impl Watch {
             totals: Arc::new(self.totals()),
             ..Snapshot::default()
         };
+        let threads = self.threads.look().threads;
         if let (Some(reading), Some(phase)) = (&self.reading, &phase) {
-            self.tell(&mut snapshot, reading, phase, &nodes, &growth);
+            let evidence = evidence(reading, phase, &nodes, &threads);
+            self.tell(&mut snapshot, reading, phase, &nodes, &growth, evidence.of_lateness());
         }
         snapshot.nodes = shares(nodes, &growth);
         snapshot
@@ -148,7 +165,9 @@ impl Watch {
         let [ttft_ns, tpot_ns] = terms.tokens.map_or([u64::MAX; 2], |limits| [limits.ttft_ns, limits.tpot_ns]);
         let read = Read { limits_ns: [terms.target_latency_ns, ttft_ns, tpot_ns], ..Read::default() };
         let (ends, lag) = (Some(Ends::new(live)), LagStats::default());
-        self.reading = Some(Reading { phase, ends, read, lag, recent_lag_ns: 0 });
+        let rooms = (self.nodes)().iter().map(|node| node.room).collect();
+        let before = HeldBack { rooms, threads: self.threads.look().threads };
+        self.reading = Some(Reading { phase, ends, read, lag, recent_lag_ns: 0, before });
     }
 
     fn growth(&mut self, at: Instant, ended: u64, nodes: &[NodeNow]) -> Growth {
@@ -162,7 +181,15 @@ impl Watch {
     }
 
     /// Adds what was read of the phase.
-    fn tell(&self, into: &mut Snapshot, reading: &Reading, phase: &Phase, nodes: &[NodeNow], growth: &Growth) {
+    fn tell(
+        &self,
+        into: &mut Snapshot,
+        reading: &Reading,
+        phase: &Phase,
+        nodes: &[NodeNow],
+        growth: &Growth,
+        why_late: Cause,
+    ) {
         let Reading { phase: now, read, .. } = reading;
         let judged = self.about.terms.target_percentile;
         let spreads = [&read.latency, &read.first_token, &read.per_token].map(|course| course.spread(judged));
@@ -176,6 +203,7 @@ impl Watch {
             spreads,
             late: read.late,
             lag: into.lag,
+            why_late,
             failures: &into.failures,
             nodes,
             longest_stall: longest_stall(now, nodes, self.counts.longest_stall_ns.load(Relaxed)),
@@ -226,6 +254,16 @@ impl Read {
     fn turn(&mut self, now: Instant) {
         [&mut self.latency, &mut self.first_token, &mut self.per_token].into_iter().for_each(|course| course.turn(now));
     }
+}
+
+/// What has held back the samples of the phase so far.
+fn evidence(reading: &Reading, phase: &Phase, nodes: &[NodeNow], threads: &[ThreadTime]) -> Evidence {
+    let HeldBack { rooms, threads: before } = &reading.before;
+    let new = |(node, before): (&NodeNow, &NodeRoom)| Way::new(&node.room.since(*before), phase.elapsed, None);
+    let times: Vec<ThreadTime> = threads.iter().zip(before).map(|(now, before)| now.since(*before)).collect();
+    // Whether the issuing thread spins is not known here: it is not asked whether it rests.
+    let host = HostTime::new(&times, phase.elapsed, true);
+    Evidence { ways: nodes.iter().zip(rooms).map(new).collect(), host, ..Evidence::default() }
 }
 
 fn phase_at(phase: &PhaseNow, now: Instant, ended: u64) -> Phase {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lon_world::threads::{ThreadLook, Threads};
 use qdl::{Meter, NodeTraffic};
 
 /// The time between two looks.
@@ -20,6 +21,14 @@ pub(crate) struct Look {
     pub(crate) at_s: f64,
     pub(crate) message: Bytes,
     pub(crate) socket: Bytes,
+}
+
+/// All looks, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    pub(crate) traffic: Vec<Look>,
+    /// At the threads that issue and carry samples.
+    pub(crate) threads: Vec<ThreadLook>,
 }
 
 /// One layer, both directions; ingress is towards the SUT.
@@ -38,39 +47,41 @@ impl Bytes {
 /// Looks once a second, on a thread of its own, until it is told to end.
 pub(crate) struct Sampler {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Look>>>,
+    thread: Option<JoinHandle<Looks>>,
 }
 
 impl Sampler {
-    /// Starts the thread, which looks at once.
+    /// Starts the thread, which looks at once. To be called by the thread that issues.
     pub(crate) fn start(meter: Meter) -> Sampler {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let body = move || sample(&meter, &stopped);
+        let threads = Threads::of_this_one();
+        let body = move || sample(&meter, threads, &stopped);
         // Without the thread there is no series; the totals do not depend on it.
         let thread = std::thread::Builder::new().name("traffic".to_owned()).spawn(body);
         Sampler { stop, thread: thread.inspect_err(|error| tracing::warn!(%error, "no bytes per second")).ok() }
     }
 
     /// Ends the thread. Returns all looks, with a last one taken now.
-    pub(crate) fn end(self) -> Vec<Look> {
+    pub(crate) fn end(self) -> Looks {
         self.stop.store(true, SeqCst);
-        let Some(thread) = self.thread else { return Vec::new() };
+        let Some(thread) = self.thread else { return Looks::default() };
         thread.thread().unpark();
         thread.join().unwrap_or_default()
     }
 }
 
-fn sample(meter: &Meter, stop: &AtomicBool) -> Vec<Look> {
+fn sample(meter: &Meter, mut threads: Threads, stop: &AtomicBool) -> Looks {
     let start = Instant::now();
-    let mut looks = vec![look(&meter.traffic(), 0.0)];
+    let mut looks = Looks { traffic: vec![look(&meter.traffic(), 0.0)], threads: vec![threads.look()] };
     loop {
-        let next = start + SECOND * looks.len() as u32;
+        let next = start + SECOND * looks.traffic.len() as u32;
         while !stop.load(SeqCst) && Instant::now() < next {
             std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
         }
-        if looks.len() < MOST_LOOKS {
-            looks.push(look(&meter.traffic(), start.elapsed().as_secs_f64()));
+        if looks.traffic.len() < MOST_LOOKS {
+            looks.traffic.push(look(&meter.traffic(), start.elapsed().as_secs_f64()));
+            looks.threads.push(threads.look());
         }
         if stop.load(SeqCst) {
             return looks;

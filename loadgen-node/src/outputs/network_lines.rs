@@ -7,12 +7,12 @@ use lon_shell::figures::bytes;
 use qdl::{Comparable, NodeReport, comparable};
 
 use super::documents::network_report::ratio;
+use super::documents::parts::LatencySplit;
 use crate::division::notes;
 use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::rate;
 use crate::test_run::finished::Finished;
 use loadgen::run::End;
-use loadgen::traffic::Pacing;
 
 /// Title and text of each line.
 pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
@@ -50,10 +50,11 @@ pub(crate) fn lines(finished: &Finished) -> Vec<(&'static str, String)> {
     if bandwidth.nic_claim != PerDirection::default() {
         lines.push((" claimed", format!("{} by the interfaces", rate(bandwidth.nic_claim.ingress))));
     }
+    lines.push((" limit", finished.network.links.words()));
     if bandwidth.formula.is_some() {
-        lines.push((" verdict", bandwidth.verdict.clone()));
+        lines.push((" rules", format!("{} (Appendix B)", bandwidth.verdict)));
     }
-    lines.push((" p50 of", split(finished)));
+    lines.extend(split(finished));
     lines.extend(slowest(finished).map(|text| (" slowest", text)));
     lines
 }
@@ -129,17 +130,8 @@ fn both(of: &PerDirection) -> String {
     format!("ingress {}, egress {}", shown(of.ingress), shown(of.egress))
 }
 
-/// The stages of the latency. Stages that take no time are left out.
-fn split(finished: &Finished) -> String {
-    let all = finished.nodes.tally.all_nodes();
-    let stages = all.stages().filter(|(_, [.., p99])| *p99 > 0);
-    let stage = |(name, [p50, ..]): (&str, [u64; 3])| {
-        format!("{} {:.1?}", name.replace("outside_sut", "outside the SUT"), Duration::from_nanos(p50))
-    };
-    // In Offline everything is due at once, and most of the latency is time in which a sample was not sent yet.
-    let lag = finished.outcome.lag();
-    let has_backlog = finished.setup.scenario().pacing() == Pacing::Room && lag.count > 0;
-    let backlog = has_backlog.then(|| format!("backlog (due until sent) {:.1?}", Duration::from_nanos(lag.p50_ns)));
-    let stages: Vec<String> = backlog.into_iter().chain(stages.map(stage)).collect();
-    if stages.is_empty() { "nothing: no sample was answered".to_owned() } else { stages.join(", ") }
+/// What the latency at its median and at its 99th percentile is made of.
+fn split(finished: &Finished) -> [(&'static str, String); 2] {
+    let split = LatencySplit::from(finished.nodes.tally.all_nodes());
+    [(" p50", split.sum(|at| at.p50)), (" p99", split.sum(|at| at.p99))]
 }

@@ -137,8 +137,11 @@ pub(crate) fn text<'a>(finished: &Finished, folder: &Path, saved: impl Iterator<
         }
         lines.extend(tokens::lines(summary, &limits));
     }
+    if let Some(bound) = &finished.judgement.bound {
+        lines.push(("Bound", bound.words()));
+    }
     if let Some(found) = &finished.setup.found {
-        lines.push(("Found", format!("{found}, by a short look at the nodes before the run")));
+        lines.push(("Found", format!("{}: {}", found.set, found.how)));
     }
     if let Some(search) = &outcome.find_peak {
         lines.push(("Peak", peak(search.bracket, &search.trials)));

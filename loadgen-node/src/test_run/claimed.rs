@@ -33,6 +33,8 @@ pub struct Claimed {
     pub(super) dataset: Dataset,
     pub(super) options: RunOptions,
     pub(super) pacing: Pacing,
+    /// Whether the threads that issue and carry have real-time priority.
+    pub(super) realtime: bool,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) inbox: Arc<Inbox>,
     pub(super) counts: Arc<Counts>,
@@ -116,16 +118,16 @@ impl Claimed {
 
     /// Runs the test on the calling thread. `observer` sees the answers for the accuracy log while it goes on.
     pub fn measure(self, observer: &mut impl Observer) -> Measured {
-        let Claimed { held, dataset, options, pacing, stop, inbox, counts, stage_rows } = self;
+        let Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows } = self;
         let Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run } = held;
         let scenario = setup.scenario();
-        let mut follow = Follow::new(observer, &setup, Arc::clone(&counts));
+        let mut follow = Follow::new(observer, &setup, Arc::clone(&counts), realtime);
         let mut world = NetWorld::new(run, inbox, dataset, pacing, stop, counts).with_stage_rows(stage_rows);
         let (started, begun) = (SystemTime::now(), Instant::now());
         tracing::info!(scenario = scenario.name(), mode = setup.plan.requested().mode.name(), "run started");
         let watch = saturation::Watch::begin();
         let outcome = lon_world::run(&setup.plan, &mut world, &mut follow, options);
-        let saturation = watch.end(pacing, world.capacity());
+        let saturation = watch.end(pacing, realtime, world.capacity());
         let answers = follow.into_answers();
         let origin = world.origin();
         let (run, dataset, tally, stalls) = world.into_parts();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use lon_net::descriptors;
+use lon_net::slice::Priority;
 use lon_proto::node_name::short_sut_name;
 use lon_qsl::Codec;
 use lon_qsl::dataset::Dataset;
@@ -80,10 +81,10 @@ impl Connected {
             asked_to_stop = Some(stop.test_begins().context("cannot listen to signals").or_exit(Exit::Bug)?);
             Ok(())
         };
-        let Holding { held, dataset, options, pacing } = self.hold(Arc::clone(&inbox) as _, None, begins)?;
+        let Holding { held, dataset, options, pacing, realtime } = self.hold(Arc::clone(&inbox) as _, None, begins)?;
         let stop = asked_to_stop.unwrap_or_default();
         let counts = Arc::new(Counts::default());
-        Ok(Claimed { held, dataset, options, pacing, stop, inbox, counts, stage_rows: None })
+        Ok(Claimed { held, dataset, options, pacing, realtime, stop, inbox, counts, stage_rows: None })
     }
 
     /// Asks for the SUT's name and claims every node. `sink` takes what arrives; `pacing`: None decides by scenario and
@@ -105,17 +106,20 @@ impl Connected {
         let took_us = asked.elapsed().as_micros() as u64;
         tracing::info!(name = short_sut_name(&first_name.text), took_us, "the SUT has said its name");
         test.decide_lag(&host, qdl.nodes());
+        // Where another engine issues, its threads are its own.
+        let is_led = pacing.is_some();
         let pacing = pacing.unwrap_or_else(|| test.decide_pacing(&host, qdl.nodes()));
+        let realtime = if is_led { false } else { test.decide_priority(pacing)? };
         let Pacing { io_threads, spin, linger } = pacing;
         let [spin_us, linger_us] = [spin, linger].map(|time| time.as_micros() as u64);
-        tracing::debug!(io_threads, spin_us, linger_us, "threads");
+        tracing::debug!(io_threads, spin_us, linger_us, realtime, "threads");
         begins()?;
         let counters = nics::Counters::now();
-        let run = qdl.start(&test.run_config(pacing), sink).or_exit(Exit::Network)?;
+        let run = qdl.start(&test.run_config(pacing, realtime), sink).or_exit(Exit::Network)?;
         let sampler = Sampler::start(run.meter());
         let Test { setup, dataset, options, notes, .. } = test;
         let held = Held { setup, notes, qdl, fabric, host, first_name, counters, sampler, run };
-        Ok(Holding { held, dataset, options, pacing })
+        Ok(Holding { held, dataset, options, pacing, realtime })
     }
 
     /// Threads that do the network's work, where the user says how many.
@@ -130,6 +134,8 @@ pub(super) struct Holding {
     pub(super) dataset: Dataset,
     pub(super) options: RunOptions,
     pub(super) pacing: Pacing,
+    /// The threads that issue and carry get real-time priority.
+    pub(super) realtime: bool,
 }
 
 impl Test {
@@ -188,7 +194,20 @@ impl Test {
         Pacing::decide(self.pacing, Circumstances { scenario, cores: cores(), sut_is_here })
     }
 
-    fn run_config(&self, pacing: Pacing) -> RunConfig {
+    /// Whether the threads that issue and carry get real-time priority. A thread that stays awake must leave a core to
+    /// others. Offline asks for none where that is left open: there nothing is due, and a thread may work all the time.
+    fn decide_priority(&self, pacing: Pacing) -> Outcome<bool> {
+        let Pacing { io_threads, spin, linger } = pacing;
+        let is_offline = self.setup.scenario().pacing() == traffic::Pacing::Room;
+        let stays_awake = !(spin.is_zero() && linger.is_zero());
+        let spares_a_core = match self.priority {
+            Priority::Realtime => !stays_awake || cores() > 1,
+            Priority::Auto | Priority::Normal => !is_offline && cores() > 1 + io_threads,
+        };
+        self.priority.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
+    }
+
+    fn run_config(&self, pacing: Pacing, realtime: bool) -> RunConfig {
         let policy = match self.setup.scenario().pacing() {
             traffic::Pacing::Room => Policy::Pull,
             traffic::Pacing::Schedule | traffic::Pacing::Reply { .. } => Policy::LeastOutstanding,
@@ -200,6 +219,7 @@ impl Test {
         config.max_answer_bytes = self.setup.limits.max_answer_bytes;
         config.codec = self.setup.codecs.samples;
         config.response_codec = self.setup.codecs.answers;
+        config.realtime = realtime;
         config
     }
 }

@@ -14,6 +14,7 @@ use crate::division::{Division, Findings, Planned};
 use crate::exit::Exit;
 use crate::network::NetworkFacts;
 use crate::verdict::baseline::{Baseline, Tax};
+use crate::verdict::bound::Bound;
 use crate::verdict::hints;
 use crate::verdict::lag::LagLimit;
 use crate::verdict::reasons;
@@ -63,8 +64,8 @@ pub(crate) struct Setup {
     pub(crate) lag_limit: LagLimit,
     /// How the program was called.
     pub(crate) call: Call,
-    /// The setting that a look at the nodes has found, as an assignment.
-    pub(crate) found: Option<String>,
+    /// The setting that a look at the nodes has found, and how.
+    pub(crate) found: Option<Found>,
     /// What the user states of the system.
     pub(crate) stated: Stated,
     /// What the same backend does without a network.
@@ -77,6 +78,15 @@ pub(crate) struct Setup {
     pub(crate) report: bool,
     /// The formula of the bandwidth that is required, with the types of what the nodes take and give.
     pub(crate) bandwidth: Option<Formula>,
+}
+
+/// A setting that was looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// As an assignment.
+    pub(crate) set: String,
+    /// How it was found, and what bounds it, in words.
+    pub(crate) how: String,
 }
 
 /// How samples and answers travelled.
@@ -116,6 +126,10 @@ pub(crate) struct Judgement {
     pub(crate) saturation: Saturation,
     /// When either end stood still while a phase was timed, in order.
     pub(crate) stalls: Vec<Stall>,
+    /// What held the run back; none where nothing did, or nothing was judged.
+    pub(crate) bound: Option<Bound>,
+    /// The setting that would fit, where it is known.
+    pub(crate) fitting: Option<String>,
 }
 
 impl Setup {
@@ -152,11 +166,13 @@ impl Finished {
         Some((baseline, Tax::of(baseline, self.setup.scenario(), self.nodes.reports.len(), rate, percentiles)))
     }
 
-    /// Settings that would make the run long enough, where it was too short.
+    /// Settings that would make the run long enough, where it was too short, and the rate that the link carries.
     pub(crate) fn hints(&self) -> Vec<String> {
         let (summary, effective) = (&self.outcome.summary, self.setup.plan.effective());
         let Some(summary) = summary.as_ref().filter(|_| self.outcome.end == End::Completed) else { return Vec::new() };
-        [hints::longer(summary, effective), hints::more_queries(summary, effective)].into_iter().flatten().collect()
+        let fitting = self.judgement.fitting.clone();
+        let all = [hints::longer(summary, effective), hints::more_queries(summary, effective), fitting];
+        all.into_iter().flatten().collect()
     }
 
     /// Why an accuracy run has no score. `None`: it has one, or it is no accuracy run.
@@ -212,6 +228,7 @@ mod tests {
             flushed: Ok(()),
             counts: NodeCounts::default(),
             traffic: NodeTraffic::default(),
+            room: Default::default(),
             sut: sut.map(|samples_nan| SutCounts { samples_nan, ..SutCounts::default() }).map_err(|()| String::new()),
             lost: None,
             stalls: Vec::new(),

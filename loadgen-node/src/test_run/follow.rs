@@ -1,9 +1,12 @@
 //! What a test does itself with what the engine tells while it runs: it keeps answers that will be scored, and
 //! tells displays of each phase. Everything is passed on to the caller's observer.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+
+use lon_net::slice;
 
 use super::finished::Setup;
 use loadgen::plan::PhasePlan;
@@ -30,10 +33,12 @@ pub(super) struct Follow<'a, O> {
     trial: Option<TrialStart>,
     /// Queries of the phases before.
     queries: u64,
+    /// The engine's thread has real-time priority while samples are timed: what it does between phases may take long.
+    realtime: bool,
 }
 
 impl<'a, O> Follow<'a, O> {
-    pub(super) fn new(next: &'a mut O, setup: &Setup, counts: Arc<Counts>) -> Follow<'a, O> {
+    pub(super) fn new(next: &'a mut O, setup: &Setup, counts: Arc<Counts>, realtime: bool) -> Follow<'a, O> {
         Follow {
             next,
             counts,
@@ -44,12 +49,21 @@ impl<'a, O> Follow<'a, O> {
             in_accuracy_phase: false,
             trial: None,
             queries: 0,
+            realtime,
         }
     }
 
     /// The answers of accuracy phases, in order of arrival; empty when they will not be scored.
     pub(super) fn into_answers(self) -> Answers {
         self.answers
+    }
+
+    fn prioritize(&self, how: fn() -> io::Result<()>) {
+        if self.realtime
+            && let Err(error) = how()
+        {
+            tracing::warn!(%error, "the issuing thread keeps its priority");
+        }
     }
 
     /// What readers learn about a phase that begins: what it will take, as far as that is known.
@@ -85,11 +99,13 @@ impl<O: Observer> Observer for Follow<'_, O> {
 
     fn phase_started(&mut self, phase: &PhasePlan, start: TimeNs, live: &Live) {
         self.in_accuracy_phase = phase.is_accuracy();
+        self.prioritize(slice::realtime);
         self.counts.begin_phase(self.phase_now(phase), live.clone());
         self.next.phase_started(phase, start, live);
     }
 
     fn phase_ended(&mut self, outcome: &PhaseOutcome) {
+        self.prioritize(slice::usual);
         self.queries += outcome.queries_issued;
         self.counts.queries.store(self.queries, Relaxed);
         self.counts.end_phase();

@@ -8,13 +8,16 @@ use qdl::{Host, NodeDescription, Qdl, Run, SutName};
 
 use super::finished::{Finished, Judgement, Nodes, Setup};
 use crate::division::{self, Division, Facts, NodesSeen, RunSeen, notes};
+use crate::network::cause::Spent;
 use crate::network::fabric::Fabric;
 use crate::network::traffic::Sampler;
 use crate::network::{Gathered, NetworkFacts, nics};
+use crate::verdict::bound::HeldBack;
 use crate::verdict::reasons::{self, Evidence};
 use crate::verdict::saturation::Saturation;
 use crate::verdict::stalls;
 use loadgen::run::{End, RunOutcome};
+use loadgen::traffic::Pacing;
 use lon_world::stall::Stall;
 use lon_world::tally::Tally;
 
@@ -67,12 +70,22 @@ impl Held {
             outcome: &outcome,
             reports: &reports,
             looks: self.sampler.end(),
+            threads: seen.saturation.threads.to_vec(),
+            origin: seen.origin,
+            issuer_spins: !seen.saturation.pacing.spin.is_zero(),
+            spent: Spent::of(&tally.all_nodes(), judged_percentile(&setup)),
             counters: &self.counters,
             fabric: self.fabric,
             control: qdl.control_traffic(),
         });
         let described = qdl.nodes().to_vec();
         let score = score(&setup, &described);
+        let held_back = HeldBack {
+            evidence: &network.evidence,
+            effective: setup.plan.effective(),
+            is_smaller: !setup.codecs.samples.is_none(),
+        };
+        let bound = held_back.bound(&outcome, setup.lag_limit, tally.refused());
         let of_nodes = stalls::of_nodes(&reports, seen.origin);
         let stalls = stalls::of_run(seen.stalls.into_iter().chain(of_nodes).collect(), &outcome);
         let findings = division::judge(&Facts {
@@ -102,13 +115,21 @@ impl Held {
                 stalls: if seen.judges_stalls { &stalls } else { &[] },
                 bug: bugs::first(),
                 findings: (setup.division == Division::Network).then_some(&findings),
+                held_back,
             },
         );
         let nodes = Nodes { host: self.host, described, reports, first_name: self.first_name, last_name, tally };
         let more = [notes::uncounted(&nodes.reports), notes::extended(&outcome.phases)].into_iter().flatten();
         let odd = notes::odd(&nodes.reports, nodes.tally.odd.nodes());
         let notes = self.notes.into_iter().chain(odd).chain(more).collect();
-        let judgement = Judgement { notes, findings, score, saturation: seen.saturation, stalls };
+        let fitting = bound.as_ref().and_then(|bound| held_back.fitting(bound));
+        let judgement = Judgement { notes, findings, score, saturation: seen.saturation, stalls, bound, fitting };
         Finished { setup, started: seen.started, wall_time: seen.wall_time, outcome, nodes, network, judgement }
     }
+}
+
+/// The place among p50, p90 and p99 of what is asked about: in Offline samples that are neither among the first nor
+/// among the last, in others what a limit of the latency is about.
+fn judged_percentile(setup: &Setup) -> usize {
+    if setup.scenario().pacing() == Pacing::Room { 0 } else { 2 }
 }

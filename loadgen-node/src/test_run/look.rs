@@ -1,7 +1,12 @@
-//! A short look at the nodes, for a setting that is `auto`: how fast they answer. Nothing of it is judged or kept but
-//! the value.
+//! A short look at the nodes, for a setting that is `auto`: how fast they answer. Nothing of it is kept but the value,
+//! and what bounds it.
+//!
+//! A rate for Server is tried by a short run at it, which is held to what the run itself will be held to: its limits of
+//! latency at their percentile, the time on the wire included, and its schedule lag. A rate that misses one is lowered
+//! until none is missed.
 
 use anyhow::{Context as _, anyhow};
+use lon_shell::figures::length_ns;
 
 use super::finished::Finished;
 use super::settings::{self, Subject};
@@ -23,8 +28,17 @@ const LOOKS: usize = 6;
 /// A look that was not this long says little of the rate, in seconds.
 const LONG_ENOUGH_S: f64 = 0.5;
 
-/// The part of what the nodes can answer at once that Server asks for: queries come in bursts there.
+/// The part of what the nodes can answer at once that Server tries first: queries come in bursts there.
 const SERVER_SHARE: f64 = 0.5;
+
+/// The part of a rate that missed a limit that is tried next.
+const STEP_BACK: f64 = 0.6;
+
+/// Rates that are tried at most: the last one is a hundredth of the first.
+const TRIES: usize = 10;
+
+/// How long a rate is tried: so that a percentile is one, and not for ever where queries are few.
+const TRY: [&str; 3] = ["min_duration=3s", "min_query_count=100", "max_duration=20s"];
 
 /// How much more than the nodes answered Offline asks for. A look takes a second, and machines are faster or slower in
 /// the next: what is asked for beyond need only makes the run longer.
@@ -49,31 +63,66 @@ impl TestSpec {
     /// The look failed as a test can fail, or nothing was answered.
     pub fn look(mut self, stop: &dyn StopRequests) -> Outcome<TestSpec> {
         tracing::info!("looking at the nodes first, for a few seconds: how fast do they answer?");
-        let found = match self.scenario.pacing() {
-            Pacing::Room => format!("target_qps={}", three_digits(self.rate(stop)? * OFFLINE_SHARE)),
-            Pacing::Schedule => format!("target_qps={}", three_digits(self.rate(stop)? * SERVER_SHARE)),
-            Pacing::Reply { .. } => format!("target_latency={}ms", self.latency_ms(stop)?),
+        let Value { set, how } = match self.scenario.pacing() {
+            Pacing::Room => {
+                let (rate, finished) = self.rate(stop)?;
+                let set = format!("target_qps={}", three_digits(rate * OFFLINE_SHARE));
+                Value { set, how: format!("by a short look at the nodes before the run{}", bound_by(&finished)) }
+            }
+            Pacing::Schedule => self.rate_that_holds(stop)?,
+            Pacing::Reply { .. } => {
+                let set = format!("target_latency={}ms", self.latency_ms(stop)?);
+                Value { set, how: "by a short look at the nodes before the run".to_owned() }
+            }
         };
-        let (setting, value) = found.split_once('=').unwrap_or_default();
-        tracing::info!(setting, value, "found by a look at the nodes");
-        self.settings.found = Some(found.parse::<Assignment>().or_exit(Exit::Bug)?);
+        let (setting, value) = set.split_once('=').unwrap_or_default();
+        tracing::info!(setting, value, how, "found by a look at the nodes");
+        self.settings.found = Some(set.parse::<Assignment>().or_exit(Exit::Bug)?);
+        self.settings.found_how = how;
         Ok(self)
     }
 
-    /// Samples per second that the nodes answer when they have all at once.
-    fn rate(&self, stop: &dyn StopRequests) -> Outcome<f64> {
-        let mut rate = FIRST_RATE;
-        for _ in 0..LOOKS {
+    /// A rate at which a short run keeps the limits of this one.
+    fn rate_that_holds(&self, stop: &dyn StopRequests) -> Outcome<Value> {
+        let (at_once, first) = self.rate(stop)?;
+        let (mut rate, mut bound) = (three_digits(at_once * SERVER_SHARE), bound_by(&first));
+        for _ in 0..TRIES {
+            let set = format!("target_qps={rate}");
+            let finished = self.trial(&set, stop)?;
+            if finished.judgement.bound.is_none() && finished.outcome.counts().failed == 0 {
+                return Ok(Value { set, how: format!("a short run at it kept every limit{bound}") });
+            }
+            bound = bound_by(&finished);
+            can_hold(&finished, &bound).or_exit(Exit::Invalid)?;
+            tracing::info!(rate, missed = bound.trim_start_matches(", "), "a rate that does not hold");
+            rate = three_digits(rate * STEP_BACK);
+        }
+        Err(anyhow!("no rate was found that keeps the limits of this run, down to {rate}/s{bound}"))
+            .or_exit(Exit::Invalid)
+    }
+
+    /// A short run at a rate, with the settings of this one.
+    fn trial(&self, rate: &str, stop: &dyn StopRequests) -> Outcome<Finished> {
+        let mut settings = SettingsSpec { mode: Some(Mode::PerformanceOnly), ..self.settings.clone() };
+        settings.set.extend(assignments(&TRY)?);
+        settings.found = Some(rate.parse().or_exit(Exit::Bug)?);
+        self.short(self.scenario, settings, stop)
+    }
+
+    /// Samples per second that the nodes answer when they have all at once, and the look that has found it.
+    fn rate(&self, stop: &dyn StopRequests) -> Outcome<(f64, Finished)> {
+        let (mut rate, mut looks) = (FIRST_RATE, 0);
+        loop {
             let asked = rate;
             let finished = self.one(Scenario::OFFLINE, &format!("target_qps={asked}"), stop)?;
             let summary = finished.outcome.summary.as_ref();
             let measured = summary.map(|summary| summary.rates.samples_per_s).filter(|rate| rate.is_finite());
             rate = measured.filter(|rate| *rate > 0.0).context(NOTHING).or_exit(Exit::Network)?;
-            if asked / rate >= LONG_ENOUGH_S {
-                break;
+            looks += 1;
+            if asked / rate >= LONG_ENOUGH_S || looks == LOOKS {
+                return Ok((three_digits(rate), finished));
             }
         }
-        Ok(three_digits(rate))
     }
 
     /// The latency to expect, in ms.
@@ -86,9 +135,13 @@ impl TestSpec {
 
     /// One look of about a second.
     fn one(&self, scenario: Scenario, expected: &str, stop: &dyn StopRequests) -> Outcome<Finished> {
-        let set = [expected, "min_duration=1s", "min_query_count=8"];
-        let set = set.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)?;
+        let set = assignments(&[expected, "min_duration=1s", "min_query_count=8"])?;
         let settings = SettingsSpec { mode: Some(Mode::PerformanceOnly), set, ..SettingsSpec::default() };
+        self.short(scenario, settings, stop)
+    }
+
+    /// A run that nobody keeps.
+    fn short(&self, scenario: Scenario, settings: SettingsSpec, stop: &dyn StopRequests) -> Outcome<Finished> {
         let spec = TestSpec {
             scenario,
             settings,
@@ -113,6 +166,39 @@ impl TestSpec {
             }
         }
     }
+}
+
+/// Whether there is a rate at all: not where the quickest answer took longer than one may.
+fn can_hold(finished: &Finished, bound: &str) -> anyhow::Result<()> {
+    let effective = finished.setup.plan.effective();
+    let Some(summary) = finished.outcome.summary.as_ref().filter(|_| !effective.use_token_latencies) else {
+        return Ok(());
+    };
+    let (least_ns, limit_ns) = (summary.judged_latency().min_ns.max(0) as u64, effective.target_latency_ns);
+    anyhow::ensure!(
+        least_ns <= limit_ns,
+        "no rate keeps the limit of the latency: the quickest answer of {}/s took {}, {} are allowed{bound}",
+        effective.target_qps,
+        length_ns(least_ns),
+        length_ns(limit_ns)
+    );
+    Ok(())
+}
+
+/// What was found, and how.
+struct Value {
+    /// The setting.
+    set: String,
+    how: String,
+}
+
+fn assignments(set: &[&str]) -> Outcome<Vec<Assignment>> {
+    set.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)
+}
+
+/// What bounds a rate, as the end of a sentence; empty where nothing did.
+fn bound_by(finished: &Finished) -> String {
+    finished.judgement.bound.as_ref().map_or_else(String::new, |bound| format!("; more is bound by {}", bound.words()))
 }
 
 /// The error of a look that gave no number.

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lon_net::slice::Priority;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Aggregate;
 use lon_qsl::{Codec, Preprocess};
@@ -39,6 +40,8 @@ pub struct TestSpec {
     pub connections: NonZeroUsize,
     /// Which threads do the work, and how they wait.
     pub pacing: PacingSpec,
+    /// What priority the threads that issue and carry are to have.
+    pub priority: Priority,
     /// What a run is held to beside the official rules.
     pub limits: Limits,
     /// How a search for the peak is run; for mode FindPeakPerformance only.
@@ -79,6 +82,7 @@ impl TestSpec {
             accuracy_run: None,
             connections: NonZeroUsize::MIN,
             pacing: PacingSpec::default(),
+            priority: Priority::default(),
             limits: Limits::default(),
             find_peak: FindPeakSpec::default(),
             probe: false,
@@ -132,6 +136,8 @@ pub struct SettingsSpec {
     pub set: Vec<Assignment>,
     /// What a look at the nodes has found for a setting that was `auto`; applied after those.
     pub found: Option<Assignment>,
+    /// How it was found, in words.
+    pub found_how: String,
     /// The file mlperf.conf, which may set everything.
     pub mlperf_conf: Option<PathBuf>,
     /// The file user.conf, which may set everything but seeds.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use lon_net::slice::Priority;
 use lon_qsl::benchmark::Benchmark;
 use lon_qsl::dataset::Dataset;
 
-use super::finished::{Link, Setup};
+use super::finished::{Found, Link, Setup};
 use super::settings::{self, Layered, Subject};
 use super::spec::{DataSpec, TestSpec};
 use super::stated::Stated;
@@ -31,6 +32,7 @@ pub struct Test {
     pub(super) dataset: Dataset,
     pub(super) target: Target,
     pub(super) pacing: PacingSpec,
+    pub(super) priority: Priority,
     pub(super) options: RunOptions,
     pub(super) probe: bool,
     /// The test is run although its result cannot become VALID.
@@ -56,7 +58,11 @@ impl Test {
         let plan = plan(&layered, &dataset)?;
         let planned = planned(&spec, &layered, &dataset, &plan);
         refuse(spec.division, &planned, &target)?;
-        let found = spec.settings.found.as_ref().map(ToString::to_string);
+        let found = spec
+            .settings
+            .found
+            .as_ref()
+            .map(|set| Found { set: set.to_string(), how: spec.settings.found_how.clone() });
         check_labels(&plan, benchmark, &dataset)?;
         kserve::check(target.kind(), codecs, spec.probe, &plan).context("--transport kserve").or_exit(Exit::Usage)?;
         let stated = spec.system_desc.as_deref().map(Stated::read).transpose();
@@ -96,9 +102,9 @@ impl Test {
         };
         let (keep_issue_times, extend) = (spec.trace_log, spec.extend);
         let options = RunOptions { keep_issue_times, extend, find_peak, ..RunOptions::default() };
-        let TestSpec { pacing, probe, anyway, mixed_nodes, data: DataSpec { verify, .. }, .. } = spec;
+        let TestSpec { pacing, priority, probe, anyway, mixed_nodes, data: DataSpec { verify, .. }, .. } = spec;
         let notes = Vec::new();
-        Ok(Test { setup, dataset, target, pacing, options, probe, anyway, mixed_nodes, verify, notes })
+        Ok(Test { setup, dataset, target, pacing, priority, options, probe, anyway, mixed_nodes, verify, notes })
     }
 
     /// How long samples are issued for, s, as far as it can be known beforehand.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use lon_qsl::accuracy::{Score, ScoreError};
 use lon_qsl::benchmark::Benchmark;
-use qdl::{NodeReport, SutName};
+use qdl::{Failure, NodeReport, SutName};
 
+use super::bound::HeldBack;
 use super::lag::LagLimit;
 use super::stalls;
 use crate::division::Findings;
@@ -43,18 +44,21 @@ pub(crate) struct Evidence<'a> {
     pub(crate) bug: Option<&'a str>,
     /// What is found of the rules of the Network division, where the run is for it.
     pub(crate) findings: Option<&'a Findings>,
+    /// What is known of what held the run back.
+    pub(crate) held_back: HeldBack<'a>,
 }
 
 /// Adds the node's reasons to those of the engine.
 pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     let Evidence { plan, benchmark, lag_limit, reports, differences, tally, names, score, stalls, bug, .. } = *evidence;
+    let held_back = evidence.held_back;
     let (lag, searched) = (outcome.lag(), outcome.find_peak.is_some());
     let counted = stalls::of_judged_phases(stalls, outcome);
     let known: Vec<Reason> = outcome.verdict.faults().cloned().collect();
     let verdict = &mut outcome.verdict;
     let limit_ns = lag_limit.ns();
     if verdict.official().is_some() {
-        add_lag(verdict, lag, plan, limit_ns);
+        add_lag(verdict, lag, plan, limit_ns, held_back);
     }
     stalls::add(verdict, &counted, limit_ns);
     if let Some(bug) = bug {
@@ -69,7 +73,7 @@ pub(crate) fn add(outcome: &mut RunOutcome, evidence: &Evidence<'_>) {
     }
     // In a search for the peak the failures are those of all trials, which are no fault of the reported one.
     if !searched {
-        add_failures(verdict, tally);
+        add_failures(verdict, tally, held_back);
     }
     for answers in tally.odd.empty_phases() {
         verdict.add("empty_answers", format!("all {answers} answers of a phase have not a byte"));
@@ -99,17 +103,16 @@ fn log_faults(outcome: &mut RunOutcome, known: &[Reason]) {
     new.for_each(|fault| outcome.events.error(at, fault.text.clone()));
 }
 
-/// A generator that was late has measured itself. Only scenarios with a schedule can be late.
-fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64) {
+/// A generator that was late has measured what made it late, not the SUT. Only scenarios with a schedule can be late.
+fn add_lag(verdict: &mut Verdict, lag: LagStats, plan: &Plan, limit_ns: u64, held_back: HeldBack<'_>) {
     if plan.effective().scenario.pacing() != Pacing::Schedule || lag.count == 0 {
         return;
     }
     if lag.p99_ns > limit_ns {
         let [lag, limit] = [lag.p99_ns, limit_ns].map(Duration::from_nanos);
-        verdict.add_own_rule(
-            "schedule_lag",
-            format!("the LoadGen node could not keep up: schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)"),
-        );
+        let because = held_back.by(held_back.evidence.of_lateness()).because();
+        let told = format!("schedule lag p99 {lag:.1?}, {limit:.1?} allowed (--max-lag)");
+        verdict.add_own_rule("schedule_lag", format!("samples were sent late, {because}; {told}"));
     }
 }
 
@@ -144,10 +147,17 @@ fn samples(count: u64) -> String {
     if count == 1 { "1 sample".to_owned() } else { format!("{count} samples") }
 }
 
-fn add_failures(verdict: &mut Verdict, tally: &Tally) {
+fn add_failures(verdict: &mut Verdict, tally: &Tally, held_back: HeldBack<'_>) {
     let (shown, others) = most_frequent(tally.failures());
-    let mut texts: Vec<String> =
-        shown.iter().map(|(failure, count)| format!("{} failed: {failure}", samples(*count))).collect();
+    let overload = Failure::Overload.to_string();
+    let told = |(failure, count): &(&str, u64)| match *failure == overload {
+        false => format!("{} failed: {failure}", samples(*count)),
+        true => {
+            let because = held_back.by(held_back.evidence.of_overload()).because();
+            format!("{} failed: {failure}, {because}", samples(*count))
+        }
+    };
+    let mut texts: Vec<String> = shown.iter().map(told).collect();
     if others > 0 {
         texts.push(format!("{} failed for other reasons", samples(others)));
     }

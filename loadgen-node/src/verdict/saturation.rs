@@ -7,6 +7,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
 use lon_world::pace::Pacing;
+use lon_world::threads::{ThreadLook, Threads};
 
 /// Processor time that has been used so far.
 #[derive(Clone, Copy, Debug)]
@@ -33,33 +34,43 @@ impl CpuTime {
 pub(crate) struct Watch {
     began: Instant,
     cpu: CpuTime,
+    threads: Threads,
+    first: ThreadLook,
 }
 
 /// What a run took of the LoadGen node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Saturation {
     pub(crate) pacing: Pacing,
+    /// The threads that issue and carry had real-time priority.
+    pub(crate) realtime: bool,
     /// Samples that all nodes together take in.
     pub(crate) capacity: u64,
     /// Cores that the issuing thread used, on average; at most 1, and 1 while it spins.
     pub(crate) issuer_cores: f64,
     /// Cores that the whole process used.
     pub(crate) process_cores: f64,
+    /// What the threads that issue and carry had of the processors right before the run and after it.
+    pub(crate) threads: [ThreadLook; 2],
 }
 
 impl Watch {
     pub(crate) fn begin() -> Watch {
-        Watch { began: Instant::now(), cpu: CpuTime::now() }
+        let mut threads = Threads::of_this_one();
+        let first = threads.look();
+        Watch { began: Instant::now(), cpu: CpuTime::now(), threads, first }
     }
 
-    pub(crate) fn end(self, pacing: Pacing, capacity: u64) -> Saturation {
+    pub(crate) fn end(mut self, pacing: Pacing, realtime: bool, capacity: u64) -> Saturation {
         let (took, cpu) = (self.began.elapsed().as_secs_f64().max(1e-9), CpuTime::now());
         let cores = |now: Duration, before: Duration| now.saturating_sub(before).as_secs_f64() / took;
         Saturation {
             pacing,
+            realtime,
             capacity,
             issuer_cores: cores(cpu.thread, self.cpu.thread),
             process_cores: cores(cpu.process, self.cpu.process),
+            threads: [self.first, self.threads.look()],
         }
     }
 }

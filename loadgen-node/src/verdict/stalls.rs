@@ -106,6 +106,7 @@ mod tests {
             flushed: Ok(()),
             counts: qdl::NodeCounts::default(),
             traffic: qdl::NodeTraffic::default(),
+            room: Default::default(),
             sut: Err(String::new()),
             lost: None,
             stalls: vec![found(0, 2 * S), found(4 * S, 3 * S), found(8 * S, S)],

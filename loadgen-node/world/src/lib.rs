@@ -6,7 +6,7 @@
 //! - [`pace`]: waiting, and which thread does the network's work;
 //! - [`counts`], [`failures`], [`tally`], [`odd`]: what is counted, for displays and for the result;
 //! - [`stage_rows`]: node and stages of each sample, for a file;
-//! - [`stall`]: when one end stood still.
+//! - [`stall`]: when one end stood still; [`threads`]: what the threads had of the processors.
 //!
 //! A crate of its own, so that it and the engine's loop are built for speed, and the rest of the node to be small.
 
@@ -19,6 +19,7 @@ pub mod pace;
 pub mod stage_rows;
 pub mod stall;
 pub mod tally;
+pub mod threads;
 
 use loadgen::plan::Plan;
 use loadgen::run::{Observer, RunOptions, RunOutcome};

@@ -4,6 +4,7 @@
 //! network's work. *Inline*: this thread does the network's work while it waits, so that no query is handed from thread
 //! to thread. [`super::pace`] decides which.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,7 @@ use crate::inbox::{Inbox, REPLIES};
 use crate::pace::{Pace, Pacing};
 use crate::stage_rows::StageWriter;
 use crate::stall::{OwnClock, Stall};
-use crate::tally::{STAGES, Tally};
+use crate::tally::{Answered, STAGES, Tally};
 use loadgen::world::{Arrival, ArrivalKind, Issued, QuerySeq, SampleIndex, SampleSeq, TimeNs, Wake, World};
 
 /// The longest stretch of waiting before it is checked whether the user wants to stop.
@@ -43,6 +44,8 @@ pub struct NetWorld {
     stage_rows: Option<StageWriter>,
     /// Replies on their way from the inbox to the engine. Empty between calls; kept for its memory.
     replies: Vec<Reply>,
+    /// Answers that the engine has been given and has not said the latency of, in their order.
+    answers: VecDeque<(SampleSeq, Answered)>,
 }
 
 impl NetWorld {
@@ -69,6 +72,7 @@ impl NetWorld {
             tally: Tally::default(),
             stage_rows: None,
             replies: Vec::with_capacity(REPLIES),
+            answers: VecDeque::with_capacity(REPLIES),
         }
     }
 
@@ -127,14 +131,12 @@ impl NetWorld {
             Outcome::FirstToken(data) => ArrivalKind::FirstToken(data),
             Outcome::Done(answer) => {
                 self.counts.ended.fetch_add(1, Relaxed);
-                // The display counts from 1.
-                let phase = (self.counts.phase.load(Relaxed) as usize).saturating_sub(1);
-                self.tally.begin_phase(phase);
                 if let Some(node) = node {
                     let round_trip_ns = sent_at.map(|sent_at| at.since(sent_at));
-                    self.tally.odd.answered(phase, node, &answer, round_trip_ns);
-                    let stages = self.tally.answered(node, &answer.stages, round_trip_ns);
-                    self.note(seq, node, stages);
+                    self.tally.odd.answered(self.phase(), node, &answer, round_trip_ns);
+                    let answered = Answered::new(node, &answer.stages, round_trip_ns);
+                    self.note(seq, node, answered.stages_ns);
+                    self.answers.push_back((seq, answered));
                 }
                 ArrivalKind::Done { data: answer.data, n_tokens: i64::try_from(answer.n_tokens).unwrap_or(i64::MAX) }
             }
@@ -149,6 +151,11 @@ impl NetWorld {
             }
         };
         Arrival { seq, at, sent_at, kind }
+    }
+
+    /// The number of the phase, counted from 0. The display counts from 1.
+    fn phase(&self) -> usize {
+        (self.counts.phase.load(Relaxed) as usize).saturating_sub(1)
     }
 
     fn note(&mut self, seq: SampleSeq, node: NodeIndex, durations_ns: [u64; STAGES.len()]) {
@@ -270,6 +277,8 @@ impl World for NetWorld {
 
     fn wait(&mut self, until: Option<TimeNs>, wake_on_arrival: bool, arrivals: &mut Vec<Arrival<Bytes>>) -> Wake {
         let before = arrivals.len();
+        // Those that the engine did not take.
+        self.answers.clear();
         let until = until.map(|until| self.at(until));
         // The engine may come back here many times without asking what time it is, and find answers each time.
         self.clock.read(self.time(Instant::now()));
@@ -291,6 +300,16 @@ impl World for NetWorld {
                 // There is a reason to stop, a node has room again, or it is time to check. The engine decides what
                 // follows.
                 return wake;
+            }
+        }
+    }
+    #[inline]
+    fn answered(&mut self, seq: SampleSeq, latency_ns: u64) {
+        // Answers that end no sample, such as second ones, are passed over.
+        while let Some((next, answer)) = self.answers.pop_front() {
+            if next == seq {
+                self.tally.begin_phase(self.phase());
+                return self.tally.answered(&Answered { latency_ns: Some(latency_ns), ..answer });
             }
         }
     }

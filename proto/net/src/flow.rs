@@ -1,7 +1,7 @@
 //! What a transport sends from ([`Fill`]) and reads from ([`Source`]), independent of which transport it is.
 
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tonic::Status;
 
@@ -38,6 +38,9 @@ pub trait Departures: Send + Sync + 'static {
     /// last of them to the kernel began at `at`. With TLS the call gave them to TLS, which holds back 64 KiB at most
     /// while the socket is full.
     fn departed(&self, total: u64, at: Instant);
+
+    /// A write waited so long for room. It is called where the socket does not count that itself: over QUIC.
+    fn blocked(&self, _waited: Duration) {}
 
     /// The last byte of one of a connection's streams has left, in the same sense. It is called on HTTP/2 connections
     /// where each call has a stream of its own; connections with a single stream ignore it.

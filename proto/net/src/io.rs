@@ -17,6 +17,7 @@ use tonic::transport::server::Connected;
 
 use crate::clock;
 use crate::path::Path;
+use crate::room::{Looked, Room, RoomCounters};
 use crate::socket::Socket;
 
 /// How often a connection in use asks the kernel how many segments were sent again.
@@ -35,6 +36,8 @@ pub struct SocketCounters {
     mute: AtomicBool,
     /// How the connection that was asked last sends.
     path: Mutex<Option<Path>>,
+    /// Whether there was room to write.
+    room: RoomCounters,
 }
 
 impl SocketCounters {
@@ -62,6 +65,11 @@ impl SocketCounters {
         self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether there was room to write, until the kernel was last asked.
+    pub fn room(&self) -> Room {
+        self.room.read()
+    }
+
     /// Adds bytes that were counted elsewhere: QUIC has counters of its own.
     pub fn add(&self, read: u64, written: u64, retransmits: u64) {
         self.read.fetch_add(read, Relaxed);
@@ -76,15 +84,13 @@ impl SocketCounters {
 pub(crate) struct Counted {
     socket: Socket,
     counters: Arc<SocketCounters>,
-    /// The kernel's number of segments sent again when it was last asked.
-    retransmits: u32,
-    /// When the kernel was last asked.
-    looked_at: Instant,
+    /// What the kernel said when it was last asked, and how writes have fared since.
+    looked: Looked,
 }
 
 impl Counted {
     pub(crate) fn new(socket: Socket, counters: Arc<SocketCounters>) -> Counted {
-        Counted { socket, counters, retransmits: 0, looked_at: clock::now() }
+        Counted { socket, counters, looked: Looked::new() }
     }
 
     fn took(&mut self, count: usize) {
@@ -92,27 +98,36 @@ impl Counted {
         self.look_sometimes();
     }
 
-    fn wrote(&mut self, count: usize) -> usize {
-        self.counters.written.fetch_add(count as u64, Relaxed);
-        self.look_sometimes();
-        count
+    /// Counts what a write has done, or that it waits.
+    #[inline]
+    fn wrote(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Pending => self.looked.blocks(),
+            Poll::Ready(Ok(count)) => {
+                self.counters.written.fetch_add(*count as u64, Relaxed);
+                self.looked.wrote(&self.counters.room);
+            }
+            Poll::Ready(Err(_)) => {}
+        }
+        written
     }
 
+    /// Asks the kernel when it is time. Before a write, not after it: what has just been written is no backlog.
+    #[inline]
     fn look_sometimes(&mut self) {
         let now = clock::now();
-        if now.duration_since(self.looked_at) >= LOOK_INTERVAL {
-            self.looked_at = now;
-            self.look();
+        if self.looked.age(now) >= LOOK_INTERVAL {
+            self.look(now);
         }
     }
 
     /// Adds the segments that the kernel has sent again since it was last asked.
-    fn look(&mut self) {
+    fn look(&mut self, now: Instant) {
         let Some(info) = self.socket.info() else {
             return self.counters.mute.store(true, Relaxed);
         };
-        let total = info.retransmits;
-        let new = total.wrapping_sub(std::mem::replace(&mut self.retransmits, total));
+        let before = self.looked.look(now, info, &self.counters.room);
+        let new = info.retransmits.wrapping_sub(before.retransmits);
         *self.counters.path.lock().unwrap_or_else(PoisonError::into_inner) = self.socket.path(info);
         if new > 0 {
             self.counters.retransmits.fetch_add(u64::from(new), Relaxed);
@@ -122,7 +137,7 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.look();
+        self.look(clock::now());
     }
 }
 
@@ -137,8 +152,9 @@ impl AsyncRead for Counted {
 
 impl AsyncWrite for Counted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.socket).poll_write(cx, buf))?;
-        Poll::Ready(Ok(self.wrote(count)))
+        self.look_sometimes();
+        let written = Pin::new(&mut self.socket).poll_write(cx, buf);
+        self.wrote(written)
     }
 
     fn poll_write_vectored(
@@ -146,8 +162,9 @@ impl AsyncWrite for Counted {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices))?;
-        Poll::Ready(Ok(self.wrote(count)))
+        self.look_sometimes();
+        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.wrote(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -320,6 +337,7 @@ mod tests {
     use tokio_rustls::{TlsAcceptor, TlsConnector};
 
     use super::*;
+    use crate::tcp_info::TcpInfo;
     use crate::throwaway::Throwaway;
     use crate::tls::{Protocol, server_name};
 
@@ -393,14 +411,34 @@ mod tests {
         near.counters = Arc::clone(&counters);
         assert_eq!(counters.retransmits(), Some(0));
         // As if the kernel had counted from here: what it says since wraps around, and is added once.
-        near.retransmits = u32::MAX - 1;
-        near.look();
+        let now = clock::now();
+        near.looked.look(now, TcpInfo { retransmits: u32::MAX - 1, ..TcpInfo::default() }, &counters.room);
+        near.look(now);
         let first = counters.retransmits();
-        near.look();
+        near.look(now);
         assert_eq!((first, counters.retransmits()), (Some(2), Some(2)));
         counters.add(10, 20, 3);
         drop(near);
         assert_eq!((counters.read(), counters.written(), counters.retransmits()), (10, 20, Some(5)));
+    }
+
+    #[tokio::test]
+    async fn writes_that_nobody_reads_wait_and_that_is_counted() {
+        let (mut near, mut far) = plain().await;
+        let block = vec![0; 1 << 20];
+        let fill = |cx: &mut Context<'_>| {
+            while let Poll::Ready(written) = Pin::new(&mut near).poll_write(cx, &block) {
+                written.unwrap();
+            }
+            Poll::Ready(())
+        };
+        std::future::poll_fn(fill).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let reader = tokio::spawn(async move { far.read_to_end(&mut Vec::new()).await });
+        near.write_all(&block).await.unwrap();
+        assert!(near.counters().room().blocked >= Duration::from_millis(20));
+        drop(near);
+        reader.await.unwrap().unwrap();
     }
 
     #[tokio::test]

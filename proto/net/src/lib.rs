@@ -13,8 +13,8 @@
 //! - `grpc`, `tcp`, `quic`: the three transports;
 //! - `dial`, `accept`: how a connection over TCP begins, at the client and at the server; `lookup`: where names lead;
 //! - `socket`: what is below a connection, the kernel's TCP or a network that is brought; `io`: a connection with its
-//!   counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: how
-//!   much was sent again; `path`: how a connection sends;
+//!   counters; `meter`: how far a stream was written below HTTP/2; `tcp_info`: what
+//!   the kernel knows of it; `room`: whether it had room to write; `path`: how a connection sends;
 //! - `tls`: certificates and who is trusted; `throwaway`: certificates for tests and for `demo`;
 //! - `token`: what clients of a node must know; `key_file`: reads files with secrets;
 //! - `address`: host and port of a node; `host`: what a machine is, with its `nic`s, `processor`s, `storage` and
@@ -22,8 +22,8 @@
 //! - `end_counters`: what an end of a probe has spent and counted; `trouble`: what the kernel and an interface have
 //!   counted as lost, late or refused;
 //! - `clock`: the time that both ends read; `random`: random bytes;
-//! - `slice`: asks the scheduler for short time slices, for threads that others wait for; `descriptors`: asks the
-//!   system for more open files and sockets.
+//! - `slice`: asks the scheduler for short time slices or real-time priority, for threads that others wait for;
+//!   `descriptors`: asks the system for more open files and sockets.
 
 pub mod accelerator;
 pub mod accept;
@@ -45,6 +45,7 @@ pub mod path;
 pub mod processor;
 pub mod quic;
 pub mod random;
+pub mod room;
 pub mod slice;
 pub mod socket;
 pub mod storage;

@@ -1,13 +1,27 @@
-//! A short time slice for threads on which others wait, and a lighter weight for those that would take every core.
+//! How the scheduler treats threads: a short time slice, or real-time priority, for those on which others wait, and a
+//! lighter weight for those that would take every core.
 //!
 //! Linux (6.12 and later) lets a thread choose the length of its slice. A thread with a short slice gets the same share
 //! of the processor in smaller pieces and sooner: an issuing or answering thread does not wait for three milliseconds
 //! because another thread has just begun its slice. No privilege is needed. On other systems nothing is changed.
+//!
+//! A real-time thread runs as soon as it is ready, whatever other programs want. Linux grants that to who has
+//! CAP_SYS_NICE or a limit of real-time priorities. Threads that a real-time thread starts are none: inference must not
+//! keep others from their cores.
 
 use std::io;
 
 /// The shortest slice that Linux grants.
 const SLICE_NS: u64 = 100_000;
+
+/// The real-time priority that is asked for: above no kernel thread that matters to it, such as those of interrupts.
+const REALTIME_PRIORITY: u32 = 10;
+
+/// The kernel's number of the policy SCHED_FIFO.
+const SCHED_FIFO: u32 = 1;
+
+/// The kernel's flag for threads whose children are usual ones.
+const RESET_ON_FORK: u64 = 1;
 
 /// The nice value of threads that yield. They get about a tenth of what a busy thread of the usual weight gets on the
 /// same core, and the whole core when there is no such thread.
@@ -33,6 +47,77 @@ struct SchedAttr {
 /// The system does not grant it; nothing has changed.
 pub fn shorten() -> io::Result<()> {
     change(|attr| attr.runtime = SLICE_NS)
+}
+
+/// What is wanted for the threads on which others wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// Real-time priority where it is granted, and a core remains for others.
+    #[default]
+    Auto,
+    /// The usual one.
+    Normal,
+    /// Real-time priority, or an error.
+    Realtime,
+}
+
+/// Why threads do not get real-time priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRealtime {
+    /// The system does not grant it.
+    #[error(
+        "the system does not grant it: it takes CAP_SYS_NICE, or a limit of real-time priorities (ulimit -r 10, \
+         LimitRTPRIO=10)"
+    )]
+    Refused,
+    /// They could keep everybody else from the last core.
+    #[error("its threads stay awake, and would hold the last core: let them sleep (--spin off, no --busy-poll)")]
+    LastCore,
+}
+
+impl Priority {
+    /// Whether threads are to have real-time priority. `spares_a_core`: a core remains for others whatever they do.
+    ///
+    /// # Errors
+    /// It is wanted, and cannot be.
+    pub fn decide(self, spares_a_core: bool) -> Result<bool, NotRealtime> {
+        match self {
+            Priority::Normal => Ok(false),
+            Priority::Auto => Ok(spares_a_core && is_granted()),
+            Priority::Realtime if !spares_a_core => Err(NotRealtime::LastCore),
+            Priority::Realtime if !is_granted() => Err(NotRealtime::Refused),
+            Priority::Realtime => Ok(true),
+        }
+    }
+
+    /// Its word on the command line.
+    pub fn name(is_realtime: bool) -> &'static str {
+        if is_realtime { "realtime" } else { "normal" }
+    }
+}
+
+/// Whether the system grants real-time priority; tried on a thread of its own.
+fn is_granted() -> bool {
+    std::thread::spawn(|| realtime().is_ok()).join().unwrap_or(false)
+}
+
+/// Gives the calling thread real-time priority. Threads that it starts do not have it.
+///
+/// # Errors
+/// The system does not grant it; nothing has changed.
+pub fn realtime() -> io::Result<()> {
+    change(|attr| {
+        (attr.policy, attr.priority) = (SCHED_FIFO, REALTIME_PRIORITY);
+        attr.flags |= RESET_ON_FORK;
+    })
+}
+
+/// Takes it from the calling thread, which has the usual priority and a short slice again.
+///
+/// # Errors
+/// The system refuses; nothing has changed.
+pub fn usual() -> io::Result<()> {
+    change(|attr| (attr.policy, attr.priority, attr.runtime) = (0, 0, SLICE_NS))
 }
 
 /// Gives way to other threads: the calling thread, and the threads that it starts from here on, keep their cores only
@@ -70,11 +155,42 @@ fn change(how: impl FnOnce(&mut SchedAttr)) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::{NotRealtime, Priority};
+
     /// On a kernel that knows nothing of it, too.
     #[test]
     fn asking_does_no_harm() {
         super::shorten().unwrap();
         super::shorten().unwrap();
+    }
+
+    #[test]
+    fn real_time_threads_start_usual_ones_and_become_usual_again() {
+        let policy = || {
+            let mut policy = 0;
+            super::change(|attr| policy = attr.policy).unwrap();
+            policy
+        };
+        let policies = std::thread::spawn(move || {
+            let is_granted = super::realtime().is_ok();
+            let own = policy();
+            let started = std::thread::spawn(policy).join().unwrap();
+            super::usual().unwrap();
+            (is_granted, own, started, policy())
+        });
+        let (is_granted, own, started, after) = policies.join().unwrap();
+        assert_eq!(own, if is_granted { super::SCHED_FIFO } else { 0 });
+        assert_eq!((started, after), (0, 0));
+        assert_eq!(Priority::Auto.decide(true), Ok(is_granted));
+        let wanted = if is_granted { Ok(true) } else { Err(NotRealtime::Refused) };
+        assert_eq!(Priority::Realtime.decide(true), wanted);
+    }
+
+    #[test]
+    fn the_last_core_is_never_held() {
+        assert_eq!(Priority::Auto.decide(false), Ok(false));
+        assert_eq!(Priority::Normal.decide(true), Ok(false));
+        assert_eq!(Priority::Realtime.decide(false), Err(NotRealtime::LastCore));
     }
 
     #[test]

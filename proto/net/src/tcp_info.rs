@@ -1,5 +1,5 @@
-//! How many segments of a TCP connection were sent again, and how large they are: the kernel knows it, and no safe
-//! interface has it.
+//! What the kernel knows of a TCP connection and no safe interface has: segments that were sent again, and what kept it
+//! from sending.
 //!
 //! It is there on Linux only.
 
@@ -14,6 +14,18 @@ pub(crate) struct TcpInfo {
     pub(crate) segment_bytes: u32,
     /// The largest packet that the way takes, in bytes, as far as it was found out.
     pub(crate) mtu_bytes: u32,
+    /// Bytes that the other end has acknowledged.
+    pub(crate) acked_bytes: u64,
+    /// Bytes that the kernel has taken and not sent yet.
+    pub(crate) unsent_bytes: u32,
+    /// How long something was to be sent or acknowledged, in us; 0 before Linux 4.10, as are the next two.
+    pub(crate) busy_us: u64,
+    /// How long of it the other end's receive window kept the kernel from sending, in us.
+    pub(crate) receiver_us: u64,
+    /// How long of it this end's send buffer did, in us.
+    pub(crate) buffer_us: u64,
+    /// The rate at which bytes were delivered last, in bytes a second.
+    pub(crate) delivery_bytes_per_s: u64,
 }
 
 /// What the kernel knows of this connection; none when it does not say.
@@ -39,8 +51,17 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
     // SAFETY: it was zeroed, and every field of it is an integer: any bytes, and so the kernel's, make a valid one.
     #[allow(unsafe_code)]
     let info = unsafe { info.assume_init() };
-    let (retransmits, segment_bytes, mtu_bytes) = (info.tcpi_total_retrans, info.tcpi_snd_mss, info.tcpi_pmtu);
-    Some(TcpInfo { retransmits, segment_bytes, mtu_bytes })
+    Some(TcpInfo {
+        retransmits: info.tcpi_total_retrans,
+        segment_bytes: info.tcpi_snd_mss,
+        mtu_bytes: info.tcpi_pmtu,
+        acked_bytes: info.tcpi_bytes_acked,
+        unsent_bytes: info.tcpi_notsent_bytes,
+        busy_us: info.tcpi_busy_time,
+        receiver_us: info.tcpi_rwnd_limited,
+        buffer_us: info.tcpi_sndbuf_limited,
+        delivery_bytes_per_s: info.tcpi_delivery_rate,
+    })
 }
 
 /// Always none: this system does not say it.

@@ -1,5 +1,9 @@
 //! What is known of a node while a run goes on.
 
+use std::time::Duration;
+
+use lon_net::room::Room;
+
 use super::counters::NodeCounts;
 use super::traffic::NodeTraffic;
 use crate::types::{NodeFailure, Stall};
@@ -13,10 +17,33 @@ pub struct NodeNow {
     pub counts: NodeCounts,
     /// Bytes on the sockets until now.
     pub traffic: NodeTraffic,
+    /// Whether there was room for more until now.
+    pub room: NodeRoom,
     /// Samples that the node was given and that have not ended; answers that wait to be inflated among them.
     pub outstanding: u64,
     /// Why the node was lost; `None` as long as it is used.
     pub lost: Option<NodeFailure>,
     /// When it stood still, so far.
     pub stalls: Vec<Stall>,
+}
+
+/// Whether there was room for more on the way to a node, and in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeRoom {
+    /// Streams that write, each for itself: connections, over QUIC streams of them.
+    pub writers: u64,
+    /// The sockets that carry them, all together. Over QUIC it has the time alone in which writes waited.
+    pub socket: Room,
+    /// How long the node was given no more samples because it takes no more at once. Only under
+    /// [`crate::Policy::Pull`]; under the other policy a sample that finds no room fails.
+    pub window_full: Duration,
+}
+
+impl NodeRoom {
+    /// What came since `before`.
+    #[must_use]
+    pub fn since(self, before: NodeRoom) -> NodeRoom {
+        let window_full = self.window_full.saturating_sub(before.window_full);
+        NodeRoom { socket: self.socket.since(before.socket), window_full, ..self }
+    }
 }

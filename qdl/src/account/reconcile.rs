@@ -241,6 +241,7 @@ mod tests {
             name,
             counts,
             traffic,
+            room: Default::default(),
             sut: Ok(sut),
             lost: None,
             stalls: Vec::new(),

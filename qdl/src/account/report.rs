@@ -6,6 +6,7 @@ use lon_net::nic::Interface;
 use lon_proto::v1::{self, EndRunResponse};
 
 use super::counters::NodeCounts;
+use super::now::NodeRoom;
 use super::traffic::NodeTraffic;
 use crate::peer_kind::PeerKind;
 use crate::types::{NodeFailure, Stall};
@@ -21,6 +22,8 @@ pub struct NodeReport {
     pub traffic: NodeTraffic,
     /// The node's counters, or why there are none.
     pub sut: Result<SutCounts, String>,
+    /// Whether there was room for more, until the node was asked for its counters.
+    pub room: NodeRoom,
     /// Why the node was lost; `None` when it was not.
     pub lost: Option<NodeFailure>,
     /// When it stood still.

@@ -7,6 +7,7 @@ use lon_net::io::SocketCounters;
 use lon_net::lookup::stays_on_host;
 use lon_net::path::Path;
 use lon_net::quic::{self, QuicStatistics, statistics};
+use lon_net::room::Room;
 use quinn::Connection;
 
 use super::counters::NodeCounts;
@@ -110,6 +111,11 @@ impl Sockets {
     pub(crate) fn path(&self) -> Option<Path> {
         let quic = self.quic().first().map(quic::path);
         quic.or_else(|| self.counters.path())
+    }
+
+    /// Whether there was room to write, over TCP.
+    pub(crate) fn room(&self) -> Room {
+        self.counters.room()
     }
 
     /// The bytes until now. `counts` has the bytes of messages.

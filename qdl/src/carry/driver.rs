@@ -112,9 +112,10 @@ impl IoDriver {
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
         silence_timeout: Duration,
+        realtime: bool,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         match driver {
-            Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, silence_timeout),
+            Driver::Threads(count) => IoDriver::threads(count, dispatcher, connections, silence_timeout, realtime),
             Driver::Inline => IoDriver::inline(runtime, dispatcher, connections, silence_timeout),
         }
     }
@@ -125,6 +126,7 @@ impl IoDriver {
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
         silence_timeout: Duration,
+        realtime: bool,
     ) -> Result<(IoDriver, Vec<Opened>), ConnectError> {
         let count = count.get().min(connections.len().max(1));
         let mut shares: Vec<Vec<Connection>> = (0..count).map(|_| Vec::new()).collect();
@@ -134,7 +136,7 @@ impl IoDriver {
         let mut opened = Vec::new();
         let mut threads = Vec::new();
         for (number, share) in shares.into_iter().enumerate() {
-            threads.push(IoThread::start(number, dispatcher, share, silence_timeout, &mut opened)?);
+            threads.push(IoThread::start((number, realtime), dispatcher, share, silence_timeout, &mut opened)?);
         }
         Ok((IoDriver::Threads(threads), opened))
     }
@@ -220,7 +222,7 @@ impl IoDriver {
 
 impl IoThread {
     fn start(
-        number: usize,
+        (number, realtime): (usize, bool),
         dispatcher: &Arc<Dispatcher>,
         connections: Vec<Connection>,
         silence_timeout: Duration,
@@ -234,6 +236,9 @@ impl IoThread {
         };
         let body = move || {
             shorten_slice();
+            if realtime {
+                take_priority();
+            }
             runtime.block_on(async {
                 // Ends with an error when the sender is dropped, which is how it is told.
                 let _ = stopped.await;
@@ -261,6 +266,13 @@ impl Drop for IoThread {
 pub fn shorten_slice() {
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!(%error, "the time slice stays as it is");
+    }
+}
+
+/// Real-time priority for the calling thread.
+fn take_priority() {
+    if let Err(error) = lon_net::slice::realtime() {
+        tracing::warn!(%error, "a thread keeps its usual priority");
     }
 }
 

@@ -15,7 +15,7 @@ mod state;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 use lon_net::clock;
@@ -56,6 +56,8 @@ pub(crate) struct Lane {
     data_came: AtomicBool,
     /// The writer is to send a heartbeat when it has nothing else to say.
     heartbeat_due: AtomicBool,
+    /// How long writes waited for room, ns, where the socket does not count that.
+    blocked_ns: AtomicU64,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
     /// The writer is to be woken when the thread that drives the lane next does its network work.
@@ -78,6 +80,7 @@ impl Lane {
             silent_ticks: AtomicU32::new(NOT_OPEN),
             data_came: AtomicBool::new(false),
             heartbeat_due: AtomicBool::new(false),
+            blocked_ns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             filled: AtomicBool::new(false),
         }
@@ -91,6 +94,11 @@ impl Lane {
     /// What is expected of answers.
     pub(crate) fn expected(&self) -> &Expected {
         &self.expected
+    }
+
+    /// How long writes waited for room, where the socket does not count that.
+    pub(crate) fn blocked(&self) -> Duration {
+        Duration::from_nanos(self.blocked_ns.load(Relaxed))
     }
 
     /// Bytes of those samples' payloads.
@@ -337,6 +345,10 @@ impl Departures for Lane {
                 in_flight.sent_at = Some(at);
             }
         }
+    }
+
+    fn blocked(&self, waited: Duration) {
+        self.blocked_ns.fetch_add(waited.as_nanos() as u64, Relaxed);
     }
 
     fn data_arrived(&self) {

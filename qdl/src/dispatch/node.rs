@@ -1,6 +1,6 @@
 //! One node of a run: its lanes, its bounds and its counters.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use lon_net::clock;
@@ -10,7 +10,7 @@ use super::lane::Lane;
 use super::window::PullWindow;
 use crate::account::counters::NodeCounts;
 use crate::account::inflated::Inflated;
-use crate::account::now::NodeNow;
+use crate::account::now::{NodeNow, NodeRoom};
 use crate::account::traffic::{NodeTraffic, Sockets};
 use crate::types::{NodeFailure, NodeIndex, Stall};
 
@@ -100,12 +100,16 @@ impl Node {
     /// How many more samples the node may pull.
     pub(super) fn window_room(&self) -> u64 {
         let (outstanding, bytes) = (self.outstanding(), self.outstanding_bytes());
-        self.window.lock().unwrap_or_else(PoisonError::into_inner).room(outstanding, bytes)
+        self.window().room(outstanding, bytes, clock::now())
+    }
+
+    fn window(&self) -> MutexGuard<'_, PullWindow> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the window that this many answers came at `now`.
     pub(super) fn answered(&self, answers: u64, now: Instant) {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner).answered(answers, now);
+        self.window().answered(answers, now);
     }
 
     /// When something came from the node last, on any lane.
@@ -162,6 +166,13 @@ impl Node {
         self.sockets.traffic(&self.counts())
     }
 
+    /// Whether there was room for more until now. May be called from any thread.
+    pub(crate) fn room(&self) -> NodeRoom {
+        let mut socket = self.sockets.room();
+        socket.blocked += self.lanes.iter().map(|lane| lane.blocked()).sum::<Duration>();
+        NodeRoom { writers: self.lanes.len() as u64, socket, window_full: self.window().full(clock::now()) }
+    }
+
     /// All that is known of it now. May be called from any thread.
     pub(crate) fn now(&self) -> NodeNow {
         let counts = self.counts();
@@ -169,6 +180,7 @@ impl Node {
             name: self.name.clone(),
             counts,
             traffic: self.sockets.traffic(&counts),
+            room: self.room(),
             outstanding: self.outstanding(),
             lost: self.lost.get().cloned(),
             stalls: self.stalls(),

@@ -21,19 +21,44 @@ pub(crate) struct PullWindow {
     size: u64,
     answered: u64,
     round_began: Option<Instant>,
+    /// Since when the node could not be given more, and how long that was before.
+    full_since: Option<Instant>,
+    full: Duration,
 }
 
 impl PullWindow {
     /// `floor`: samples that the node needs to be busy; `ceiling`: samples that it takes at most.
     pub(crate) fn new(floor: u64, ceiling: u64) -> PullWindow {
         let floor = floor.clamp(1, ceiling.max(1));
-        PullWindow { floor, ceiling: ceiling.max(1), size: floor, answered: 0, round_began: None }
+        PullWindow {
+            floor,
+            ceiling: ceiling.max(1),
+            size: floor,
+            answered: 0,
+            round_began: None,
+            full_since: None,
+            full: Duration::ZERO,
+        }
     }
 
-    /// How many more samples the node may be given while it holds `outstanding` samples of `outstanding_bytes`.
-    pub(crate) fn room(&self, outstanding: u64, outstanding_bytes: u64) -> u64 {
+    /// How many more samples the node may be given at `now`, while it holds `outstanding` samples of
+    /// `outstanding_bytes`.
+    pub(crate) fn room(&mut self, outstanding: u64, outstanding_bytes: u64, now: Instant) -> u64 {
         let size = if outstanding_bytes >= MAX_BYTES { self.floor } else { self.size };
-        size.saturating_sub(outstanding)
+        let room = size.saturating_sub(outstanding);
+        if room > 0 {
+            self.full = self.full(now);
+            self.full_since = None;
+        } else {
+            self.full_since.get_or_insert(now);
+        }
+        room
+    }
+
+    /// How long the node could be given no more up to `now`. Offline fills every window at once, so that this alone says
+    /// little; beside round trips in which the node has little to do, it says that the window is too small for the way.
+    pub(crate) fn full(&self, now: Instant) -> Duration {
+        self.full + self.full_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     /// Tells the window that this many answers came at `now`.
@@ -64,17 +89,19 @@ mod tests {
     fn a_quick_node_gets_more_and_a_slow_one_falls_back_to_its_need() {
         let start = clock::now();
         let mut window = PullWindow::new(16, 1000);
-        assert_eq!(window.room(0, 0), 16);
+        assert_eq!(window.room(0, 0, start), 16);
         for round in 1..=10 {
-            window.answered(window.room(0, 0), start + Duration::from_millis(round));
+            let room = window.room(0, 0, start);
+            window.answered(room, start + Duration::from_millis(round));
         }
-        assert_eq!(window.room(0, 0), 1000);
+        assert_eq!(window.room(0, 0, start), 1000);
         for round in 1..=10 {
-            window.answered(window.room(0, 0), start + Duration::from_secs(round));
+            let room = window.room(0, 0, start);
+            window.answered(room, start + Duration::from_secs(round));
         }
-        assert_eq!(window.room(0, 0), 16);
-        assert_eq!(window.room(15, 0), 1);
-        assert_eq!(window.room(17, 0), 0);
+        assert_eq!(window.room(0, 0, start), 16);
+        assert_eq!(window.room(15, 0, start), 1);
+        assert_eq!(window.room(17, 0, start), 0);
     }
 
     #[test]
@@ -83,8 +110,19 @@ mod tests {
         let mut window = PullWindow::new(4, 1000);
         window.answered(4, start);
         window.answered(8, start);
-        assert!(window.room(4, 0) > 0);
-        assert_eq!(window.room(4, MAX_BYTES), 0);
-        assert_eq!(window.room(3, MAX_BYTES), 1);
+        assert!(window.room(4, 0, start) > 0);
+        assert_eq!(window.room(4, MAX_BYTES, start), 0);
+        assert_eq!(window.room(3, MAX_BYTES, start), 1);
+    }
+
+    #[test]
+    fn the_time_in_which_a_window_is_full_is_counted() {
+        let start = clock::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut window = PullWindow::new(2, 4);
+        assert_eq!((window.room(2, 0, at(20)), window.room(2, 0, at(30))), (0, 0));
+        assert_eq!(window.full(at(50)), Duration::from_millis(30));
+        assert_eq!(window.room(1, 0, at(60)), 1);
+        assert_eq!(window.full(at(90)), Duration::from_millis(40));
     }
 }

@@ -43,6 +43,9 @@ pub struct ServeConfig {
     pub drain: Duration,
     /// Whether to ask the network again and again, instead of sleeping, while a run has the node.
     pub busy_poll: bool,
+    /// Whether the I/O threads besides the caller's get real-time priority. The caller gives it to its own thread, and
+    /// sees that all of them may have it.
+    pub realtime: bool,
     /// TLS for every transport. Without it TCP is plain text, and QUIC, which knows no plain text, shows a certificate
     /// that nobody can verify. The caller decides whether that is allowed.
     pub tls: Option<ServerTls>,
@@ -85,6 +88,7 @@ impl ServeConfig {
             memory: Memory::LEAST,
             drain: Duration::from_secs(30),
             busy_poll: false,
+            realtime: false,
             tls: None,
             token: None,
             probe_peers: None,

@@ -54,7 +54,7 @@ pub async fn serve(
     let closing: Vec<_> = transports.iter().map(|transport| transport.closing()).collect();
 
     let (stopper, stop) = stop();
-    let ServeConfig { drain, busy_poll, io_threads, tls, token, .. } = config.clone();
+    let ServeConfig { drain, busy_poll, realtime, io_threads, tls, token, .. } = config.clone();
     // Without anybody to ask for it, nothing is kept.
     let ledger = metrics.as_ref().map(|_| Arc::<Ledger>::default());
     let info = NodeInfo::new(&config, backend.info());
@@ -69,8 +69,8 @@ pub async fn serve(
     let _metrics = metrics.transpose().map_err(os("cannot serve metrics"))?;
     let (services, health) = Services::new(&service, stop.clone()).await;
     let streams = Streams::new(service, stop.clone());
-    let io =
-        IoThread { streams, guests, services, tls, busy_poll: busy_poll.then(|| claim.clone()), stop: stop.clone() };
+    let busy_poll = busy_poll.then(|| claim.clone());
+    let io = IoThread { streams, guests, services, tls, busy_poll, realtime, stop: stop.clone() };
     let mut others = IoThreads::start(io_threads.get() - 1, &io)?;
     let told_to_stop = async move {
         shutdown.await;

@@ -10,7 +10,7 @@ fn the_demo_does_the_main_job() {
     folder.assert_complete();
     let result = folder.result();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&finished.stdout).unwrap(), result);
-    let late = ["could not keep up", "stood still", "latency", "over the limit"];
+    let late = ["sent late", "stood still", "latency", "over the limit"];
     for reason in result["reasons"].as_array().unwrap() {
         assert!(late.iter().any(|words| reason.as_str().unwrap().contains(words)), "{reason}: {result}");
     }

@@ -8,6 +8,7 @@
 //! - `fleet`: the nodes of several hosts, started and ended by one file
 //! - `help`: every example in `--help`, pasted
 //! - `log`: events of the log in JSON, and colours on terminals
+//! - `priority`: real-time priority of threads at both ends
 
 mod bad_input;
 mod dashboard;
@@ -17,3 +18,4 @@ mod first_use;
 mod fleet;
 mod help;
 mod log;
+mod priority;

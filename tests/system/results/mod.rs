@@ -3,6 +3,7 @@
 //! - `compare`: runs side by side, and which differences are noise
 //! - `documents`: JSON documents against their published form and their types
 //! - `export`: samples of run folders for other programs
+//! - `latency_parts`: where the time of a sample went
 //! - `list`: run folders later: listed
 //! - `live_metrics`: what is told of a run while it goes on
 //! - `report`: the page of a run, against its documents
@@ -15,6 +16,7 @@
 mod compare;
 mod documents;
 mod export;
+mod latency_parts;
 mod list;
 mod live_metrics;
 mod report;

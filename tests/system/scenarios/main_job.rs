@@ -166,6 +166,6 @@ fn a_generator_that_is_late_does_not_certify_itself() {
         TestRun::new("Server").on(&node.address).set(settings).args(&["--max-lag", "1us"]).finish();
     assert_eq!(finished.code, Some(3), "{finished:?}");
     let result = folder.result();
-    assert!(result["reasons"].to_string().contains("could not keep up"), "{result}");
+    assert!(result["reasons"].to_string().contains("sent late"), "{result}");
     assert!(result["schedule_lag_ns"]["p99"].as_u64().unwrap() > 1000, "{result}");
 }

@@ -206,6 +206,7 @@ impl<'a, W: World, O: Observer + ?Sized> Driver<'a, W, O> {
         n_tokens: i64,
     ) -> Result<(), Refused> {
         let accepted = phase.recorder.complete(seq, at)?;
+        self.world.answered(seq, accepted.latency_ns);
         let token_run = phase.recorder.tokens.is_some();
         if token_run {
             self.count_tokens(phase, seq, at, n_tokens);

@@ -30,6 +30,9 @@ pub struct MadeDocument {
     pub note: Option<String>,
     /// The setting that a look at the nodes found because it was `auto`, as `KEY=VALUE`; null where none was.
     pub found: Option<String>,
+    /// How it was found, and what bounds it, in words; null where none was, and in results of earlier versions.
+    #[serde(default)]
+    pub found_how: Option<String>,
     /// Whether nodes were verified by certificates, and nobody could read along.
     #[serde(default)]
     pub tls: bool,
@@ -56,7 +59,8 @@ impl MadeDocument {
             environment: setup.call.environment.clone(),
             revision: setup.call.revision.clone(),
             note: setup.call.note.clone(),
-            found: setup.found.clone(),
+            found: setup.found.as_ref().map(|found| found.set.clone()),
+            found_how: setup.found.as_ref().map(|found| found.how.clone()),
             tls: setup.link.has_tls,
             response_timeout_ns: ns(setup.limits.response_timeout),
             max_lag_ns: setup.lag_limit.ns(),

@@ -6,7 +6,7 @@
 //!
 //! - `result_summary`, `network_report`, `system_desc`, `find_peak`: files of the run folder; `result_read`: reads the
 //!   first of them, unless it contradicts itself;
-//! - `baseline`, `counts`, `lag`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of
+//! - `baseline`, `bound`, `counts`, `lag`, `limits`, `division`, `made`, `network_summary`, `saturation`: parts of
 //!   `result_summary`; `sut_setup`: part of it and of `system_desc`;
 //! - `qdl_result`: beside the logs of another engine that led a run;
 //! - `probe`, `conf`, `conformance`, `fleet`, `accuracy`, `comparison`, `run_list`, `schema_list`: what the commands of
@@ -31,6 +31,7 @@ pub mod accuracy_subset;
 pub mod against;
 pub mod audit_result;
 pub mod baseline;
+pub mod bound;
 pub mod codec_advice;
 pub mod comparison;
 pub mod conf;

@@ -173,7 +173,7 @@ impl From<&Finished> for NetworkReport {
             probe: network.fabric.as_ref().map(FabricDocument::from),
             per_second: PerSecond::of(&network.looks),
             latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
-            bandwidth_gbit_s: BandwidthDocument::from(&network.bandwidth),
+            bandwidth_gbit_s: BandwidthDocument::from(network),
         }
     }
 }

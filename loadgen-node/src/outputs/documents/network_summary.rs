@@ -77,7 +77,7 @@ impl From<&Finished> for NetworkSummary {
             nodes: nodes.iter().zip(reports).map(|(node, report)| NodeSummary::new(node, report)).collect(),
             name_round_trips: name_round_trips(finished),
             latency_split_ns: LatencySplit::from(finished.nodes.tally.all_nodes()),
-            bandwidth_gbit_s: BandwidthDocument::from(&finished.network.bandwidth),
+            bandwidth_gbit_s: BandwidthDocument::from(&finished.network),
         }
     }
 }

@@ -1,16 +1,19 @@
 //! Parts that several documents have.
 
 use lon_shell::documents::InterfaceDocument;
+use lon_shell::figures::length_ns;
 use qdl::{NameTrip, NodeDescription, NodeReport};
 use serde::{Deserialize, Serialize};
 
-use crate::network::bandwidth::{Bandwidth, PerDirection};
+use crate::network::NetworkFacts;
+use crate::network::bandwidth::PerDirection;
 use crate::network::fabric::gbit_s;
+use crate::network::links::{Link, Used};
 use crate::network::nics::NicUse;
 use crate::network::traffic::Bytes;
 use crate::test_run::finished::{Finished, Nodes};
 use loadgen::judge::{LatencyStats, PERCENTILES};
-use lon_world::tally::Split;
+use lon_world::tally::{BEFORE_SENDING, Split};
 
 /// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,10 +72,19 @@ pub struct LatencySpread {
     pub max: Option<i64>,
 }
 
-/// Where the time of answered samples went: percentiles of each stage of the round trip, ns.
+/// Where the time of answered samples went, at three percentiles of their latency, ns. All parts at a percentile are
+/// those of the same samples, so that they add up to the latency there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencySplit {
+    /// What the parts add up to: from when a sample was due to its answer whole. The mean of the samples at the
+    /// percentile, which are less than a hundredth apart. 0 in results of earlier versions, whose parts have
+    /// percentiles of their own.
+    #[serde(default)]
+    pub latency: Percentiles,
+    /// From when a sample was due until its last byte was given to the network.
+    #[serde(default)]
+    pub before_sending: Percentiles,
     /// What is left of the round trip without the stages below: the network, and both ends' sending and receiving.
     pub outside_sut: Percentiles,
     /// From the parts of a sample to its tensors, codec included.
@@ -121,11 +133,34 @@ pub struct BandwidthDocument {
     pub nic_claim: ByDirection<Option<f64>>,
     /// How `required` came about; null for benchmarks without a formula.
     pub formula: Option<String>,
-    /// Whether what was probed is enough for what is required, in words.
+    /// Whether the network meets the rules at this rate: what was probed is enough for what is required, in words.
     pub verdict: String,
     /// The same in short: `enough`, `not probed` or `too little`, the worse direction; null where nothing is required.
     #[serde(default)]
     pub judged: Option<String>,
+    /// Whether the network was the limit of this run, codecs included; null where that is not known.
+    #[serde(default)]
+    pub is_limit: Option<bool>,
+    /// The same in words, with the link that was used most.
+    #[serde(default)]
+    pub limit: String,
+    /// How much of each link was used.
+    #[serde(default)]
+    pub links: Vec<LinkDocument>,
+}
+
+/// How much of a link was used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LinkDocument {
+    /// The node at its other end; null: the links to all nodes together.
+    pub node: Option<String>,
+    /// What the run carried.
+    pub carried: ByDirection<Option<f64>>,
+    /// What it can carry: by the probe, or by what it carried while it was full; null where neither is known.
+    pub possible: ByDirection<Option<f64>>,
+    /// Share that was used, to a thousandth; null where it is not known.
+    pub used: ByDirection<Option<f64>>,
 }
 
 /// An interface that the run used.
@@ -167,10 +202,11 @@ impl From<&LatencyStats> for LatencySpread {
 
 impl From<Split> for LatencySplit {
     fn from(split: Split) -> LatencySplit {
-        let stage =
-            |name| split.stages().find(|(stage, _)| *stage == name).map(|(_, values)| values).unwrap_or_default();
-        let at = |name| Percentiles::from(stage(name));
+        let part = |name| split.parts().find(|(part, _)| *part == name).map(|(_, values)| values).unwrap_or_default();
+        let at = |name| Percentiles::from(part(name));
         LatencySplit {
+            latency: Percentiles::from(split.latency_ns),
+            before_sending: at(BEFORE_SENDING),
             outside_sut: at("outside_sut"),
             decode: at("decode"),
             preprocess: at("preprocess"),
@@ -184,8 +220,52 @@ impl From<Split> for LatencySplit {
     }
 }
 
-impl From<&Bandwidth> for BandwidthDocument {
-    fn from(bandwidth: &Bandwidth) -> BandwidthDocument {
+impl LatencySplit {
+    /// Each part by the words for it, in the order in which a sample goes through them.
+    pub(crate) fn parts(&self) -> [(&'static str, Percentiles); 10] {
+        [
+            ("before it was sent", self.before_sending),
+            ("outside the SUT", self.outside_sut),
+            ("decode", self.decode),
+            ("preprocess", self.preprocess),
+            ("queue", self.queue),
+            ("batch", self.batch),
+            ("inference", self.inference),
+            ("postprocess", self.postprocess),
+            ("encode", self.encode),
+            ("inflate", self.inflate),
+        ]
+    }
+
+    /// The latency at a percentile as the sum of its parts: `1.6s = 1.5s before it was sent + 90.1ms outside the SUT`.
+    /// Parts below a thousandth are left out.
+    pub(crate) fn sum(&self, at: fn(&Percentiles) -> u64) -> String {
+        let whole = at(&self.latency);
+        let is_shown = |part: &(&str, u64)| part.1 > whole / 1_000;
+        let parts = self.parts().map(|(name, part)| (name, at(&part)));
+        let parts: Vec<String> =
+            parts.into_iter().filter(is_shown).map(|(name, ns)| format!("{} {name}", length_ns(ns))).collect();
+        match whole {
+            0 => "not known: no sample was answered".to_owned(),
+            whole => format!("{} = {}", length_ns(whole), parts.join(" + ")),
+        }
+    }
+}
+
+impl From<&Link> for LinkDocument {
+    fn from(link: &Link) -> LinkDocument {
+        let by = |of: fn(&Used) -> Option<f64>| ByDirection { ingress: of(&link.ways[0]), egress: of(&link.ways[1]) };
+        LinkDocument {
+            node: link.node.clone(),
+            carried: by(|way| Some(gbit_s(way.carried))),
+            possible: by(|way| way.possible.map(gbit_s)),
+            used: by(|way| way.share().map(to_thousandths)),
+        }
+    }
+}
+
+impl From<&NetworkFacts> for BandwidthDocument {
+    fn from(NetworkFacts { bandwidth, links, .. }: &NetworkFacts) -> BandwidthDocument {
         let gbit = |of: PerDirection| ByDirection { ingress: of.ingress.map(gbit_s), egress: of.egress.map(gbit_s) };
         BandwidthDocument {
             samples_per_s: bandwidth.samples_per_s,
@@ -196,6 +276,9 @@ impl From<&Bandwidth> for BandwidthDocument {
             formula: bandwidth.formula.clone(),
             verdict: bandwidth.verdict.clone(),
             judged: bandwidth.worst().map(|verdict| verdict.name().to_owned()),
+            is_limit: links.is_limit(),
+            limit: links.words(),
+            links: links.all.iter().map(LinkDocument::from).collect(),
         }
     }
 }
@@ -258,6 +341,8 @@ pub(super) fn name_round_trips(finished: &Finished) -> Vec<NameRoundTrip> {
 
 #[cfg(test)]
 mod tests {
+    use lon_world::tally::{Answered, STAGES};
+
     use super::*;
 
     #[test]
@@ -280,11 +365,12 @@ mod tests {
             encode_ns: 7,
             inflate_ns: 8,
         };
-        tally.answered(qdl::NodeIndex(0), &stages, Some(100));
+        let answer = Answered::new(qdl::NodeIndex(0), &stages, Some(100));
+        tally.answered(&Answered { latency_ns: Some(120), ..answer });
         let written = serde_json::to_value(LatencySplit::from(tally.all_nodes())).unwrap();
         let names: Vec<&str> = written.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(names, lon_world::tally::STAGES);
+        assert_eq!(names, [["latency", BEFORE_SENDING].as_slice(), &STAGES].concat());
         let p50: Vec<u64> = written.as_object().unwrap().values().map(|at| at["p50"].as_u64().unwrap()).collect();
-        assert_eq!(p50, [64, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(p50, [120, 20, 64, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 }

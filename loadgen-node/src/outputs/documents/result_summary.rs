@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::accuracy::AccuracyDocument;
 use super::baseline::BaselineDocument;
+use super::bound::BoundDocument;
 use super::counts::CountsDocument;
 use super::division::DivisionDocument;
 use super::find_peak::FindPeakDocument;
@@ -116,6 +117,9 @@ pub struct ResultSummary {
     pub stalls: Vec<StallDocument>,
     /// How near to its limits the LoadGen node was; null of a run that was killed.
     pub saturation: Option<SaturationDocument>,
+    /// What held the run back; null of a run that was killed, and in results of earlier versions.
+    #[serde(default)]
+    pub bound: Option<BoundDocument>,
     /// What the network cost against the same backend without one; null without `--baseline`.
     pub baseline: Option<BaselineDocument>,
     /// How many samples were issued and how they ended.
@@ -257,6 +261,7 @@ impl From<&Finished> for ResultSummary {
             schedule_lag_course: LagCourseDocument::from(outcome.lag_course()),
             stalls: judgement.stalls.iter().map(StallDocument::from).collect(),
             saturation: Some(SaturationDocument::new(&judgement.saturation, outcome, nodes.tally.refused())),
+            bound: Some(BoundDocument::new(judgement.bound.as_ref(), &finished.network.evidence)),
             baseline: finished.tax().map(|(baseline, tax)| BaselineDocument::new(baseline, &tax)),
             counts: CountsDocument::new(outcome, &nodes.reports, finished.nan()),
             network: NetworkSummary::from(finished),

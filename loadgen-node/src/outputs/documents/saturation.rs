@@ -1,5 +1,6 @@
 //! How near to its limits the LoadGen node was: a part of `result_summary.json`.
 
+use lon_net::slice::Priority;
 use serde::{Deserialize, Serialize};
 
 use super::parts::to_thousandths;
@@ -7,7 +8,7 @@ use crate::verdict::saturation::Saturation;
 use loadgen::run::RunOutcome;
 
 /// How near to its limits the LoadGen node was while it measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SaturationDocument {
     /// Samples under way.
@@ -20,6 +21,10 @@ pub struct SaturationDocument {
     pub process_cores: f64,
     /// Threads for the network beside the issuing one; 0: that one does it all.
     pub io_threads: usize,
+    /// What priority the threads that issue and carry samples had: `realtime` or `normal`; empty in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub priority: String,
     /// How long before a due time the issuing thread stops sleeping and spins, ns.
     pub spin_ns: u64,
 }
@@ -43,6 +48,7 @@ impl SaturationDocument {
             issuer_cores: to_thousandths(saturation.issuer_cores),
             process_cores: to_thousandths(saturation.process_cores),
             io_threads: saturation.pacing.io_threads,
+            priority: Priority::name(saturation.realtime).to_owned(),
             spin_ns: u64::try_from(saturation.pacing.spin.as_nanos()).unwrap_or(u64::MAX),
         }
     }

@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::source::Source;
 use super::{charts, tables};
+use crate::outputs::documents::bound::BoundDocument;
 use crate::outputs::documents::parts::ByDirection;
 use crate::outputs::documents::qdl_result::QdlState;
 use crate::outputs::documents::result_summary::{MetricDocument, ResultSummary, Validity};
@@ -147,6 +148,8 @@ pub(super) fn answers(source: &Source) -> Vec<(&'static str, String)> {
         ("Limit", limit(result)),
         ("Why not faster", slow(source)),
         ("What the network carried", carried(source)),
+        ("Is the network the limit", is_limit(source)),
+        ("Does it meet the rules", meets_rules(source)),
         ("Samples", samples(result)),
         ("Accuracy", accuracy(result)),
     ];
@@ -173,8 +176,12 @@ fn limit(result: &ResultSummary) -> Option<String> {
 }
 
 fn slow(source: &Source) -> Option<String> {
-    let (name, p50_ns, share) = tables::slowest_stage(&source.network.as_ref()?.latency_split_ns)?;
-    Some(format!("{:.0} % of the time at the median goes to: {name} ({})", share * 100.0, length_ns(p50_ns)))
+    let split = &source.network.as_ref()?.latency_split_ns;
+    let (name, p50_ns, share) = tables::largest_part(split)?;
+    let most = format!("{:.0} % of the latency at the median is {name} ({})", share * 100.0, length_ns(p50_ns));
+    let parts = format!("{most}; p99 {}", split.sum(|at| at.p99));
+    let bound = source.result.bound.as_ref().and_then(BoundDocument::words);
+    Some(bound.map_or_else(|| parts.clone(), |bound| format!("{bound}. {parts}")))
 }
 
 fn carried(source: &Source) -> Option<String> {
@@ -189,6 +196,19 @@ fn carried(source: &Source) -> Option<String> {
         ByDirection { ingress: None, egress: None } => format!("how much is not known; {required}"),
         carried => format!("{} to the SUT, {} back; {required}", rate(carried.ingress), rate(carried.egress)),
     })
+}
+
+/// Of the run as it was, codecs included.
+fn is_limit(source: &Source) -> Option<String> {
+    let limit = &source.network.as_ref()?.bandwidth_gbit_s.limit;
+    // Results of earlier versions do not say.
+    (!limit.is_empty()).then(|| limit.clone())
+}
+
+/// What the rules ask of a network for this rate, whatever was sent.
+fn meets_rules(source: &Source) -> Option<String> {
+    let of = &source.network.as_ref()?.bandwidth_gbit_s;
+    of.formula.as_ref().map(|_| format!("{} (Appendix B)", of.verdict))
 }
 
 fn samples(result: &ResultSummary) -> Option<String> {

@@ -10,7 +10,9 @@ use maud::{Markup, html};
 use super::charts::bits_text;
 use super::source::Source;
 use crate::outputs::documents::network_report::{NetworkReport, NodeTrafficDocument};
-use crate::outputs::documents::parts::{ByDirection, LatencySplit, LatencySpread, Percentiles};
+use crate::outputs::documents::parts::{
+    BandwidthDocument, ByDirection, LatencySplit, LatencySpread, LinkDocument, Percentiles,
+};
 use crate::outputs::documents::result_summary::TokensDocument;
 use crate::outputs::latencies::latency_text;
 
@@ -44,34 +46,19 @@ fn text(value: impl std::fmt::Display) -> Markup {
     html! { (value.to_string()) }
 }
 
-/// The stages of the way of a sample, in their order, with what they are.
-fn stages(split: &LatencySplit) -> [(&'static str, Percentiles); 9] {
-    [
-        ("outside the SUT: network and both programs", split.outside_sut),
-        ("decode", split.decode),
-        ("preprocess", split.preprocess),
-        ("wait in the queue", split.queue),
-        ("wait for the batch", split.batch),
-        ("inference", split.inference),
-        ("postprocess", split.postprocess),
-        ("encode the answer", split.encode),
-        ("inflate the answer", split.inflate),
-    ]
+/// The part of the latency at the median that is the largest.
+pub(super) fn largest_part(split: &LatencySplit) -> Option<(&'static str, u64, f64)> {
+    let whole = split.latency.p50;
+    let (name, part) = split.parts().into_iter().max_by_key(|(_, part)| part.p50)?;
+    (whole > 0).then(|| (name, part.p50, part.p50 as f64 / whole as f64))
 }
 
-/// The stage that takes most of the time, at the median.
-pub(super) fn slowest_stage(split: &LatencySplit) -> Option<(&'static str, u64, f64)> {
-    let all = stages(split);
-    let sum: u64 = all.iter().map(|(_, stage)| stage.p50).sum();
-    let (name, stage) = all.into_iter().max_by_key(|(_, stage)| stage.p50)?;
-    (sum > 0).then(|| (name, stage.p50, stage.p50 as f64 / sum as f64))
-}
-
-/// Where the time of a sample went. Stages that take none are left out.
+/// Where the time of a sample went. Parts that take none are left out.
 pub(super) fn split(source: &Source) -> Markup {
     let Some(network) = &source.network else { return html! {} };
-    let all = stages(&network.latency_split_ns);
-    let longest = all.iter().map(|(_, stage)| stage.p50).max().unwrap_or_default();
+    let of = &network.latency_split_ns;
+    let all = of.parts();
+    let longest = all.iter().map(|(_, part)| part.p50).max().unwrap_or_default();
     let bar = |value: u64| {
         let width = 100.0 * value as f64 / longest as f64;
         html! { span class="bar" style=(format!("width:{width:.1}%")) {} }
@@ -79,10 +66,13 @@ pub(super) fn split(source: &Source) -> Markup {
     if longest == 0 {
         return html! { p { "Where the time went is not known: no sample was answered." } };
     }
-    let rows = all.into_iter().filter(|(_, stage)| stage.p99 > 0);
-    let rows =
-        rows.map(|(name, stage)| (name.to_owned(), vec![ns(stage.p50), ns(stage.p90), ns(stage.p99), bar(stage.p50)]));
-    table("split", "Where the time went", &["stage", "p50", "p90", "p99", "p50 as a bar"], &rows.collect::<Vec<_>>())
+    let cells = |of: Percentiles, bar| vec![ns(of.p50), ns(of.p90), ns(of.p99), bar];
+    let rows = all.into_iter().filter(|(_, part)| part.p99 > 0 || part.p50 > 0);
+    let rows = rows.map(|(name, part)| (name.to_owned(), cells(part, bar(part.p50))));
+    // Results of earlier versions have no sum.
+    let sum = (of.latency.p50 > 0).then(|| ("latency".to_owned(), cells(of.latency, html! {})));
+    let rows: Vec<_> = rows.chain(sum).collect();
+    table("split", "Where the time went", &["part of the latency", "at p50", "at p90", "at p99", "p50 as a bar"], &rows)
 }
 
 /// All nodes; of many the first, the slowest, and the one with the fewest samples, in the order of the run.
@@ -102,19 +92,19 @@ fn shown(nodes: &[NodeTrafficDocument]) -> Vec<&NodeTrafficDocument> {
 /// Where the time went at each node, at the median.
 pub(super) fn split_by_node(source: &Source) -> Markup {
     let Some(network) = source.network.as_ref().filter(|network| network.nodes.len() > 1) else { return html! {} };
-    let all = stages(&network.latency_split_ns);
-    let used: Vec<usize> = (0..all.len()).filter(|stage| all[*stage].1.p99 > 0).collect();
-    let head: Vec<&str> = std::iter::once("node").chain(used.iter().map(|stage| all[*stage].0)).collect();
+    let all = network.latency_split_ns.parts();
+    let used: Vec<usize> = (0..all.len()).filter(|part| all[*part].1.p99 > 0).collect();
+    let head: Vec<&str> = std::iter::once("node").chain(used.iter().map(|part| all[*part].0)).collect();
     let row = |node: &NodeTrafficDocument| {
-        let own = stages(&node.latency_split_ns?);
-        let cell = |stage: &usize| html! { (ns(own[*stage].1.p50)) ", p99 " (ns(own[*stage].1.p99)) };
+        let own = node.latency_split_ns?.parts();
+        let cell = |part: &usize| html! { (ns(own[*part].1.p50)) ", p99 " (ns(own[*part].1.p99)) };
         Some((node.name.clone(), used.iter().map(cell).collect()))
     };
     let rows: Vec<(String, Vec<Markup>)> = shown(&network.nodes).into_iter().filter_map(row).collect();
     html! {
         details {
             summary { "Where the time went, node by node" }
-            (table("split-by-node", "p50 and p99 of each stage", &head, &rows))
+            (table("split-by-node", "Each part of the latency, at its p50 and p99", &head, &rows))
         }
     }
 }
@@ -204,14 +194,30 @@ pub(super) fn network(source: &Source) -> Markup {
         (table("network", "Network", &["what", "to the SUT", "back"], &rows))
         p {
             (network.transport) @if network.tls { " with TLS" } ", samples " (network.codec) ", answers "
-            (network.response_codec) "; " (of.verdict)
+            (network.response_codec) "; " (of.limit)
         }
+        (links(of))
         p { (ends(network)) }
         @for difference in network.differences.iter().take(NODES) { p class="bad" { (difference) } }
         @if let Some(more) = network.differences.len().checked_sub(NODES).filter(|more| *more > 0) {
             p class="bad" { "And " (more) " more: network_report.json has them." }
         }
     }
+}
+
+/// How much of each link was used; of many the fullest.
+fn links(of: &BandwidthDocument) -> Markup {
+    let most = |link: &LinkDocument| link.used.ingress.unwrap_or(0.0).max(link.used.egress.unwrap_or(0.0));
+    let mut shown: Vec<&LinkDocument> = of.links.iter().filter(|link| most(link) > 0.0).collect();
+    shown.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let rows = shown.into_iter().take(NODES).map(|link| {
+        let percent =
+            |share: Option<f64>| share.map_or_else(|| "not known".to_owned(), |it| format!("{:.0} %", 100.0 * it));
+        let name = link.node.clone().unwrap_or_else(|| "all together".to_owned());
+        (name, vec![text(percent(link.used.ingress)), text(percent(link.used.egress))])
+    });
+    let rows: Vec<_> = rows.collect();
+    html! { @if !rows.is_empty() { (table("links", "Links used", &["node", "to the SUT", "back"], &rows)) } }
 }
 
 /// Whether both ends counted the same bytes, as far as they were compared.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::recording::{Recording, STAGES, Sample};
+use super::recording::{PARTS, Recording, Sample};
 use crate::outputs::table::quoted;
 
 /// Writes all samples.
@@ -18,7 +18,7 @@ pub(crate) fn write(recording: &mut Recording, out: &mut dyn Write) -> io::Resul
     }
     if nodes.is_some() {
         write!(out, ",node")?;
-        STAGES.iter().try_for_each(|stage| write!(out, ",{stage}_ns"))?;
+        PARTS.iter().try_for_each(|part| write!(out, ",{part}_ns"))?;
     }
     writeln!(out)?;
     recording.each(|row| {
@@ -33,9 +33,9 @@ pub(crate) fn write(recording: &mut Recording, out: &mut dyn Write) -> io::Resul
         }
         if let Some(nodes) = &nodes {
             write!(out, ",{}", row.node.map_or("", |node| nodes[node].as_str()))?;
-            for stage in 0..STAGES.len() {
+            for part in 0..PARTS.len() {
                 write!(out, ",")?;
-                number(row.stages_ns.map(|stages| stages[stage]), out)?;
+                number(row.parts_ns.map(|parts| parts[part]), out)?;
             }
         }
         writeln!(out)

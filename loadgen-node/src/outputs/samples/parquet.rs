@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use super::recording::{Recording, STAGES, Sample};
+use super::recording::{PARTS, Recording, Sample};
 use super::thrift::{Thrift, varint};
 
 const MAGIC: &[u8] = b"PAR1";
@@ -57,7 +57,7 @@ fn columns(recording: &Recording) -> Vec<Column> {
     }
     if recording.nodes().is_some() {
         columns.push(Column::new("node", word::BYTE_ARRAY));
-        columns.extend(STAGES.iter().map(|stage| Column::new(&format!("{stage}_ns"), word::INT64)));
+        columns.extend(PARTS.iter().map(|part| Column::new(&format!("{part}_ns"), word::INT64)));
     }
     columns
 }
@@ -70,7 +70,7 @@ enum Cell<'a> {
 }
 
 /// Most columns of a row.
-const COLUMNS: usize = 8 + STAGES.len();
+const COLUMNS: usize = 8 + PARTS.len();
 
 /// The values of a row, in the order of its columns, with what is behind them empty.
 fn cells<'a>(row: &Sample, has_tokens: bool, nodes: Option<&'a [String]>) -> [Cell<'a>; COLUMNS] {
@@ -80,7 +80,7 @@ fn cells<'a>(row: &Sample, has_tokens: bool, nodes: Option<&'a [String]>) -> [Ce
     let of_tokens = [Cell::Number(row.first_token_ns), number(row.tokens.into())];
     let of_node = nodes.map(|nodes| {
         let name = row.node.map(|node| nodes[node].as_str());
-        let stages = (0..STAGES.len()).map(|stage| Cell::Number(row.stages_ns.map(|stages| stages[stage])));
+        let stages = (0..PARTS.len()).map(|part| Cell::Number(row.parts_ns.map(|parts| parts[part])));
         std::iter::once(Cell::Text(name)).chain(stages)
     });
     let all = of_sample.into_iter().chain([Cell::Text(Some(row.end))]);

@@ -11,6 +11,7 @@ use lon_proto::files::{self, Limit};
 use crate::outputs::documents::result_summary::ResultSummary;
 use crate::outputs::stages::stored::{self, SampleStages, StoredStages};
 use crate::outputs::{logs, stages, stored_timeline};
+use lon_world::tally::{BEFORE_SENDING, STAGES};
 
 /// What is recorded of the samples of a run.
 pub(crate) struct Recording {
@@ -39,11 +40,23 @@ pub(crate) struct Sample {
     pub(crate) tokens: u32,
     /// The place of its node in the list; none where it is not known.
     pub(crate) node: Option<usize>,
-    /// How long each stage took, ns; none where it is not known.
-    pub(crate) stages_ns: Option<[u64; STAGES.len()]>,
+    /// What each part of its latency took, ns; none where it is not known.
+    pub(crate) parts_ns: Option<[u64; PARTS.len()]>,
 }
 
-pub(crate) use lon_world::tally::STAGES;
+/// Names of the parts of a latency, in the order in which a sample goes through them.
+pub(crate) const PARTS: [&str; 1 + STAGES.len()] = {
+    let mut parts = [BEFORE_SENDING; 1 + STAGES.len()];
+    parts.split_at_mut(1).1.copy_from_slice(&STAGES);
+    parts
+};
+
+/// What the stages of a round trip leave of a latency was before the sample was sent.
+fn parts_ns(latency_ns: u64, stages_ns: [u64; STAGES.len()]) -> [u64; PARTS.len()] {
+    let mut parts_ns = [latency_ns.saturating_sub(stages_ns.iter().sum()); PARTS.len()];
+    parts_ns[1..].copy_from_slice(&stages_ns);
+    parts_ns
+}
 
 impl Recording {
     /// Opens the files of a run folder, and checks that they are what the run wrote.
@@ -93,7 +106,7 @@ impl Recording {
                 SampleEnd::Pending { .. } | SampleEnd::Unissued => (None, "lost"),
             };
             let of_node = stages.as_mut().map_or(Ok(SampleStages::default()), StoredStages::next)?;
-            let is_known = latency_ns.is_some() && of_node.node.is_some();
+            let stages_ns = of_node.node.map(|_| of_node.durations_ns);
             take(&Sample {
                 sample,
                 query: sample / timeline.samples_per_query().max(1),
@@ -103,7 +116,7 @@ impl Recording {
                 first_token_ns: row.first_token_ns,
                 tokens: row.tokens,
                 node: of_node.node,
-                stages_ns: is_known.then_some(of_node.durations_ns),
+                parts_ns: latency_ns.zip(stages_ns).map(|(latency_ns, stages_ns)| parts_ns(latency_ns, stages_ns)),
             })?;
         }
         Ok(())

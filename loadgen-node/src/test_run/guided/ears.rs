@@ -9,7 +9,7 @@ use qdl::{NodeFailure, NodeIndex, Outcome, Reply, SampleId, Sink};
 
 use loadgen::run::Counts;
 use loadgen::world::TimeNs;
-use lon_world::tally::Tally;
+use lon_world::tally::{Answered, Tally};
 
 /// Takes answers and first tokens for an engine. Called on the threads of the network, so it must not block.
 pub trait Taker: Send + Sync + 'static {
@@ -187,7 +187,7 @@ impl Ears {
                         let took = reply.sent_at.map(|sent_at| reply.at.saturating_duration_since(sent_at));
                         let round_trip_ns = took.map(|took| took.as_nanos() as u64);
                         tally.odd.answered(0, node, answer, round_trip_ns);
-                        tally.answered(node, &answer.stages, round_trip_ns);
+                        tally.answered(&Answered::new(node, &answer.stages, round_trip_ns));
                     }
                     return true;
                 }

@@ -191,7 +191,7 @@ impl Guided {
         self.ears.close();
         let held = self.held.write().unwrap_or_else(PoisonError::into_inner).take()?;
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let saturation = watch.end(self.pacing, held.run.capacity());
+        let saturation = watch.end(self.pacing, false, held.run.capacity());
         let seen = Seen {
             outcome: self.outcome(),
             tally: self.ears.take_tally(),

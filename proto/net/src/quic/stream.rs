@@ -41,16 +41,25 @@ pub async fn write(
         chunks.extend(std::iter::from_fn(|| out.pop()));
         let mut left = chunks.as_mut_slice();
         while !left.is_empty() {
+            let mut blocked_since = None;
             let (written, at) = poll_fn(|cx| {
                 let at = clock::now();
                 // As in reading: quinn keeps the waker, and a future that did not resolve has taken nothing.
-                let written = ready!(pin!(stream.write_chunks(left)).poll(cx));
-                Poll::Ready((written, at))
+                match pin!(stream.write_chunks(left)).poll(cx) {
+                    Poll::Ready(written) => Poll::Ready((written, at)),
+                    Poll::Pending => {
+                        blocked_since.get_or_insert(at);
+                        Poll::Pending
+                    }
+                }
             })
             .await;
             let written = written?;
             departed += written.bytes as u64;
             if let Some(departures) = departures {
+                if let Some(since) = blocked_since {
+                    departures.blocked(at.saturating_duration_since(since));
+                }
                 departures.departed(departed, at);
             }
             left = &mut left[written.chunks..];

@@ -38,6 +38,8 @@ pub(crate) struct IoThread {
     pub(crate) tls: Option<ServerTls>,
     /// While this node has a run, ask the network again and again instead of sleeping; none: sleep.
     pub(crate) busy_poll: Option<Claim>,
+    /// Threads besides the caller's get real-time priority.
+    pub(crate) realtime: bool,
     pub(crate) stop: Stop,
 }
 
@@ -149,7 +151,14 @@ impl Started {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(os("cannot start a runtime"))?;
         let (sender, connections) = mpsc::channel(MAX_ON_THE_WAY);
         let (tell, outcome) = oneshot::channel();
-        let work = move || run(&runtime, io, connections, end, tell);
+        let work = move || {
+            if io.realtime
+                && let Err(error) = lon_net::slice::realtime()
+            {
+                tracing::warn!(%error, "an I/O thread keeps its usual priority");
+            }
+            run(&runtime, io, connections, end, tell);
+        };
         let thread = std::thread::Builder::new().name(format!("io-{number}")).spawn(work);
         let thread = thread.map_err(os("cannot start an I/O thread"))?;
         Ok(Started { sender: Some(sender), outcome: Some(outcome), thread: Some(thread) })

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 use lon_net::address::NodeAddress;
 use lon_net::lookup::{Lookup, stays_on_host};
+use lon_net::slice::Priority;
 use lon_net::tls::{ClientName, ClientTls, ServerTls};
 use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
@@ -168,6 +169,33 @@ pub(super) struct ServeArgs {
     /// the same flag.
     #[arg(long, env = "LON_BUSY_POLL", help_heading = SPEED, hide_short_help = true)]
     pub(super) busy_poll: bool,
+    /// Whether I/O threads get real-time priority, so that they run as soon as they are ready, whatever other programs
+    /// want. Auto: where the system grants it, a core remains for others, and no inference is done on them. Realtime:
+    /// refuses to serve without it. It takes CAP_SYS_NICE, or a limit of real-time priorities (`ulimit -r 10`).
+    #[arg(long, value_enum, default_value_t = PriorityArg::Auto, env = "LON_PRIORITY",
+          help_heading = SPEED, hide_short_help = true)]
+    pub(super) priority: PriorityArg,
+}
+
+/// What priority threads are to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum PriorityArg {
+    /// Real-time where it is granted.
+    Auto,
+    /// The usual one.
+    Normal,
+    /// Real-time, or an error.
+    Realtime,
+}
+
+impl From<PriorityArg> for Priority {
+    fn from(priority: PriorityArg) -> Priority {
+        match priority {
+            PriorityArg::Auto => Priority::Auto,
+            PriorityArg::Normal => Priority::Normal,
+            PriorityArg::Realtime => Priority::Realtime,
+        }
+    }
 }
 
 /// The threads that compute, and the batches that they take.

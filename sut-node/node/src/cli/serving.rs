@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use futures_util::future::try_join_all;
+use lon_net::slice::Priority;
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
 use lon_shell::metrics::port::MetricsPort;
@@ -16,7 +18,7 @@ use super::commands::{host_name, load};
 use super::exit::{Exit, Failure};
 use super::naming::NodeNaming;
 use crate::accept::sockets::Sockets;
-use crate::backend::{Backend, Backends};
+use crate::backend::{Backend, Backends, Execution};
 use crate::config::ServeConfig;
 use crate::error::ServeError;
 use crate::serve::serve;
@@ -41,11 +43,18 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
     if args.nodes.get() > 1 {
         lon_net::descriptors::enough_for(args.nodes.get(), DESCRIPTORS_EACH).or_exit(Exit::Usage)?;
     }
-    let nodes = nodes(args, backends.features())?;
+    let mut nodes = nodes(args, backends.features())?;
     let backend = load(&args.backend, Some(&args.compute), backends)?;
+    let realtime = decide_priority(args, &*backend)?;
+    nodes.iter_mut().for_each(|node| node.config.realtime = realtime);
     let said = announcement(&nodes, &backend.info().engine);
     if let Err(error) = lon_net::slice::shorten() {
         tracing::debug!(%error, "the time slice stays as it is");
+    }
+    if realtime {
+        // Of this thread, which is the first I/O thread. Those that it starts are usual ones unless they ask, too.
+        lon_net::slice::realtime().context("--priority").or_exit(Exit::Bug)?;
+        tracing::info!("I/O threads have real-time priority");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_exit(Exit::Bug)?;
     runtime.block_on(async {
@@ -62,6 +71,21 @@ pub(super) fn run_serve(args: &ServeArgs, backends: &Backends) -> Result<(), Fai
             _ => Failure::new(Exit::Bug, error),
         })
     })
+}
+
+/// Whether I/O threads get real-time priority. They must leave a core to others, and where that is left open they are
+/// not given it when inference runs on them.
+fn decide_priority(args: &ServeArgs, backend: &dyn Backend) -> Result<bool, Failure> {
+    let wanted = Priority::from(args.priority);
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    // All nodes of a process share their first one.
+    let threads = 1 + (args.io_threads.get() - 1).saturating_mul(args.nodes.get());
+    let infers = backend.execution() == Execution::Inline && backend.cores_per_inference() > 0;
+    let spares_a_core = match wanted {
+        Priority::Realtime => !args.busy_poll || threads < cores,
+        Priority::Auto | Priority::Normal => !infers && threads < cores,
+    };
+    wanted.decide(spares_a_core).context("--priority realtime").or_exit(Exit::Usage)
 }
 
 /// Serves all nodes until told to stop, and says so on standard output once all of them do.
@@ -87,7 +111,7 @@ fn nodes(args: &ServeArgs, features: Vec<&'static str>) -> Result<Vec<Node>, Fai
     usual.busy_poll = args.busy_poll;
     if args.nodes.get() > 1 {
         // Each node has threads for itself.
-        usual.decode_threads = args.compute.decode_threads.unwrap_or(std::num::NonZeroUsize::MIN);
+        usual.decode_threads = args.compute.decode_threads.unwrap_or(NonZeroUsize::MIN);
         usual.set_memory(usual.memory.shared_by(args.nodes));
     }
     usual.token = args.security.token(args.backend.trust).or_exit(Exit::Usage)?;

@@ -1,6 +1,7 @@
 //! Who and what a node is: for its clients (`Describe`), and for people and scripts (`sut-node describe`).
 
 use lon_net::host::{Host, Machine};
+use lon_net::slice::Priority;
 use lon_proto::WIRE_VERSION;
 use lon_proto::node_name::NodeName;
 use lon_proto::setup::{Build, Setting};
@@ -54,6 +55,7 @@ fn settings(config: &ServeConfig, info: &BackendInfo) -> Vec<Setting> {
         Setting::of_speed("decode_threads", config.decode_threads),
         Setting::of_speed("io_threads", config.io_threads),
         Setting::of_speed("busy_poll", config.busy_poll),
+        Setting::of_speed("priority", Priority::name(config.realtime)),
         Setting::of_answers("preprocess", preprocess),
     ];
     own.into_iter().chain(info.settings.iter().cloned()).collect()

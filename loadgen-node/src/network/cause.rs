@@ -1,0 +1,447 @@
+//! What held a run back, by what was measured while it went on. Pure.
+//!
+//! Four things can keep samples from being sent, and answered, as fast as they are due. Each leaves a trace of its own:
+//!
+//! | cause | trace |
+//! |---|---|
+//! | the link is full | writes wait for room, or the kernel always has more than it can send |
+//! | a node is slow | its own stages take most of the round trip; or its receive window stops the kernel |
+//! | a node's window is full | it holds as many as it takes, and most of the round trip is outside it |
+//! | this host is busy | a thread that issues or carries waits for a core, or never rests |
+//!
+//! Samples come at random times, so that a cause that acts for a share of the time meets that share of the samples.
+//! Where 1 % of them were late, what acted for less than half of that is not why. Where two causes acted about as
+//! long, or none did, it is said that the cause is not known: a guess would send its reader to the wrong machine.
+
+use std::time::{Duration, Instant};
+
+use qdl::{NodeReport, NodeRoom};
+
+use super::fabric::{Fabric, rate};
+use loadgen::run::RunOutcome;
+use lon_world::tally::Split;
+use lon_world::threads::{ThreadLook, ThreadTime};
+
+/// What held a run back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The link between this host and the nodes carries no more.
+    Link,
+    /// The SUT nodes are no faster.
+    Node,
+    /// The SUT nodes take no more samples at once, and the way to them is long.
+    Window,
+    /// This host has no more processor time for the LoadGen node.
+    Host,
+    /// What was measured does not tell.
+    Unknown,
+}
+
+/// A cause that acts for a smaller share of the time is not why more than 1 % of the samples were late.
+const LEAST: f64 = 0.005;
+
+/// A cause that acts so many times as long as another one is the one.
+const CLEARLY: f64 = 1.5;
+
+/// A socket that is full for this share of the time is why, whatever else there is: nothing could be sent sooner.
+const SURE: f64 = 0.8;
+
+/// More than half of something.
+const HALF: f64 = 0.5;
+
+/// A thread that runs, or is ready to run, for this share of the time never rests.
+const RESTLESS: f64 = 0.85;
+
+/// What is kept free of a link: at its very rate a queue never ends.
+const LINK_SHARE: f64 = 0.99;
+
+impl Cause {
+    /// Its name in documents.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Cause::Link => "link",
+            Cause::Node => "node",
+            Cause::Window => "window",
+            Cause::Host => "loadgen_host",
+            Cause::Unknown => "not_known",
+        }
+    }
+
+    /// Its name for people.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Cause::Link => "the link",
+            Cause::Node => "the SUT nodes",
+            Cause::Window => "the number of samples that the nodes take at once",
+            Cause::Host => "this host",
+            Cause::Unknown => "not known",
+        }
+    }
+}
+
+/// The way to one node. Shares are of the time in which samples were timed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Way {
+    /// Writes waited for room.
+    pub(crate) blocked: f64,
+    /// The socket was full.
+    pub(crate) full: f64,
+    /// Of the time in which the kernel had something to send, the node's receive window kept it from sending.
+    pub(crate) receiver: f64,
+    /// The node was given no more samples, because it takes no more.
+    pub(crate) window_full: f64,
+    /// What the link carries, bit/s: what it carried while it was full, or else what a probe found.
+    pub(crate) link_bits_per_s: Option<f64>,
+}
+
+impl Way {
+    /// The way to a node, of which this was measured in this time.
+    pub(crate) fn new(room: &NodeRoom, took: Duration, probed_bits_per_s: Option<f64>) -> Way {
+        let all = took.as_secs_f64() * room.writers.max(1) as f64;
+        let share = |part: Duration| if all > 0.0 { (part.as_secs_f64() / all).min(1.0) } else { 0.0 };
+        let socket = &room.socket;
+        let full_s = socket.full.as_secs_f64() / room.writers.max(1) as f64;
+        let while_full = (full_s >= LONG_ENOUGH_S).then(|| socket.full_bytes as f64 * 8.0 / full_s);
+        let delivery = Some(socket.delivery_bytes_per_s).filter(|rate| *rate > 0).map(|rate| rate as f64 * 8.0);
+        Way {
+            blocked: share(socket.blocked),
+            full: share(socket.full.max(socket.blocked)),
+            receiver: socket.receiver_limited.as_secs_f64() / socket.busy.as_secs_f64().max(1e-9),
+            window_full: share(room.window_full * u32::try_from(room.writers).unwrap_or(1).max(1)),
+            link_bits_per_s: while_full.filter(|rate| *rate > 0.0).or(probed_bits_per_s).or(delivery),
+        }
+    }
+}
+
+/// For how long a link must have been full so that its rate is known.
+const LONG_ENOUGH_S: f64 = 0.25;
+
+/// What the threads that issue and carry had of this host's processors: the one that had the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct HostTime {
+    /// Share of the time in which a thread was ready to run, and did not.
+    pub(crate) waited: f64,
+    /// The same and the time in which it ran; none where all of them spin, and so never rest.
+    pub(crate) restless: Option<f64>,
+}
+
+impl HostTime {
+    /// Of threads with these times, the issuing one first. None: not known.
+    pub(crate) fn new(times: &[ThreadTime], took: Duration, issuer_spins: bool) -> Option<HostTime> {
+        let share = |part: Duration| part.as_secs_f64() / took.as_secs_f64().max(1e-9);
+        let waited = times.iter().map(|time| share(time.waited)).reduce(f64::max)?;
+        let resting = times.iter().skip(usize::from(issuer_spins));
+        Some(HostTime { waited, restless: resting.map(|time| share(time.ran + time.waited)).reduce(f64::max) })
+    }
+
+    /// Of the threads that were looked at, in order, from one moment to another: as near to them as there was a look.
+    pub(crate) fn between(looks: &[ThreadLook], [from, until]: [Instant; 2], issuer_spins: bool) -> Option<HostTime> {
+        let first = looks.iter().rev().find(|look| look.at <= from).or(looks.first())?;
+        let last = looks.iter().find(|look| look.at >= until).or(looks.last())?;
+        let times = first.threads.iter().zip(&last.threads).map(|(before, after)| after.since(*before));
+        let took = last.at.checked_duration_since(first.at).filter(|took| !took.is_zero())?;
+        HostTime::new(&times.collect::<Vec<_>>(), took, issuer_spins)
+    }
+}
+
+/// What samples took at the percentile that is judged, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) before_sending_ns: u64,
+    pub(crate) outside_ns: u64,
+    pub(crate) sut_ns: u64,
+}
+
+impl Spent {
+    /// At p50 (0), p90 (1) or p99 (2).
+    pub(crate) fn of(split: &Split, at: usize) -> Spent {
+        let mut parts = split.parts().map(|(_, values)| values[at]);
+        let [before_sending_ns, outside_ns] = [parts.next(), parts.next()].map(Option::unwrap_or_default);
+        Spent { before_sending_ns, outside_ns, sut_ns: parts.fold(0, u64::saturating_add) }
+    }
+}
+
+/// What was measured of everything that can hold a run back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Evidence {
+    /// The way to each node.
+    pub(crate) ways: Vec<Way>,
+    /// None where the system does not say.
+    pub(crate) host: Option<HostTime>,
+    pub(crate) spent: Spent,
+    /// Bits of a sample on the sockets; 0 where none was sent.
+    pub(crate) sample_bits: f64,
+}
+
+/// What the evidence is found in.
+pub(crate) struct Sources<'a> {
+    pub(crate) outcome: &'a RunOutcome,
+    pub(crate) reports: &'a [NodeReport],
+    pub(crate) fabric: Option<&'a Fabric>,
+    pub(crate) host: Option<HostTime>,
+    pub(crate) spent: Spent,
+}
+
+impl Evidence {
+    pub(crate) fn new(from: &Sources<'_>) -> Evidence {
+        let timed_ns = from.outcome.phases.iter().map(|phase| phase.latest_end.since(phase.started)).sum();
+        let took = Duration::from_nanos(timed_ns);
+        let probed = |at: usize| from.fabric.and_then(|fabric| fabric.nodes.get(at)?.goodput.up);
+        let ways = from.reports.iter().enumerate().map(|(at, report)| Way::new(&report.room, took, probed(at)));
+        let sum = |of: fn(&NodeReport) -> u64| from.reports.iter().map(of).sum::<u64>() as f64;
+        let (bytes, samples) =
+            (sum(|report| report.traffic.socket_bytes_out), sum(|report| report.counts.samples_sent));
+        let sample_bits = if samples > 0.0 { 8.0 * bytes / samples } else { 0.0 };
+        Evidence { ways: ways.collect(), host: from.host, spent: from.spent, sample_bits }
+    }
+
+    /// The mean over the ways to all nodes, since all of them get samples.
+    fn mean(&self, of: fn(&Way) -> f64) -> f64 {
+        self.ways.iter().map(of).sum::<f64>() / self.ways.len().max(1) as f64
+    }
+
+    /// Share of the time in which a thread that issues or carries waited for a core.
+    fn waited(&self) -> f64 {
+        self.host.map_or(0.0, |host| host.waited)
+    }
+
+    /// A thread that issues or carries never rested.
+    fn is_restless(&self) -> bool {
+        self.host.and_then(|host| host.restless).is_some_and(|share| share >= RESTLESS)
+    }
+
+    /// Why a socket had no room.
+    fn socket(&self) -> Cause {
+        if self.mean(|way| way.receiver) >= HALF { Cause::Node } else { Cause::Link }
+    }
+
+    /// Why samples were sent late.
+    pub(crate) fn of_lateness(&self) -> Cause {
+        let (blocked, waited) = (self.mean(|way| way.blocked), self.waited());
+        match () {
+            () if blocked >= SURE => self.socket(),
+            () if blocked >= LEAST && blocked >= CLEARLY * waited => self.socket(),
+            () if waited >= LEAST && waited >= CLEARLY * blocked => Cause::Host,
+            () if blocked < LEAST && self.is_restless() => Cause::Host,
+            () => Cause::Unknown,
+        }
+    }
+
+    /// Why samples found every node full.
+    pub(crate) fn of_overload(&self) -> Cause {
+        match () {
+            () if self.mean(|way| way.full) >= HALF => self.socket(),
+            () if self.spent.sut_ns >= self.spent.outside_ns => Cause::Node,
+            () if self.is_restless() => Cause::Host,
+            () => Cause::Window,
+        }
+    }
+
+    /// What the rate is bound by where all samples are there from the start.
+    pub(crate) fn of_throughput(&self) -> Cause {
+        match () {
+            () if self.mean(|way| way.full) >= HALF => self.socket(),
+            () if self.is_restless() => Cause::Host,
+            () if self.spent.sut_ns >= self.spent.outside_ns && self.spent.sut_ns > 0 => Cause::Node,
+            () if self.mean(|way| way.window_full) >= HALF => Cause::Window,
+            () => Cause::Unknown,
+        }
+    }
+
+    /// Why samples took too long.
+    pub(crate) fn of_latency(&self) -> Cause {
+        let Spent { before_sending_ns, outside_ns, sut_ns } = self.spent;
+        match () {
+            () if before_sending_ns > outside_ns.max(sut_ns) => self.of_lateness(),
+            () if sut_ns >= outside_ns => Cause::Node,
+            () if self.mean(|way| way.full) >= HALF => self.socket(),
+            () if self.wire_ns().is_some_and(|wire_ns| wire_ns >= HALF * outside_ns as f64) => Cause::Link,
+            () if self.is_restless() => Cause::Host,
+            () => Cause::Unknown,
+        }
+    }
+
+    /// How long one sample is on the wire, ns.
+    pub(crate) fn wire_ns(&self) -> Option<f64> {
+        let slowest = self.ways.iter().filter_map(|way| way.link_bits_per_s).reduce(f64::min)?;
+        (slowest > 0.0).then(|| self.sample_bits / slowest * 1e9)
+    }
+
+    /// Samples a second that the links to all nodes carry; none where that is not known.
+    pub(crate) fn fits_per_s(&self) -> Option<f64> {
+        let links: Option<f64> = self.ways.iter().map(|way| way.link_bits_per_s).sum();
+        links.filter(|_| self.sample_bits > 0.0).map(|bits_per_s| (LINK_SHARE * bits_per_s / self.sample_bits).floor())
+    }
+
+    /// What the link carries, in words: `the link gives 94.0 Mbit/s to each of 2 nodes: 155/s`.
+    fn link(&self) -> Option<String> {
+        let fits = self.fits_per_s()?;
+        let links: Vec<f64> = self.ways.iter().filter_map(|way| way.link_bits_per_s).collect();
+        let (least, sum) = (links.iter().copied().reduce(f64::min)?, links.iter().sum::<f64>());
+        let given = match links.len() {
+            1 => rate(Some(sum)),
+            // Nearly the same to each.
+            count if sum - least * count as f64 <= 0.1 * sum => {
+                format!("{} to each of {count} nodes", rate(Some(sum / count as f64)))
+            }
+            count => format!("{} to {count} nodes", rate(Some(sum))),
+        };
+        Some(format!("the link gives {given}: {fits:.0}/s"))
+    }
+
+    /// What there is to say of a cause. `wanted_per_s`: the rate that was asked for, where one was. `is_smaller`:
+    /// samples have a codec already.
+    pub(crate) fn explain(&self, cause: Cause, wanted_per_s: Option<f64>, is_smaller: bool) -> String {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        match cause {
+            Cause::Link => {
+                let needed = wanted_per_s.map(|rate_per_s| {
+                    format!("{rate_per_s:.0}/s needs {}; ", rate(Some(rate_per_s * self.sample_bits)))
+                });
+                let link = self.link().unwrap_or_else(|| {
+                    format!("its sockets were full {} of the time", percent(self.mean(|way| way.full)))
+                });
+                let smaller = if is_smaller { "" } else { ", or more with --compression" };
+                format!("{}{link}{smaller}", needed.unwrap_or_default())
+            }
+            Cause::Node if self.mean(|way| way.receiver) >= HALF => {
+                "they did not take what was sent: their receive windows were full".to_owned()
+            }
+            Cause::Node => "most of a round trip is time in their own stages".to_owned(),
+            Cause::Window => "they held as many samples as they take, while most of a round trip was outside them \
+                              (sut-node serve --memory raises it)"
+                .to_owned(),
+            Cause::Host if self.waited() >= LEAST => format!(
+                "a thread of the LoadGen node waited {} of the time for a core that others had (--priority realtime, or \
+                 a core for itself)",
+                percent(self.waited())
+            ),
+            Cause::Host => "a thread of the LoadGen node never rested (--io-threads, or a faster core)".to_owned(),
+            Cause::Unknown => {
+                let waited = self.host.map_or("not known".to_owned(), |host| percent(host.waited));
+                let blocked = percent(self.mean(|way| way.blocked));
+                format!("sockets had no room {blocked} of the time, and threads waited for a core: {waited}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(blocked: f64, full: f64) -> Way {
+        Way { blocked, full, ..Way::default() }
+    }
+
+    fn evidence(way: Way, waited: f64, restless: f64) -> Evidence {
+        let host = Some(HostTime { waited, restless: Some(restless) });
+        Evidence { ways: vec![way.clone(), way], host, sample_bits: 1_204_224.0, ..Evidence::default() }
+    }
+
+    fn spent(before_sending_ns: u64, outside_ns: u64, sut_ns: u64) -> Spent {
+        Spent { before_sending_ns, outside_ns, sut_ns }
+    }
+
+    #[test]
+    fn lateness_has_the_cause_that_acted_longest() {
+        let of = |blocked, waited, restless| evidence(way(blocked, blocked), waited, restless).of_lateness();
+        assert_eq!(of(0.97, 0.0, 0.04), Cause::Link);
+        assert_eq!(of(0.97, 0.9, 0.95), Cause::Link, "what waits for a full socket gains nothing by a core");
+        assert_eq!(of(0.02, 0.001, 0.1), Cause::Link);
+        assert_eq!(of(0.0, 0.4, 0.5), Cause::Host);
+        assert_eq!(of(0.001, 0.001, 0.99), Cause::Host, "it never rests");
+        assert_eq!(of(0.3, 0.3, 0.9), Cause::Unknown, "either");
+        assert_eq!(of(0.001, 0.002, 0.1), Cause::Unknown, "neither");
+        let unsaid = Evidence { host: None, ..evidence(way(0.0, 0.0), 0.0, 0.0) };
+        assert_eq!(unsaid.of_lateness(), Cause::Unknown);
+        let stopped = Way { receiver: 0.9, ..way(0.9, 0.9) };
+        assert_eq!(evidence(stopped, 0.0, 0.1).of_lateness(), Cause::Node, "it does not read");
+    }
+
+    #[test]
+    fn throughput_is_bound_by_the_first_that_has_no_more() {
+        let of = |way, restless, outside, sut| {
+            let evidence = Evidence { spent: spent(9_000, outside, sut), ..evidence(way, 0.1, restless) };
+            evidence.of_throughput()
+        };
+        assert_eq!(of(way(0.0, 0.95), 0.2, 900, 10), Cause::Link);
+        assert_eq!(of(way(0.1, 0.2), 0.95, 900, 10), Cause::Host);
+        assert_eq!(of(way(0.0, 0.0), 0.2, 100, 800), Cause::Node);
+        let full = Way { window_full: 0.99, ..Way::default() };
+        assert_eq!(of(full.clone(), 0.2, 900, 10), Cause::Window);
+        assert_eq!(of(full, 0.2, 10, 900), Cause::Node, "a full window of a busy node is as it should be");
+        assert_eq!(of(way(0.0, 0.0), 0.2, 900, 10), Cause::Unknown);
+    }
+
+    #[test]
+    fn overload_is_the_nodes_unless_samples_are_elsewhere() {
+        let of = |way, restless, outside, sut| {
+            Evidence { spent: spent(0, outside, sut), ..evidence(way, 0.0, restless) }.of_overload()
+        };
+        assert_eq!(of(way(0.9, 0.9), 0.1, 900, 10), Cause::Link);
+        assert_eq!(of(way(0.0, 0.0), 0.1, 10, 900), Cause::Node);
+        assert_eq!(of(way(0.0, 0.0), 0.95, 900, 10), Cause::Host);
+        assert_eq!(of(way(0.0, 0.0), 0.1, 900, 10), Cause::Window);
+    }
+
+    #[test]
+    fn a_latency_is_too_long_where_most_of_it_is() {
+        let of = |way: Way, spent| Evidence { spent, ..evidence(way, 0.0, 0.1) }.of_latency();
+        assert_eq!(of(way(0.9, 0.9), spent(900, 10, 10)), Cause::Link);
+        assert_eq!(of(Way::default(), spent(0, 10, 900)), Cause::Node);
+        // 1.2 Mbit take 12.7 ms on the link.
+        let slow = Way { link_bits_per_s: Some(95e6), ..Way::default() };
+        assert_eq!(of(slow.clone(), spent(0, 13_000_000, 10)), Cause::Link);
+        assert_eq!(of(slow, spent(0, 130_000_000, 10)), Cause::Unknown);
+    }
+
+    #[test]
+    fn the_link_is_told_with_the_rate_that_fits() {
+        let full = Way { link_bits_per_s: Some(94.3e6), ..way(0.97, 0.97) };
+        let told = evidence(full, 0.0, 0.1).explain(Cause::Link, Some(200.0), false);
+        let expected =
+            "200/s needs 241 Mbit/s; the link gives 94.3 Mbit/s to each of 2 nodes: 155/s, or more with --compression";
+        assert_eq!(told, expected);
+        let unknown = evidence(way(0.97, 0.97), 0.0, 0.1).explain(Cause::Link, None, true);
+        assert_eq!(unknown, "its sockets were full 97 % of the time");
+    }
+
+    #[test]
+    fn shares_are_of_all_that_write() {
+        let mut room = NodeRoom { writers: 2, ..NodeRoom::default() };
+        room.socket.blocked = Duration::from_secs(3);
+        room.socket.full = Duration::from_secs(4);
+        room.socket.full_bytes = 25_000_000;
+        room.socket.busy = Duration::from_secs(4);
+        room.socket.receiver_limited = Duration::from_secs(1);
+        room.window_full = Duration::from_secs(1);
+        let way = Way::new(&room, Duration::from_secs(2), Some(7.0));
+        let expected = Way { blocked: 0.75, full: 1.0, receiver: 0.25, window_full: 0.5, link_bits_per_s: Some(100e6) };
+        assert_eq!(way, expected);
+        assert_eq!(Way::new(&NodeRoom::default(), Duration::ZERO, Some(7.0)).link_bits_per_s, Some(7.0));
+    }
+
+    #[test]
+    fn the_nearest_looks_around_the_timed_stretch_count() {
+        let start = Instant::now();
+        let ms = Duration::from_millis;
+        let look = |at, waited| ThreadLook {
+            at: start + ms(at),
+            threads: vec![ThreadTime { ran: ms(0), waited: ms(waited) }],
+        };
+        let looks = [look(0, 0), look(900, 0), look(1_900, 500), look(9_000, 500)];
+        let of = |from, until| HostTime::between(&looks, [start + ms(from), start + ms(until)], false).unwrap().waited;
+        assert_eq!((of(1_000, 1_800), of(900, 1_900)), (0.5, 0.5));
+        assert!((of(1_000, 60_000) - 500.0 / 8_100.0).abs() < 1e-9);
+        assert_eq!(HostTime::between(&[], [start; 2], false), None);
+    }
+
+    #[test]
+    fn a_thread_that_spins_is_not_asked_whether_it_rests() {
+        let time = |ran, waited| ThreadTime { ran: Duration::from_millis(ran), waited: Duration::from_millis(waited) };
+        let of = |spins| HostTime::new(&[time(900, 100), time(100, 200)], Duration::from_secs(1), spins).unwrap();
+        assert_eq!((of(false).restless, of(true).restless), (Some(1.0), Some(0.3)));
+        assert_eq!((of(true).waited, HostTime::new(&[], Duration::from_secs(1), false)), (0.2, None));
+    }
+}

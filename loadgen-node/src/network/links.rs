@@ -1,0 +1,156 @@
+//! How much of each link a run has used: what it carried, beside what the link can carry. Pure.
+//!
+//! It answers whether the network was the limit of the run as it was, codecs included. What the rules ask of a network
+//! is another question: see `bandwidth`.
+
+use lon_proto::direction::Direction;
+use qdl::NodeReport;
+
+use super::cause::Way;
+use super::fabric::{Fabric, Goodput, rate};
+
+/// From this share on a link is full: what a probe measures scatters by a few hundredths.
+const FULL: f64 = 0.9;
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Used {
+    pub(crate) direction: Direction,
+    /// What the run carried, bit/s.
+    pub(crate) carried: f64,
+    /// What the link can carry, bit/s; none where it was not measured.
+    pub(crate) possible: Option<f64>,
+}
+
+/// The link to one node, or the links to all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Link {
+    /// The node's name; none: all nodes together.
+    pub(crate) node: Option<String>,
+    pub(crate) ways: [Used; 2],
+}
+
+/// All links of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Links {
+    pub(crate) all: Vec<Link>,
+    /// Sockets had room all the time, so that what leaves this host was not held up.
+    has_room: bool,
+}
+
+impl Used {
+    /// The share that was used, to 1 at most: what is carried in bursts is not what a probe carries.
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.possible.filter(|possible| *possible > 0.0).map(|possible| (self.carried / possible).min(1.0))
+    }
+}
+
+impl Links {
+    /// Of a run that answered so many samples a second.
+    pub(crate) fn new(
+        samples_per_s: Option<f64>,
+        reports: &[NodeReport],
+        ways: &[Way],
+        fabric: Option<&Fabric>,
+    ) -> Links {
+        let samples: u64 = reports.iter().map(|report| report.counts.samples_sent).sum();
+        let Some(per_byte) = samples_per_s.filter(|_| samples > 0).map(|rate| rate / samples as f64 * 8.0) else {
+            return Links::default();
+        };
+        let both = |bytes: [u64; 2], goodput: Option<Goodput>, measured: Option<f64>| {
+            let [ingress, egress] = bytes.map(|bytes| bytes as f64 * per_byte);
+            let up = goodput.and_then(|goodput| goodput.up).or(measured);
+            let down = goodput.and_then(|goodput| goodput.down);
+            [
+                Used { direction: Direction::Ingress, carried: ingress, possible: up },
+                Used { direction: Direction::Egress, carried: egress, possible: down },
+            ]
+        };
+        let bytes = |report: &NodeReport| [report.counts.message_bytes_out, report.counts.message_bytes_in];
+        let link = |(at, report): (usize, &NodeReport)| {
+            let goodput = fabric.and_then(|fabric| Some(fabric.nodes.get(at)?.goodput));
+            // Only where it was full is what it carried what it can carry.
+            let measured = ways.get(at).filter(|way| way.full >= FULL / 2.0).and_then(|way| way.link_bits_per_s);
+            Link { node: Some(report.name.clone()), ways: both(bytes(report), goodput, measured) }
+        };
+        let mut all: Vec<Link> = reports.iter().enumerate().map(link).collect();
+        if reports.len() > 1 {
+            let sum = reports.iter().map(bytes).fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
+            all.push(Link { node: None, ways: both(sum, fabric.map(|fabric| fabric.together), None) });
+        }
+        Links { all, has_room: ways.iter().all(|way| way.full < 1.0 - FULL) }
+    }
+
+    /// The way that was used most, with the name of its node.
+    fn fullest(&self) -> Option<(Option<&str>, Used, f64)> {
+        let ways = self.all.iter().flat_map(|link| link.ways.iter().map(|way| (link.node.as_deref(), *way)));
+        let shares = ways.filter_map(|(node, way)| Some((node, way, way.share()?)));
+        shares.max_by(|(.., a), (.., b)| a.total_cmp(b))
+    }
+
+    /// Whether the network was the limit; none where that is not known.
+    pub(crate) fn is_limit(&self) -> Option<bool> {
+        match self.fullest() {
+            Some((.., share)) => Some(share >= FULL),
+            // What comes back is not seen by sockets here.
+            None => self.has_room.then_some(false).filter(|_| !self.all.is_empty()),
+        }
+    }
+
+    /// The same in words, with the link that was used most.
+    pub(crate) fn words(&self) -> String {
+        match self.fullest() {
+            Some((node, way, share)) => {
+                let is = if share >= FULL { "the network is the limit" } else { "the network is not the limit" };
+                let node = node.map_or_else(|| "all nodes together".to_owned(), |node| format!("node {node}"));
+                let (used, direction) = (100.0 * share, way.direction.name());
+                let (carried, possible) = (rate(Some(way.carried)), rate(way.possible));
+                format!("{is}: link used: {used:.0} % ({direction}, {node}: {carried} of {possible})")
+            }
+            None if self.all.is_empty() => "not known: nothing was answered".to_owned(),
+            None if self.has_room => {
+                "the network is not the limit towards the SUT: sockets always had room (--probe measures how much there \
+                 is)"
+                .to_owned()
+            }
+            None => "not known: what the links can carry was not measured (--probe)".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(node: &str, [carried, back]: [f64; 2], [up, down]: [Option<f64>; 2]) -> Link {
+        let ways = [(Direction::Ingress, carried, up), (Direction::Egress, back, down)];
+        let ways = ways.map(|(direction, carried, possible)| Used { direction, carried, possible });
+        Link { node: Some(node.to_owned()), ways }
+    }
+
+    fn links(all: Vec<Link>, has_room: bool) -> Links {
+        Links { all, has_room }
+    }
+
+    #[test]
+    fn the_fullest_direction_of_the_fullest_link_decides() {
+        let wide = link("a", [10e6, 1e3], [Some(94e6); 2]);
+        let full = link("b", [93.1e6, 1e3], [Some(94e6); 2]);
+        let of = links(vec![wide.clone(), full], true);
+        assert_eq!(of.is_limit(), Some(true));
+        let told = "the network is the limit: link used: 99 % (ingress, node b: 93.1 Mbit/s of 94.0 Mbit/s)";
+        assert_eq!(of.words(), told);
+        let back = link("c", [1e6, 92e6], [Some(94e6); 2]);
+        assert!(links(vec![wide.clone(), back], true).words().contains("98 % (egress, node c"));
+        assert_eq!(links(vec![wide], false).is_limit(), Some(false));
+    }
+
+    #[test]
+    fn where_nothing_was_measured_sockets_that_had_room_are_enough_to_say_that_it_is_not() {
+        let unmeasured = || vec![link("a", [10e6, 1e3], [None; 2])];
+        assert_eq!(links(unmeasured(), true).is_limit(), Some(false));
+        assert!(links(unmeasured(), true).words().contains("sockets always had room"));
+        assert_eq!(links(unmeasured(), false).is_limit(), None);
+        assert_eq!(Links::default().is_limit(), None);
+    }
+}

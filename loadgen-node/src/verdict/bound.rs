@@ -1,0 +1,80 @@
+//! What held a run back, where something did: by what it was held to, and by what was measured of the causes. Pure.
+
+use super::lag::LagLimit;
+use super::limits::LatencyLimit;
+use crate::network::cause::{Cause, Evidence};
+use loadgen::plan::Effective;
+use loadgen::run::RunOutcome;
+use loadgen::settings::Mode;
+use loadgen::traffic::Pacing;
+
+/// What held a run back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bound {
+    pub(crate) cause: Cause,
+    /// What was measured of it, with the number that would fit.
+    pub(crate) why: String,
+}
+
+/// What is asked about a run.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldBack<'a> {
+    pub(crate) evidence: &'a Evidence,
+    pub(crate) effective: &'a Effective,
+    /// Samples have a codec already.
+    pub(crate) is_smaller: bool,
+}
+
+impl HeldBack<'_> {
+    /// The rate at which queries were due, samples per second.
+    fn wanted_per_s(&self) -> Option<f64> {
+        let Effective { scenario, target_qps, samples_per_query, .. } = *self.effective;
+        (scenario.pacing() == Pacing::Schedule).then(|| target_qps * samples_per_query as f64)
+    }
+
+    /// This cause, with what was measured of it.
+    pub(crate) fn by(&self, cause: Cause) -> Bound {
+        Bound { cause, why: self.evidence.explain(cause, self.wanted_per_s(), self.is_smaller) }
+    }
+
+    /// What held the run back; none where nothing did, as in a run that has kept its limits at the rate that was asked
+    /// for.
+    pub(crate) fn bound(&self, outcome: &RunOutcome, lag_limit: LagLimit, refused: u64) -> Option<Bound> {
+        let (effective, evidence) = (self.effective, self.evidence);
+        let summary = outcome.summary.as_ref().filter(|_| effective.mode != Mode::FindPeakPerformance)?;
+        let is_late = effective.scenario.pacing() == Pacing::Schedule && outcome.lag().p99_ns > lag_limit.ns();
+        let is_missed = || LatencyLimit::all(summary, effective).iter().any(|limit| !limit.is_kept());
+        let cause = match effective.scenario.pacing() {
+            _ if is_late => evidence.of_lateness(),
+            _ if refused > 0 => evidence.of_overload(),
+            Pacing::Room => evidence.of_throughput(),
+            Pacing::Schedule if !is_missed() => return None,
+            Pacing::Schedule => evidence.of_latency(),
+            // The next query waits for the answer: every part of the latency holds it back, and one may stand out.
+            Pacing::Reply { .. } => Some(evidence.of_latency()).filter(|cause| *cause != Cause::Unknown)?,
+        };
+        Some(self.by(cause))
+    }
+
+    /// The setting that fits what the link carries, where that was too little.
+    pub(crate) fn fitting(&self, bound: &Bound) -> Option<String> {
+        let fits = self.evidence.fits_per_s().filter(|fits| bound.cause == Cause::Link && *fits >= 1.0)?;
+        let wanted = self.wanted_per_s().filter(|wanted| fits < *wanted)?;
+        Some(format!("--set target_qps={fits:.0} (what the link carries of the {wanted:.0}/s)"))
+    }
+}
+
+impl Bound {
+    /// As the end of a sentence: `because of the link: ...`.
+    pub(crate) fn because(&self) -> String {
+        match self.cause {
+            Cause::Unknown => format!("and why is not known: {}", self.why),
+            cause => format!("because of {}: {}", cause.words(), self.why),
+        }
+    }
+
+    /// As a line of its own: `the link: ...`.
+    pub(crate) fn words(&self) -> String {
+        format!("{}: {}", self.cause.words(), self.why)
+    }
+}

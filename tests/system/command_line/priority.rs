@@ -1,0 +1,35 @@
+//! `--priority` at both ends: what was asked for, and what was got.
+
+use lon_tests::process::SutNode;
+use lon_tests::test_run::TestRun;
+
+#[test]
+fn what_priority_both_ends_got_is_in_the_result() {
+    let node = SutNode::start("a", "null", &["--priority", "auto"]);
+    let run = |priority| {
+        let test = TestRun::new("Server").patient().on(&node.address);
+        test.set("target_qps=200,min_duration=0,min_query_count=50").args(&["--priority", priority])
+    };
+    let (wanted, folder) = run("realtime").start();
+    let wanted = wanted.finish();
+    match wanted.code {
+        // Whether it is granted is for the machine to say.
+        Some(2) => assert!(wanted.stderr.contains("--priority realtime: the system does not grant it"), "{wanted:?}"),
+        _ => assert_eq!(folder.result()["saturation"]["priority"], "realtime", "{wanted:?}"),
+    }
+    let (_, folder) = run("normal").finish();
+    let result = folder.result();
+    assert_eq!(result["saturation"]["priority"], "normal");
+    let of_node = result["sut"][0]["setup"]["settings"]["priority"].as_str().unwrap();
+    assert!(["realtime", "normal"].contains(&of_node), "{of_node}");
+}
+
+#[test]
+fn real_time_threads_that_never_sleep_must_leave_a_core() {
+    let node = SutNode::start("a", "null", &[]);
+    let test = TestRun::new("Server").patient().on(&node.address).under(&["taskset", "-c", "0"]);
+    let (refused, _) = test.args(&["--priority", "realtime", "--busy-poll"]).start();
+    let refused = refused.finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("would hold the last core"), "{refused:?}");
+}
