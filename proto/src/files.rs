@@ -57,15 +57,15 @@ pub fn open(path: &Path, limit: Limit) -> io::Result<File> {
 /// # Errors
 /// As of [`open`]; or it cannot be read.
 pub fn bytes(path: &Path, limit: Limit) -> io::Result<Vec<u8>> {
-    whole(open(path, limit)?, limit, |_| Ok(()))
+    whole(&open(path, limit)?, limit, |_| Ok(()))
 }
 
 /// Reads a whole file of UTF-8 text.
 ///
 /// # Errors
-/// As of [`bytes`]; or it is no text. A zero byte is found before the rest is read: that of sparse files is all zeros.
+/// As of [`bytes()`]; or it is no text. A zero byte is found before the rest is read: sparse files are all zeros.
 pub fn text(path: &Path, limit: Limit) -> io::Result<String> {
-    into_text(whole(open(path, limit)?, limit, no_zero)?)
+    into_text(whole(&open(path, limit)?, limit, no_zero)?)
 }
 
 /// Reads what a user has named: a file, or a pipe.
@@ -73,7 +73,7 @@ pub fn text(path: &Path, limit: Limit) -> io::Result<String> {
 /// # Errors
 /// It cannot be read, or has more bytes than a document.
 pub fn given(path: &Path) -> io::Result<Vec<u8>> {
-    whole_given(File::open(path)?)
+    whole_given(&File::open(path)?)
 }
 
 /// The same as [`given`] for a text.
@@ -88,7 +88,7 @@ pub fn given_text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// As of [`given`].
-pub fn whole_given(file: File) -> io::Result<Vec<u8>> {
+pub fn whole_given(file: &File) -> io::Result<Vec<u8>> {
     whole(file, Limit::DOCUMENT, no_zero)
 }
 
@@ -132,11 +132,11 @@ fn kind(of: FileType) -> &'static str {
 }
 
 /// Reads to the end, and looks at each piece before the next one is read.
-fn whole(file: File, Limit(most): Limit, look: impl Fn(&[u8]) -> io::Result<()>) -> io::Result<Vec<u8>> {
+fn whole(file: &File, Limit(most): Limit, look: impl Fn(&[u8]) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
         let from = bytes.len();
-        let read = (&file).take(PIECE_BYTES).read_to_end(&mut bytes)?;
+        let read = file.take(PIECE_BYTES).read_to_end(&mut bytes)?;
         look(&bytes[from..])?;
         if bytes.len() as u64 > most {
             return Err(invalid(format!("it has more than {most} bytes, which are the most that are read")));

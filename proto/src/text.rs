@@ -1,8 +1,8 @@
-//! Texts of others, made fit to be shown and kept: on one line, short, and with nothing in them that is not seen or that
-//! makes the rest look like something else. And lists that are long, made short.
+//! Texts of others, made fit to be shown and kept: on one line, short, and with nothing in them that is not seen or
+//! that makes the rest look like something else. And lists that are long, made short.
 //!
-//! This is done where such texts come in: where a message of the other end becomes a type of ours, and where a file does.
-//! From there on they are texts like any other.
+//! This is done where such texts come in: where a message of the other end becomes a type of ours, and where a file
+//! does. From there on they are texts like any other.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 

@@ -156,7 +156,8 @@ impl Run {
                 let _ = tokio::time::timeout(Duration::from_millis(50), dispatcher.sent.notified()).await;
             }
             dispatcher.flushing.store(false, SeqCst);
-            let flush = |(place, (node, (peer, pass))): (usize, (&Node, (Arc<dyn Peer>, RunPass)))| {
+            type Flushed<'a> = (&'a Node, (Arc<dyn Peer>, RunPass));
+            let flush = |(place, (node, (peer, pass))): (usize, Flushed<'_>)| {
                 let (sent, is_lost, flushes) = (node.samples_sent(), node.is_lost(), &flushes);
                 async move {
                     let outcome = if is_lost { Ok(()) } else { peer.flush(&pass, sent).await };

@@ -38,9 +38,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "loadgen-node",
         &["loadgen", "lon-net", "lon-probe", "lon-proto", "lon-qsl", "lon-shell", "lon-sut", "lon-world", "qdl"],
     ),
-    ("sut-node", &["lon-onnx", "lon-sut"]),
+    ("sut-node", &["lon-net", "lon-onnx", "lon-proto", "lon-shell", "lon-sut", "qdl"]),
     ("sut-node/node", &["lon-image", "lon-net", "lon-probe", "lon-proto", "lon-shell", "qdl"]),
-    ("sut-node/onnx", &["lon-sut"]),
+    ("sut-node/onnx", &["lon-shell", "lon-sut"]),
     (
         "tests",
         &[
@@ -67,8 +67,8 @@ const ROOMS: &[Floors] = &[
         folder: "proto",
         floors: &[
             "assembly codec direction files kserve node_name run_pass setup stages sums",
-            "limits sample text",
-            "v1",
+            "limits sample",
+            "text v1",
         ],
     },
     Floors { folder: "proto/image", floors: &["apply jpeg spec", "linear", "pixels preprocess"] },
@@ -147,8 +147,7 @@ const ROOMS: &[Floors] = &[
     Floors {
         folder: "sut-node/node",
         floors: &[
-            "cli fuzz",
-            "bench serve",
+            "bench fuzz serve",
             "accept metrics",
             "service",
             "work",
@@ -158,11 +157,20 @@ const ROOMS: &[Floors] = &[
             "memory others setting tensor",
         ],
     },
-    // The program: one file.
-    Floors { folder: "sut-node", floors: &[] },
+    Floors { folder: "sut-node", floors: &["cli"] },
     Floors {
         folder: "sut-node/onnx",
-        floors: &["batch decoder", "ort tract", "engine ep external faults library", "model", "footprint", "error"],
+        floors: &[
+            "sharing",
+            "decoder",
+            "proof",
+            "batch",
+            "made_up ort tract",
+            "engine ep faults library",
+            "model",
+            "external footprint",
+            "error",
+        ],
     },
     Floors {
         folder: "tests/perf",
@@ -342,10 +350,11 @@ fn files_are_read_in_one_place() {
         "proto/net/src/processor.rs",
         "proto/net/src/storage.rs",
         "proto/net/src/trouble.rs",
-        "sut-node/node/src/cli/ptr.rs",
+        "sut-node/src/cli/ptr.rs",
         "sut-node/node/src/memory.rs",
         "loadgen-node/qsl/src/memory.rs",
         "loadgen-node/world/src/counts.rs",
+        "loadgen-node/world/src/threads.rs",
         // It looks at the mode of what it has opened, and reads on with the one reader.
         "proto/net/src/key_file.rs",
         // A folder, to bring its names to the disk.

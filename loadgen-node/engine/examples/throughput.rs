@@ -60,10 +60,11 @@ fn long_run() -> Result<(), Box<dyn Error>> {
     let mut measured = timeline.measured(plan.effective());
     // Those of the run are nearly sorted, which real ones are not.
     let mut state = 1_u64;
-    for ns in &mut measured.sample_latencies_ns {
+    let any = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        *ns = (state >> 34) as i64;
-    }
+        (state >> 34) as i64
+    };
+    measured.sample_latencies_ns = (0..timeline.len()).map(any).collect::<Vec<_>>().into();
     let begin = Instant::now();
     std::hint::black_box(plan.effective().judge(measured));
     println!("{} M samples: judged in {:.2} s", timeline.len() / 1_000_000, begin.elapsed().as_secs_f64());

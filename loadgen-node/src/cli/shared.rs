@@ -123,7 +123,18 @@ impl TestArgs {
     pub(crate) fn settings(&self) -> SettingsSpec {
         let ConfFiles { mlperf_conf, user_conf, audit_conf, rules, integers, strict_conf } = self.files.clone();
         let (mode, set) = (self.mode, self.set.clone());
-        SettingsSpec { mode, set, found: None, mlperf_conf, user_conf, audit_conf, rules, integers, strict_conf }
+        SettingsSpec {
+            mode,
+            set,
+            found: None,
+            found_how: String::new(),
+            mlperf_conf,
+            user_conf,
+            audit_conf,
+            rules,
+            integers,
+            strict_conf,
+        }
     }
 }
 

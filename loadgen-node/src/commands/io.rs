@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::exit::{Exit, OrExit as _, Outcome};
-use crate::outputs::paint;
 use crate::outputs::table::Table;
+use crate::outputs::{documents, paint};
 
 /// The text of a file in a run folder, with lines of what can be seen.
 pub(crate) fn read(path: &Path) -> Outcome<String> {
@@ -40,7 +40,10 @@ pub(crate) fn print_json(document: &impl Serialize) -> Outcome {
 
 /// Prints a JSON document on several lines, indented.
 pub(crate) fn print_json_pretty(document: &impl Serialize) -> Outcome {
-    print(&serde_json::to_string_pretty(document).or_exit(Exit::Bug)?)
+    // By the way of the run folder: other ways would be compiled beside it, for each document.
+    let mut text = Vec::new();
+    documents::write(&mut text, document).or_exit(Exit::Bug)?;
+    print_text(&String::from_utf8(text).or_exit(Exit::Bug)?)
 }
 
 /// Prints a document in the form that was asked for: `text` prints it for people, `table` has it as rows.

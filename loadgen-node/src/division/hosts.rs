@@ -13,14 +13,18 @@ const NO_MODELS: [&str; 3] = ["null", "synthetic", "echo"];
 /// What the rules permit between the systems, as interfaces say it.
 const FABRICS: [&str; 4] = ["Ethernet", "InfiniBand", "IEEE 802.11", "3GPP"];
 
-/// Section 6.2.2: two systems. A node that was dialled here is here, whatever ids it shows.
+/// Section 6.2.2: two systems.
 pub(super) fn separate(facts: &Facts<'_>) -> Verdict {
     let Some(NodesSeen { here, nodes }) = facts.nodes else { return not_asked() };
-    let was_dialled_here = |node: &NodeDescription| node.ends.is_some_and(|ends| ends.are_here());
-    let is_here = |node: &&NodeDescription| same(here, &node.host) == Some(true) || was_dialled_here(node);
-    let shared: Vec<&str> = nodes.iter().filter(is_here).map(|node| node.name.as_str()).collect();
+    let is_here = |node: &NodeDescription| match same(here, &node.host) {
+        // It was dialled on this machine: the ids that it shows are another's.
+        Some(false) if node.ends.is_some_and(|ends| ends.are_here()) => Some(true),
+        known => known,
+    };
+    let shared: Vec<&str> =
+        nodes.iter().filter(|node| is_here(node) == Some(true)).map(|node| node.name.as_str()).collect();
     match &shared[..] {
-        [] if nodes.iter().all(|node| same(here, &node.host).is_some()) => Verdict::Kept,
+        [] if nodes.iter().all(|node| is_here(node).is_some()) => Verdict::Kept,
         [] => Verdict::not_seen("a machine says neither its machine id nor its boot id"),
         [name] => Verdict::broken(format!("one host: node {name} runs on the LoadGen node's machine")),
         names => Verdict::broken(format!("one host: nodes {} run on the LoadGen node's machine", few(names, ", "))),

@@ -69,8 +69,8 @@ struct Read {
 }
 
 impl Watch {
-    /// A reader of a run that is about to begin, made by the thread that issues. `nodes` says what is known of each node
-    /// now.
+    /// A reader of a run that is about to begin, made by the thread that issues. `nodes` says what is known of each
+    /// node now.
     pub(crate) fn new(about: About, counts: Arc<Counts>, nodes: impl Fn() -> Vec<NodeNow> + Send + 'static) -> Watch {
         counts.watch();
         Watch {

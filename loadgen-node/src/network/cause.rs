@@ -312,8 +312,8 @@ impl Evidence {
                               (sut-node serve --memory raises it)"
                 .to_owned(),
             Cause::Host if self.waited() >= LEAST => format!(
-                "a thread of the LoadGen node waited {} of the time for a core that others had (--priority realtime, or \
-                 a core for itself)",
+                "a thread of the LoadGen node waited {} of the time for a core that others had (--priority realtime, \
+                 or a core for itself)",
                 percent(self.waited())
             ),
             Cause::Host => "a thread of the LoadGen node never rested (--io-threads, or a faster core)".to_owned(),

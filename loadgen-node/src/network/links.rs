@@ -109,9 +109,9 @@ impl Links {
             }
             None if self.all.is_empty() => "not known: nothing was answered".to_owned(),
             None if self.has_room => {
-                "the network is not the limit towards the SUT: sockets always had room (--probe measures how much there \
-                 is)"
-                .to_owned()
+                "the network is not the limit towards the SUT: sockets always had room (--probe measures how much \
+                 there is)"
+                    .to_owned()
             }
             None => "not known: what the links can carry was not measured (--probe)".to_owned(),
         }

@@ -275,12 +275,4 @@ mod tests {
         assert!(written.join(PERFORMANCE).join(DETAIL_FILE).is_file());
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
     }
-
-    #[test]
-    fn a_file_is_summed_in_pieces() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, bytes) = (folder.path().join("file"), vec![7; 3 * PIECE_BYTES + 1]);
-        save(&path, &bytes).unwrap();
-        assert_eq!(sum_of(&path).unwrap(), hex::encode(Sha256::digest(&bytes)));
-    }
 }

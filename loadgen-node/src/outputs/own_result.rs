@@ -9,7 +9,7 @@ use lon_proto::sums;
 use lon_proto::text::on_one_line;
 
 use super::documents::result_summary::{FILE, FileDocument, ResultSummary, Validity};
-use super::logs::{DETAIL, SUMMARY, TIMELINE};
+use super::logs::{DETAIL, SUMMARY};
 
 /// The longest file that is summed; of longer ones the length is looked at.
 const MAX_SUMMED_BYTES: u64 = 64 << 20;
@@ -24,19 +24,19 @@ pub(crate) fn read(folder: &Path) -> Result<ResultSummary> {
     Ok(result)
 }
 
-/// Checks that the logs of a folder are those that its result lists. VALID asks for both official logs; the timeline may
-/// have been moved away, for its size.
+/// Checks that the official logs of a folder are those that its result lists. VALID asks for both. The timeline is held
+/// against the list where it is read.
 ///
 /// # Errors
 /// One is another file, or missing.
 pub(crate) fn check(folder: &Path, result: &ResultSummary) -> Result<()> {
     let shown = |name: &str| on_one_line(&folder.join(name).display().to_string());
-    for name in [SUMMARY, DETAIL, TIMELINE] {
-        let (is_valid, may_miss) = (result.result == Validity::Valid, name == TIMELINE);
+    let is_valid = result.result == Validity::Valid;
+    for name in [SUMMARY, DETAIL] {
         let is_there = folder.join(name).exists();
         match result.files.get(name) {
-            None if is_valid && !may_miss => bail!("{} is VALID and lists no {name}: no run writes that", shown(FILE)),
-            Some(_) if is_valid && !may_miss && !is_there => {
+            None if is_valid => bail!("{} is VALID and lists no {name}: no run writes that", shown(FILE)),
+            Some(_) if is_valid && !is_there => {
                 bail!("{} is VALID, and {name}, which it lists, is not beside it", shown(FILE))
             }
             Some(listed) if is_there && !is_listed(&folder.join(name), listed)? => {

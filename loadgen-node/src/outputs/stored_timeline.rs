@@ -82,6 +82,8 @@ pub(crate) fn check_sum(path: &Path, sha256: &str) -> Result<()> {
              recover makes a result of what there is",
             path.display()
         )),
+        // It says of no file what it was.
+        None if result.files.is_empty() => Ok(()),
         None => Err(anyhow!("{}: {} beside it does not list it", path.display(), result_summary::FILE)),
     }
 }

@@ -62,8 +62,8 @@ impl Table {
     }
 }
 
-/// A cell of CSV: in quotes where it has to be. Lines in it stay lines. A text that spreadsheets would take for a formula
-/// stands behind an apostrophe; figures stay as they are.
+/// A cell of CSV: in quotes where it has to be. Lines in it stay lines. A text that spreadsheets would take for a
+/// formula stands behind an apostrophe; figures stay as they are.
 pub(crate) fn quoted(cell: &str) -> String {
     let mut cell = on_lines(cell);
     if cell.starts_with(['=', '+', '-', '@']) && !is_figure(&cell) {

@@ -1,7 +1,6 @@
 //! `accuracy.txt`: the scores of a run as the official scripts print them. Where nothing here computes a score, the
 //! official script has to, and its `accuracy.txt` is put into the run folder.
 
-
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use lon_proto::files::{self, Limit};
 use lon_qsl::accuracy::Metric;

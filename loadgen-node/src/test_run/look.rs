@@ -187,7 +187,7 @@ fn can_hold(finished: &Finished, bound: &str) -> anyhow::Result<()> {
 
 /// What was found, and how.
 struct Value {
-    /// The setting.
+    /// The setting as an assignment.
     set: String,
     how: String,
 }

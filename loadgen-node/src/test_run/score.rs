@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use lon_qsl::accuracy::{Rows, Score, ScoreError, Target, Truths};
 use lon_qsl::dataset::Dataset;
-use qdl::NodeDescription;
+use qdl::{AnswersChecked, NodeDescription};
 
 use super::finished::Setup;
 
@@ -30,7 +30,7 @@ pub(super) fn check(target: &Target, truths: &Truths, nodes: &[NodeDescription])
     match form(first) {
         Some(rows) => target.fits(truths, rows).map_err(|why| anyhow!(why)),
         // Only a server of KServe's protocol says what is no signature.
-        None if first.answers_checked => bail!(
+        None if first.answers_checked != AnswersChecked::No => bail!(
             "the outputs of model '{}' are of a type or shape that is not scored, such as BYTES: serve a model that \
              gives numbers",
             first.model

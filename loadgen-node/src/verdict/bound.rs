@@ -29,7 +29,7 @@ impl HeldBack<'_> {
     /// The rate at which queries were due, samples per second.
     fn wanted_per_s(&self) -> Option<f64> {
         let Effective { scenario, target_qps, samples_per_query, .. } = *self.effective;
-        (scenario.pacing() == Pacing::Schedule).then(|| target_qps * samples_per_query as f64)
+        (scenario.pacing() == Pacing::Schedule).then_some(target_qps * samples_per_query as f64)
     }
 
     /// This cause, with what was measured of it.

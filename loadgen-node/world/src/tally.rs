@@ -264,7 +264,7 @@ impl Parts {
                 (_, None) => {}
                 (ours @ None, theirs) => ours.clone_from(theirs),
                 (Some(ours), Some(theirs)) => {
-                    ours.iter_mut().zip(theirs.iter()).for_each(|(ours, more)| ours.add(more))
+                    ours.iter_mut().zip(theirs.iter()).for_each(|(ours, more)| ours.add(more));
                 }
             }
         }

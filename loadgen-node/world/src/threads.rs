@@ -1,5 +1,5 @@
-//! Processor time of the threads that issue samples and carry them: how long each ran, and how long it wanted to run and
-//! other threads had the cores. Linux counts both for every thread, so that reading them costs the threads nothing.
+//! Processor time of the threads that issue samples and carry them: how long each ran, and how long it wanted to run
+//! and other threads had the cores. Linux counts both for every thread, so that reading them costs the threads nothing.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub struct ThreadTime {
 /// What all threads have had until some moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadLook {
-    /// The moment.
+    /// When it was looked at them.
     pub at: Instant,
     /// The time of each, the issuing thread first. Empty where the system does not say.
     pub threads: Vec<ThreadTime>,
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_calling_thread_and_those_that_carry_are_found() {
         let (stop, stopped) = mpsc::channel::<()>();
-        let named = std::thread::Builder::new().name(format!("{IO}7")).spawn(move || drop(stopped.recv())).unwrap();
+        let named = std::thread::Builder::new().name(format!("{IO}7")).spawn(move || _ = stopped.recv()).unwrap();
         // It names itself, first of all.
         let found = loop {
             let mut threads = Threads::of_this_one();

@@ -21,9 +21,9 @@ const MOST: f64 = 0.8;
 pub struct Room {
     /// How long writes waited because the socket took no more.
     pub blocked: Duration,
-    /// How long connections were full, and what the other end took meanwhile, in bytes.
+    /// How long connections were full.
     pub full: Duration,
-    /// See [`Room::full`].
+    /// The bytes that the other end took while they were full.
     pub full_bytes: u64,
     /// How long the kernel had something to send, or to have acknowledged; zero where it does not say.
     pub busy: Duration,

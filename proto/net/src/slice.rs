@@ -17,8 +17,9 @@ const SLICE_NS: u64 = 100_000;
 /// The real-time priority that is asked for: above no kernel thread that matters to it, such as those of interrupts.
 const REALTIME_PRIORITY: u32 = 10;
 
-/// The kernel's number of the policy SCHED_FIFO.
-const SCHED_FIFO: u32 = 1;
+/// The kernel's number of the policy SCHED_RR. Threads of the same priority take turns, so that none of many nodes on a
+/// host waits for one that never rests.
+const SCHED_RR: u32 = 2;
 
 /// The kernel's flag for threads whose children are usual ones.
 const RESET_ON_FORK: u64 = 1;
@@ -107,7 +108,7 @@ fn is_granted() -> bool {
 /// The system does not grant it; nothing has changed.
 pub fn realtime() -> io::Result<()> {
     change(|attr| {
-        (attr.policy, attr.priority) = (SCHED_FIFO, REALTIME_PRIORITY);
+        (attr.policy, attr.priority) = (SCHED_RR, REALTIME_PRIORITY);
         attr.flags |= RESET_ON_FORK;
     })
 }
@@ -179,7 +180,7 @@ mod tests {
             (is_granted, own, started, policy())
         });
         let (is_granted, own, started, after) = policies.join().unwrap();
-        assert_eq!(own, if is_granted { super::SCHED_FIFO } else { 0 });
+        assert_eq!(own, if is_granted { super::SCHED_RR } else { 0 });
         assert_eq!((started, after), (0, 0));
         assert_eq!(Priority::Auto.decide(true), Ok(is_granted));
         let wanted = if is_granted { Ok(true) } else { Err(NotRealtime::Refused) };

@@ -55,8 +55,9 @@ impl PullWindow {
         room
     }
 
-    /// How long the node could be given no more up to `now`. Offline fills every window at once, so that this alone says
-    /// little; beside round trips in which the node has little to do, it says that the window is too small for the way.
+    /// How long the node could be given no more up to `now`. Offline fills every window at once, so that this alone
+    /// says little; beside round trips in which the node has little to do, it says that the window is too small for the
+    /// way.
     pub(crate) fn full(&self, now: Instant) -> Duration {
         self.full + self.full_since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }

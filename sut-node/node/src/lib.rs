@@ -1,8 +1,8 @@
 //! A SUT node: takes samples from a LoadGen node over the network and answers them with an inference backend.
 //!
 //! ```text
-//! cli ──────> bench                          flags, signals, exit codes; measuring a backend without a network
-//!  └────> serve                              a whole node, from its start to its end
+//!         bench                              measuring a backend without a network
+//!         serve                              a whole node, from its start to its end
 //!           └─> accept ── transports         ports, I/O threads; gRPC, TCP, QUIC: one file each
 //!                 └─> service ── claim       the calls of lon.v1; which run has the node
 //!                       └─> work             one sample:
@@ -13,8 +13,7 @@
 //! ```
 //!
 //! Each room knows only those below it, in this order:
-//! - [`cli`]: the command line: flags and commands;
-//! - `bench`: the backend behind its queue and workers, in this process, without a network;
+//! - [`mod@bench`]: the backend behind its queue and workers, in this process, without a network;
 //! - [`serve`](fn@serve): the whole node;
 //! - `metrics`: what the node tells those who ask for its counters;
 //! - `accept`: how clients reach the node;
@@ -25,18 +24,18 @@
 //! - [`pipeline`]: what is done before and after inference.
 //!
 //! Used by the rooms above: `config` (how a node serves), `stop` (its shutdown), `host` (the machine it runs on),
-//! `memory` (how much of it samples may take), [`others`] (their files and texts), [`setting`] (an option as it is told)
-//! and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
+//! `memory` (how much of it samples may take), [`others`] (their files and texts), [`setting`] (an option as it is
+//! told) and [`tensor`] (a sample's tensors); and `error` (why a node does not serve), beside `run`.
 //!
-//! `fuzz` beside [`cli`]: what the fuzz targets call.
+//! `fuzz` above them: what the fuzz targets call. The program `sut-node` adds the command line, and the backend that
+//! runs ONNX models.
 //!
 //! Nothing of a run is kept once it is over, nothing of a sample once its answer has left, and nothing here knows
 //! LoadGen: no scenario, no sample index, no schedule.
 
 mod accept;
 pub mod backend;
-mod bench;
-pub mod cli;
+pub mod bench;
 mod config;
 mod error;
 #[doc(hidden)]
@@ -63,3 +62,5 @@ pub use lon_proto::node_name::{NodeName, NodeNameError};
 pub use memory::{Memory, MemoryError};
 pub use run::connections::{Connection, SocketTraffic};
 pub use serve::serve;
+pub use service::describe;
+pub use stop::{Stop, Stopper, stop};

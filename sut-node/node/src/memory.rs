@@ -55,7 +55,7 @@ impl Memory {
     }
 
     /// The share of one of `nodes` that share this memory; [`Memory::LEAST`] at least.
-    pub(crate) fn shared_by(self, nodes: std::num::NonZeroUsize) -> Memory {
+    pub fn shared_by(self, nodes: std::num::NonZeroUsize) -> Memory {
         Memory::new(self.bytes / nodes.get() as u64).unwrap_or(Memory::LEAST)
     }
 

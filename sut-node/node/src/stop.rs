@@ -8,11 +8,11 @@ use tokio::sync::Notify;
 
 /// Tells the node to stop. When it is dropped, the node is told as well.
 #[derive(Debug)]
-pub(crate) struct Stopper(Arc<Told>);
+pub struct Stopper(Arc<Told>);
 
 /// Knows whether the node was told to stop. Clones share one answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Stop(Arc<Told>);
+pub struct Stop(Arc<Told>);
 
 #[derive(Debug, Default)]
 struct Told {
@@ -23,14 +23,14 @@ struct Told {
 }
 
 /// A new pair: the one that tells, and the one that is told.
-pub(crate) fn stop() -> (Stopper, Stop) {
+pub fn stop() -> (Stopper, Stop) {
     let told = Arc::new(Told::default());
     (Stopper(Arc::clone(&told)), Stop(told))
 }
 
 impl Stopper {
     /// Tells everybody. Later calls change nothing.
-    pub(crate) fn tell(&self) {
+    pub fn tell(&self) {
         self.0.is_told.store(true, SeqCst);
         self.0.telling.notify_waiters();
     }
@@ -44,12 +44,12 @@ impl Drop for Stopper {
 
 impl Stop {
     /// Whether the node was told to stop.
-    pub(crate) fn is_told(&self) -> bool {
+    pub fn is_told(&self) -> bool {
         self.0.is_told.load(SeqCst)
     }
 
     /// Resolves once the node is told to stop.
-    pub(crate) async fn told(self) {
+    pub async fn told(self) {
         let mut told = pin!(self.0.telling.notified());
         // From here on a word is heard; one that came before is remembered.
         told.as_mut().enable();

@@ -9,7 +9,8 @@
 //! - `faults`: refuses models that tract would compute wrongly;
 //! - `sharing`: whether samples share runs; `proof`: that they may; `made_up`: the samples on which that is tried;
 //! - `batch`: from samples to one batch to answers (the [`Worker`](lon_sut::backend::Worker));
-//! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that have one;
+//! - `decoder`: from samples to tokens, with a cache (the [`Streamer`](lon_sut::backend::Streamer)), for models that
+//!   have one;
 //! - `error`: why a model cannot be used.
 //!
 //! The signature is read from the model file itself, so it is the same for both engines, and known before anything has

@@ -28,7 +28,7 @@ const MOST_OF_BYTES: i64 = 127;
 /// The most bytes of a sample that is made up. A model file may declare any size, but no node accepts a larger sample.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 
-/// One sample.
+/// One sample, an input after the other.
 pub(super) struct MadeUp {
     tensors: Vec<Drawn>,
 }

@@ -13,7 +13,6 @@ use tract_onnx::pb::{
 };
 use tract_onnx::prelude::Framework as _;
 
-
 use super::error::OnnxError;
 use super::external;
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tract_onnx::pb::ModelProto;
 
 use super::batch::Bound;
-use super::engine::{BatchInput, BatchOutput, Session, trying};
+use super::engine::{BatchOutput, Session, trying};
 use super::made_up::{MAX_BYTES, MadeUp, STYLES, Style};
 use super::model::{self, Model};
 use lon_sut::pipeline::post::floats;

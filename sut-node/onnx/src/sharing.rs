@@ -1,16 +1,16 @@
-//! Whether the samples of a model share runs: as the user says, or as the [`proof`](super::proof) finds.
+//! The answer to one question: do samples of a model share runs? As the user says, or as the proof finds.
 
 use std::sync::Arc;
 
 use tract_onnx::pb::ModelProto;
 
-use lon_sut::backend::{BackendOptions, BatchDim};
 use super::batch::Bound;
 use super::decoder::{Decoder, Layout};
 use super::engine::{Engine, Kept};
 use super::error::OnnxError;
 use super::model::Model;
 use super::proof::{self, Operators, Unproven};
+use lon_sut::backend::{BackendOptions, BatchDim};
 use lon_sut::setting::Setting;
 
 /// Whether samples share runs, and what is said of that.
@@ -71,8 +71,8 @@ impl Sharing {
                 let counts_rows = has_one_row.map_or(may_count_rows, |has_one_row| !has_one_row);
                 let remedy = match (has_one_row, model.has_free_dims()) {
                     (None, true) => {
-                        "; --dims NAME=SIZE gives free sizes with which it may run, --batch-dim 0 has samples share runs \
-                         without a proof"
+                        "; --dims NAME=SIZE gives free sizes with which it may run, --batch-dim 0 has samples share \
+                         runs without a proof"
                     }
                     _ => "; --batch-dim 0 has samples share runs all the same, --batch-dim none says that none do",
                 };
@@ -99,7 +99,7 @@ impl Sharing {
         let Some(said) = &options.batch_dim else {
             let sharing = Sharing::as_found(model, proto, engine, options, kept);
             match sharing.settings.first() {
-                Some(told) if !sharing.shares_runs => tracing::warn!(model = name, "{}", told.value),
+                Some(told) if !sharing.shares_runs => warn(name, &told.value),
                 _ => {}
             }
             return Ok(sharing);
@@ -134,9 +134,14 @@ impl Sharing {
             Ok(()) => Sharing::of(true, false, Some("proved")),
             Err(reason) => {
                 let sharing = Sharing::one_by_one(false, &reason, "; --batch-dim 0 has them share runs all the same");
-                sharing.settings.iter().for_each(|told| tracing::warn!(model = name, "{}", told.value));
+                sharing.settings.iter().for_each(|told| warn(name, &told.value));
                 sharing
             }
         }
     }
+}
+
+/// Says in the log that samples do not share runs.
+fn warn(model: &str, why: &str) {
+    tracing::warn!(model, why, "samples run one by one");
 }

@@ -37,7 +37,7 @@ mod generated;
 mod sharing;
 
 fn digits_file(name: &str) -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../loadgen-node/qsl/digits")).join(name)
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../loadgen-node/qsl/digits")).join(name)
 }
 
 fn options(engine: OnnxEngine, max_batch: usize) -> BackendOptions {

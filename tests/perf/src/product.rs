@@ -26,11 +26,7 @@ impl Programs {
     pub(crate) fn find(folder: &Path) -> Result<Programs> {
         let [sut_node, loadgen_node] = ["sut-node", "loadgen-node"].map(|name| folder.join(name));
         for program in [&sut_node, &loadgen_node] {
-            ensure!(
-                program.is_file(),
-                "{} is missing: cargo build --release --workspace",
-                program.display()
-            );
+            ensure!(program.is_file(), "{} is missing: cargo build --release --workspace", program.display());
         }
         Ok(Programs { sut_node, loadgen_node })
     }

@@ -20,7 +20,7 @@ fn what_priority_both_ends_got_is_in_the_result() {
     let (_, folder) = run("normal").finish();
     let result = folder.result();
     assert_eq!(result["saturation"]["priority"], "normal");
-    let of_node = result["sut"][0]["setup"]["settings"]["priority"].as_str().unwrap();
+    let of_node = result["sut"][0]["settings"]["priority"].as_str().unwrap();
     assert!(["realtime", "normal"].contains(&of_node), "{of_node}");
 }
 
@@ -28,7 +28,7 @@ fn what_priority_both_ends_got_is_in_the_result() {
 fn real_time_threads_that_never_sleep_must_leave_a_core() {
     let node = SutNode::start("a", "null", &[]);
     let test = TestRun::new("Server").patient().on(&node.address).under(&["taskset", "-c", "0"]);
-    let (refused, _) = test.args(&["--priority", "realtime", "--busy-poll"]).start();
+    let (refused, _) = test.args(&["--priority", "realtime", "--busy-poll", "--anyway"]).start();
     let refused = refused.finish();
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("would hold the last core"), "{refused:?}");

@@ -116,7 +116,8 @@ fn a_second_signal_later_ends_a_run_at_once_and_loses_nothing_measured() {
 
 #[test]
 fn answers_are_there_after_a_kill() {
-    let slow = "synthetic:constant=1s,output=40";
+    // A class each.
+    let slow = "synthetic:constant=1s,output=1";
     let node = SutNode::start("a", slow, &[]);
     let run = TestRun::digits("Offline").on(&node.address).args(&["--mode", "AccuracyOnly"]);
     let folder = killed(run, 16, "mlperf_log_accuracy.json");

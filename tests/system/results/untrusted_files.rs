@@ -1,5 +1,5 @@
-//! What lies in run folders is read only where it is a file of a usual length and of that run: nothing waits for a pipe,
-//! nothing fills the memory, and no result counts in the folder of another run.
+//! What lies in run folders is read only where it is a file of a usual length and of that run: nothing waits for a
+//! pipe, nothing fills the memory, and no result counts in the folder of another run.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -67,7 +67,8 @@ fn a_pipe_or_a_file_without_an_end_in_a_run_folder_is_named() {
     for (name, commands) in all {
         let too_long =
             ["of which at most", "has more than", "zero bytes", "is another one", "does not begin with LONTIME3"];
-        let cases: [(fn(&Path), &[&str]); 2] = [(put_pipe, &["is a named pipe, not a file"]), (put_sparse, &too_long)];
+        type Put = fn(&Path);
+        let cases: [(Put, &[&str]); 2] = [(put_pipe, &["is a named pipe, not a file"]), (put_sparse, &too_long)];
         for (put, words) in cases {
             fs::create_dir(&folder).unwrap();
             for entry in fs::read_dir(&whole.path).unwrap().map(Result::unwrap) {

@@ -211,7 +211,8 @@ fn a_count_that_a_log_claims_takes_no_memory() {
     let logs = Logs { detail, summary: texts.summary, trace: None, tokens: None };
     let compared = compare(&logs).unwrap();
     let samples = compared.quantities.iter().find(|quantity| quantity.name == "result_query_count").unwrap();
-    assert_eq!(samples.ours.as_deref(), Some(count.to_string().as_str()), "{samples:?}");
+    assert_eq!(samples.official.as_deref(), Some(count.to_string().as_str()), "{samples:?}");
+    assert_eq!(samples.agreement, Agreement::Unchecked, "{samples:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ struct Graph {
 struct Constant {
     #[prost(string, tag = "8")]
     name: String,
-    /// Floats, little-endian.
+    /// The values as floats, little-endian.
     #[prost(bytes = "vec", tag = "9")]
     data: Vec<u8>,
 }

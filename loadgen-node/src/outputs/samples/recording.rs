@@ -97,7 +97,7 @@ impl Recording {
         let Recording { path, plan, timeline, stages } = self;
         let mut starts = starts(plan, timeline)?;
         let rows =
-            timeline.rows(|| files::open(&path, Limit::DATA).map(|file| BufReader::with_capacity(1 << 20, file)))?;
+            timeline.rows(|| files::open(path, Limit::DATA).map(|file| BufReader::with_capacity(1 << 20, file)))?;
         for (sample, row) in (0u64..).zip(rows) {
             let row = row?;
             let (latency_ns, end) = match row.end {

@@ -207,7 +207,8 @@ mod tests {
             datatype: datatype.into(),
             shape: shape.into(),
         };
-        let promise = Promise::new(&[said("logits", "FP32", &[-1, 2]), said("extra", "INT32", &[-1, 1])]);
+        let said = [said("logits", "FP32", &[-1, 2]), said("extra", "INT32", &[-1, 1])];
+        let promise = Promise::new(&[], &said).unwrap();
         let named = |name: &str, output| InferOutputTensor { name: name.into(), ..output };
         let tensors = || vec![named("extra", output("INT32", &[1, 1])), named("logits", output("FP32", &[1, 2]))];
         let raw_output_contents = vec![Bytes::from_static(b"xxxx"), Bytes::from_static(b"abcdefgh")];

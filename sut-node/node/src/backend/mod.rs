@@ -33,6 +33,6 @@ pub use contract::{Aside, Backend, BackendInfo, Execution, Half, Input, Worker};
 pub use error::{BackendError, InferError};
 pub use options::{BackendOptions, BatchDim, GivenDim, OnnxEngine, TokenOptions, UnknownBatchDim, UnknownDim};
 pub use provider::{Provider, UnknownProvider};
-pub use registry::{BackendKind, Backends};
+pub use registry::{BackendKind, Backends, Open};
 pub use sample::Sample;
 pub use stream::Streamer;

@@ -134,7 +134,7 @@ impl fmt::Display for BatchDim {
 pub struct GivenDim {
     /// The name of the dimension in the model, or `TENSOR:AXIS`.
     pub name: String,
-    /// Its size.
+    /// The size that it has in every sample.
     pub size: u32,
 }
 

@@ -4,17 +4,21 @@ use std::sync::Arc;
 
 use super::{Backend, BackendError, BackendOptions, null, openai, synthetic};
 
+/// Opens the backend that is named by what stands behind the colon.
+pub type Open = fn(&str, &BackendOptions) -> Result<Arc<dyn Backend>, BackendError>;
+
 /// One kind of backend, as `--backend` names it.
 #[derive(Clone, Copy, Debug)]
 pub struct BackendKind {
     /// What `--backend` has before the colon.
     pub scheme: &'static str,
-    /// What `--backend` looks like, for people: `onnx:MODEL.onnx`. Without a colon, nothing may stand behind the scheme.
+    /// What `--backend` looks like, for people: `onnx:MODEL.onnx`. Without a colon, nothing may stand behind the
+    /// scheme.
     pub form: &'static str,
     /// The flags that no other kind has a use for.
     pub flags: &'static [&'static str],
-    /// Opens the backend that is named by what stands behind the colon.
-    pub open: fn(&str, &BackendOptions) -> Result<Arc<dyn Backend>, BackendError>,
+    /// Opens one of its kind.
+    pub open: Open,
 }
 
 impl BackendKind {

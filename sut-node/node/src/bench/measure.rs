@@ -31,38 +31,39 @@ use crate::work::ticket::Ticket;
 
 /// What both phases found.
 #[derive(Debug)]
-pub(crate) struct Measured {
-    pub(crate) saturation: Saturation,
+pub struct Measured {
+    /// The first phase.
+    pub saturation: Saturation,
     /// Latencies in ns of the samples of the second phase that were answered.
-    pub(crate) latency_ns: Histogram<u64>,
+    pub latency_ns: Histogram<u64>,
     /// Answers whose model outputs held a NaN, of both phases.
-    pub(crate) nan: u64,
+    pub nan: u64,
     /// Samples of the second phase that failed.
-    pub(crate) failed_alone: u64,
+    pub failed_alone: u64,
     /// The first reason why a sample failed.
-    pub(crate) failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 /// What the first phase found.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Saturation {
+pub struct Saturation {
     /// Samples that were answered. Failed ones are not among them.
-    pub(crate) samples: u64,
+    pub samples: u64,
     /// How many samples failed.
-    pub(crate) failed: u64,
+    pub failed: u64,
     /// Tokens of their answers; 0 unless the backend answers token by token.
-    pub(crate) tokens: u64,
+    pub tokens: u64,
     /// From the first sample to the last answer.
-    pub(crate) duration: Duration,
+    pub duration: Duration,
     /// The most samples that were in flight.
-    pub(crate) in_flight: u64,
+    pub in_flight: u64,
 }
 
 /// Runs both phases.
 ///
 /// # Errors
 /// The backend cannot be brought up.
-pub(crate) fn run(
+pub fn run(
     config: &ServeConfig,
     backend: &dyn Backend,
     samples: &Samples,

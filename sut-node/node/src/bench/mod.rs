@@ -5,6 +5,6 @@
 //! - [`measure`]: the two phases;
 //! - [`report`]: what they found.
 
-pub(crate) mod measure;
-pub(crate) mod report;
-pub(crate) mod samples;
+pub mod measure;
+pub mod report;
+pub mod samples;

@@ -15,17 +15,21 @@ use crate::config::ServeConfig;
 use crate::service::describe::{SOFTWARE, inputs, texts};
 
 /// What was measured, and on what.
-pub(crate) struct Report<'a> {
-    pub(crate) info: &'a BackendInfo,
-    pub(crate) config: &'a ServeConfig,
+pub struct Report<'a> {
+    /// The backend that was asked.
+    pub info: &'a BackendInfo,
+    /// How it was asked.
+    pub config: &'a ServeConfig,
     /// Threads inside one inference.
-    pub(crate) threads: usize,
+    pub threads: usize,
     /// What was made of the model's outputs.
-    pub(crate) postprocess: String,
-    pub(crate) samples: &'a Samples,
+    pub postprocess: String,
+    /// What it was asked.
+    pub samples: &'a Samples,
     /// How long each phase was to last.
-    pub(crate) phase: Duration,
-    pub(crate) measured: &'a Measured,
+    pub phase: Duration,
+    /// What was found.
+    pub measured: &'a Measured,
 }
 
 impl Report<'_> {
@@ -35,7 +39,7 @@ impl Report<'_> {
     }
 
     /// The document that `--json` prints and `--out` writes.
-    pub(crate) fn document(&self) -> BenchReport {
+    pub fn document(&self) -> BenchReport {
         let Report { info, config, samples, measured, .. } = self;
         let saturation = &measured.saturation;
         BenchReport {
@@ -75,7 +79,7 @@ impl Report<'_> {
     }
 
     /// The same for people, on several lines.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let Report { info, samples, measured, .. } = self;
         let saturation = &measured.saturation;
         let at = |quantile| Duration::from_nanos(measured.latency_ns.value_at_quantile(quantile));

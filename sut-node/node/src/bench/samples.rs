@@ -13,23 +13,27 @@ use crate::tensor::{self, DType, SampleError, Signature, Tensor, TensorSpec};
 
 /// Samples that are asked again and again, in their order.
 #[derive(Debug)]
-pub(crate) struct Samples {
+pub struct Samples {
     payloads: Vec<Bytes>,
     /// Whether they are files as they lie in a dataset, as in codec `original`.
-    pub(crate) are_files: bool,
+    pub are_files: bool,
     /// What they are, in words.
-    pub(crate) what: String,
+    pub what: String,
 }
 
 /// The error when there are no samples.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SamplesError {
+pub enum SamplesError {
+    /// The model leaves a size of its samples open.
     #[error("the model takes {0}, which leaves a size open: say with --free-size which to take")]
     FreeSize(String),
+    /// No sample can be made, or none of this file.
     #[error("samples of {0} cannot be made: {1}")]
     Make(String, SampleError),
+    /// The folder or a file in it cannot be read.
     #[error("cannot read {0}: {1}")]
     Read(PathBuf, std::io::Error),
+    /// The folder has no JPEG.
     #[error("{0} has no .jpg or .jpeg files")]
     NoFiles(PathBuf),
 }
@@ -44,7 +48,7 @@ impl Samples {
     ///
     /// # Errors
     /// Those of [`Samples::synthetic`].
-    pub(crate) fn for_backend(backend: &dyn Backend, free: Option<u32>) -> Result<Samples, SamplesError> {
+    pub fn for_backend(backend: &dyn Backend, free: Option<u32>) -> Result<Samples, SamplesError> {
         Samples::synthetic(&backend.info().inputs, free.or(backend.usual_size()))
     }
 
@@ -54,7 +58,7 @@ impl Samples {
     ///
     /// # Errors
     /// A size is open and `free` is not given, or no sample can hold what the model takes.
-    pub(crate) fn synthetic(inputs: &Signature, free: Option<u32>) -> Result<Samples, SamplesError> {
+    pub fn synthetic(inputs: &Signature, free: Option<u32>) -> Result<Samples, SamplesError> {
         let anything = [TensorSpec::new("", DType::U8, vec![None, Some(1024)])];
         let specs = if inputs.is_empty() { &anything[..] } else { inputs };
         let required = specs.iter().filter(|spec| !spec.is_optional);
@@ -85,7 +89,7 @@ impl Samples {
     ///
     /// # Errors
     /// The folder cannot be read, or has none.
-    pub(crate) fn jpegs(folder: &Path) -> Result<Samples, SamplesError> {
+    pub fn jpegs(folder: &Path) -> Result<Samples, SamplesError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |error| SamplesError::Read(path, error)
@@ -114,18 +118,18 @@ impl Samples {
     }
 
     /// The sample with this number; after the last one they begin anew.
-    pub(crate) fn payload(&self, number: u64) -> Bytes {
+    pub fn payload(&self, number: u64) -> Bytes {
         let at = (number % self.payloads.len() as u64) as usize;
         self.payloads[at].clone()
     }
 
     /// How many samples differ.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.payloads.len()
     }
 
     /// The mean size of a sample, in bytes.
-    pub(crate) fn mean_bytes(&self) -> usize {
+    pub fn mean_bytes(&self) -> usize {
         self.payloads.iter().map(Bytes::len).sum::<usize>() / self.payloads.len()
     }
 }

@@ -68,7 +68,7 @@ impl Preprocessing {
     }
 
     /// Whether samples can be the dataset's own files.
-    pub(crate) fn takes_files(&self) -> bool {
+    pub fn takes_files(&self) -> bool {
         matches!(self, Preprocessing::Images(_))
     }
 

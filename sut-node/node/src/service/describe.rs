@@ -21,7 +21,7 @@ use crate::tensor::{Signature, TensorSpec};
 pub(crate) const SOFTWARE: &str = concat!("sut-node ", env!("CARGO_PKG_VERSION"));
 
 /// What has to be sent to a node of this backend. One that pre-processes does not take what the model takes.
-pub(crate) fn inputs(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> Signature {
+pub fn inputs(info: &BackendInfo, preprocess: Option<&Preprocessing>) -> Signature {
     preprocess.map_or_else(|| info.inputs.clone(), |preprocess| preprocess.sent(&info.inputs))
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn describe(config: &ServeConfig, host: Host, backend: &dyn Backend) 
 }
 
 /// What a node says of itself that does not serve.
-pub(crate) fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> DescribeDocument {
+pub fn document(node: &NodeName, backend: &dyn Backend, preprocess: Option<&Preprocessing>) -> DescribeDocument {
     let info = backend.info();
     let mut host = HostDocument::from(&Machine::here().without_ids());
     // A speed that the driver does not claim is 0 here, as it is in `Describe`.
@@ -109,7 +109,7 @@ pub(crate) fn document(node: &NodeName, backend: &dyn Backend, preprocess: Optio
 }
 
 /// The same for people: what answers, and the tensors of a sample and of its answer. `N` is the batch.
-pub(crate) fn text(document: &DescribeDocument) -> String {
+pub fn text(document: &DescribeDocument) -> String {
     let BackendDocument { engine, model, model_bytes, inputs, outputs, .. } = &document.backend;
     let model = if model.is_empty() { "none" } else { model };
     let size = model_bytes.map_or_else(String::new, |count| format!(", {}", bytes(count)));

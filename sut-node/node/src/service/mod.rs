@@ -6,4 +6,4 @@
 
 pub(crate) mod calls;
 pub(crate) mod claim;
-pub(crate) mod describe;
+pub mod describe;

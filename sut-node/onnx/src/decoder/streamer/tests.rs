@@ -86,7 +86,8 @@ impl Session for Mixing {
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<BatchOutput>, String> {
         let mut outputs = self.0.run(inputs)?;
         let logits = &mut outputs[0];
-        logits.data.rotate_left(logits.data.len() / logits.dims[0] % logits.data.len());
+        let len = logits.data.len();
+        logits.data.rotate_left(len / logits.dims[0] % len);
         Ok(outputs)
     }
 }

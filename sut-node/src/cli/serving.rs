@@ -11,18 +11,14 @@ use lon_net::slice::Priority;
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
 use lon_shell::metrics::port::MetricsPort;
+use lon_sut::backend::{Backend, Backends, Execution};
+use lon_sut::{ServeConfig, ServeError, Sockets, Stop, serve, stop};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::ServeArgs;
 use super::commands::{host_name, load};
 use super::exit::{Exit, Failure};
 use super::naming::NodeNaming;
-use crate::accept::sockets::Sockets;
-use crate::backend::{Backend, Backends, Execution};
-use crate::config::ServeConfig;
-use crate::error::ServeError;
-use crate::serve::serve;
-use crate::stop::{Stop, stop};
 
 /// Nodes of this process whose runs are logged; of a thousand nodes each line would come a thousand times.
 const LOGGED_NODES: usize = 8;

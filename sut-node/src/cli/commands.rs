@@ -10,21 +10,18 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use lon_proto::node_name::NodeName;
 use lon_shell::failure::OrExit as _;
+use lon_sut::backend::openai::OpenAiOptions;
+use lon_sut::backend::{Backend, BackendOptions, Backends, TokenOptions};
+use lon_sut::bench::measure;
+use lon_sut::bench::report::Report;
+use lon_sut::bench::samples::Samples;
+use lon_sut::pipeline::Preprocessing;
+use lon_sut::pipeline::post::Postprocess;
+use lon_sut::{Memory, ServeConfig, ServeError, describe};
 
 use super::args::{BackendArgs, BenchArgs, ComputeArgs, DescribeArgs, OpenAiArgs, PipelineArgs, TokenArgs, TrustArgs};
 use super::exit::{Exit, Failure};
 use super::healthcheck::{HealthError, HealthcheckArgs, healthcheck};
-use crate::backend::openai::OpenAiOptions;
-use crate::backend::{Backend, BackendOptions, Backends, TokenOptions};
-use crate::bench::measure;
-use crate::bench::report::Report;
-use crate::bench::samples::Samples;
-use crate::config::ServeConfig;
-use crate::error::ServeError;
-use crate::memory::Memory;
-use crate::pipeline::Preprocessing;
-use crate::pipeline::post::Postprocess;
-use crate::service::describe;
 
 /// `sut-node describe`: prints what a node would say of itself.
 pub(super) fn run_describe(args: DescribeArgs, backends: &Backends) -> Result<(), Failure> {

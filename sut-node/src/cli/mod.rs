@@ -18,13 +18,13 @@ use lon_shell::log::{self, LogFormat};
 use lon_shell::packaging::{self, Shell};
 use lon_shell::version::described;
 use lon_shell::{bugs, short_help, variables};
+use lon_sut::backend::Backends;
 
 use self::args::{BenchArgs, DescribeArgs, ServeArgs};
 use self::commands::{run_bench, run_describe, run_healthcheck};
 use self::exit::Exit;
 use self::healthcheck::HealthcheckArgs;
 use self::serving::run_serve;
-use crate::backend::Backends;
 
 mod args;
 mod commands;
@@ -129,9 +129,9 @@ and with any of these beside it:
     },
 }
 
-/// Runs the command line of a program with these backends and returns how it ended. A panic on this thread is a bug, and
-/// the exit code says so.
-pub fn main(backends: &Backends) -> ExitCode {
+/// Runs the command line of a program with these backends and returns how it ended. A panic on this thread is a bug,
+/// and the exit code says so.
+pub(crate) fn main(backends: &Backends) -> ExitCode {
     let exit = std::panic::catch_unwind(|| run(backends)).unwrap_or(Exit::Bug);
     ExitCode::from(exit as u8)
 }

@@ -15,13 +15,12 @@ use lon_net::token::{Token, TokenError};
 use lon_proto::node_name::NodeName;
 use lon_shell::duration::parse_duration;
 use lon_shell::tls;
+use lon_sut::backend::{BatchDim, GivenDim, Provider};
+use lon_sut::pipeline::Preprocessing;
+use lon_sut::pipeline::post::Postprocess;
+use lon_sut::{Memory, PeerProbes, ServeConfig};
 
 use super::naming::NodeNaming;
-use crate::backend::{BatchDim, GivenDim, Provider};
-use crate::config::{PeerProbes, ServeConfig};
-use crate::memory::Memory;
-use crate::pipeline::Preprocessing;
-use crate::pipeline::post::Postprocess;
 
 // Under which headings help lists the flags.
 const ANSWERS: &str = "What answers";
@@ -74,9 +73,9 @@ pub(super) struct PipelineArgs {
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',', env = "LON_INPUTS",
           help_heading = ANSWERS, hide_short_help = true)]
     pub(super) inputs: Vec<String>,
-    /// Which dimension of an ONNX model's tensors counts samples: 0, the leading one (or its name), so that samples share
-    /// runs; or none. Unless given, a node of --max-batch above 1 finds it out at its start, on samples that it makes
-    /// up: only where they are answered together as they are alone do samples share runs.
+    /// Dimension of an ONNX model's tensors that counts samples: 0, the leading one (or its name), so that samples
+    /// share runs; or none. Unless given, a node of --max-batch above 1 finds it out at its start, on samples that it
+    /// makes up: only where they are answered together as they are alone do samples share runs.
     #[arg(long, value_name = "0|NAME|none", env = "LON_BATCH_DIM", help_heading = ANSWERS, hide_short_help = true)]
     pub(super) batch_dim: Option<BatchDim>,
     /// Sizes that an ONNX model leaves free, by their names in the model, for example seq=128; TENSOR:AXIS=SIZE where

@@ -107,13 +107,11 @@ mod tests {
 
     use lon_net::throwaway::Throwaway;
     use lon_net::tls::{ServerTls, TlsFiles};
+    use lon_sut::backend::{BackendOptions, Backends};
+    use lon_sut::{ServeConfig, Sockets, serve};
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::accept::sockets::Sockets;
-    use crate::backend::{BackendOptions, Backends};
-    use crate::config::ServeConfig;
-    use crate::serve::serve;
 
     fn asked(address: &str, tls: TlsFiles) -> Result<(), HealthError> {
         let TlsFiles { ca: tls_ca, cert: tls_cert, key: tls_key, allows_open_key: allow_open_key_files } = tls;
