@@ -14,6 +14,7 @@ use super::spec::{FindPeakSpec, SettingsSpec, TestSpec};
 use super::test::Test;
 use crate::division::Division;
 use crate::exit::{Exit, OrExit as _, Outcome};
+use crate::network::cause::Cause;
 use crate::signals::StopRequests;
 use loadgen::run::End;
 use loadgen::settings::{Assignment, Mode, Scenario};
@@ -38,7 +39,7 @@ const STEP_BACK: f64 = 0.6;
 const TRIES: usize = 10;
 
 /// How long a rate is tried: so that a percentile is one, and not for ever where queries are few.
-const TRY: [&str; 3] = ["min_duration=3s", "min_query_count=100", "max_duration=20s"];
+const TRY: [&str; 3] = ["min_duration=3s", "min_query_count=500", "max_duration=20s"];
 
 /// How much more than the nodes answered Offline asks for. A look takes a second, and machines are faster or slower in
 /// the next: what is asked for beyond need only makes the run longer.
@@ -196,9 +197,10 @@ fn assignments(set: &[&str]) -> Outcome<Vec<Assignment>> {
     set.iter().map(|text| text.parse()).collect::<Result<_, _>>().or_exit(Exit::Bug)
 }
 
-/// What bounds a rate, as the end of a sentence; empty where nothing did.
+/// What bounds a rate, as the end of a sentence; empty where nothing did, or it is not known.
 fn bound_by(finished: &Finished) -> String {
-    finished.judgement.bound.as_ref().map_or_else(String::new, |bound| format!("; more is bound by {}", bound.words()))
+    let known = finished.judgement.bound.as_ref().filter(|bound| bound.cause != Cause::Unknown);
+    known.map_or_else(String::new, |bound| format!("; more is bound by {}", bound.words()))
 }
 
 /// The error of a look that gave no number.

@@ -129,7 +129,7 @@ impl Boxes {
     /// of the sample, the box (top, left, bottom, right, as shares of the image), its score and its category. An answer
     /// of fewer than seven has no boxes. The boxes become pixels in f32, as in that script with NumPy 2.
     ///
-    /// None when the number of floats is no multiple of seven, or one is infinite or a NaN.
+    /// No boxes when the number of floats is no multiple of seven, or one is infinite or a NaN.
     pub(super) fn detections(&self, index: usize, answer: Elements<'_>) -> Option<Vec<Detection>> {
         let values: Vec<f32> = answer.floats().map(|value| value as f32).collect();
         if values.len() < 7 {

@@ -1,4 +1,4 @@
-//! Whether answers of a layout can be scored, which is known before a run.
+//! Layouts of answers that can be scored, and those that cannot: known before a run.
 
 use lon_proto::sample::DType;
 
@@ -12,7 +12,7 @@ use super::truth::{Truth, Truths};
 /// Why token ids cannot be compared with texts.
 const NO_TOKENIZER: &str = "the SUT answers with token ids, and there is no tokenizer.json beside the right texts";
 
-/// What gives a model another type.
+/// The remedy for a model whose answers have another type.
 const CAST: &str = "a Cast to f32 at the end of the model makes them that";
 
 /// Why several outputs are no boxes.
@@ -128,7 +128,7 @@ fn fits_boxes(rows: Rows) -> Result<(), String> {
     }
 }
 
-/// Whether all numbers of this type are numbers of f32.
+/// True where all numbers of this type are numbers of f32.
 fn is_exact_in_f32(dtype: DType) -> bool {
     matches!(dtype, DType::F32 | DType::F16 | DType::Bf16 | DType::I8 | DType::U8 | DType::I16 | DType::U16)
 }

@@ -6,7 +6,7 @@ use super::parts::to_thousandths;
 use crate::network::cause::{Evidence, Way};
 use crate::verdict::bound::Bound;
 
-/// What held a run back, and what was measured of everything that can. Shares are of the time in which samples were
+/// The cause that held a run back, and the measures of each cause. Shares are of the time in which samples were
 /// timed, to a thousandth; of several nodes it is the largest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
