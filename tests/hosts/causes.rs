@@ -98,22 +98,23 @@ fn nodes_that_take_too_few_samples_for_the_way_are_named() {
     let node =
         SutNode::start("n", "synthetic:constant=1ms", &["--max-batch", "1", "--workers", "4", "--memory", "64MiB"]);
     let address = far_away(node.address.parse().unwrap(), Duration::from_millis(200)).to_string();
-    // Over gRPC it is HTTP/2's own window that is full, which nobody counts.
-    let of = |scenario: &str| TestRun::new(scenario).on(&address).args(&["--transport", "tcp"]);
-    // 24 MiB are under way at this rate, and the node takes 16.
-    let set = "target_qps=60,min_duration=2000,min_query_count=100,target_latency=10000";
-    let large = || of("Server").dataset("synthetic:u8[1048576]x4").set(set).args(&["--max-lag", "1s"]);
-    let (named, refused) = causes(large);
-    assert_named("window", &named);
-    assert!(refused["reasons"].to_string().contains("takes, because of the number of samples"), "{refused}");
-    let (named, _) = causes(|| of("Offline").set("target_qps=20,min_duration=2000"));
-    assert_named("window", &named);
+    for transport in ["tcp", "grpc"] {
+        let of = |scenario: &str| TestRun::new(scenario).on(&address).args(&["--transport", transport]);
+        // 24 MiB are under way at this rate, and the node takes 16; HTTP/2 takes fewer.
+        let set = "target_qps=60,min_duration=2000,min_query_count=100,target_latency=10000";
+        let large = || of("Server").dataset("synthetic:u8[1048576]x4").set(set).args(&["--max-lag", "1s"]);
+        let (named, refused) = causes(large);
+        assert_named("window", &named);
+        assert!(refused["reasons"].to_string().contains("because of the window of the SUT nodes"), "{refused}");
+        let (named, _) = causes(|| of("Offline").set("target_qps=20,min_duration=2000"));
+        assert_named("window", &named);
+    }
 }
 
 /// A picture takes 12.7 ms of such a link, so that few may be under way at a time.
 #[test]
 #[ignore = ".ci/run causes"]
-fn a_rate_is_tried_before_the_run_and_none_is_found_that_the_wire_forbids() {
+fn a_rate_that_is_found_holds_in_the_run_and_none_is_found_that_the_wire_forbids() {
     let fabric = Fabric::new(FabricSpec { hosts: 2, rate_mbit_s: Some(100) });
     fabric.reshape(fabric.host(0), None);
     let node = SutNode::start_in(fabric.host(1), "n", "null", &[]);
@@ -122,11 +123,12 @@ fn a_rate_is_tried_before_the_run_and_none_is_found_that_the_wire_forbids() {
         let test = TestRun::new("Server").dataset(PICTURES).inside(fabric.host(0)).on(&node.address).set(&set);
         test.args(&["--max-lag", "1s"])
     };
-    let (finished, folder) = of(60).finish();
-    // A latency at the 99th percentile of bursts may still be over its limit in a longer run.
-    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
-    let how = folder.result()["made"]["found_how"].as_str().unwrap().to_owned();
-    assert!(how.contains("a short run at it kept every limit"), "{how}");
+    for _ in 0..runs() {
+        let (finished, folder) = of(60).finish();
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let how = folder.result()["made"]["found_how"].as_str().unwrap().to_owned();
+        assert!(how.contains("with a fifth to spare; more is bound by the link"), "{how}");
+    }
     // No rate helps a sample that is longer on the wire than it may take.
     let (refused, _) = of(10).start();
     let refused = refused.finish();

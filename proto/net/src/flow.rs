@@ -24,11 +24,18 @@ pub trait Fill: Send + Unpin + 'static {
     /// Adds messages that are ready, about [`FILL_BYTES`] at most. When there are none, the waker is called for the
     /// next.
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled>;
+
+    /// HTTP/2 took so long until it asked for more: its window was full, or the socket below it.
+    fn held(&mut self, _waited: Duration) {}
 }
 
 impl Fill for Box<dyn Fill> {
     fn poll_fill(&mut self, cx: &mut Context<'_>, out: &mut Outbound) -> Poll<Filled> {
         (**self).poll_fill(cx, out)
+    }
+
+    fn held(&mut self, waited: Duration) {
+        (**self).held(waited);
     }
 }
 

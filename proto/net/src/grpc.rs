@@ -6,12 +6,14 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame};
 use tonic::codegen::http::{self, HeaderMap, HeaderValue, header};
 use tonic::{Code, Status};
 
+use crate::clock;
 use crate::flow::{Fill, Filled, Source};
 use crate::framing::{Inbound, Outbound};
 
@@ -34,6 +36,14 @@ struct FillBody<F> {
     out: Outbound,
     role: Role,
     ended: bool,
+    /// Since when HTTP/2 has what it was given last. It asks for more at once where it may send more.
+    given: Option<Instant>,
+}
+
+impl<F> FillBody<F> {
+    fn new(fill: F, role: Role) -> FillBody<F> {
+        FillBody { fill, out: Outbound::default(), role, ended: false, given: None }
+    }
 }
 
 impl<F: Fill> http_body::Body for FillBody<F> {
@@ -42,8 +52,12 @@ impl<F: Fill> http_body::Body for FillBody<F> {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
+        if let Some(given) = this.given.take() {
+            this.fill.held(clock::now().saturating_duration_since(given));
+        }
         loop {
             if let Some(chunk) = this.out.pop() {
+                this.given = (this.role == Role::Client).then(clock::now);
                 return Poll::Ready(Some(Ok(Frame::data(chunk))));
             }
             if this.ended {
@@ -72,8 +86,7 @@ fn trailers(how: Result<(), Status>) -> HeaderMap {
 
 /// The request that opens a Dispatch stream. The connection's channel adds scheme and authority.
 pub fn request(fill: impl Fill) -> http::Request<tonic::body::Body> {
-    let body = FillBody { fill, out: Outbound::default(), role: Role::Client, ended: false };
-    let mut request = http::Request::new(tonic::body::Body::new(body));
+    let mut request = http::Request::new(tonic::body::Body::new(FillBody::new(fill, Role::Client)));
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = http::Uri::from_static(DISPATCH_PATH);
     *request.version_mut() = http::Version::HTTP_2;
@@ -84,8 +97,7 @@ pub fn request(fill: impl Fill) -> http::Request<tonic::body::Body> {
 
 /// The response to it.
 pub fn response(fill: impl Fill) -> http::Response<tonic::body::Body> {
-    let body = FillBody { fill, out: Outbound::default(), role: Role::Server, ended: false };
-    let mut response = http::Response::new(tonic::body::Body::new(body));
+    let mut response = http::Response::new(tonic::body::Body::new(FillBody::new(fill, Role::Server)));
     response.headers_mut().insert(header::CONTENT_TYPE, CONTENT_TYPE);
     response
 }

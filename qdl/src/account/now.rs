@@ -34,6 +34,8 @@ pub struct NodeRoom {
     pub writers: u64,
     /// The sockets that carry them, all together. Over QUIC it has the time alone in which writes waited.
     pub socket: Room,
+    /// How long HTTP/2 took nothing more from a stream: because the node's flow-control window was full, or the socket.
+    pub http2_held: Duration,
     /// How long the node was given no more samples because it takes no more at once. Only under
     /// [`crate::Policy::Pull`]; under the other policy a sample that finds no room fails.
     pub window_full: Duration,
@@ -43,7 +45,8 @@ impl NodeRoom {
     /// What came since `before`.
     #[must_use]
     pub fn since(self, before: NodeRoom) -> NodeRoom {
+        let http2_held = self.http2_held.saturating_sub(before.http2_held);
         let window_full = self.window_full.saturating_sub(before.window_full);
-        NodeRoom { socket: self.socket.since(before.socket), window_full, ..self }
+        NodeRoom { socket: self.socket.since(before.socket), http2_held, window_full, ..self }
     }
 }

@@ -220,6 +220,10 @@ impl Fill for Outgoing {
         }
         Poll::Pending
     }
+
+    fn held(&mut self, waited: Duration) {
+        self.lane.held(waited);
+    }
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ pub(crate) struct Lane {
     heartbeat_due: AtomicBool,
     /// How long writes waited for room, ns, where the socket does not count that.
     blocked_ns: AtomicU64,
+    held_ns: AtomicU64,
     /// Nothing is sent any more; the stream ends.
     closing: AtomicBool,
     /// The writer is to be woken when the thread that drives the lane next does its network work.
@@ -81,6 +82,7 @@ impl Lane {
             data_came: AtomicBool::new(false),
             heartbeat_due: AtomicBool::new(false),
             blocked_ns: AtomicU64::new(0),
+            held_ns: AtomicU64::new(0),
             closing: AtomicBool::new(false),
             filled: AtomicBool::new(false),
         }
@@ -99,6 +101,16 @@ impl Lane {
     /// How long writes waited for room, where the socket does not count that.
     pub(crate) fn blocked(&self) -> Duration {
         Duration::from_nanos(self.blocked_ns.load(Relaxed))
+    }
+
+    /// HTTP/2 took nothing more for so long.
+    pub(crate) fn held(&self, waited: Duration) {
+        self.held_ns.fetch_add(waited.as_nanos() as u64, Relaxed);
+    }
+
+    /// How long HTTP/2 took nothing more, all together.
+    pub(crate) fn http2_held(&self) -> Duration {
+        Duration::from_nanos(self.held_ns.load(Relaxed))
     }
 
     /// Bytes of those samples' payloads.

@@ -170,7 +170,9 @@ impl Node {
     pub(crate) fn room(&self) -> NodeRoom {
         let mut socket = self.sockets.room();
         socket.blocked += self.lanes.iter().map(|lane| lane.blocked()).sum::<Duration>();
-        NodeRoom { writers: self.lanes.len() as u64, socket, window_full: self.window().full(clock::now()) }
+        let http2_held = self.lanes.iter().map(|lane| lane.http2_held()).sum();
+        let window_full = self.window().full(clock::now());
+        NodeRoom { writers: self.lanes.len() as u64, socket, http2_held, window_full }
     }
 
     /// All that is known of it now. May be called from any thread.

@@ -12,7 +12,7 @@ use crate::verdict::bound::Bound;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BoundDocument {
-    /// `link`, `node`, `window` (the number of samples that the nodes take at once), `loadgen_host` or `not_known`;
+    /// `link`, `node`, `window` (the samples, or the bytes over HTTP/2, that a node takes at once), `loadgen_host` or `not_known`;
     /// null where nothing held the run back, or nothing was judged.
     pub cause: Option<String>,
     /// What was measured of the cause, in words, with the number that would fit.
@@ -23,6 +23,8 @@ pub struct BoundDocument {
     pub sockets_full: f64,
     /// Share of the time in which the kernel had something to send and a node's receive window kept it from sending.
     pub receiver_limited: f64,
+    /// Share in which the node's HTTP/2 window kept samples from a socket that had room.
+    pub http2_window_full: f64,
     /// Share in which a node was given no more samples because it takes no more.
     pub window_full: f64,
     /// Share in which a thread that issues or carries samples waited for a core; null where the system does not say.
@@ -43,6 +45,7 @@ impl BoundDocument {
             writes_blocked: most(|way| way.blocked),
             sockets_full: most(|way| way.full),
             receiver_limited: most(|way| way.receiver),
+            http2_window_full: most(|way| way.http2_window_full),
             window_full: most(|way| way.window_full),
             threads_waited: evidence.host.map(|host| to_thousandths(host.waited)),
             threads_restless: evidence.host.and_then(|host| host.restless).map(to_thousandths),
@@ -55,7 +58,7 @@ impl BoundDocument {
         let cause = match self.cause.as_deref()? {
             "link" => "the link",
             "node" => "the SUT nodes",
-            "window" => "the number of samples that the nodes take at once",
+            "window" => "the window of the SUT nodes",
             "loadgen_host" => "the LoadGen node's host",
             _ => "not known",
         };
