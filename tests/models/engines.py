@@ -62,7 +62,7 @@ class Cases:
             (folder / str(number)).mkdir()
             for kind, arrays in (("input", sample), ("output", answer)):
                 for at, array in enumerate(arrays):
-                    tensor = numpy_helper.from_array(np.ascontiguousarray(array))
+                    tensor = numpy_helper.from_array(np.asarray(array, order="C"))
                     (folder / str(number) / f"{kind}_{at}.pb").write_bytes(tensor.SerializeToString())
         self.count += 1
 
@@ -136,6 +136,9 @@ def of_scikit_learn(cases):
         for name, estimator in all_estimators():
             if f"Sklearn{name}" not in known and name not in known:
                 continue
+            # The least of its components are noise, which differs from one order of a sum to another.
+            if name == "KernelPCA":
+                continue
             try:
                 made = estimator()
                 if "max_iter" in made.get_params():
@@ -170,7 +173,8 @@ def sample_of(value, size, batch, random):
     number of rows; what a model remembers between samples has it anywhere."""
     dims = value.type.tensor_type.shape.dim
     is_row = lambda at, dim: at == 0 or (batch and dim.dim_param == batch) or value.name in ("state", "h", "c")
-    shape = [dim.dim_value or (1 if is_row(at, dim) else size) for at, dim in enumerate(dims)]
+    free = lambda at, dim: 1 if is_row(at, dim) else size
+    shape = [dim.dim_value if dim.dim_value > 0 else free(at, dim) for at, dim in enumerate(dims)]
     if value.name == "sr":
         return np.full(shape, 16_000, np.int64)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)

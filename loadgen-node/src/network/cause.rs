@@ -52,6 +52,9 @@ const HALF: f64 = 0.5;
 /// A thread that runs, or is ready to run, for this share of the time never rests.
 const RESTLESS: f64 = 0.85;
 
+/// A thread that waits for a core for this share of the time reads answers late, so that windows stay full.
+const OFTEN: f64 = 0.2;
+
 /// What is kept free of a link: at its very rate a queue never ends.
 const LINK_SHARE: f64 = 0.99;
 
@@ -254,6 +257,7 @@ impl Evidence {
             () if self.mean(|way| way.full) >= HALF => self.socket(),
             () if self.is_restless() => Cause::Host,
             () if self.spent.sut_ns >= self.spent.outside_ns && self.spent.sut_ns > 0 => Cause::Node,
+            () if self.waited() >= OFTEN => Cause::Host,
             () if self.is_window_full() => Cause::Window,
             () => Cause::Unknown,
         }
@@ -389,6 +393,8 @@ mod tests {
         assert_eq!(of(way(0.0, 0.0), 0.2, 100, 800), Cause::Node);
         let full = Way { window_full: 0.99, ..Way::default() };
         assert_eq!(of(full.clone(), 0.2, 900, 10), Cause::Window);
+        let waiting = Evidence { spent: spent(9_000, 900, 10), ..evidence(full.clone(), 0.4, 0.7) };
+        assert_eq!(waiting.of_throughput(), Cause::Host);
         assert_eq!(of(full, 0.2, 10, 900), Cause::Node, "a full window of a busy node is as it should be");
         assert_eq!(of(way(0.0, 0.0), 0.2, 900, 10), Cause::Unknown);
     }
@@ -437,7 +443,14 @@ mod tests {
         room.window_full = Duration::from_secs(1);
         room.http2_held = Duration::from_secs(4);
         let way = Way::new(&room, Duration::from_secs(2), Some(7.0));
-        let expected = Way { blocked: 0.75, full: 1.0, receiver: 0.25, window_full: 0.5, http2_window_full: 0.25, link_bits_per_s: Some(100e6) };
+        let expected = Way {
+            blocked: 0.75,
+            full: 1.0,
+            receiver: 0.25,
+            window_full: 0.5,
+            http2_window_full: 0.25,
+            link_bits_per_s: Some(100e6),
+        };
         assert_eq!(way, expected);
         assert_eq!(Way::new(&NodeRoom::default(), Duration::ZERO, Some(7.0)).link_bits_per_s, Some(7.0));
     }

@@ -96,7 +96,10 @@ impl TestSpec {
             let set = format!("target_qps={rate}");
             let finished = self.trial(&set, stop)?;
             if holds(&finished) {
-                return Ok(Value { set, how: format!("a short run at it kept every limit with a fifth to spare{bound}") });
+                return Ok(Value {
+                    set,
+                    how: format!("a short run at it kept every limit with a fifth to spare{bound}"),
+                });
             }
             bound = Some(bound_by(&finished)).filter(|bound| !bound.is_empty()).unwrap_or(bound);
             can_hold(&finished, &bound).or_exit(Exit::Invalid)?;

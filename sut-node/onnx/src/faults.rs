@@ -8,10 +8,16 @@
 //! tract takes the larger of that score and of nothing: the label is always the same, or the wrong one. Where they vote
 //! for both, ONNX Runtime looks at the second score alone, and tract at the larger one.
 //! It takes a node of mode `BRANCH_GTE` for a leaf, and the number of a node for its place in the file.
+//!
+//! It exchanges the operands of a `Mod` where the second has more elements, as if 7 mod 3 were 3 mod 7. It places the
+//! pixels of a `Resize` with `align_corners` by the product of size and scale, which is no whole number. The largest of
+//! no elements is the least finite number to it, where ONNX has minus infinity.
 
 use std::collections::{HashMap, HashSet};
 
-use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, NodeProto};
+use tract_onnx::pb::tensor_shape_proto::dimension::Value;
+use tract_onnx::pb::type_proto;
+use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
 use super::model;
 
@@ -22,10 +28,51 @@ use super::model;
 pub(super) fn refuse(model: &ModelProto) -> Result<(), String> {
     model.graph.iter().try_for_each(graph)?;
     model.functions.iter().try_for_each(|function| nodes(&function.node))?;
-    model::nodes(model).into_iter().try_for_each(|node| match wrong_tree(node) {
-        Some(what) => Err(computed_wrongly(node, what)),
-        None => Ok(()),
+    let all = model::nodes(model);
+    let numbers = numbers(model, &all);
+    let has_empty_input = model.graph.iter().flat_map(|graph| &graph.input).any(is_empty);
+    all.into_iter().try_for_each(|node| {
+        let what = match node.op_type.as_str() {
+            "TreeEnsembleClassifier" => wrong_tree(node),
+            "Mod" => node.input.get(1).filter(|input| !numbers.contains(input.as_str())).map(|_| MOD),
+            "Resize" => is_aligned_by_scales(node).then_some(RESIZE),
+            "ReduceMax" | "ReduceMin" => has_empty_input.then_some(EMPTY),
+            _ => None,
+        };
+        what.map_or(Ok(()), |what| Err(computed_wrongly(node, what)))
     })
+}
+
+const MOD: &str = "whose second operand is no single constant number";
+const RESIZE: &str = "which has align_corners and scales";
+const EMPTY: &str = "in a model that has an input without elements";
+
+/// The names of constants of one number.
+fn numbers<'m>(model: &'m ModelProto, nodes: &[&'m NodeProto]) -> HashSet<&'m str> {
+    let is_one = |dims: &[i64]| dims.iter().product::<i64>() == 1;
+    let weights = model.graph.iter().flat_map(|graph| &graph.initializer);
+    let weights = weights.filter(|weight| is_one(&weight.dims)).map(|weight| weight.name.as_str());
+    let is_number = |attribute: &AttributeProto| match attribute.name.as_str() {
+        "value" => attribute.t.as_ref().is_some_and(|tensor| is_one(&tensor.dims)),
+        "value_int" | "value_float" => true,
+        _ => false,
+    };
+    let constants = nodes.iter().filter(|node| node.op_type == "Constant" && node.attribute.iter().any(is_number));
+    weights.chain(constants.filter_map(|node| node.output.first()).map(String::as_str)).collect()
+}
+
+/// Whether one of its sizes is zero.
+fn is_empty(input: &ValueInfoProto) -> bool {
+    let Some(type_proto::Value::TensorType(tensor)) = input.r#type.as_ref().and_then(|kind| kind.value.as_ref()) else {
+        return false;
+    };
+    let mut dims = tensor.shape.iter().flat_map(|shape| &shape.dim);
+    dims.any(|dim| matches!(dim.value, Some(Value::DimValue(0))))
+}
+
+fn is_aligned_by_scales(node: &NodeProto) -> bool {
+    let mut modes = node.attribute.iter().filter(|attribute| attribute.name == "coordinate_transformation_mode");
+    modes.any(|mode| mode.s == b"align_corners") && node.input.get(2).is_some_and(|scales| !scales.is_empty())
 }
 
 fn computed_wrongly(node: &NodeProto, what: &str) -> String {
@@ -39,9 +86,6 @@ fn computed_wrongly(node: &NodeProto, what: &str) -> String {
 
 /// What of these trees tract gets wrong.
 fn wrong_tree(node: &NodeProto) -> Option<&'static str> {
-    if node.op_type != "TreeEnsembleClassifier" {
-        return None;
-    }
     let attribute = |name: &str| node.attribute.iter().find(|attribute| attribute.name == name);
     let ints = |name: &str| attribute(name).map_or(&[][..], |attribute: &AttributeProto| &attribute.ints[..]);
     let strings = |name: &str| attribute(name).map_or(&[][..], |attribute: &AttributeProto| &attribute.strings[..]);

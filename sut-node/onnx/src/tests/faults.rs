@@ -137,6 +137,39 @@ fn trees_that_are_computed_wrongly_are_refused() {
     assert_eq!(refusal(&tree(three)), None);
 }
 
+/// A model of one node with these inputs: `x` of these sizes, and weights of three numbers.
+fn one_node(op: &str, inputs: &[&str], sizes: &[&str]) -> pb::ModelProto {
+    let bytes =
+        model(vec![value("x", DType::F32, sizes)], vec![value("y", DType::F32, &["N"])], vec![node(op, inputs, "y")]);
+    let mut model = pb::ModelProto::decode(&bytes[..]).unwrap();
+    let three: Vec<u8> = [1f32, 2.0, 3.0].into_iter().flat_map(f32::to_le_bytes).collect();
+    model.graph.as_mut().unwrap().initializer = vec![
+        pb::TensorProto { dims: vec![3], ..number("three", DType::F32, &three) },
+        number("one", DType::F32, &2f32.to_le_bytes()),
+    ];
+    model
+}
+
+/// Each was wrong in a model of the package `onnx`.
+#[test]
+fn operators_that_are_computed_wrongly_are_refused() {
+    let told = |model: &pb::ModelProto| refusal(model).filter(|told| told.contains("wrongly"));
+    assert!(told(&one_node("Mod", &["x", "three"], &["N"])).unwrap().contains("no single constant number"));
+    assert_eq!(told(&one_node("Mod", &["x", "one"], &["N"])), None);
+    let mut resize = one_node("Resize", &["x", "", "three"], &["N", "3", "4"]);
+    assert_eq!(told(&resize), None);
+    let attribute = &mut resize.graph.as_mut().unwrap().node[0].attribute;
+    attribute.push(pb::AttributeProto {
+        name: "coordinate_transformation_mode".to_owned(),
+        r#type: 3,
+        s: b"align_corners".to_vec(),
+        ..pb::AttributeProto::default()
+    });
+    assert!(told(&resize).unwrap().contains("align_corners"));
+    assert!(told(&one_node("ReduceMax", &["x"], &["N", "0"])).unwrap().contains("without elements"));
+    assert_eq!(told(&one_node("ReduceMax", &["x"], &["N", "2"])), None);
+}
+
 #[test]
 #[ignore = ".ci/run models"]
 fn onnx_runtime_computes_trees_of_two_classes() {
