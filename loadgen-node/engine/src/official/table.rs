@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::quantity::{Agreement, Part, Quantity};
+use super::quantity::{Agreement, Part, Quantity, WITHIN};
 
 /// Names and texts, in the order of a log. No name is there twice.
 pub(super) type Lines = Vec<(String, String)>;
@@ -14,8 +14,6 @@ pub const MARK: &str = "Mark: ";
 const UNKNOWN: &str = "the logs do not have what it follows from";
 /// Why a quantity that other ones were worked out from is unchecked.
 const TAKEN: &str = "taken as it is logged; the latencies that it follows from are not in the logs";
-/// Why a quantity is not compared to the digit.
-const WITHIN: &str = "within what the logs leave open";
 
 /// How far from all fillings a number is beyond doubt another one, as a share.
 const FAR: f64 = 0.01;
@@ -95,7 +93,7 @@ impl Table<'_> {
         match (same, self.ours.taken.contains(name)) {
             (true, true) => quantity(None, Agreement::Unchecked, Some(TAKEN)),
             (true, false) => quantity(shown(first), Agreement::Same, note),
-            (false, _) => quantity(shown(first), Agreement::Differs, note),
+            (false, _) => quantity(shown(first), Agreement::Differs, None),
         }
     }
 }
