@@ -15,7 +15,7 @@ import tempfile
 
 from rounds_diff import python_of
 
-RELEASES = ["5.0.18", "5.0.25", "5.1.1", "6.0.5", "6.0.17"]
+RELEASES = ["5.0.0", "5.0.18", "5.0.25", "5.1.1", "6.0.5", "6.0.17"]
 CASES = ["offline", "offline-tokens", "server-tokens"]
 # The sums and words of the wheel's own sources, and counters of its logger.
 LEFT_OUT = re.compile(r"loadgen_(build|git|file)|logger_|power_")

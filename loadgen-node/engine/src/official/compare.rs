@@ -32,6 +32,9 @@ const GENERATED: [&str; 3] = ["generated_query_count", "generated_samples_per_qu
 const ROUNDED: &str = "the log has six digits of the requested rate, which leave open how many queries there are";
 const REFUSED: &str = "this engine refuses to run these settings";
 const INFERRED: &str = "the log does not have token_latency_scaling_factor";
+/// Means over all samples, in both logs.
+const MEANS: [&str; 2] = ["result_mean_latency_ns", "Mean latency (ns)"];
+const OVERFLOW: &str = "overflowed: LoadGen adds latencies in 64 bits, and these come to more";
 const NOT_KNOWN: &str = "this engine has no such setting";
 
 /// What an official run left behind.
@@ -113,6 +116,13 @@ fn generated(plan: &Plan) -> Lines {
 /// The name of a line that each phase has: the first without a number.
 fn in_phase(key: &str, phase: usize) -> String {
     if phase == 0 { key.to_owned() } else { format!("{key} ({})", phase + 1) }
+}
+
+/// Whether the latencies of a run can come to more than LoadGen adds in.
+fn overflows(log: &DetailLog) -> bool {
+    let number = |key| log.number::<u64>(key).map(u128::from).unwrap_or_default();
+    let samples = number("result_query_count") * number("generated_samples_per_query");
+    samples.saturating_mul(number("result_max_latency_ns")) > i64::MAX.unsigned_abs().into()
 }
 
 fn unchecked(part: Part, name: &str, official: &str, note: &str) -> Quantity {
@@ -242,8 +252,13 @@ impl Compared<'_> {
         let verdict = results.iter().find(|quantity| quantity.name == VERDICTS[0]).and_then(|q| q.ours.clone());
         self.comparison.ours = verdict.map(|text| text.trim_matches('"').to_owned());
         let is_inferred = |quantity: &Quantity| quantity.name.contains("inferred") && quantity.ours.is_none();
+        let has_overflow = overflows(log);
+        let is_overflow = |quantity: &Quantity| {
+            has_overflow && MEANS.contains(&&*quantity.name) && quantity.agreement == Agreement::Differs
+        };
         let quantities = results.into_iter().chain(lines).map(|quantity| match &quantity.official {
             Some(official) if is_inferred(&quantity) => unchecked(quantity.part, &quantity.name, official, INFERRED),
+            Some(official) if is_overflow(&quantity) => unchecked(quantity.part, &quantity.name, official, OVERFLOW),
             _ => quantity,
         });
         self.comparison.quantities.extend(quantities);

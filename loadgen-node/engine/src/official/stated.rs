@@ -25,10 +25,15 @@ pub(super) struct Stated {
     /// Requested settings that this engine does not have: key and value.
     pub(super) unknown: Vec<(String, String)>,
     /// The rate that was asked for, which the log has in six digits, and what it can have been.
-    rate: Option<(String, RangeInclusive<f64>)>,
+    rate: Option<(String, Range)>,
     /// Whether that rate has six digits in the log, and had more probably.
     pub(super) is_rounded: bool,
 }
+
+/// What a number in six digits can have been.
+type Range = RangeInclusive<f64>;
+
+const NS_PER_S: f64 = 1e9;
 
 /// Requested rates, by which traffic is generated: a log has that of its scenario.
 const RATES: [&str; 4] = [
@@ -120,15 +125,31 @@ impl Stated {
         let Some((name, range)) = &self.rate else {
             return Ok(self.with_phases(plain, Vec::new()));
         };
+        let (plain, range) = self.narrowed(log, plain, name, range);
         let extremes = [*range.start(), *range.end()].map(|value| self.with(Some((name, value))));
         let [Ok(least), Ok(most)] = extremes else { return Ok(self.with_phases(plain, Vec::new())) };
         let logged = ["effective_samples_per_query", "effective_min_query_count"];
         let wanted = logged.iter().filter_map(|key| log.number::<u64>(key)).map(u128::from).sum();
         let judging = match size(&plain) == wanted {
             true => plain,
-            false => self.explaining(wanted, name, range.clone(), size(&least) < size(&most)).unwrap_or(plain),
+            false => self.explaining(wanted, name, range, size(&least) < size(&most)).unwrap_or(plain),
         };
         Ok(self.with_phases(judging, vec![least, most]))
+    }
+
+    /// An expected latency in six digits leaves more rates open than the rate in six digits that follows from it does.
+    fn narrowed(&self, log: &DetailLog, plain: Plan, name: &str, asked: &Range) -> (Plan, Range) {
+        let in_force = log.last("effective_target_qps").and_then(|entry| printed_as(&entry.value));
+        let Some(rates) = in_force.filter(|rates| name.ends_with("_ns") && *rates.start() > 0.0) else {
+            return (plain, asked.clone());
+        };
+        let least = (NS_PER_S / rates.end()).max(*asked.start());
+        let most = (NS_PER_S / rates.start()).min(*asked.end());
+        match self.with(Some((name, f64::midpoint(least, most)))) {
+            // No rate explains both: what is there differs.
+            Ok(middle) if least <= most => (middle, least..=most),
+            _ => (plain, asked.clone()),
+        }
     }
 
     fn with_phases(&self, judging: Plan, extremes: Vec<Plan>) -> Plans {
@@ -157,7 +178,7 @@ impl Stated {
     }
 
     /// The plan with a rounded number that comes to the wanted size, if there is one.
-    fn explaining(&self, wanted: u128, name: &str, range: RangeInclusive<f64>, grows: bool) -> Option<Plan> {
+    fn explaining(&self, wanted: u128, name: &str, range: Range, grows: bool) -> Option<Plan> {
         let (mut low, mut high) = range.into_inner();
         for _ in 0..STEPS {
             let middle = low + (high - low) / 2.0;
