@@ -24,6 +24,7 @@ pub(super) struct Tree {
     /// Files that nobody has asked for yet.
     left: BTreeSet<PathBuf>,
     findings: Vec<TreeFinding>,
+    advice: Vec<TreeFinding>,
     unchecked: BTreeSet<String>,
 }
 
@@ -31,6 +32,8 @@ pub(super) struct Tree {
 pub(super) struct Told {
     /// What is wrong, in the order in which it was found.
     pub(super) findings: Vec<TreeFinding>,
+    /// What no official text forbids, and what may not be meant.
+    pub(super) advice: Vec<TreeFinding>,
     /// What could not be looked at.
     pub(super) unchecked: Vec<String>,
 }
@@ -41,8 +44,13 @@ impl Tree {
     /// # Errors
     /// A folder cannot be read.
     pub(super) fn open(root: &Path) -> Result<Tree> {
-        let mut tree =
-            Tree { root: root.to_owned(), left: BTreeSet::new(), findings: Vec::new(), unchecked: BTreeSet::new() };
+        let mut tree = Tree {
+            root: root.to_owned(),
+            left: BTreeSet::new(),
+            findings: Vec::new(),
+            advice: Vec::new(),
+            unchecked: BTreeSet::new(),
+        };
         tree.walk(root)?;
         let at_the_top: Vec<PathBuf> = tree.left.iter().filter(|path| path.parent() == Some(root)).cloned().collect();
         for path in at_the_top {
@@ -97,12 +105,24 @@ impl Tree {
 
     /// Notes a fault of a file or folder.
     pub(super) fn found(&mut self, path: &Path, what: impl Into<String>) {
-        let inner = path.strip_prefix(&self.root).unwrap_or(path);
-        let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
-        let finding = TreeFinding { path: on_one_line(&path), what: on_one_line(&what.into()) };
+        let finding = self.finding(path, what.into());
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
+    }
+
+    /// Notes what no official text forbids, and what may not be meant.
+    pub(super) fn advise(&mut self, path: &Path, what: impl Into<String>) {
+        let finding = self.finding(path, what.into());
+        if !self.advice.contains(&finding) {
+            self.advice.push(finding);
+        }
+    }
+
+    fn finding(&self, path: &Path, what: String) -> TreeFinding {
+        let inner = path.strip_prefix(&self.root).unwrap_or(path);
+        let path = if inner.as_os_str().is_empty() { ".".to_owned() } else { inner.display().to_string() };
+        TreeFinding { path: on_one_line(&path), what: on_one_line(&what) }
     }
 
     /// Notes what could not be looked at.
@@ -162,7 +182,8 @@ impl Tree {
         for path in std::mem::take(&mut self.left) {
             self.found(&path, "does not belong here: a submission of this round has no such file");
         }
-        Told { findings: self.findings, unchecked: self.unchecked.into_iter().collect() }
+        let unchecked = self.unchecked.into_iter().collect();
+        Told { findings: self.findings, advice: self.advice, unchecked }
     }
 }
 
