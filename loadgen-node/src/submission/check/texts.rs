@@ -92,7 +92,9 @@ pub(super) fn measurements(tree: &mut Tree, place: &Place, performance: Option<&
             tree.found(&conf, what);
         }
     }
-    let path = folder.join(place.layout.measurements_file(place.scenario));
+    let usual = folder.join(place.layout.measurements_file(place.scenario));
+    let other = tree.files(&folder).into_iter().find(|name| place.layout.is_measurements(name));
+    let path = if usual.is_file() { usual } else { other.map_or(usual, |name| folder.join(name)) };
     if let Some(text) = tree.text(&path) {
         described(tree, &path, &text);
     }

@@ -1,4 +1,5 @@
-//! The files of a tree. What is read here is known to belong there; what nobody has asked for at the end does not.
+//! The files of a tree. What is read here is known to belong there. What nobody has asked for at the end does not belong
+//! where the checkers have lists of files; elsewhere that is advice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,6 +11,7 @@ use lon_proto::text::on_one_line;
 
 use super::super::layout::REHEARSAL;
 use crate::audit::{AuditCheck, CheckOutcome};
+use crate::division::Division;
 use crate::outputs::documents::submission_check::TreeFinding;
 
 /// The largest file that a submission may have (50 MB in the checkers of the rounds).
@@ -177,13 +179,27 @@ impl Tree {
         of_folder.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
     }
 
-    /// What was found; every file that nobody has asked for is a fault.
+    /// What was found, with the files that nobody has asked for.
     pub(super) fn end(mut self) -> Told {
         for path in std::mem::take(&mut self.left) {
-            self.found(&path, "does not belong here: a submission of this round has no such file");
+            match has_list(path.strip_prefix(&self.root).unwrap_or(&path)) {
+                true => self.found(&path, "does not belong here: a submission of this round has no such file"),
+                false => self.advise(&path, "is nothing that a submission of this round asks for"),
+            }
         }
         let unchecked = self.unchecked.into_iter().collect();
         Told { findings: self.findings, advice: self.advice, unchecked }
+    }
+}
+
+/// Whether the checkers have a list of the files that may lie beside a file: at the top, and in the folders of runs,
+/// `DIVISION/SUBMITTER/results/SYSTEM/BENCHMARK/SCENARIO`. Compliance tests of the open division are nobody's concern.
+fn has_list(inner: &Path) -> bool {
+    let parts: Vec<&str> = inner.iter().filter_map(|part| part.to_str()).collect();
+    match parts.get(..6) {
+        Some([_, _, "results", ..]) => parts.len() > 6,
+        Some([division, _, "compliance", ..]) => parts.len() > 6 && *division == Division::Network.name(),
+        _ => parts.len() <= 2,
     }
 }
 
@@ -206,6 +222,22 @@ mod tests {
 
     fn told(tree: Tree) -> Vec<String> {
         tree.end().findings.into_iter().map(|finding| format!("{} {}", finding.path, finding.what)).collect()
+    }
+
+    #[test]
+    fn files_belong_where_the_checkers_have_lists_of_them() {
+        let run = "a/results/s/resnet50/Server";
+        for (path, wanted) in [
+            (format!("network/{run}/performance/run_1/note.txt"), true),
+            (format!("open/{run}/note.txt"), true),
+            ("network/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), true),
+            ("open/a/compliance/s/resnet50/Server/TEST04/note.txt".to_owned(), false),
+            ("network/a/results/summary.html".to_owned(), false),
+            ("network/a/setup/start.sh".to_owned(), false),
+            ("network/note.txt".to_owned(), true),
+        ] {
+            assert_eq!(has_list(Path::new(&path)), wanted, "{path}");
+        }
     }
 
     #[test]
