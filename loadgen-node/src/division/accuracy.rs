@@ -236,8 +236,8 @@ mod tests {
 
     use super::*;
 
-    /// 3D-UNet: 0.99 of 0.8617 in the checker (`accuracy-target`), of 0.8633 in the rules' table of benchmarks. Mixtral:
-    /// 1.1 of 144.84 in the rules' table, 160.49 in the checker (`accuracy-upper-limit`).
+    /// 3D-UNet: 0.99 of 0.8617 in the checker (`accuracy-target`), of 0.8633 in the rules' table of benchmarks.
+    /// Mixtral: 1.1 of 144.84 in the rules' table, 160.49 in the checker (`accuracy-upper-limit`).
     #[test]
     fn between_the_checker_and_a_stricter_text_nothing_is_said() {
         let judged = |name: &str, scores: &[(&str, f64)]| {

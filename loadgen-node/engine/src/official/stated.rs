@@ -58,7 +58,7 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// What all phases come to with the least rate that the log can mean, with that which is judged, and with the largest.
+    /// What all phases come to with the least rate that the log can mean, with the judged one, and with the largest.
     pub(super) fn generated<T>(&self, of: impl Fn(&Plan) -> T) -> Vec<T> {
         let whole = |plan: &Plan| Plan::new(plan.requested().clone(), plan.qsl()).ok().map(|plan| of(&plan));
         let mut ends: Vec<T> = self.extremes.iter().filter_map(whole).collect();

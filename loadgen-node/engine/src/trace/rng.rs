@@ -67,7 +67,8 @@ impl Rng {
         }
     }
 
-    /// [`Rng::below`] by the rule of libc++: as many low bits as the largest integer has, redrawn where they are too many.
+    /// [`Rng::below`] by the rule of libc++: as many low bits as the largest integer has, redrawn where that is too
+    /// much.
     fn below_by_mask(&mut self, n: u32) -> u32 {
         // Of one integer nothing is drawn.
         let Some(bits) = (n - 1).checked_ilog2() else { return 0 };

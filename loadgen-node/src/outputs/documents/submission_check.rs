@@ -70,7 +70,7 @@ impl SubmissionCheck {
         self.findings.is_empty() && self.official.as_ref().is_none_or(|official| official.accepted)
     }
 
-    /// A row for each thing that is wrong, that is advice, that could not be looked at, or that the official checker says.
+    /// A row for each fault, each piece of advice, what could not be looked at, and what the official checker says.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::new(["checker", "finding", "path", "what"]);
         for TreeFinding { path, what } in &self.findings {

@@ -114,8 +114,8 @@ fn described(tree: &mut Tree, path: &Path, text: &str) {
     }
 }
 
-/// The settings of `user.conf` that the log contradicts. A log has the settings of its own scenario alone; of the others
-/// it says nothing.
+/// The settings of `user.conf` that the log contradicts. A log has the settings of its own scenario alone; of the
+/// others it says nothing.
 fn unlike_log(place: &Place, text: &str, run: &AuditedRun) -> Vec<String> {
     let table = Table::parse(text);
     let mut faults: Vec<String> = table.faults().iter().map(ToString::to_string).collect();

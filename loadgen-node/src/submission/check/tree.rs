@@ -1,5 +1,5 @@
-//! The files of a tree. What is read here is known to belong there. What nobody has asked for at the end does not belong
-//! where the checkers have lists of files; elsewhere that is advice.
+//! The files of a tree. What is read here is known to belong there. What nobody has asked for at the end does not
+//! belong where the checkers have lists of files; elsewhere that is advice.
 
 use std::collections::BTreeSet;
 use std::fs;
